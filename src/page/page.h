@@ -35,7 +35,7 @@ struct wb_page {
     struct wb_slice body;    /* as received, but with transfer and content codings removed */
     int64_t time_ms;         /* when it was fetched */
     uint64_t body_bytes;     /* body.len; set even if the body itself was not asked for */
-    uint32_t epoch;          /* set by the store */
+    uint64_t epoch;          /* in which this version arrived; set by the store */
     uint32_t lifetime;       /* allowed lifetime in days, 0: unlimited (WebBase, section 3.2) */
     uint32_t lifetime_count; /* how many of these days are left */
     uint16_t status;

@@ -8,21 +8,32 @@
  * the same promises. organisation.h explains how to add one.
  *
  *   writer     put, touch, remove ...  then commit    nothing counts before the commit
- *   reader     get one page, or scan all of them      always one consistent state
- *   snapshot   wb_store_snapshot() seals the state of this moment for later scans
+ *   reader     get one page, many pages, or scan all  always one consistent state
+ *   snapshot   seal() freezes the state of this moment; drop() gives it up again
+ *   history    which versions are kept although no snapshot holds them
  *   takedown   bar (durable at once), then remove and commit; allow lifts the bar
  *
  * Durability. When wb_store_commit() has returned 0, everything put before it
  * survives kill -9 and power loss. When it fails, nothing of it was stored (but see
  * WB_E_IO there). Uncommitted work is lost when the store is closed.
  *
- * Classes A, B and C (WebBase paper, section 3.3). Sealing a snapshot ends an epoch.
- * After that,
- *   - a version that is replaced or removed stays readable in the snapshot: class A
- *   - a version that has not changed since is in the snapshot and the latest: class B
- *   - a version that arrived later is only in the latest state: class C
- * There is one snapshot at a time. Sealing the next one drops the class A versions
- * and turns class C versions into class B.
+ * Versions and captures. A *capture* is a page and the time at which it was seen. A
+ * *version* is one combination of status, media type and body, seen by one or more captures
+ * in a row. The set of captures alone determines the versions, in whatever order they
+ * arrive: an older capture takes its place in the past and never becomes the latest.
+ * Putting a capture twice changes nothing. A content that returns after another one is a
+ * version of its own, although its bytes are stored only once.
+ *
+ * Epochs. Every commit that changes a page begins an epoch. A version has the epoch in
+ * which it arrived and the one in which it ceased to be the latest. These two numbers say
+ * where it is visible: in the state of epoch e if it had arrived by e and had not ceased by
+ * then. A snapshot is an epoch that is held. So sealing and dropping take constant time, and
+ * any number of snapshots can exist. In the words of the WebBase paper (section 3.3), seen from a
+ * snapshot: class A versions are in it but no longer the latest, class B versions
+ * are in it and the latest, class C versions arrived later.
+ *
+ * A version lives as long as it is the latest, or a snapshot or a running scan can see it,
+ * or the history policy keeps it. compact() frees the bytes of the others.
  *
  * Processes and threads. Any number of processes may write and read one repository at
  * the same time. A handle (struct wb_store) belongs to one thread, and must not be
@@ -46,9 +57,26 @@ struct wb_store;
 
 enum wb_store_mode { WB_STORE_READ, WB_STORE_WRITE };
 
+/* Which versions are kept although they are no longer the latest and no snapshot holds them. */
+struct wb_store_history {
+    enum wb_store_keep {
+        WB_STORE_KEEP_NEWEST,   /* none */
+        WB_STORE_KEEP_ALL,
+        WB_STORE_KEEP_COUNT,    /* of each page the `value` newest versions, the latest included */
+        WB_STORE_KEEP_DURATION, /* those that were the latest at some moment of the last `value` milliseconds */
+    } keep;
+    uint64_t value;
+};
+
+/* The policy in words: "newest", "all", "3", "30d". Durations: s, m, h, d, w, y. WB_E_INVALID names the text. */
+#define WB_STORE_HISTORY_TEXT_MAX 32
+int wb_store_history_parse(struct wb_slice text, struct wb_store_history *history_out);
+void wb_store_history_format(const struct wb_store_history *history, char text_out[WB_STORE_HISTORY_TEXT_MAX]);
+
 struct wb_store_options {
     const char *organisation; /* "log"; NULL means the default, log */
     const char *update;       /* "incremental"; NULL means the default, incremental */
+    struct wb_store_history history; /* all zero means newest */
 };
 
 /*
@@ -77,41 +105,47 @@ void wb_store_close(struct wb_store *store);
 
 /* What wb_store_put() did with a page. This is a forecast: the commit decides again and counts. */
 enum wb_store_outcome {
-    WB_STORE_PUT_NEW,      /* stored: the repository had no page with this id */
-    WB_STORE_PUT_REPLACED, /* stored: it replaces an older version */
-    WB_STORE_PUT_OLDER,    /* not stored: the stored version is at least as new */
-    WB_STORE_PUT_BARRED,   /* not stored: the page or its site was taken down */
+    WB_STORE_PUT_NEW,     /* stored: the repository had no page with this id */
+    WB_STORE_PUT_VERSION, /* stored: a new version, which becomes the latest */
+    WB_STORE_PUT_CAPTURE, /* its content is stored already: it is a further capture */
+    WB_STORE_PUT_PAST,    /* stored as a version that is not the latest */
+    WB_STORE_PUT_KNOWN,   /* nothing changes: there is a capture of this page and time */
+    WB_STORE_PUT_OLDER,   /* not stored: the history policy keeps nothing that old */
+    WB_STORE_PUT_BARRED,  /* not stored: the page or its site was taken down */
 };
 
 /*
- * Adds a copy of the page to what the next commit stores. A newer page replaces an
- * older version, never the other way round. If the page has no digests, they are
- * computed. outcome_out may be NULL.
+ * Adds a copy of the page to what the next commit stores. If the page has no digests,
+ * they are computed. outcome_out may be NULL.
  *
- * One exception to "newer wins": a stored time that is more than WB_STORE_AHEAD_MS in
- * the future can only come from a wrong clock. It gives way to any page whose time is
- * plausible; otherwise one bad clock would lock out all later versions for years.
+ * One exception to "the newest capture is the latest": a stored time that is more than
+ * WB_STORE_AHEAD_MS in the future can only come from a wrong clock. It gives way to any page
+ * whose time is plausible; otherwise one bad clock would lock out all later versions for
+ * years.
  */
 #define WB_STORE_AHEAD_MS WB_DAY_MS
 int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 
-/* Records that the page was seen unchanged at time_ms: updates its time and renews its lifetime. WB_E_NOTFOUND. */
+/* The latest version was seen again at time_ms: a capture without bytes. Renews its lifetime. WB_E_NOTFOUND. */
 int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
 
 /*
- * Removes a page; WB_E_NOTFOUND if there is none. With everywhere, the version in the
- * snapshot goes at the same commit (takedown); without it, the snapshot keeps that
- * version. The caller names the page's site, so that the page itself need not be read:
- * a damaged page can be removed too.
+ * Ends a page: from now on there is no latest version; WB_E_NOTFOUND if there is none already.
+ * Snapshots and the history policy keep what they keep; time_ms is since when the page has been gone.
+ * With everywhere, all its versions go at the same commit, out of all snapshots (takedown).
+ * The caller names the page's site, so that the page itself need not be read: a damaged
+ * page can be removed too.
  */
-int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
+int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms,
+                    bool everywhere);
 
 struct wb_store_commit_counts {
     uint64_t added;    /* pages that were not there before */
-    uint64_t replaced; /* pages that replaced an older version */
-    uint64_t older;    /* pages not stored, because the stored version is at least as new */
+    uint64_t replaced; /* new versions that became the latest */
+    uint64_t past;     /* new versions that did not */
+    uint64_t captures; /* further captures of stored contents */
+    uint64_t older;    /* captures not kept: known already, or too old for the history policy */
     uint64_t barred;   /* pages and revisits not stored, because they were taken down */
-    uint64_t touched;
     uint64_t removed;
 };
 
@@ -123,24 +157,40 @@ struct wb_store_commit_counts {
  */
 int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout);
 
-/* Commits, then seals a snapshot of the committed state. Snapshots are numbered from 1. */
-int wb_store_snapshot(struct wb_store *store, uint32_t *snapshot_out);
-
-/* ---- revisits without an original -------------------------------------------------- */
+/* ---- revisits -------------------------------------------------------------------------- */
 
 /*
- * An archive may contain a revisit record ("the same bytes as before") whose original
- * we do not have. It is not a page, but we remember it, so that get can mention it
- * and a later import of the original can use it. The newest one of each page is kept.
+ * A revisit is a capture without bytes: the page was seen at time_ms and had the same content
+ * as its original, an older capture of the same page or of another one. The original is known by
+ * its digest, or by its time (to the second), or it is whatever the page was just before
+ * (not_modified). If the page has that content, the revisit becomes a capture of it. Otherwise
+ * it waits in the repository, and becomes a capture when the content arrives.
  */
 struct wb_store_revisit {
+    struct wb_pageid id;       /* the page that was seen */
+    struct wb_slice site;      /* its site */
     int64_t time_ms;
     bool has_sha1;
+    bool not_modified;
     uint8_t sha1[WB_SHA1_BYTES];
+    int64_t original_ms;       /* 0: not known */
+    struct wb_pageid original; /* the page of the original: the same id, or that of a copy */
 };
-int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
-                         const struct wb_store_revisit *revisit);
+
+/* The outcome is CAPTURE, KNOWN, OLDER, BARRED, or NEW: it waits for its original. outcome_out may be NULL. */
+int wb_store_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
+                         enum wb_store_outcome *outcome_out);
+
+/* The newest revisit of a page that waits for its original. WB_E_NOTFOUND. The site is not filled in. */
 int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+
+/*
+ * Calls each() for the revisits of other pages that wait for a content of the page `original`, of this
+ * writer and committed ones. Whoever puts that content under their ids and times turns them into
+ * captures. The site is not filled in. each() must not call the store.
+ */
+int wb_store_waiting_each(struct wb_store *store, struct wb_pageid original,
+                          int (*each)(void *context, const struct wb_store_revisit *revisit), void *context);
 
 /* ---- bars -------------------------------------------------------------------------- */
 
@@ -192,35 +242,150 @@ int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const s
 int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                        size_t *count_out);
 
+/* ---- snapshots and history --------------------------------------------------------------- */
+
+#define WB_STORE_NAME_MAX 64
+
+/* Who keeps a snapshot. It lives as long as somebody holds it whose time has not run out. */
+struct wb_store_holder {
+    enum wb_store_holder_kind {
+        WB_STORE_HOLDER_PERSON, /* at most one, without a name of its own: whoever sealed it, or named it */
+        WB_STORE_HOLDER_GENERATION,
+        WB_STORE_HOLDER_STREAM,
+    } kind;
+    char name[WB_STORE_NAME_MAX + 1];
+    int64_t expires_ms; /* 0: never */
+};
+
+struct wb_store_snapshot {
+    uint32_t number;                  /* from 1; numbers are never used again */
+    char name[WB_STORE_NAME_MAX + 1]; /* empty if it has none */
+    uint64_t epoch;                   /* what is visible in it: versions that had arrived and not ceased by then */
+    int64_t time_ms;                  /* when it was sealed */
+    int64_t expires_ms;               /* when its last holder lets go; 0: never */
+    uint64_t pages;                   /* when it was sealed */
+    struct wb_store_holder *holders;
+    size_t holder_count;
+};
+
+/* 1 to 64 letters, digits, '.', '_' or '-', and not a number. WB_E_INVALID says what is wrong. */
+int wb_store_name_check(struct wb_slice name);
+
+/*
+ * Commits, then seals a snapshot of the committed state, held by `holder`. name may be empty; WB_E_INVALID if
+ * it is in use. wb_store_snapshot_release() frees what *snapshot_out owns.
+ */
+int wb_store_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
+                  struct wb_store_snapshot *snapshot_out);
+
+/*
+ * Gives up the person's hold. If a generation or a stream holds the snapshot, it is refused with WB_E_BUSY, and
+ * the message names the holder. A reader that is under way can finish. WB_E_NOTFOUND.
+ */
+int wb_store_drop(struct wb_store *store, uint32_t number);
+
+/* Adds a holder, or changes when it expires. WB_E_NOTFOUND if the snapshot is gone. */
+int wb_store_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+
+/* Takes a holder away; the snapshot goes with the last one. WB_E_NOTFOUND if there is no such holder. */
+int wb_store_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+
+/* Finds a snapshot by its number or name. WB_E_NOTFOUND, also if it has expired; the message names it. */
+int wb_store_snapshot_find(struct wb_store *store, struct wb_slice which, struct wb_store_snapshot *snapshot_out);
+void wb_store_snapshot_release(struct wb_store_snapshot *snapshot);
+
+/* Calls each() for all snapshots that can be read, in the order of their numbers. each() must not call the store. */
+int wb_store_snapshot_each(struct wb_store *store,
+                           int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context);
+
+/* The history policy. Setting it is durable at once; what it no longer keeps goes with the next commits and compact. */
+int wb_store_history(struct wb_store *store, struct wb_store_history *history_out);
+int wb_store_set_history(struct wb_store *store, const struct wb_store_history *history);
+
+/* A version of a page that can be read: kept by the policy, or visible in a snapshot, or the latest. */
+struct wb_store_version {
+    int64_t time_ms;          /* of its first capture */
+    int64_t last_ms;          /* of its last capture */
+    size_t first, captures;   /* its captures: a range of wb_store_timeline.times */
+    uint64_t arrived, ceased; /* epochs; ceased is 0 in the latest version */
+    uint64_t body_bytes;
+    uint16_t status;
+    size_t same;              /* the first version that has the same content; its own index if that is itself */
+};
+
+/* Everything that is known about the past of a page. */
+struct wb_store_timeline {
+    struct wb_store_version *versions; /* oldest first */
+    size_t count;
+    int64_t *times;                    /* of all captures, in order */
+    size_t time_count;
+    int64_t gone_ms;                   /* since when the page has been gone; 0 if it has a latest version */
+};
+
+/* The committed versions of a page. WB_E_NOTFOUND if there is none. */
+int wb_store_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+void wb_store_timeline_release(struct wb_store_timeline *timeline);
+
 /* ---- reading ------------------------------------------------------------------ */
 
 /*
  * Reads the latest version of a page. A writer sees its own uncommitted changes. The
- * page borrows its strings from mem_out, which the caller releases.
+ * page borrows its strings from mem_out, which the caller releases. Its time is that of the
+ * version's newest capture.
  */
 int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Which version of a page is meant. */
+struct wb_store_when {
+    enum wb_store_when_kind {
+        WB_STORE_WHEN_LATEST,
+        WB_STORE_WHEN_TIME,     /* the version that has the newest capture at or before time_ms, or else the oldest */
+        WB_STORE_WHEN_SNAPSHOT, /* the version in that snapshot */
+    } kind;
+    int64_t time_ms;
+    uint32_t snapshot;
+};
+
+/* The same for any committed version. WB_E_NOTFOUND, also if the snapshot is gone: the message says which. */
+int wb_store_get_when(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when,
+                      struct wb_page *page_out, struct wb_buf *mem_out);
+
+/*
+ * Reads many committed pages, each block of the disk once. Calls each() for every id, in an order of the
+ * store's choice: err is 0 and page is valid during the call, or err is WB_E_NOTFOUND or WB_E_CORRUPT. A
+ * non-zero return of each() ends the work and is returned. each() must not call the store.
+ */
+typedef int (*wb_store_each_page)(void *context, size_t index, int err, const struct wb_page *page);
+int wb_store_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
+                      const struct wb_store_when *when, wb_store_each_page each, void *context);
 
 /* The time of the latest version, without reading the page. */
 int wb_store_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
 
-enum wb_store_view {
-    WB_STORE_VIEW_LATEST,   /* the latest version of each page: classes B and C */
-    WB_STORE_VIEW_SNAPSHOT, /* the pages of the last snapshot: classes A and B */
+/* A place in a scan. It stays valid across compaction, restarts and new formats. */
+#define WB_STORE_POSITION_BYTES 40
+struct wb_store_position {
+    char bytes[WB_STORE_POSITION_BYTES];
 };
 
 struct wb_store_scan_options {
-    enum wb_store_view view;
+    uint32_t snapshot;    /* the state to show; 0: the latest, as of the moment of opening */
     uint32_t part, parts; /* part 1 to parts of a division into disjoint parts; 0 of 0 and 1 of 1 mean everything */
     struct wb_slice site; /* if not empty, only pages of this site */
+    uint64_t since;       /* only versions that arrived after this epoch */
+    bool facts;           /* pages without their bodies; none is decompressed */
+    bool gone;            /* latest only: then also the newest version of each page that is gone but has a history */
+    const struct wb_store_position *after; /* go on after this place; NULL: from the beginning */
 };
 
-/* A walk over all pages of a view. */
+/* A walk over all pages of a state. */
 struct wb_store_scan;
 
 /*
- * Starts a scan. It returns each page exactly once, in the order of the disk, as of the
- * moment of opening: later commits do not affect it. Several scans of one store may run
- * at once, each in its own thread.
+ * Starts a scan. It returns each page exactly once, in the order of the disk; later commits
+ * do not affect it, except that pages that are taken down may be missing. Several
+ * scans of one store may run at once, each in its own thread. WB_E_NOTFOUND if the snapshot
+ * is gone; a scan that has begun can finish, even if its snapshot is dropped.
  */
 int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                        struct wb_store_scan **scan_out);
@@ -228,23 +393,38 @@ int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_option
 /*
  * Returns 1 and a page that is valid until the next call; 0 at the end; or an error.
  * After WB_E_CORRUPT the scan may be continued: the next call skips the damaged part.
+ * The page's epoch is set if the scan has `facts` or `since`; otherwise it may be 0.
  */
 int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
+
+/* The place of the page that was returned last. */
+void wb_store_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
+
+/* What the scan keeps from being freed: the state it shows, and for how long it has not moved on. */
+struct wb_store_scan_holds {
+    uint64_t epoch;      /* versions visible in this epoch are kept */
+    int64_t since_ms;    /* when it last took up the newest state of the repository */
+    uint64_t bytes_held; /* replaced files that it may still need */
+};
+int wb_store_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_store_scan_close(struct wb_store_scan *scan);
 
 /* ---- the repository as a whole ------------------------------------------------------ */
 
 struct wb_store_stat {
     uint64_t pages, sites;
-    uint64_t pages_old;    /* class A: versions that only the snapshot has */
-    uint64_t revisits;     /* remembered revisits without an original */
+    uint64_t versions;     /* that can be read: at least one for each page */
+    uint64_t captures;     /* of these versions */
+    uint64_t revisits;     /* revisits that wait for their original */
     uint64_t bars;         /* bars on pages and sites, plus exceptions */
+    uint64_t snapshots;    /* that can be read */
     uint64_t bytes_pages;  /* bodies of the latest versions, uncompressed */
     uint64_t bytes_stored; /* everything in the repository's directory */
     uint64_t bytes_dead;   /* what compaction could free, including replaced files that a reader still needs */
-    uint64_t segments;
-    uint32_t epoch;        /* the current one; versions committed now belong to it */
-    uint32_t snapshot;     /* number of the last snapshot; 0 if there is none */
+    uint64_t files;        /* that hold pages (of the log organisation: segments) */
+    uint64_t epoch;        /* of the last commit */
+    uint32_t snapshot;     /* number of the newest snapshot ever sealed; 0 if there was none */
+    struct wb_store_history history;
     const char *organisation, *update;
 };
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out);
@@ -262,16 +442,18 @@ typedef void (*wb_store_found)(void *context, const struct wb_store_finding *fin
 typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
 
 struct wb_store_compact_counts {
-    uint64_t segments; /* rewritten or deleted */
-    uint64_t pages;    /* pages that remain in the rewritten segments */
+    uint64_t files;    /* rewritten or deleted */
+    uint64_t pages;    /* versions that remain in the rewritten files */
+    uint64_t versions; /* old versions that were given up, because nobody keeps them any more */
+    uint64_t moved;    /* old versions that were put next to newer ones of the same page */
     uint64_t bytes_before, bytes_after;
-    uint64_t skipped;  /* segments that another process is writing to */
+    uint64_t skipped;  /* files that another process is writing to */
     uint64_t damaged;  /* damaged places that were kept as they are, because they contain live pages */
     uint64_t dropped;  /* damaged places that were removed, because all their pages were dead */
 };
 
 /*
- * Frees the space of dead pages: those that no reader of any view can see. Damage does
+ * Gives up the versions that nobody keeps any more, and frees the space of everything that is dead. Damage does
  * not stop it. Each damaged place is passed to found(), as a problem if it remains
  * and as a note if it is gone, and everything else is compacted. Returns 0 even if
  * damage remains; see counts_out. progress and found may be NULL.
