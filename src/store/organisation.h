@@ -43,21 +43,23 @@ struct wb_store_ops {
 
     /*
      * Takes a copy of the page, at most WB_STORE_BODY_MAX bytes long, whose id matches
-     * its key. Decides by wb_store_time_replaces() whether it is newer. Must compute the
-     * digests of a page that has none, at the latest when the page is read back.
+     * its key. Must compute the digests of a page that has none, at the latest when the
+     * page is read back.
      */
     int (*put)(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 
-    /* Sets the time, if wb_store_time_replaces() says so, and renews the lifetime in any case. */
+    /* Adds a capture of the latest version, and renews the lifetime in any case. */
     int (*touch)(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
 
-    /* Must work without reading the page. A page that only the snapshot has can be removed everywhere. */
-    int (*remove)(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
+    /* Must work without reading the page. A page that has only old versions can be removed everywhere. */
+    int (*remove)(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms, bool everywhere);
 
-    /* Keeps the newest revisit of each page. A barred one is counted as barred in the next commit. */
-    int (*put_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
-                       const struct wb_store_revisit *revisit);
+    /* A barred one is counted as barred in the next commit. */
+    int (*put_revisit)(struct wb_store *store, const struct wb_store_revisit *revisit,
+                       enum wb_store_outcome *outcome_out);
     int (*get_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+    int (*waiting_each)(struct wb_store *store, struct wb_pageid original,
+                        int (*each)(void *context, const struct wb_store_revisit *revisit), void *context);
 
     /* Both commit what was put before, and are durable when they return 0. */
     int (*bar)(struct wb_store *store, const struct wb_store_bar *bar);
@@ -68,7 +70,7 @@ struct wb_store_ops {
     int (*bar_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar),
                     void *context);
 
-    /* Committed pages only, without reading them. A page in both views is listed once. */
+    /* Committed pages that have any version, each once, without reading them. */
     int (*list_site)(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                      size_t *count_out);
 
@@ -78,15 +80,29 @@ struct wb_store_ops {
      */
     int (*commit)(struct wb_store *store, struct wb_store_commit_counts *counts_inout);
 
-    /* Commits, then seals the snapshot; drops the one before it. */
-    int (*snapshot)(struct wb_store *store, uint32_t *snapshot_out);
+    /* Commits, then seals. The name was checked. All of these are durable when they return 0, and take constant time. */
+    int (*seal)(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
+                struct wb_store_snapshot *snapshot_out);
+    int (*drop)(struct wb_store *store, uint32_t number);
+    int (*hold)(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+    int (*let_go)(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+
+    /* Snapshots that have a holder whose time has not run out, in the order of their numbers. */
+    int (*snapshot_each)(struct wb_store *store,
+                         int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context);
+    int (*history)(struct wb_store *store, struct wb_store_history *history_out);
+    int (*set_history)(struct wb_store *store, const struct wb_store_history *history);
+    int (*timeline)(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
 
     /*
-     * The page must include what the caller of this handle has put but not committed.
-     * Must verify that the record belongs to the id, and give WB_E_CORRUPT if not. Sets
-     * page_out->epoch and lifetime_count, which the record does not contain.
+     * Of the latest version: must include what the caller of this handle has put but not
+     * committed. Must verify that the record belongs to the id, and give WB_E_CORRUPT if not.
+     * Sets page_out->epoch, time_ms and lifetime_count, which the record does not contain.
      */
-    int (*get)(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+    int (*get)(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
+               struct wb_buf *mem_out);
+    int (*get_many)(struct wb_store *store, const struct wb_pageid *ids, size_t count, const struct wb_store_when *when,
+                    wb_store_each_page each, void *context);
     int (*time)(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
 
     /*
@@ -97,6 +113,8 @@ struct wb_store_ops {
     int (*scan_open)(struct wb_store *store, const struct wb_store_scan_options *options,
                      struct wb_store_scan **scan_out);
     int (*scan_next)(struct wb_store_scan *scan, struct wb_page *page_out);
+    void (*scan_tell)(const struct wb_store_scan *scan, struct wb_store_position *position_out);
+    int (*scan_holds)(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
     void (*scan_close)(struct wb_store_scan *scan);
 
     /* Fields that do not apply to the organisation stay 0. */
@@ -146,17 +164,6 @@ static inline bool wb_store_time_is_ahead(int64_t time_ms, int64_t now_ms)
     return time_ms > now_ms + WB_STORE_AHEAD_MS;
 }
 
-/*
- * The rule for which version wins, the same in all organisations: returns true if a
- * page (or a touch) of time_ms replaces a version of stored_ms. The newer one wins,
- * except that a time from a wrong clock never does.
- */
-static inline bool wb_store_time_replaces(int64_t time_ms, int64_t stored_ms, int64_t now_ms)
-{
-    return time_ms > stored_ms ||
-           (wb_store_time_is_ahead(stored_ms, now_ms) && !wb_store_time_is_ahead(time_ms, now_ms));
-}
-
 struct wb_superblock;
 
 /* An organisation as the door knows it. All members are required. */
@@ -171,7 +178,7 @@ struct wb_organisation {
     const char *const *files;
 
     /* Creates everything except the superblock, durably, replacing what an interrupted creation left. */
-    int (*create)(const char *dir, const struct wb_superblock *superblock);
+    int (*create)(const char *dir, const struct wb_superblock *superblock, const struct wb_store_history *history);
 
     /* Opens the store; a writer also recovers from a crash. */
     int (*open)(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,

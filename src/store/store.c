@@ -50,6 +50,7 @@ struct creation {
     const char *dir;
     const struct wb_organisation *organisation;
     const char *update;
+    struct wb_store_history history;
 };
 
 /* Only files that an interrupted creation may have left are accepted: anything else belongs to somebody else. */
@@ -92,7 +93,7 @@ static int create_locked(const struct creation *c)
     snprintf(superblock.organisation, sizeof superblock.organisation, "%s", c->organisation->name);
     snprintf(superblock.update, sizeof superblock.update, "%s", c->update);
     wb_random_bytes(superblock.id, sizeof superblock.id);
-    err = c->organisation->create(c->dir, &superblock);
+    err = c->organisation->create(c->dir, &superblock, &c->history);
     return err < 0 ? err : wb_superblock_write(c->dir, &superblock);
 }
 
@@ -105,6 +106,8 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
 
     if (options && options->update)
         c.update = options->update;
+    if (options)
+        c.history = options->history;
     if (!c.organisation)
         return wb_fail(WB_E_INVALID, "no such organisation: %s", name);
     if (strcmp(c.update, DEFAULT_UPDATE) != 0)
@@ -192,18 +195,29 @@ void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct
     WB_CHECK(ops->remove);
     WB_CHECK(ops->put_revisit);
     WB_CHECK(ops->get_revisit);
+    WB_CHECK(ops->waiting_each);
     WB_CHECK(ops->bar);
     WB_CHECK(ops->allow);
     WB_CHECK(ops->barred);
     WB_CHECK(ops->bar_each);
     WB_CHECK(ops->list_site);
     WB_CHECK(ops->commit);
-    WB_CHECK(ops->snapshot);
+    WB_CHECK(ops->seal);
+    WB_CHECK(ops->drop);
+    WB_CHECK(ops->hold);
+    WB_CHECK(ops->let_go);
+    WB_CHECK(ops->snapshot_each);
+    WB_CHECK(ops->history);
+    WB_CHECK(ops->set_history);
+    WB_CHECK(ops->timeline);
     WB_CHECK(ops->get);
+    WB_CHECK(ops->get_many);
     WB_CHECK(ops->time);
     WB_CHECK(ops->stat);
     WB_CHECK(ops->scan_open);
     WB_CHECK(ops->scan_next);
+    WB_CHECK(ops->scan_tell);
+    WB_CHECK(ops->scan_holds);
     WB_CHECK(ops->scan_close);
     *store = (struct wb_store){WB_STORE_MAGIC, mode, ops};
 }
@@ -234,9 +248,10 @@ void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct 
     WB_CHECK(sum_inout != counts);
     sum_inout->added += counts->added;
     sum_inout->replaced += counts->replaced;
+    sum_inout->past += counts->past;
+    sum_inout->captures += counts->captures;
     sum_inout->older += counts->older;
     sum_inout->barred += counts->barred;
-    sum_inout->touched += counts->touched;
     sum_inout->removed += counts->removed;
 }
 
@@ -277,20 +292,25 @@ int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
     return store->ops->touch(store, id, time_ms);
 }
 
-int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
+int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms, bool everywhere)
 {
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(store->mode == WB_STORE_WRITE);
-    return store->ops->remove(store, id, site, everywhere);
+    return store->ops->remove(store, id, site, time_ms, everywhere);
 }
 
-int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
-                         const struct wb_store_revisit *revisit)
+int wb_store_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
+                         enum wb_store_outcome *outcome_out)
 {
+    enum wb_store_outcome ignored;
+
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(revisit != NULL);
     WB_CHECK(store->mode == WB_STORE_WRITE);
-    return store->ops->put_revisit(store, id, site, revisit);
+    if (!outcome_out)
+        outcome_out = &ignored;
+    *outcome_out = WB_STORE_PUT_NEW;
+    return store->ops->put_revisit(store, revisit, outcome_out);
 }
 
 int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
@@ -298,6 +318,14 @@ int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     *revisit_out = (struct wb_store_revisit){0};
     return store->ops->get_revisit(store, id, revisit_out);
+}
+
+int wb_store_waiting_each(struct wb_store *store, struct wb_pageid original,
+                          int (*each)(void *context, const struct wb_store_revisit *revisit), void *context)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(each != NULL);
+    return store->ops->waiting_each(store, original, each, context);
 }
 
 int wb_store_bar(struct wb_store *store, const struct wb_store_bar *bar)
@@ -348,23 +376,96 @@ int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *count
     return store->ops->commit(store, counts_inout);
 }
 
-int wb_store_snapshot(struct wb_store *store, uint32_t *snapshot_out)
+int wb_store_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
+                  struct wb_store_snapshot *snapshot_out)
 {
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(store->mode == WB_STORE_WRITE);
-    *snapshot_out = 0;
-    int err = store->ops->snapshot(store, snapshot_out);
-    WB_CHECK((err == 0) == (*snapshot_out > 0));
+    WB_CHECK(memchr(holder->name, '\0', sizeof holder->name) != NULL);
+    *snapshot_out = (struct wb_store_snapshot){0};
+    int err = name.len ? wb_store_name_check(name) : 0;
+    if (err == 0)
+        err = store->ops->seal(store, name, holder, snapshot_out);
+    WB_CHECK((err == 0) == (snapshot_out->number > 0));
+    return err;
+}
+
+int wb_store_drop(struct wb_store *store, uint32_t number)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
+    return store->ops->drop(store, number);
+}
+
+int wb_store_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
+    WB_CHECK(memchr(holder->name, '\0', sizeof holder->name) != NULL);
+    return store->ops->hold(store, number, holder);
+}
+
+int wb_store_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
+    WB_CHECK(memchr(holder->name, '\0', sizeof holder->name) != NULL);
+    return store->ops->let_go(store, number, holder);
+}
+
+int wb_store_snapshot_each(struct wb_store *store,
+                           int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(each != NULL);
+    return store->ops->snapshot_each(store, each, context);
+}
+
+int wb_store_history(struct wb_store *store, struct wb_store_history *history_out)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    *history_out = (struct wb_store_history){0};
+    return store->ops->history(store, history_out);
+}
+
+int wb_store_set_history(struct wb_store *store, const struct wb_store_history *history)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
+    WB_CHECK(history->keep <= WB_STORE_KEEP_DURATION);
+    return store->ops->set_history(store, history);
+}
+
+int wb_store_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    *timeline_out = (struct wb_store_timeline){0};
+    int err = store->ops->timeline(store, id, timeline_out);
+    WB_CHECK((err == 0) == (timeline_out->count > 0));
+    return err;
+}
+
+int wb_store_get_when(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when,
+                      struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    *page_out = (struct wb_page){0};
+    int err = store->ops->get(store, id, when, page_out, mem_out);
+    WB_CHECK(err < 0 || wb_pageid_equal(page_out->id, id));
     return err;
 }
 
 int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
 {
+    return wb_store_get_when(store, id, &(struct wb_store_when){WB_STORE_WHEN_LATEST, 0, 0}, page_out, mem_out);
+}
+
+int wb_store_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
+                      const struct wb_store_when *when, wb_store_each_page each, void *context)
+{
     WB_CHECK(store->magic == WB_STORE_MAGIC);
-    *page_out = (struct wb_page){0};
-    int err = store->ops->get(store, id, page_out, mem_out);
-    WB_CHECK(err < 0 || wb_pageid_equal(page_out->id, id));
-    return err;
+    WB_CHECK(each != NULL);
+    return count ? store->ops->get_many(store, ids, count, when, each, context) : 0;
 }
 
 int wb_store_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
@@ -398,7 +499,7 @@ int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_option
                        struct wb_store_scan **scan_out)
 {
     WB_CHECK(store->magic == WB_STORE_MAGIC);
-    WB_CHECK(options->view == WB_STORE_VIEW_LATEST || options->view == WB_STORE_VIEW_SNAPSHOT);
+    WB_CHECK(!options->gone || options->snapshot == 0);
     WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
     *scan_out = NULL;
     return store->ops->scan_open(store, options, scan_out);
@@ -411,6 +512,20 @@ int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
     int got = scan->ops->scan_next(scan, page_out);
     WB_CHECK(got <= 1);
     return got;
+}
+
+void wb_store_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out)
+{
+    WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
+    *position_out = (struct wb_store_position){{0}};
+    scan->ops->scan_tell(scan, position_out);
+}
+
+int wb_store_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out)
+{
+    WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
+    *holds_out = (struct wb_store_scan_holds){0};
+    return scan->ops->scan_holds(scan, holds_out);
 }
 
 void wb_store_scan_close(struct wb_store_scan *scan)
