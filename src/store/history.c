@@ -1,0 +1,428 @@
+/*
+ * history.c - adds captures to the past of a page, and forgets what nobody keeps. Pure
+ * computation (history.h has the picture); history_bytes.c turns it into bytes.
+ */
+#include "store/history.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "store/organisation.h"
+
+void wb_history_clear(struct wb_history *history)
+{
+    wb_vec_clear(&history->versions);
+    wb_vec_clear(&history->times);
+    history->ghosts = 0;
+    history->floor_ms = INT64_MIN;
+    history->gone_ms = 0;
+}
+
+void wb_history_release(struct wb_history *history)
+{
+    wb_vec_release(&history->versions);
+    wb_vec_release(&history->times);
+}
+
+uint64_t wb_history_content(const struct wb_page *page, uint64_t seed)
+{
+    uint64_t parts[2] = {wb_hash64_seeded(page->type.ptr, page->type.len, seed + page->status),
+                         wb_hash64_seeded(page->body.ptr, page->body.len, seed)};
+    uint64_t content = wb_hash64_seeded(parts, sizeof parts, seed);
+
+    return content ? content : 1;
+}
+
+struct wb_history_version *wb_history_latest(struct wb_history *history)
+{
+    WB_CHECK(history->ghosts <= history->versions.count);
+    if (history->versions.count == history->ghosts)
+        return NULL;
+    struct wb_history_version *last = &history->versions.items[history->versions.count - 1];
+    return last->ceased == 0 ? last : NULL;
+}
+
+struct wb_history_version *wb_history_find(struct wb_history *history, uint64_t content)
+{
+    WB_CHECK(content != 0);
+    for (size_t i = history->versions.count; i > 0; i--)
+        if (history->versions.items[i - 1].content == content)
+            return &history->versions.items[i - 1];
+    return NULL;
+}
+
+int wb_history_push(struct wb_history *history, const struct wb_history_version *version, int64_t time_ms)
+{
+    struct wb_history_version pushed = *version;
+    int err = wb_vec_reserve(&history->versions, history->versions.count + 1);
+
+    WB_CHECK(!version->ghost);
+    pushed.first = history->times.count;
+    pushed.count = 1;
+    if (err == 0)
+        err = wb_vec_push(&history->times, time_ms);
+    return err < 0 ? err : wb_vec_push(&history->versions, pushed);
+}
+
+/* ---- changing the list; there is room for two versions and one time ----------------------------- */
+
+static void insert_version(struct wb_history *history, size_t at, const struct wb_history_version *version)
+{
+    WB_CHECK(at <= history->versions.count);
+    WB_CHECK(history->versions.count < history->versions.cap);
+    struct wb_history_version *items = history->versions.items;
+    memmove(items + at + 1, items + at, (history->versions.count - at) * sizeof *items);
+    items[at] = *version;
+    history->versions.count++;
+}
+
+/* Puts a time at index `at`, into version number `owner`; the versions after it move on. */
+static void insert_time(struct wb_history *history, size_t at, size_t owner, int64_t time_ms)
+{
+    WB_CHECK(at <= history->times.count);
+    WB_CHECK(history->times.count < history->times.cap);
+    int64_t *items = history->times.items;
+    memmove(items + at + 1, items + at, (history->times.count - at) * sizeof *items);
+    items[at] = time_ms;
+    history->times.count++;
+    history->versions.items[owner].count++;
+    for (size_t i = owner + 1; i < history->versions.count; i++)
+        history->versions.items[i].first++;
+}
+
+/* Takes away the captures [from, to) of version number `owner`. */
+static void remove_times(struct wb_history *history, size_t owner, size_t from, size_t to)
+{
+    size_t count = to - from;
+
+    WB_CHECK(from <= to);
+    WB_CHECK(to <= history->times.count);
+    WB_CHECK(history->versions.items[owner].count >= count);
+    int64_t *items = history->times.items;
+    memmove(items + from, items + to, (history->times.count - to) * sizeof *items);
+    history->times.count -= count;
+    history->versions.items[owner].count -= count;
+    for (size_t i = owner + 1; i < history->versions.count; i++)
+        history->versions.items[i].first -= count;
+}
+
+/* Removes a version and its captures. */
+static void remove_version(struct wb_history *history, size_t at)
+{
+    WB_CHECK(at < history->versions.count);
+    struct wb_history_version *items = history->versions.items;
+    remove_times(history, at, items[at].first, items[at].first + items[at].count);
+    history->ghosts -= items[at].ghost;
+    memmove(items + at, items + at + 1, (history->versions.count - at - 1) * sizeof *items);
+    history->versions.count--;
+}
+
+/* Where the captures begin that take part: those of ghosts do not. */
+static size_t first_time(const struct wb_history *history)
+{
+    return history->ghosts < history->versions.count ? history->versions.items[history->ghosts].first
+                                                     : history->times.count;
+}
+
+/* ---- adding ----------------------------------------------------------------------------------------- */
+
+/*
+ * A stored time that cannot be, because it is far ahead of the clock, gives way to one that
+ * can. The latest version keeps one capture, just before the new one, so that it does not vanish.
+ */
+static void settle_ahead(struct wb_history *history, const struct wb_history_capture *capture)
+{
+    size_t begin = first_time(history), end = history->times.count;
+
+    if (end == begin || !wb_store_time_is_ahead(history->times.items[end - 1], capture->now_ms) ||
+        wb_store_time_is_ahead(capture->time_ms, capture->now_ms))
+        return;
+    size_t keep = end;
+    while (keep > begin && wb_store_time_is_ahead(history->times.items[keep - 1], capture->now_ms))
+        keep--;
+    int64_t before = keep > begin ? history->times.items[keep - 1] : INT64_MIN;
+    int64_t moved = before < capture->time_ms - 1 ? capture->time_ms - 1 : before + 1;
+    for (size_t i = history->versions.count; i > history->ghosts; i--) {
+        struct wb_history_version *version = &history->versions.items[i - 1];
+        size_t from = version->first < keep ? keep : version->first, to = version->first + version->count;
+        if (from >= to)
+            break;
+        if (version->ceased == 0 && from == version->first) {
+            history->times.items[from] = moved;
+            from++;
+        }
+        remove_times(history, i - 1, from, to);
+        if (history->versions.items[i - 1].count == 0)
+            remove_version(history, i - 1);
+    }
+}
+
+/* The index of the first capture that is not older; only those that take part. */
+static size_t find_time(const struct wb_history *history, int64_t time_ms)
+{
+    size_t low = first_time(history), high = history->times.count;
+
+    WB_CHECK(low <= high);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (history->times.items[middle] < time_ms)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The version that has the capture with this index. */
+static size_t owner_of(const struct wb_history *history, size_t time)
+{
+    size_t i = history->versions.count;
+
+    WB_CHECK(time < history->times.count);
+    while (i > 0 && history->versions.items[i - 1].first > time)
+        i--;
+    WB_CHECK(i > 0);
+    return i - 1;
+}
+
+/* An addition in progress: where the capture belongs. */
+struct placing {
+    struct wb_history *history;
+    const struct wb_history_capture *capture;
+    size_t at;            /* index of its time */
+    bool has_before, has_after;
+    size_t before, after; /* the versions of its neighbours in time */
+};
+
+static bool has_same_content(const struct placing *p, size_t version)
+{
+    struct wb_history *history = p->history;
+    const struct wb_history_version *latest = wb_history_latest(history);
+    uint64_t content = p->capture->content ? p->capture->content : latest ? latest->content : 0;
+
+    if (content == 0)
+        return latest == &history->versions.items[version];
+    return history->versions.items[version].content == content;
+}
+
+/* Begins a version with this capture, as number `index`. */
+static void begin_version(const struct placing *p, size_t index, bool latest)
+{
+    struct wb_history_version version = *p->capture->bytes;
+
+    WB_CHECK(version.place.segment > 0 || !latest);
+    version.content = p->capture->content ? p->capture->content : version.content;
+    version.arrived = p->capture->epoch;
+    version.ceased = latest ? 0 : p->capture->epoch;
+    version.ghost = false;
+    version.first = p->at;
+    version.count = 0;
+    insert_version(p->history, index, &version);
+    insert_time(p->history, p->at, index, p->capture->time_ms);
+}
+
+/* Cuts a version in two before the capture; the newer part stays what it was in all snapshots. */
+static void split(const struct placing *p)
+{
+    struct wb_history_version older = p->history->versions.items[p->before];
+
+    WB_CHECK(p->before == p->after);
+    WB_CHECK(p->at > older.first);
+    older.count = p->at - older.first;
+    older.arrived = older.ceased = p->capture->epoch;
+    insert_version(p->history, p->before, &older);
+    struct wb_history_version *newer = &p->history->versions.items[p->before + 1];
+    newer->first = p->at;
+    newer->count -= older.count;
+    WB_CHECK(newer->count > 0);
+}
+
+/* The capture is older than another one, or the page was gone by then. */
+static enum wb_store_outcome add_to_past(const struct placing *p)
+{
+    if (p->has_before && has_same_content(p, p->before)) {
+        insert_time(p->history, p->at, p->before, p->capture->time_ms);
+        return WB_STORE_PUT_CAPTURE;
+    }
+    if (p->has_after && has_same_content(p, p->after)) {
+        insert_time(p->history, p->at, p->after, p->capture->time_ms);
+        return WB_STORE_PUT_CAPTURE;
+    }
+    if (p->has_before && p->has_after && p->before == p->after)
+        split(p);
+    begin_version(p, p->has_before ? p->before + 1 : p->history->ghosts, false);
+    return WB_STORE_PUT_PAST;
+}
+
+/* The capture is the newest one. */
+static enum wb_store_outcome add_to_present(const struct placing *p)
+{
+    struct wb_history_version *latest = wb_history_latest(p->history);
+
+    if (latest && has_same_content(p, p->before)) {
+        insert_time(p->history, p->at, p->before, p->capture->time_ms);
+        return WB_STORE_PUT_CAPTURE;
+    }
+    if (p->capture->bytes->place.segment == 0)
+        return WB_STORE_PUT_OLDER;
+    if (latest)
+        latest->ceased = p->capture->epoch;
+    p->history->gone_ms = 0;
+    begin_version(p, p->history->versions.count, true);
+    return latest ? WB_STORE_PUT_VERSION : WB_STORE_PUT_NEW;
+}
+
+int wb_history_add(struct wb_history *history, const struct wb_history_capture *capture,
+                   enum wb_store_outcome *outcome_out)
+{
+    struct placing p = {.history = history, .capture = capture};
+    int err = wb_vec_reserve(&history->versions, history->versions.count + 2);
+
+    WB_CHECK(capture->epoch > 0);
+    *outcome_out = WB_STORE_PUT_OLDER;
+    if (err == 0)
+        err = wb_vec_reserve(&history->times, history->times.count + 1);
+    if (err < 0)
+        return err;
+    settle_ahead(history, capture);
+    if (capture->time_ms <= history->floor_ms)
+        return 0;
+    p.at = find_time(history, capture->time_ms);
+    p.has_after = p.at < history->times.count;
+    if (p.has_after && history->times.items[p.at] == capture->time_ms) {
+        *outcome_out = WB_STORE_PUT_KNOWN;
+        return 0;
+    }
+    p.has_before = p.at > first_time(history);
+    p.after = p.has_after ? owner_of(history, p.at) : 0;
+    p.before = p.has_before ? owner_of(history, p.at - 1) : 0;
+    bool gone = p.has_before && !wb_history_latest(history);
+    if (p.has_after || (gone && capture->time_ms <= history->gone_ms))
+        *outcome_out = add_to_past(&p);
+    else
+        *outcome_out = add_to_present(&p);
+    return 0;
+}
+
+void wb_history_end(struct wb_history *history, int64_t gone_ms, uint64_t epoch)
+{
+    struct wb_history_version *latest = wb_history_latest(history);
+
+    WB_CHECK(latest != NULL);
+    WB_CHECK(epoch >= latest->arrived);
+    latest->ceased = epoch;
+    int64_t last = wb_history_last_ms(history, latest);
+    history->gone_ms = gone_ms > last ? gone_ms : last;
+    if (history->gone_ms < 1)
+        history->gone_ms = 1;
+}
+
+/* ---- forgetting ----------------------------------------------------------------------------------------- */
+
+bool wb_history_is_held(const struct wb_history_version *version, const struct wb_history_rule *rule)
+{
+    size_t low = 0, high = rule->held_count;
+
+    while (low < high) { /* the first held epoch in which it had arrived */
+        size_t middle = (low + high) / 2;
+        if (rule->held[middle] < version->arrived)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rule->held_count && (version->ceased == 0 || rule->held[low] < version->ceased);
+}
+
+/* The number of the first version that the policy keeps. Policies keep the newest ones, so those before it go. */
+static size_t first_kept(const struct wb_history *history, const struct wb_history_rule *rule)
+{
+    size_t count = history->versions.count, i = count;
+
+    switch (rule->policy.keep) {
+    case WB_STORE_KEEP_NEWEST:
+        break;
+    case WB_STORE_KEEP_ALL:
+        i = history->ghosts;
+        break;
+    case WB_STORE_KEEP_COUNT:
+        i = count - history->ghosts > rule->policy.value ? count - (size_t)rule->policy.value : history->ghosts;
+        break;
+    case WB_STORE_KEEP_DURATION:
+        for (; i > history->ghosts; i--) {
+            const struct wb_history_version *next = i < count ? &history->versions.items[i] : NULL;
+            int64_t end_ms = next ? history->times.items[next->first] : history->gone_ms;
+            bool latest = !next && history->versions.items[i - 1].ceased == 0;
+            if (!latest && end_ms < rule->now_ms - (int64_t)rule->policy.value)
+                break;
+        }
+        break;
+    }
+    if (i == count && count > history->ghosts && history->versions.items[count - 1].ceased == 0)
+        i = count - 1; /* the latest is always kept */
+    WB_CHECK(i >= history->ghosts);
+    return i;
+}
+
+void wb_history_trim(struct wb_history *history, const struct wb_history_rule *rule)
+{
+    size_t kept = first_kept(history, rule);
+
+    for (size_t i = 0; i < history->versions.count;) {
+        struct wb_history_version *version = &history->versions.items[i];
+        bool hollow = version->place.segment == 0, forgotten = i < kept;
+        if (forgotten && !version->ghost && history->floor_ms < wb_history_last_ms(history, version))
+            history->floor_ms = wb_history_last_ms(history, version);
+        if (!hollow && (!forgotten || wb_history_is_held(version, rule))) {
+            if (forgotten && !version->ghost) {
+                version->ghost = true;
+                history->ghosts++;
+            }
+            i++;
+            continue;
+        }
+        WB_CHECK(version->ceased != 0);
+        remove_version(history, i);
+        kept -= forgotten;
+    }
+    if (history->versions.count == history->ghosts) {
+        history->floor_ms = INT64_MIN;
+        history->gone_ms = 0;
+    }
+}
+
+/* ---- looking ---------------------------------------------------------------------------------------------- */
+
+const struct wb_history_version *wb_history_at(const struct wb_history *history, int64_t time_ms)
+{
+    const struct wb_history_version *found = NULL, *oldest = NULL;
+    int64_t best = 0;
+
+    for (size_t i = 0; i < history->versions.count; i++) {
+        const struct wb_history_version *version = &history->versions.items[i];
+        const int64_t *times = history->times.items + version->first;
+        if (!oldest || times[0] < history->times.items[oldest->first])
+            oldest = version;
+        size_t low = 0, high = version->count; /* the number of its captures at or before time_ms */
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            if (times[middle] <= time_ms)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low > 0 && (!found || times[low - 1] >= best)) {
+            found = version;
+            best = times[low - 1];
+        }
+    }
+    return found ? found : oldest;
+}
+
+const struct wb_history_version *wb_history_in(const struct wb_history *history, uint64_t epoch)
+{
+    for (size_t i = history->versions.count; i > 0; i--) {
+        const struct wb_history_version *version = &history->versions.items[i - 1];
+        if (version->arrived <= epoch && (version->ceased == 0 || version->ceased > epoch))
+            return version;
+    }
+    return NULL;
+}
