@@ -188,6 +188,18 @@ bool wb_catalog_uncertain(const struct wb_catalog *catalog)
     return wb_tree_uncertain(catalog->tree);
 }
 
+int wb_catalog_pin(struct wb_catalog *catalog, uint64_t epoch)
+{
+    WB_CHECK(catalog->tree != NULL);
+    return wb_tree_pin(catalog->tree, epoch);
+}
+
+void wb_catalog_unpin(struct wb_catalog *catalog, uint64_t epoch)
+{
+    WB_CHECK(catalog->tree != NULL);
+    wb_tree_unpin(catalog->tree, epoch);
+}
+
 int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out)
 {
     WB_CHECK(catalog->magic == CATALOG_MAGIC);

@@ -2,17 +2,21 @@
  * catalog.h - the catalog of the log organisation: where each page is stored, and what is
  * known about it without reading it. It combines the papers' catalog and B-tree.
  *
- * The catalog is one file, catalog.wbt, with eight tables (docs/formats/catalog.md has
+ * The catalog is one file, catalog.wbt, with these tables (docs/formats/catalog.md has
  * the bytes of each row):
  *
- *   pages     page id -> entry               the latest version of each page
- *   old       page id -> entry               class A: versions that only the snapshot still has
- *   segments  number -> segment row          the files that hold the pages
- *   sites     site -> number of pages
- *   revisits  page id -> revisit             revisits whose original we do not have
- *   retired   number, revision -> transaction  replaced files, to be deleted when no reader needs them
- *   bars      page id or site -> bar         what was taken down and must not come back
- *   state     a single row, the summary      counters, current epoch, last snapshot, commit number
+ *   pages      page id -> entry               the latest version of each page
+ *   history    page id, part -> bytes         the past of a page, if there is more to it than its entry (history.h)
+ *   snapshots  number -> snapshot             epochs that are held
+ *   holders    snapshot, kind, name -> time   by whom, and until when
+ *   segments   number -> segment row          the files that hold the pages
+ *   sites      site -> number of pages
+ *   revisits   page id, time -> revisit       revisits that wait for their original
+ *   waiting    original, page id, time        those whose original is another page
+ *   retired    number, revision -> transaction  replaced files, to be deleted when no reader needs them
+ *   bars       page id or site -> bar         what was taken down and must not come back
+ *   state      a single row, the summary      counters, the history policy, epoch, commit number
+ *   old        page id -> entry               only in repositories of format 2: what their one snapshot still had
  *
  * Rows are read and changed in transactions (struct wb_catalog_txn). Underneath is a
  * copy-on-write B-tree (tree.h) that verifies every page it reads. So a damaged file gives
@@ -40,7 +44,11 @@
     X(WB_CATALOG_REVISITS, 4, "revisits") \
     X(WB_CATALOG_RETIRED, 5, "retired")   \
     X(WB_CATALOG_SUMMARY, 6, "state")     \
-    X(WB_CATALOG_BARS, 7, "bars")
+    X(WB_CATALOG_BARS, 7, "bars")           \
+    X(WB_CATALOG_HISTORY, 8, "history")     \
+    X(WB_CATALOG_SNAPSHOTS, 9, "snapshots") \
+    X(WB_CATALOG_HOLDERS, 10, "holders")    \
+    X(WB_CATALOG_WAITING, 11, "waiting")
 
 enum wb_catalog_table {
 #define WB_CATALOG_TABLE_ENUM(name, number, words) name = number,
@@ -63,13 +71,15 @@ static inline bool wb_catalog_place_equal(const struct wb_catalog_place *a, cons
     return a->segment == b->segment && a->logical == b->logical && a->slot == b->slot;
 }
 
-/* What the catalog knows about one version of a page. */
+/* What the catalog knows about the latest version of a page. */
 struct wb_catalog_entry {
     struct wb_catalog_place place;
-    int64_t time_ms;         /* when it was fetched, or last seen unchanged */
+    int64_t time_ms;         /* of its newest capture */
     uint32_t body_bytes;
     uint32_t stored_bytes;   /* bytes that compaction frees when the page dies; 0 in a lead */
-    uint32_t epoch;          /* in which it was committed */
+    uint64_t epoch;          /* in which it arrived */
+    uint64_t content;        /* hash of status, type and body (wb_history_content); 0 in a row of format 2 */
+    bool history;            /* table history has rows of this page */
     uint16_t status;         /* of the HTTP response */
     uint16_t lifetime;       /* in days */
     uint16_t lifetime_count; /* days left */
@@ -84,26 +94,33 @@ struct wb_catalog_segment {
     uint64_t bytes;       /* length of the committed part of the file; anything after it is ignored */
     uint64_t logical_end; /* the logical offset after the last block */
     uint64_t pages;       /* records in the segment ... */
-    uint64_t live;        /* ... and how many of them are in table pages or old */
+    uint64_t live;        /* ... and how many of them a version of a page needs */
+    uint64_t old;         /* ... of which so many are not the latest version of their page */
     uint64_t bytes_dead;  /* what compaction would free */
     uint64_t touched;     /* entries whose time or lifetime differs from what their record says */
     uint64_t removed;     /* takedowns since the last compaction, which must remove all dead bytes, even from leads */
     uint64_t map_at;      /* in a compacted file: the offset of its map of blocks */
     uint64_t map_count;   /* ... and the number of entries in the map */
-    uint32_t epoch_min, epoch_max; /* of its pages */
+    uint64_t epoch_min, epoch_max; /* in which its pages arrived */
     uint32_t lead_dead;   /* dead pages whose bytes the last compaction kept, as parts of leads */
 };
 
 /* The single row of table state: counters, and what the next commit starts from. */
 struct wb_catalog_summary {
     uint64_t commit;         /* number of this commit */
-    uint64_t pages, old, sites, revisits; /* rows in these tables */
+    uint64_t pages;          /* that have a latest version: rows in table pages */
+    uint64_t versions;       /* that are stored, the latest ones included */
+    uint64_t captures;       /* of these versions */
+    uint64_t gone;           /* pages that have versions, but no latest one */
+    uint64_t sites;
+    uint64_t revisits;       /* rows in table revisits */
     uint64_t bars;           /* rows in that table; as long as it is 0, nobody has to look there */
     uint64_t bytes_pages;    /* bodies of the latest versions */
-    uint32_t epoch;          /* the current one: versions committed now belong to it */
-    uint32_t snapshot;       /* number of the last snapshot; 0 if there is none */
-    uint32_t snapshot_epoch; /* the epoch that it sealed: it contains versions up to this epoch */
+    uint64_t epoch;          /* of the last commit that changed a page */
+    uint32_t snapshot;       /* number of the newest snapshot ever sealed; 0 if there was none */
     uint32_t next_segment;   /* the next free segment number */
+    struct wb_store_history history;
+    bool old_format;         /* the row is one of format 2 */
 };
 
 struct wb_catalog;
@@ -185,7 +202,7 @@ int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *cont
  * walk.
  */
 
-/* table is WB_CATALOG_PAGES or WB_CATALOG_OLD. */
+/* table is WB_CATALOG_PAGES, or in a repository of format 2 also WB_CATALOG_OLD. */
 int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
                          struct wb_catalog_entry *entry_out);
 int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
@@ -207,13 +224,60 @@ int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_
 typedef int (*wb_catalog_each_site)(void *context, struct wb_slice site, uint64_t pages);
 int wb_catalog_site_each(struct wb_catalog_txn *txn, wb_catalog_each_site each, void *context);
 
-/* site is the hash of the page's site. */
-int wb_catalog_revisit_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_store_revisit *revisit_out);
-int wb_catalog_revisit_put(struct wb_catalog_txn *txn, struct wb_pageid id, uint64_t site,
-                           const struct wb_store_revisit *revisit);
-int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, struct wb_pageid id);
-typedef int (*wb_catalog_each_revisit)(void *context, struct wb_pageid id, uint64_t site);
+/* ---- history: any number of bytes for each page, in as many rows as they need ---- */
+
+/* Replaces what bytes_out held. WB_E_NOTFOUND. */
+int wb_catalog_history_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_buf *bytes_out);
+
+/* Writes only the rows that differ from what is there. */
+int wb_catalog_history_put(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_slice bytes);
+
+/* Deletes all rows of the page, if there are any. */
+int wb_catalog_history_delete(struct wb_catalog_txn *txn, struct wb_pageid id);
+
+/* Calls each() for the pages that have rows, from `from` on, in the order of their ids. */
+typedef int (*wb_catalog_each_history)(void *context, struct wb_pageid id, struct wb_slice bytes);
+int wb_catalog_history_each(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
+                            void *context);
+
+/* ---- snapshots and their holders (catalog_snapshots.c) ---- */
+
+/* The holders of the snapshot are not part of its row; put ignores them, get and each leave them out. */
+int wb_catalog_snapshot_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_store_snapshot *snapshot_out);
+int wb_catalog_snapshot_put(struct wb_catalog_txn *txn, const struct wb_store_snapshot *snapshot);
+int wb_catalog_snapshot_delete(struct wb_catalog_txn *txn, uint32_t number);
+typedef int (*wb_catalog_each_snapshot)(void *context, const struct wb_store_snapshot *snapshot);
+int wb_catalog_snapshot_each(struct wb_catalog_txn *txn, wb_catalog_each_snapshot each, void *context);
+
+int wb_catalog_holder_put(struct wb_catalog_txn *txn, uint32_t number, const struct wb_store_holder *holder);
+int wb_catalog_holder_delete(struct wb_catalog_txn *txn, uint32_t number, const struct wb_store_holder *holder);
+typedef int (*wb_catalog_each_holder)(void *context, uint32_t number, const struct wb_store_holder *holder);
+
+/* Calls each() for the holders of one snapshot. */
+int wb_catalog_holder_each(struct wb_catalog_txn *txn, uint32_t number, wb_catalog_each_holder each, void *context);
+
+/* ---- revisits that wait for their original (catalog_revisits.c) ---- */
+
+/*
+ * site is the hash of the page's site. A revisit whose original is another page also has a row in table
+ * waiting, which put and delete keep up to date. each() passes revisits without their sites.
+ */
+int wb_catalog_revisit_put(struct wb_catalog_txn *txn, uint64_t site, const struct wb_store_revisit *revisit,
+                           bool *new_out);
+int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, const struct wb_store_revisit *revisit);
+typedef int (*wb_catalog_each_revisit)(void *context, const struct wb_store_revisit *revisit, uint64_t site);
+
+/* The revisits of one page, the oldest first. */
+int wb_catalog_revisit_of(struct wb_catalog_txn *txn, struct wb_pageid id, wb_catalog_each_revisit each,
+                          void *context);
+
+/* The revisits of other pages that wait for a content of this one. */
+int wb_catalog_revisit_waiting(struct wb_catalog_txn *txn, struct wb_pageid original, wb_catalog_each_revisit each,
+                               void *context);
 int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit each, void *context);
+
+/* Rewrites the rows of format 2, whose keys have no time. */
+int wb_catalog_revisit_upgrade(struct wb_catalog_txn *txn);
 
 /* A bar or an exception. A row of a page with `except` allows the page although its site is barred. */
 struct wb_catalog_bar {
@@ -251,7 +315,11 @@ int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table);
 /* The number of rows in a table. */
 uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_table table);
 
-/* ---- for catalog_rows.c and catalog_sites.c, and for messages about damage --------------------------------- */
+/* Pins of other handles (wb_tree_pinned) are epochs that running scans still need. */
+int wb_catalog_pin(struct wb_catalog *catalog, uint64_t epoch);
+void wb_catalog_unpin(struct wb_catalog *catalog, uint64_t epoch);
+
+/* ---- for the files that know rows, and for messages about damage --------------------------------- */
 
 struct wb_tree *wb_catalog_tree(const struct wb_catalog *catalog);
 const struct wb_tree_state *wb_catalog_txn_state(const struct wb_catalog_txn *txn);

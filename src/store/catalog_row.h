@@ -1,6 +1,6 @@
 /*
  * catalog_row.h - reads and writes rows of the catalog as bytes. Shared by the files that
- * know what the bytes of each table mean: catalog_rows.c and catalog_sites.c.
+ * know what the bytes of each table mean.
  */
 #ifndef WB_STORE_CATALOG_ROW_H
 #define WB_STORE_CATALOG_ROW_H
@@ -24,5 +24,9 @@ int wb_catalog_row_delete(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
  */
 int wb_catalog_row_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, size_t key_len, size_t len,
                         wb_tree_each_row each, void *context);
+
+/* The same for rows of any length, from a key on. */
+int wb_catalog_row_each_from(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice from,
+                             wb_tree_each_row each, void *context);
 
 #endif

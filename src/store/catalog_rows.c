@@ -1,12 +1,14 @@
 /*
  * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages, old,
- * segments, retired and state. The other tables are in catalog_sites.c.
+ * segments, retired and state. The other tables are in catalog_history.c,
+ * catalog_snapshots.c, catalog_revisits.c and catalog_sites.c.
  *
  * Numbers in keys are big-endian, so that they sort; numbers in values are little-endian
  * or varints. A row is valid if and only if its value has the length that its table
  * prescribes, and its numbers do not contradict each other. The value of an entry
- * (tables pages and old) must be filled exactly by its ten varints and the hash of the
- * site. docs/formats/catalog.md lists all fields.
+ * (tables pages and old) must be filled exactly by its ten varints, its flags and two
+ * hashes. Rows of format 2 are shorter and are understood too. docs/formats/catalog.md lists
+ * all fields.
  *
  * This file never checks a checksum: the tree has done that before we see a row.
  */
@@ -18,19 +20,24 @@
 /* Lengths of keys and values. */
 enum {
     ENTRY_NUMBERS = 10,   /* varints in an entry */
-    ENTRY_BYTES_MAX = 64, /* enough for the longest entry that we write */
+    ENTRY_BYTES_MAX = 96, /* enough for the longest entry that we write */
     ENTRY_SITE_BYTES = 8,
+    ENTRY_TAIL_BYTES = 17, /* flags, content, site; rows of format 2 have only the site */
     SEGMENT_KEY_BYTES = 4,
-    SEGMENT_BYTES = 92,
+    SEGMENT_BYTES = 112,
+    SEGMENT_BYTES_2 = 92,  /* in format 2 */
     RETIRED_KEY_BYTES = 8,
     RETIRED_BYTES = 8,
-    STATE_BYTES = 68,
+    STATE_BYTES = 112,
+    STATE_BYTES_2 = 68,    /* in format 2 */
 };
+
+enum entry_flags { ENTRY_HAS_HISTORY = 1 };
 
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
-_Static_assert(SEGMENT_BYTES == 2 * 4 + 9 * 8 + 3 * 4, "the fields of a segment's row");
-_Static_assert(STATE_BYTES == 6 * 8 + 5 * 4, "the fields of the summary");
+_Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4, "the fields of a segment's row");
+_Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 8, "the fields of the summary");
 
 /* ---- any row --------------------------------------------------------------------------- */
 
@@ -103,35 +110,46 @@ int wb_catalog_row_each(struct wb_catalog_txn *txn, enum wb_catalog_table table,
     return wb_tree_each(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, check_lengths, &walk);
 }
 
+int wb_catalog_row_each_from(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice from,
+                             wb_tree_each_row each, void *context)
+{
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(each != NULL);
+    return wb_tree_each_from(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, from, each, context);
+}
+
 /* ---- pages and old ---------------------------------------------------------------- */
 
 /*
- * The numbers of an entry are varints, because most of them are small: a row takes 31
- * bytes instead of 52, so that more of a large catalog fits in memory.
+ * The numbers of an entry are varints, because most of them are small: a row takes 40
+ * bytes instead of 69, so that more of a large catalog fits in memory.
  */
 /* Returns false if the row is not an entry. */
 static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry *entry_out)
 {
     uint64_t v[ENTRY_NUMBERS];
-    const char *at = row, *end = row + len - ENTRY_SITE_BYTES;
+    const char *at = row, *end = row + len;
 
-    if (len < ENTRY_SITE_BYTES)
-        return false;
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         if (!wb_get_varint(&at, end, &v[i]))
             return false;
+    bool format_2 = end - at == ENTRY_SITE_BYTES;
+    if (!format_2 && end - at != ENTRY_TAIL_BYTES)
+        return false;
     *entry_out = (struct wb_catalog_entry){
         .time_ms = (int64_t)wb_unzigzag(v[0]),
         .place = {.logical = v[1], .segment = (uint32_t)v[2], .slot = (uint16_t)v[3]},
         .status = (uint16_t)v[4],
         .body_bytes = (uint32_t)v[5],
         .stored_bytes = (uint32_t)v[6],
-        .epoch = (uint32_t)v[7],
+        .epoch = v[7],
         .lifetime = (uint16_t)v[8],
         .lifetime_count = (uint16_t)v[9],
-        .site = wb_get64(end),
+        .history = !format_2 && at[0] & ENTRY_HAS_HISTORY,
+        .content = format_2 ? 0 : wb_get64(at + 1),
+        .site = wb_get64(end - ENTRY_SITE_BYTES),
     };
-    return at == end && entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0;
+    return entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0;
 }
 
 /* Returns the row's length. */
@@ -148,9 +166,11 @@ static size_t entry_to_row(const struct wb_catalog_entry *entry, char row[ENTRY_
 
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         len += wb_put_varint(row + len, v[i]);
-    WB_CHECK(len + ENTRY_SITE_BYTES <= ENTRY_BYTES_MAX);
-    wb_put64(row + len, entry->site);
-    return len + ENTRY_SITE_BYTES;
+    WB_CHECK(len + ENTRY_TAIL_BYTES <= ENTRY_BYTES_MAX);
+    row[len] = entry->history ? ENTRY_HAS_HISTORY : 0;
+    wb_put64(row + len + 1, entry->content);
+    wb_put64(row + len + 9, entry->site);
+    return len + ENTRY_TAIL_BYTES;
 }
 
 int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
@@ -227,8 +247,10 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
 /* ---- segments ------------------------------------------------------------------------ */
 
 /* Returns false if the row contradicts itself. */
-static bool segment_from_row(const char *key, const char *row, struct wb_catalog_segment *row_out)
+static bool segment_from_row(const char *key, const char *row, size_t len, struct wb_catalog_segment *row_out)
 {
+    if (len != SEGMENT_BYTES && len != SEGMENT_BYTES_2)
+        return false;
     *row_out = (struct wb_catalog_segment){
         .number = wb_get32_be(key),
         .revision = wb_get32(row),
@@ -242,11 +264,12 @@ static bool segment_from_row(const char *key, const char *row, struct wb_catalog
         .removed = wb_get64(row + 56),
         .map_at = wb_get64(row + 64),
         .map_count = wb_get64(row + 72),
-        .epoch_min = wb_get32(row + 80),
-        .epoch_max = wb_get32(row + 84),
-        .lead_dead = wb_get32(row + 88),
+        .epoch_min = len == SEGMENT_BYTES ? wb_get64(row + 80) : wb_get32(row + 80),
+        .epoch_max = len == SEGMENT_BYTES ? wb_get64(row + 88) : wb_get32(row + 84),
+        .lead_dead = len == SEGMENT_BYTES ? wb_get32(row + 96) : wb_get32(row + 88),
+        .old = len == SEGMENT_BYTES ? wb_get64(row + 104) : 0,
     };
-    return row_out->number > 0 && row_out->live <= row_out->pages &&
+    return row_out->number > 0 && row_out->live <= row_out->pages && row_out->old <= row_out->live &&
            (row_out->revision == 0 ? row_out->map_at == 0 && row_out->map_count == 0 : row_out->sealed) &&
            (row_out->live == 0 || row_out->epoch_min <= row_out->epoch_max);
 }
@@ -259,14 +282,15 @@ static int segment_damaged(const struct wb_catalog *catalog)
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out)
 {
     char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES];
+    size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(number > 0);
     *row_out = (struct wb_catalog_segment){0};
     wb_put32_be(key, number);
-    err = wb_catalog_row_get(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
-    if (err == 0 && !segment_from_row(key, row, row_out))
+    err = wb_catalog_row_read(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row, &len);
+    if (err == 0 && !segment_from_row(key, row, len, row_out))
         err = segment_damaged(txn->catalog);
     return err;
 }
@@ -278,6 +302,7 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(from->number > 0);
     WB_CHECK(from->live <= from->pages);
+    WB_CHECK(from->old <= from->live);
     WB_CHECK(from->revision == 0 ? from->map_at == 0 && from->map_count == 0 : from->sealed);
     WB_CHECK(from->live == 0 || from->epoch_min <= from->epoch_max);
     wb_put32_be(key, from->number);
@@ -292,9 +317,10 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put64(row + 56, from->removed);
     wb_put64(row + 64, from->map_at);
     wb_put64(row + 72, from->map_count);
-    wb_put32(row + 80, from->epoch_min);
-    wb_put32(row + 84, from->epoch_max);
-    wb_put32(row + 88, from->lead_dead);
+    wb_put64(row + 80, from->epoch_min);
+    wb_put64(row + 88, from->epoch_max);
+    wb_put32(row + 96, from->lead_dead);
+    wb_put64(row + 104, from->old);
     return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
 }
 
@@ -320,8 +346,7 @@ static int walk_segment(void *context, struct wb_slice key, struct wb_slice row)
     struct wb_catalog_segment segment;
 
     WB_CHECK(key.len == SEGMENT_KEY_BYTES);
-    WB_CHECK(row.len == SEGMENT_BYTES);
-    if (!segment_from_row(key.ptr, row.ptr, &segment))
+    if (!segment_from_row(key.ptr, row.ptr, row.len, &segment))
         return segment_damaged(walk->txn->catalog);
     return walk->each(walk->context, &segment);
 }
@@ -332,7 +357,7 @@ int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment 
 
     WB_CHECK(each != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, SEGMENT_BYTES, walk_segment, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, 0, walk_segment, &walk);
 }
 
 /* ---- retired files --------------------------------------------------------------------------- */
@@ -401,33 +426,63 @@ int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired 
 
 /* ---- the summary: the single row of table state ------------------------------------------------ */
 
-int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *summary_out)
+/* The row as it was in format 2. What it does not have is made up for by the upgrade (log_upgrade.c). */
+static void summary_from_row_2(const char *row, struct wb_catalog_summary *summary_out)
 {
-    char row[STATE_BYTES];
-    int err;
-
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    *summary_out = (struct wb_catalog_summary){0};
-    err = wb_catalog_row_get(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row);
-    if (err == WB_E_NOTFOUND)
-        return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "no row");
-    if (err < 0)
-        return err;
     *summary_out = (struct wb_catalog_summary){
         .commit = wb_get64(row),
         .pages = wb_get64(row + 8),
-        .old = wb_get64(row + 16),
+        .versions = wb_get64(row + 8),
+        .captures = wb_get64(row + 8),
         .sites = wb_get64(row + 24),
         .revisits = wb_get64(row + 32),
         .bytes_pages = wb_get64(row + 40),
         .epoch = wb_get32(row + 48),
         .snapshot = wb_get32(row + 52),
-        .snapshot_epoch = wb_get32(row + 56),
         .next_segment = wb_get32(row + 60),
         .bars = wb_get32(row + 64),
+        .old_format = true,
     };
-    if (summary_out->epoch == 0 || summary_out->next_segment == 0 ||
-        (summary_out->snapshot == 0 ? summary_out->old > 0 : summary_out->snapshot_epoch >= summary_out->epoch))
+}
+
+static void summary_from_row(const char *row, struct wb_catalog_summary *summary_out)
+{
+    *summary_out = (struct wb_catalog_summary){
+        .commit = wb_get64(row),
+        .pages = wb_get64(row + 8),
+        .versions = wb_get64(row + 16),
+        .captures = wb_get64(row + 24),
+        .gone = wb_get64(row + 32),
+        .sites = wb_get64(row + 40),
+        .revisits = wb_get64(row + 48),
+        .bars = wb_get64(row + 56),
+        .bytes_pages = wb_get64(row + 64),
+        .epoch = wb_get64(row + 72),
+        .snapshot = wb_get32(row + 80),
+        .next_segment = wb_get32(row + 84),
+        .history = {.keep = (enum wb_store_keep)wb_get32(row + 88), .value = wb_get64(row + 96)},
+    };
+}
+
+int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *summary_out)
+{
+    char row[STATE_BYTES];
+    size_t len;
+    int err;
+
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    *summary_out = (struct wb_catalog_summary){0};
+    err = wb_catalog_row_read(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row, &len);
+    if (err == WB_E_NOTFOUND)
+        return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "no row");
+    if (err < 0)
+        return err;
+    if (len == STATE_BYTES)
+        summary_from_row(row, summary_out);
+    else if (len == STATE_BYTES_2)
+        summary_from_row_2(row, summary_out);
+    if (summary_out->epoch == 0 || summary_out->next_segment == 0 || summary_out->versions < summary_out->pages ||
+        summary_out->captures < summary_out->versions || summary_out->history.keep > WB_STORE_KEEP_DURATION)
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "counters that contradict each other");
     return 0;
 }
@@ -437,21 +492,23 @@ int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     char row[STATE_BYTES] = {0};
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(summary->bars <= UINT32_MAX);
     WB_CHECK(summary->epoch > 0);
     WB_CHECK(summary->next_segment > 0);
-    WB_CHECK(summary->snapshot == 0 ? summary->old == 0 : summary->snapshot_epoch < summary->epoch);
-
+    WB_CHECK(summary->versions >= summary->pages);
+    WB_CHECK(summary->captures >= summary->versions);
     wb_put64(row, summary->commit);
     wb_put64(row + 8, summary->pages);
-    wb_put64(row + 16, summary->old);
-    wb_put64(row + 24, summary->sites);
-    wb_put64(row + 32, summary->revisits);
-    wb_put64(row + 40, summary->bytes_pages);
-    wb_put32(row + 48, summary->epoch);
-    wb_put32(row + 52, summary->snapshot);
-    wb_put32(row + 56, summary->snapshot_epoch);
-    wb_put32(row + 60, summary->next_segment);
-    wb_put32(row + 64, (uint32_t)summary->bars);
+    wb_put64(row + 16, summary->versions);
+    wb_put64(row + 24, summary->captures);
+    wb_put64(row + 32, summary->gone);
+    wb_put64(row + 40, summary->sites);
+    wb_put64(row + 48, summary->revisits);
+    wb_put64(row + 56, summary->bars);
+    wb_put64(row + 64, summary->bytes_pages);
+    wb_put64(row + 72, summary->epoch);
+    wb_put32(row + 80, summary->snapshot);
+    wb_put32(row + 84, summary->next_segment);
+    wb_put32(row + 88, summary->history.keep);
+    wb_put64(row + 96, summary->history.value);
     return wb_catalog_row_put(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), row, sizeof row);
 }

@@ -1,7 +1,7 @@
 /*
- * catalog_sites.c - converts rows of the catalog to bytes and back: the tables sites,
- * revisits and bars, whose rows say something about a site. catalog_rows.c has the other
- * tables, and the rules that all rows follow.
+ * catalog_sites.c - converts rows of the catalog to bytes and back: the tables sites
+ * and bars, whose rows say something about a site. catalog_rows.c has the rules that all
+ * rows follow.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -16,12 +16,10 @@ enum {
     SITE_KEY_MAX = 480, /* a longer site is replaced by its hash */
     SITE_HASH_MAX = 32, /* room for "#" and 16 digits */
     SITE_BYTES = 8,
-    REVISIT_BYTES = 40,
     BAR_BYTES = 20,
 };
 
 _Static_assert((int)SITE_KEY_MAX <= (int)WB_TREE_KEY_MAX, "every site key fits in the tree");
-_Static_assert(REVISIT_BYTES == 8 + 4 + 8 + WB_SHA1_BYTES, "the fields of a revisit");
 _Static_assert(BAR_BYTES == 8 + 8 + 4, "the fields of a bar");
 
 /* ---- sites ------------------------------------------------------------------------------ */
@@ -92,72 +90,6 @@ int wb_catalog_site_each(struct wb_catalog_txn *txn, wb_catalog_each_site each, 
     WB_CHECK(each != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_row_each(txn, WB_CATALOG_SITES, 0, SITE_BYTES, walk_site, &walk);
-}
-
-/* ---- revisits ------------------------------------------------------------------------------ */
-
-int wb_catalog_revisit_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_store_revisit *revisit_out)
-{
-    char key[WB_PAGEID_BYTES], row[REVISIT_BYTES];
-    int err;
-
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    *revisit_out = (struct wb_store_revisit){0};
-    wb_pageid_put(id, key);
-    err = wb_catalog_row_get(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), sizeof row, row);
-    if (err < 0)
-        return err;
-    revisit_out->time_ms = (int64_t)wb_get64(row);
-    revisit_out->has_sha1 = wb_get32(row + 8) != 0;
-    memcpy(revisit_out->sha1, row + 20, WB_SHA1_BYTES);
-    return 0;
-}
-
-int wb_catalog_revisit_put(struct wb_catalog_txn *txn, struct wb_pageid id, uint64_t site,
-                           const struct wb_store_revisit *revisit)
-{
-    char key[WB_PAGEID_BYTES], row[REVISIT_BYTES] = {0};
-
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    _Static_assert(20 + WB_SHA1_BYTES == REVISIT_BYTES, "the digest fills the row");
-    wb_pageid_put(id, key);
-    wb_put64(row, (uint64_t)revisit->time_ms);
-    wb_put32(row + 8, revisit->has_sha1);
-    wb_put64(row + 12, site);
-    memcpy(row + 20, revisit->sha1, WB_SHA1_BYTES);
-    return wb_catalog_row_put(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), row, sizeof row);
-}
-
-int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, struct wb_pageid id)
-{
-    char key[WB_PAGEID_BYTES];
-
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    wb_pageid_put(id, key);
-    return wb_catalog_row_delete(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key));
-}
-
-struct revisit_walk {
-    wb_catalog_each_revisit each;
-    void *context;
-};
-
-static int walk_revisit(void *context, struct wb_slice key, struct wb_slice row)
-{
-    struct revisit_walk *walk = context;
-
-    WB_CHECK(key.len == WB_PAGEID_BYTES);
-    WB_CHECK(row.len == REVISIT_BYTES);
-    return walk->each(walk->context, wb_pageid_get(key.ptr), wb_get64(row.ptr + 12));
-}
-
-int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit each, void *context)
-{
-    struct revisit_walk walk = {each, context};
-
-    WB_CHECK(each != NULL);
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_catalog_row_each(txn, WB_CATALOG_REVISITS, WB_PAGEID_BYTES, REVISIT_BYTES, walk_revisit, &walk);
 }
 
 /* ---- bars ------------------------------------------------------------------------------------ */

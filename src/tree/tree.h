@@ -101,6 +101,30 @@ typedef int (*wb_tree_each_row)(void *context, struct wb_slice key, struct wb_sl
 int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each,
                  void *context);
 
+/* The same from a key on: rows with smaller keys are left out, and pages that contain only such rows are not read. */
+int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
+                      wb_tree_each_row each, void *context);
+
+/* ---- pins ----------------------------------------------------------------------- */
+
+/*
+ * A reader can pin a number, which means whatever the tree's user wants it to mean. Every later
+ * transaction can ask which numbers are pinned. A pin ends with unpin, with the handle, or with its
+ * process, however that ends. Works on a file that is open for reading only. A handle pins a number
+ * at most once.
+ */
+int wb_tree_pin(struct wb_tree *tree, uint64_t number);
+void wb_tree_unpin(struct wb_tree *tree, uint64_t number);
+
+/* Finds the lowest number from `from` on that another handle has pinned. Returns 1, or 0 if there is none. */
+int wb_tree_pinned(struct wb_tree *tree, uint64_t from, uint64_t *number_out);
+
+/*
+ * Waits until every transaction that might not have seen our pins has ended. Returns 0 when the newest
+ * state of the tree was committed, and will stay the newest, until a transaction begins that sees them.
+ */
+int wb_tree_pins_settle(struct wb_tree *tree);
+
 /* ---- writing ------------------------------------------------------------------ */
 
 /* Starts a transaction; waits until no other process is writing. */

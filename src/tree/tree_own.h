@@ -10,6 +10,7 @@
  *   tree_clear.c   deleting all rows of a table
  *   tree_commit.c  writes the changed pages and the root record
  *   tree_space.c   which pages of the file are free (tree_space.h)
+ *   tree_pin.c     numbers that readers pin, for writers to see
  *   tree_check.c   checks every page of a state
  */
 #ifndef WB_TREE_TREE_OWN_H

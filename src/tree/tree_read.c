@@ -125,6 +125,7 @@ int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigne
 struct tree_walk {
     struct wb_tree *tree;
     unsigned table;
+    struct wb_slice from; /* keys before this one are left out */
     wb_tree_each_row each;
     void *context;
 };
@@ -137,6 +138,8 @@ static int walk_leaf(struct tree_walk *w, const char *page)
     WB_CHECK(wb_tree_page_count(page) > 0);
     WB_CHECK(wb_tree_page_level(page) == 0);
     for (unsigned i = 0; i < wb_tree_page_count(page) && err == 0; i++) {
+        if (wb_slice_compare(wb_tree_page_key(page, i), w->from) < 0)
+            continue;
         err = w->each(w->context, wb_tree_page_key(page, i), wb_tree_page_value(page, i));
         WB_CHECK(w->tree->changes == changes); /* each() must not change the tree */
     }
@@ -164,6 +167,8 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
         for (unsigned i = 0; i < wb_tree_page_count(node->page) && err == 0; i++) {
             struct wb_slice l = low, h = high;
             wb_tree_bounds_below(node->page, i, &l, &h);
+            if (h.ptr && wb_slice_compare(h, w->from) <= 0)
+                continue; /* all keys below are smaller than h */
             err = walk_below(w, wb_tree_page_ref(node->page, i), level - 1, l, h);
         }
     wb_tree_node_unpin(node);
@@ -173,9 +178,15 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
 int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each,
                  void *context)
 {
+    return wb_tree_each_from(tree, state, table, WB_SLICE_EMPTY, each, context);
+}
+
+int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
+                      wb_tree_each_row each, void *context)
+{
     WB_CHECK(state->txn > 0);
 
-    struct tree_walk w = {tree, table, each, context};
+    struct tree_walk w = {tree, table, from, each, context};
     const struct wb_tree_root *root = &state->roots[table];
     int err = wb_tree_usable(tree);
 
