@@ -80,6 +80,7 @@ struct wb_catalog_entry {
     uint64_t epoch;          /* in which it arrived */
     uint64_t content;        /* hash of status, type and body (wb_history_content); 0 in a row of format 2 */
     bool history;            /* table history has rows of this page */
+    int64_t floor_ms;        /* wb_history.floor_ms; INT64_MIN if nothing was forgotten */
     uint16_t status;         /* of the HTTP response */
     uint16_t lifetime;       /* in days */
     uint16_t lifetime_count; /* days left */

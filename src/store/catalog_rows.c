@@ -20,9 +20,9 @@
 /* Lengths of keys and values. */
 enum {
     ENTRY_NUMBERS = 10,   /* varints in an entry */
-    ENTRY_BYTES_MAX = 96, /* enough for the longest entry that we write */
+    ENTRY_BYTES_MAX = 144, /* enough for the longest entry that we write */
     ENTRY_SITE_BYTES = 8,
-    ENTRY_TAIL_BYTES = 17, /* flags, content, site; rows of format 2 have only the site */
+    ENTRY_HASHES_BYTES = 16, /* content and site; rows of format 2 have only the site */
     SEGMENT_KEY_BYTES = 4,
     SEGMENT_BYTES = 112,
     SEGMENT_BYTES_2 = 92,  /* in format 2 */
@@ -32,7 +32,7 @@ enum {
     STATE_BYTES_2 = 68,    /* in format 2 */
 };
 
-enum entry_flags { ENTRY_HAS_HISTORY = 1 };
+enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2 };
 
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
@@ -134,7 +134,9 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         if (!wb_get_varint(&at, end, &v[i]))
             return false;
     bool format_2 = end - at == ENTRY_SITE_BYTES;
-    if (!format_2 && end - at != ENTRY_TAIL_BYTES)
+    uint64_t flags = 0, floor = 0;
+    if (!format_2 && (!wb_get_varint(&at, end, &flags) || flags > (ENTRY_HAS_HISTORY | ENTRY_HAS_FLOOR) ||
+                      (flags & ENTRY_HAS_FLOOR && !wb_get_varint(&at, end, &floor)) || end - at != ENTRY_HASHES_BYTES))
         return false;
     *entry_out = (struct wb_catalog_entry){
         .time_ms = (int64_t)wb_unzigzag(v[0]),
@@ -145,8 +147,9 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         .epoch = v[7],
         .lifetime = (uint16_t)v[8],
         .lifetime_count = (uint16_t)v[9],
-        .history = !format_2 && at[0] & ENTRY_HAS_HISTORY,
-        .content = format_2 ? 0 : wb_get64(at + 1),
+        .history = flags & ENTRY_HAS_HISTORY,
+        .floor_ms = flags & ENTRY_HAS_FLOOR ? (int64_t)(wb_unzigzag(v[0]) - wb_unzigzag(floor)) : INT64_MIN,
+        .content = format_2 ? 0 : wb_get64(at),
         .site = wb_get64(end - ENTRY_SITE_BYTES),
     };
     return entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0;
@@ -166,11 +169,15 @@ static size_t entry_to_row(const struct wb_catalog_entry *entry, char row[ENTRY_
 
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         len += wb_put_varint(row + len, v[i]);
-    WB_CHECK(len + ENTRY_TAIL_BYTES <= ENTRY_BYTES_MAX);
-    row[len] = entry->history ? ENTRY_HAS_HISTORY : 0;
-    wb_put64(row + len + 1, entry->content);
-    wb_put64(row + len + 9, entry->site);
-    return len + ENTRY_TAIL_BYTES;
+    /* The floor is usually close to the time. If the page has a history, that knows the floor. */
+    bool floor = !entry->history && entry->floor_ms != INT64_MIN;
+    len += wb_put_varint(row + len, (entry->history ? ENTRY_HAS_HISTORY : 0) | (floor ? ENTRY_HAS_FLOOR : 0));
+    if (floor)
+        len += wb_put_varint(row + len, wb_zigzag((uint64_t)entry->time_ms - (uint64_t)entry->floor_ms));
+    WB_CHECK(len + ENTRY_HASHES_BYTES <= ENTRY_BYTES_MAX);
+    wb_put64(row + len, entry->content);
+    wb_put64(row + len + 8, entry->site);
+    return len + ENTRY_HASHES_BYTES;
 }
 
 int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,

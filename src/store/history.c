@@ -45,7 +45,7 @@ struct wb_history_version *wb_history_find(struct wb_history *history, uint64_t 
 {
     WB_CHECK(content != 0);
     for (size_t i = history->versions.count; i > 0; i--)
-        if (history->versions.items[i - 1].content == content)
+        if (history->versions.items[i - 1].content == content && history->versions.items[i - 1].place.segment)
             return &history->versions.items[i - 1];
     return NULL;
 }

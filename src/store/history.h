@@ -60,7 +60,7 @@ static inline int64_t wb_history_last_ms(const struct wb_history *history, const
     return history->times.items[version->first + version->count - 1];
 }
 
-/* A version that has this content, ghosts included; NULL if there is none. content must not be 0. */
+/* The newest version that has this content and its bytes, ghosts included; NULL if there is none. content must not be 0. */
 struct wb_history_version *wb_history_find(struct wb_history *history, uint64_t content);
 
 /* Puts a version with one capture at the end, as it was read: for a page that has only one. */
@@ -78,8 +78,8 @@ struct wb_history_capture {
 /*
  * Adds a capture. Of the outcomes, PUT_NEW and PUT_VERSION mean that it began a version that is now the
  * latest, PUT_PAST one that is not, PUT_CAPTURE that it joined one; PUT_KNOWN and PUT_OLDER change
- * nothing. bytes->place.segment 0 means that the bytes are not known: then what would begin
- * a version is PUT_OLDER instead, and the floor rises to it.
+ * nothing. If the bytes are not known (bytes->place.segment is 0), it can still begin a version of the
+ * past: a hollow one, which the next trim removes, but which parts those around it.
  */
 int wb_history_add(struct wb_history *history, const struct wb_history_capture *capture,
                    enum wb_store_outcome *outcome_out);

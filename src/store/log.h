@@ -10,6 +10,11 @@
  *   log_write.c    collects what a writer puts, touches and removes, until it commits
  *   log_flush.c    compresses collected pages into blocks and appends them to a segment
  *   log_commit.c   makes it all durable: one transaction of the catalog
+ *   log_edit.c     ... what it changes: pages, the segments they are in, counters
+ *   log_view.c     ... one page with its past
+ *   log_snapshot.c seals and drops snapshots, sets the history policy
+ *   log_history.c  the past of a page for readers; forgetting what nobody keeps
+ *   log_revisit.c  revisits that wait for their original
  *   log_bar.c      bars: what was taken down and must not come back
  *   log_recover.c  repairs what a crash left behind; chooses the segment to append to
  *   log_scan.c     all pages, in the order of the disk
@@ -37,6 +42,7 @@
 #include "base/pool.h"
 #include "base/vec.h"
 #include "store/catalog.h"
+#include "store/log_view.h"
 #include "store/organisation.h"
 #include "store/segment.h"
 #include "store/superblock.h"
@@ -71,6 +77,7 @@ struct wb_log {
     struct wb_catalog *catalog;
     struct wb_catalog_txn reader; /* for single reads; parked between calls */
     uint64_t commit_at_open;      /* the catalog's last commit when the store was opened */
+    uint64_t content_seed;        /* for wb_history_content() */
     uint64_t bars_txn;            /* cached: in the catalog's state with this number ... */
     uint64_t bars;                /* ... there were this many bars */
     struct wb_segment_reader source;
@@ -88,11 +95,11 @@ struct wb_log *wb_log_of_writer(struct wb_store *store);
 
 enum wb_log_op_kind {
     WB_LOG_OP_PUT,
+    WB_LOG_OP_CAPTURE, /* of a content that is stored already, or that is too old to be stored */
     WB_LOG_OP_TOUCH,
     WB_LOG_OP_REMOVE,
     WB_LOG_OP_REMOVE_EVERYWHERE,
-    WB_LOG_OP_REMOVE_OLD, /* from the snapshot only, because the latest state does not have the page */
-    WB_LOG_OP_REVISIT,
+    WB_LOG_OP_REVISIT, /* waits for its original */
 };
 
 /* One thing that the writer was told to do. */
@@ -100,21 +107,31 @@ struct wb_log_op {
     enum wb_log_op_kind kind;
     struct wb_pageid id;
     uint32_t site;                   /* index into the writer's sites */
-    int64_t time_ms;                 /* of a put or a touch */
+    int64_t previous;                /* the op before this one that concerns the same page; -1: there is none */
+    int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
+    uint64_t content;                /* of a put or capture (wb_history_content) */
     struct wb_buf record;            /* of a put that has not been appended yet */
     struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
+    bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
+    bool learned;                    /* the latest version had no hash of its content, but was found to have this one */
     bool appended;
-    struct wb_store_revisit revisit; /* of a revisit */
+    bool has_payload_sha1;
+    uint8_t sha1[WB_SHA1_BYTES];     /* of a put that was appended */
+    uint8_t payload_sha1[WB_SHA1_BYTES];
+    struct wb_store_revisit revisit; /* of a revisit; its site is not set */
 };
 
-/* The state of a page after the ops so far. */
-struct wb_log_pending {
-    bool exists;
-    int64_t time_ms;
-    int64_t put_op;  /* the op that has its content; -1 if that is still the version in the catalog */
-    bool touched;    /* its lifetime was renewed */
-    bool taken_down; /* it was removed from the snapshot too */
-    uint32_t site;   /* index into the writer's sites */
+/*
+ * In a view that includes ops that are not committed, bytes that have no place yet: the
+ * place's logical offset is the number of the op, plus one.
+ */
+#define WB_LOG_PENDING_SEGMENT UINT32_MAX
+
+/* Views of pages that the ops concern, so that many ops for one page need not be applied again and again. */
+enum { WB_LOG_VIEWS = 64 };
+struct wb_log_cached_view {
+    struct wb_log_view view;
+    int64_t last_op; /* the view includes the page's ops up to this one; -1: not in use */
 };
 
 /* A site that occurs in the ops. */
@@ -144,6 +161,9 @@ union wb_log_index WB_MAP_OF(struct wb_log_index_entry);
 struct wb_log_flight;
 struct wb_log_builders;
 
+/* Epochs in ascending order. */
+struct wb_log_epochs WB_VEC_OF(uint64_t);
+
 /*
  * A writer. Its ops are in one of these states, and every commit or failed commit leads
  * back to the first one:
@@ -161,10 +181,15 @@ struct wb_log_writer {
     uint32_t group_site;         /* the site of its last page */
     bool group_mixed;            /* it contains pages of several sites */
     WB_VEC(struct wb_log_site) sites;
-    WB_VEC(struct wb_log_pending) pending;
     union wb_log_index site_index;    /* hash of a site -> its index in sites */
-    union wb_log_index pending_index; /* page id -> its index in pending */
-    union wb_log_index revisit_index; /* page id -> the op with its newest revisit */
+    union wb_log_index page_index;    /* page id -> the last op that concerns it */
+    struct wb_log_cached_view views[WB_LOG_VIEWS];
+    struct wb_log_view spare;         /* of a page that no op concerns */
+    WB_VEC(size_t) chain;             /* ops to be applied to a view */
+    struct wb_log_epochs held;        /* what moment.rule.held points to */
+    struct wb_log_moment moment;      /* what the next commit will go by, as far as is known now */
+    bool moment_known;                /* ... it was read since the last commit */
+    bool any_gone, any_waiting;       /* ... and whether a page is gone, and a revisit waits */
     struct wb_pool *pool;             /* the workers */
     struct wb_log_builders *builders; /* their compression contexts */
     struct wb_log_flight *flight;     /* groups that they are compressing, the oldest first; NULL if there is none */
@@ -178,19 +203,28 @@ int wb_log_writer_new(struct wb_log *log);
 void wb_log_writer_free(struct wb_log *log);
 int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
-int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
-int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
-                       const struct wb_store_revisit *revisit);
+int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms, bool everywhere);
 
 /* Returns false if the id is not in the index. */
 bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32_t *index_out);
 
-/* What this writer has done to a page but not committed. Returns false if that is nothing. */
-bool wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *pending_out);
+/* Whether this writer has ops for the page that are not committed. */
+bool wb_log_has_ops(const struct wb_log *log, struct wb_pageid id);
 
-/* Reads a page that was put but not committed. */
-int wb_log_get_pending(struct wb_log *log, const struct wb_log_pending *pending, struct wb_page *page_out,
-                       struct wb_buf *mem_out);
+/* The page as it will be after the ops so far. The view is good until the next call. */
+int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **view_out);
+
+/* Adds an op, and applies it to the view of its page. The op's record belongs to the writer afterwards. */
+int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op);
+
+/* Finds a site among those of the ops, or adds it. */
+int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32_t *index_out);
+
+/* After a failed flush nothing more can be added: returns the error of the flush. */
+int wb_log_check_usable(const struct wb_log_writer *writer);
+
+/* Reads a page that was put by this op but not committed. */
+int wb_log_get_pending(struct wb_log *log, size_t op, struct wb_page *page_out, struct wb_buf *mem_out);
 
 /* Forgets all ops, after a commit or a failure. */
 void wb_log_ops_clear(struct wb_log_writer *writer);
@@ -217,8 +251,6 @@ void wb_log_builders_free(struct wb_log_builders *builders);
 /* ---- committing (log_commit.c) --------------------------------------------------------------- */
 
 int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout);
-int wb_log_snapshot(struct wb_store *store, uint32_t *snapshot_out);
-
 /*
  * To be called after every failed commit of the catalog. If it is not known whether the
  * commit is on disk, the appended blocks may be committed, so they must not be cut off:
@@ -244,18 +276,18 @@ int wb_log_bar_look(struct wb_log *log, struct wb_pageid id, struct wb_slice sit
 
 /* ---- reading (log.c) ------------------------------------------------------------------------- */
 
-int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
+               struct wb_buf *mem_out);
 int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
 
-/* The entry of the latest committed version of a page. */
-int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_catalog_entry *entry_out);
+/* The committed version of a page that is meant, and an open file of the segment that has it. */
+struct wb_log_found {
+    struct wb_catalog_entry entry; /* of an old version: lifetime_count is 0 */
+    struct wb_segment *segment;
+};
 
-/* The same for a page that is about to be put, and whether it is barred. The entry of a barred page is not read. */
-int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site,
-                        struct wb_catalog_entry *entry_out, bool *barred_out);
-
-/* Whether the snapshot has a version of this page that a takedown would have to remove. */
-int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out);
+/* Opens the segment of a place; log->reader must be awake. The file is good until the next call. */
+int wb_log_segment(struct wb_log *log, uint32_t number, struct wb_segment **segment_out);
 
 /* Opens the catalog, or opens it again. If that fails, the old handle stays. */
 int wb_log_open_catalog(struct wb_log *log);
@@ -296,6 +328,101 @@ static inline uint64_t wb_log_blocks_end(const struct wb_catalog_segment *row)
     return row->revision ? row->map_at : row->bytes;
 }
 
+/* ---- pages in a transaction (log_edit.c) --------------------------------------------------------- */
+
+/* Where a version is, or was. */
+struct wb_log_place {
+    struct wb_catalog_place place;
+    uint32_t stored_bytes;
+    uint64_t arrived;
+    bool latest;
+};
+
+/* A transaction in progress. Changed segment rows and the summary are kept here, and written at the end. */
+struct wb_log_edit {
+    struct wb_log *log;
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary;
+    struct wb_catalog_segment *rows; /* by segment number; a row with number 0 has not been read yet */
+    bool *dirty;                     /* by segment number: the row must be written */
+    size_t row_count;
+    struct wb_log_moment moment;
+    struct wb_log_epochs held;       /* what moment.rule.held points to */
+    bool changed;                    /* a page was changed: the epoch of this commit has begun */
+    bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
+    struct wb_log_view view;         /* the page that is being changed */
+    WB_VEC(struct wb_log_place) before, after; /* the places of its versions */
+};
+
+int wb_log_edit_begin(struct wb_log *log, struct wb_log_edit *edit);
+void wb_log_edit_release(struct wb_log_edit *edit);
+
+/* Returns the row of a segment, to be changed by the caller. */
+int wb_log_edit_row(struct wb_log_edit *edit, uint32_t number, struct wb_catalog_segment **row_out);
+
+/* Loads a page into edit->view; the caller changes the view. */
+int wb_log_edit_load(struct wb_log_edit *edit, struct wb_pageid id);
+
+/*
+ * Trims and saves edit->view, and keeps counters and segment rows up to date. touched: the time or lifetime
+ * of the latest version may differ from those of its record. site is that of the page in the writer's list, or NULL.
+ */
+int wb_log_edit_save(struct wb_log_edit *edit, bool touched, bool on_request, int64_t *site_pages_inout);
+
+/* Writes everything that was changed, and commits. */
+int wb_log_edit_end(struct wb_log_edit *edit);
+
+/* The epochs that snapshots hold, and those that scans have pinned, in ascending order. */
+int wb_log_held(struct wb_catalog_txn *txn, int64_t now_ms, struct wb_log_epochs *epochs_out);
+
+/* ---- snapshots and history (log_snapshot.c, log_history.c) --------------------------------------- */
+
+int wb_log_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
+                struct wb_store_snapshot *snapshot_out);
+int wb_log_drop(struct wb_store *store, uint32_t number);
+int wb_log_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+int wb_log_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+int wb_log_snapshot_each(struct wb_store *store,
+                         int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context);
+int wb_log_history(struct wb_store *store, struct wb_store_history *history_out);
+int wb_log_set_history(struct wb_store *store, const struct wb_store_history *history);
+int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+
+/* The epoch of a snapshot that can be read, in a transaction. WB_E_NOTFOUND names it. */
+int wb_log_snapshot_epoch(struct wb_catalog_txn *txn, uint32_t number, uint64_t *epoch_out);
+
+/* Gives up the versions of all pages that nobody keeps any more; compact() begins with this. */
+int wb_log_forget(struct wb_log *log, uint64_t *versions_out);
+
+/* What the versions that can be read now amount to. */
+struct wb_log_readable {
+    uint64_t versions, captures, snapshots;
+    uint64_t bytes_dead; /* of versions that nobody keeps any more, but that were not given up yet */
+};
+int wb_log_count_readable(struct wb_log *log, struct wb_log_readable *readable_out);
+
+/* ---- revisits (log_revisit.c) -------------------------------------------------------------------- */
+
+int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
+                       enum wb_store_outcome *outcome_out);
+int wb_log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+int wb_log_waiting_each(struct wb_store *store, struct wb_pageid original,
+                        int (*each)(void *context, const struct wb_store_revisit *revisit), void *context);
+
+/* Turns the waiting revisits of edit->view into captures, if ops [first, first + count) of `order` brought their contents. */
+int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, size_t count, uint64_t *captures_inout,
+                            bool *touched_inout);
+
+/* ---- many pages (log_batch.c) -------------------------------------------------------------------- */
+
+int wb_log_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
+                    const struct wb_store_when *when, wb_store_each_page each, void *context);
+
+/* ---- format 2 (log_upgrade.c) ---------------------------------------------------------------------- */
+
+/* When a writer opens a repository of format 2: makes it one of this program's format. */
+int wb_log_upgrade(struct wb_log *log);
+
 /* ---- recovery (log_recover.c) ---------------------------------------------------------------- */
 
 /* When a writer opens: cuts off the tails of segments and removes the files that a crash left. */
@@ -321,6 +448,8 @@ int wb_log_tail_open(struct wb_log *log);
 int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                      struct wb_store_scan **scan_out);
 int wb_log_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
+void wb_log_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
+int wb_log_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_log_scan_close(struct wb_store_scan *scan);
 
 /* ---- compacting and verifying (log_live.c, log_compact.c, log_verify.c) ------------------------- */

@@ -1,9 +1,9 @@
 /*
  * log_write.c - collects what a writer puts, touches and removes, until it commits.
  *
- * There are two collections. `ops` has every operation in the order in which it came; the
- * commit carries them out. `pending` has, for each page concerned, what is true of it
- * after the ops so far, so that a writer sees its own changes before they are committed.
+ * `ops` has every operation in the order in which it came; the commit carries them out. So that a
+ * writer sees its own changes before they are committed, the ops of a page can be applied to a view of
+ * it (log_view.h) at any time; they are chained for that purpose, the last one first.
  *
  * Whatever can be decided early is decided here: a page that is older than the stored
  * version is not even compressed. The commit decides again, because other processes
@@ -89,8 +89,9 @@ int wb_log_writer_new(struct wb_log *log)
     log->writer = writer;
     writer->commit = log->commit_at_open;
     index_init(&writer->site_index);
-    index_init(&writer->pending_index);
-    index_init(&writer->revisit_index);
+    index_init(&writer->page_index);
+    for (size_t i = 0; i < WB_LOG_VIEWS; i++)
+        writer->views[i].last_op = -1;
     err = wb_log_builders_new(workers, &writer->builders);
     if (err == 0)
         err = wb_pool_new(workers, &writer->pool);
@@ -107,10 +108,11 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
         wb_free(writer->sites.items[i].name);
     wb_vec_clear(&writer->ops);
     wb_vec_clear(&writer->sites);
-    wb_vec_clear(&writer->pending);
     wb_map_clear(&writer->site_index);
-    wb_map_clear(&writer->pending_index);
-    wb_map_clear(&writer->revisit_index);
+    wb_map_clear(&writer->page_index);
+    for (size_t i = 0; i < WB_LOG_VIEWS; i++)
+        writer->views[i].last_op = -1;
+    writer->moment_known = false;
     writer->group_at = 0;
     writer->group_bytes = 0;
     writer->older = writer->barred = 0;
@@ -153,10 +155,13 @@ void wb_log_writer_free(struct wb_log *log)
     wb_vec_release(&writer->tails);
     wb_vec_release(&writer->ops);
     wb_vec_release(&writer->sites);
-    wb_vec_release(&writer->pending);
     wb_map_release(&writer->site_index);
-    wb_map_release(&writer->pending_index);
-    wb_map_release(&writer->revisit_index);
+    wb_map_release(&writer->page_index);
+    for (size_t i = 0; i < WB_LOG_VIEWS; i++)
+        wb_log_view_release(&writer->views[i].view);
+    wb_log_view_release(&writer->spare);
+    wb_vec_release(&writer->held);
+    wb_vec_release(&writer->chain);
     writer->magic = 0;
     wb_free(writer);
     log->writer = NULL;
@@ -164,8 +169,7 @@ void wb_log_writer_free(struct wb_log *log)
 
 /* ---- ops, and what they make true ------------------------------------------------------------ */
 
-/* Finds a site among those of the ops, or adds it. */
-static int intern_site(struct wb_log_writer *writer, struct wb_slice site, uint32_t *index_out)
+int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32_t *index_out)
 {
     struct wb_pageid hash; /* the index works for any 128-bit hash */
     int err;
@@ -191,95 +195,134 @@ static int intern_site(struct wb_log_writer *writer, struct wb_slice site, uint3
     return wb_vec_push(&writer->sites, (struct wb_log_site){name, site.len, wb_hash64(site.ptr, site.len), 0});
 }
 
-bool wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *pending_out)
+bool wb_log_has_ops(const struct wb_log *log, struct wb_pageid id)
 {
-    uint32_t index;
+    uint32_t last;
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
-    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-    if (!wb_log_index_get(&log->writer->pending_index, id, &index))
-        return false;
-    WB_CHECK(index < log->writer->pending.count);
-    *pending_out = log->writer->pending.items[index];
-    return true;
+    return log->writer && wb_log_index_get(&log->writer->page_index, id, &last);
 }
 
-/*
- * What is true of a page now: according to the ops if they concern it, otherwise according
- * to the catalog. If a site is given, also finds out whether the page is barred.
- */
-static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_slice *site,
-                     struct wb_log_pending *pending_out, bool *barred_out)
+/* Reads what the next commit will go by. */
+static int read_moment(void *context)
 {
-    struct wb_catalog_entry entry;
-    int err;
+    struct wb_log *log = context;
+    struct wb_log_writer *writer = log->writer;
+    struct wb_catalog_summary summary;
+    int err = wb_catalog_summary_get(&log->reader, &summary);
 
-    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-    *barred_out = false;
-    if (wb_log_pending(log, id, pending_out)) {
-        err = site ? wb_log_barred(&log->store, id, *site) : 0;
-        *barred_out = err > 0;
-        return err < 0 ? err : 0;
-    }
-    *pending_out = (struct wb_log_pending){.put_op = -1};
-    err = site ? wb_log_entry_or_bar(log, id, *site, &entry, barred_out) : wb_log_entry(log, id, &entry);
-    if (err == WB_E_NOTFOUND)
-        return 0;
-    pending_out->exists = err == 0 && !*barred_out;
-    pending_out->time_ms = entry.time_ms;
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    if (err == 0)
+        err = wb_log_held(&log->reader, wb_clock_wall_ms(), &writer->held);
+    writer->moment.epoch = summary.epoch + 1;
+    writer->moment.rule =
+        (struct wb_history_rule){summary.history, writer->held.items, writer->held.count, wb_clock_wall_ms()};
+    writer->any_gone = summary.gone > 0;
+    writer->any_waiting = summary.revisits > 0;
+    writer->moment_known = err == 0;
     return err;
 }
 
-static int set_pending(struct wb_log_writer *writer, struct wb_pageid id, const struct wb_log_pending *pending)
-{
-    uint32_t index;
-    int err;
+/* A page that the catalog may know. */
+struct view_load {
+    struct wb_log *log;
+    struct wb_pageid id;
+    struct wb_log_view *view;
+};
 
-    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
-    WB_CHECK(pending->put_op < 0 || pending->exists);
-    if (wb_log_index_get(&writer->pending_index, id, &index)) {
-        WB_CHECK(index < writer->pending.count);
-        writer->pending.items[index] = *pending;
-        return 0;
-    }
-    err = wb_vec_reserve(&writer->pending, writer->pending.count + 1);
-    if (err == 0)
-        err = index_set(&writer->pending_index, id, writer->pending.count);
-    return err < 0 ? err : wb_vec_push(&writer->pending, *pending);
+static int load_view(void *context)
+{
+    struct view_load *l = context;
+
+    return wb_log_view_load(&l->log->reader, l->log->writer->any_gone, l->id, l->view);
 }
 
-/* Adds an op and what it makes true. Either both happen or neither. */
-static int add_op(struct wb_log_writer *writer, const struct wb_log_op *op, struct wb_log_pending *pending)
+static struct wb_catalog_place pending_place(size_t op)
 {
-    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    return (struct wb_catalog_place){.segment = WB_LOG_PENDING_SEGMENT, .logical = op + 1};
+}
 
+/* Applies the ops of a page after number `after`, up to number `last`, to its view. */
+static int apply_ops(struct wb_log_writer *writer, int64_t after, int64_t last, struct wb_log_view *view)
+{
+    enum wb_store_outcome ignored;
+    size_t count = 0;
+    int err = 0;
+
+    WB_CHECK(last < (int64_t)writer->ops.count);
+    for (int64_t i = last; i > after; i = writer->ops.items[i].previous)
+        count++;
+    /* The chain leads from the last op to the first; they are applied the other way round. */
+    wb_vec_clear(&writer->chain);
+    err = wb_vec_reserve(&writer->chain, count);
+    for (int64_t i = last; i > after && err == 0; i = writer->ops.items[i].previous)
+        err = wb_vec_push(&writer->chain, (size_t)i);
+    for (size_t i = count; i > 0 && err == 0; i--) {
+        size_t op = writer->chain.items[i - 1];
+        view->site = writer->ops.items[op].kind == WB_LOG_OP_TOUCH
+                         ? view->site
+                         : writer->sites.items[writer->ops.items[op].site].hash;
+        err = wb_log_view_apply(view, &writer->ops.items[op], pending_place(op), &writer->moment, &ignored);
+    }
+    return err;
+}
+
+int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **view_out)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_log_cached_view *cached = &writer->views[id.lo % WB_LOG_VIEWS];
+    uint32_t last;
+    int err = 0;
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    *view_out = NULL;
+    if (!writer->moment_known)
+        err = wb_log_read(log, read_moment, log);
+    if (err < 0)
+        return err;
+    writer->moment.rule.now_ms = wb_clock_wall_ms();
+    bool concerned = wb_log_index_get(&writer->page_index, id, &last);
+    if (!concerned) { /* nothing to remember: other processes may change the page until we do */
+        *view_out = &writer->spare;
+        return wb_log_read(log, load_view, &(struct view_load){log, id, &writer->spare});
+    }
+    if (cached->last_op < 0 || !wb_pageid_equal(cached->view.id, id)) {
+        cached->last_op = -1;
+        err = wb_log_read(log, load_view, &(struct view_load){log, id, &cached->view});
+        if (err == 0)
+            err = apply_ops(writer, -1, last, &cached->view);
+    } else {
+        err = apply_ops(writer, cached->last_op, last, &cached->view);
+    }
+    cached->last_op = err == 0 ? (int64_t)last : -1;
+    *view_out = &cached->view;
+    return err;
+}
+
+int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_log_op added = *op;
+    uint32_t last;
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
     WB_CHECK(op->kind <= WB_LOG_OP_REVISIT);
-    WB_CHECK((op->kind == WB_LOG_OP_REVISIT) == (pending == NULL));
     WB_CHECK((op->kind == WB_LOG_OP_PUT) == (op->record.len > 0));
     WB_CHECK(!op->appended);
-    if (err < 0)
-        return err;
-    if (op->kind == WB_LOG_OP_PUT)
-        pending->put_op = (int64_t)writer->ops.count;
-    if (op->kind != WB_LOG_OP_REVISIT) {
-        err = set_pending(writer, op->id, pending);
-        if (err < 0)
-            return err;
-    }
-    return wb_vec_push(&writer->ops, *op);
+    added.previous = wb_log_index_get(&writer->page_index, op->id, &last) ? (int64_t)last : -1;
+    if (err == 0)
+        err = index_set(&writer->page_index, op->id, writer->ops.count);
+    return err < 0 ? err : wb_vec_push(&writer->ops, added);
 }
 
-/* After a failed flush nothing more can be added: returns the error of the flush. */
-static int check_usable(const struct wb_log_writer *writer)
+int wb_log_check_usable(const struct wb_log_writer *writer)
 {
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(writer->group_at <= writer->ops.count);
     return writer->failed.code < 0 ? wb_error_restore(&writer->failed) : 0;
 }
 
-/* ---- put, touch, remove, revisit ----------------------------------------------------------------- */
+/* ---- put, touch, remove ----------------------------------------------------------------------------- */
 
 /* The catalog has 16 bits for a number of days. */
 static uint16_t days16(uint32_t days)
@@ -294,173 +337,187 @@ static bool group_is_full(const struct wb_log_writer *writer)
     return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group_bytes : wb_log_sizes.group_bytes / 4);
 }
 
-/* Decides whether the page is stored at all, and counts those that are not. */
-static bool is_wanted(struct wb_log_writer *writer, const struct wb_page *page, const struct wb_log_pending *now,
-                      bool barred, enum wb_store_outcome *outcome_out)
+/*
+ * A repository of format 2 has no hashes of contents. If the page has such a version and the new one would
+ * replace it, reads it, so that the same content is recognised.
+ */
+static int learn_content(struct wb_log *log, struct wb_pageid id, struct wb_log_view *view)
 {
-    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
-    if (barred) {
-        writer->barred++;
-        *outcome_out = WB_STORE_PUT_BARRED;
-        return false;
+    struct wb_history_version *latest = wb_history_latest(&view->history);
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+
+    if (!latest || latest->content)
+        return 0;
+    int err = wb_store_get(&log->store, id, &page, &memory);
+    if (err == 0)
+        latest->content = wb_history_content(&page, log->content_seed);
+    wb_buf_release(&memory);
+    return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err; /* then it is a new version */
+}
+
+/* The view includes the op that was just added: keeps it for the next one. */
+static void keep_view(struct wb_log_writer *writer, struct wb_log_view *view)
+{
+    struct wb_log_cached_view *cached = &writer->views[view->id.lo % WB_LOG_VIEWS];
+
+    WB_CHECK(writer->ops.count > 0);
+    if (view == &writer->spare) {
+        struct wb_log_view other = cached->view;
+        cached->view = writer->spare;
+        writer->spare = other;
     }
-    if (now->exists && !wb_store_time_replaces(page->time_ms, now->time_ms, wb_clock_wall_ms())) {
-        writer->older++;
+    cached->last_op = (int64_t)writer->ops.count - 1;
+}
+
+/* Bytes that will not be stored must not be found in the view either. */
+static void hollow_out(struct wb_log_view *view, struct wb_catalog_place place)
+{
+    for (size_t i = 0; i < view->history.versions.count; i++)
+        if (wb_catalog_place_equal(&view->history.versions.items[i].place, &place))
+            view->history.versions.items[i].place = (struct wb_catalog_place){0};
+}
+
+/*
+ * What the commit will make of a put. Decides whether its bytes must be stored (then its kind is PUT), or
+ * whether its time is enough (CAPTURE). *needed_out is false if the op would change nothing at all.
+ */
+static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view **view_out,
+                    enum wb_store_outcome *outcome_out, bool *needed_out)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_catalog_place place = pending_place(writer->ops.count);
+    int err = wb_log_view(log, op->id, view_out);
+
+    *needed_out = false;
+    if (err == 0)
+        err = learn_content(log, op->id, *view_out);
+    if (err < 0)
+        return err;
+    struct wb_history *history = &(*view_out)->history;
+    const struct wb_history_version *latest = wb_history_latest(history);
+    op->learned = latest && latest->content == op->content;
+    bool known = wb_history_find(history, op->content) != NULL;
+    op->kind = WB_LOG_OP_PUT;
+    err = wb_log_view_apply(*view_out, op, place, &writer->moment, outcome_out);
+    bool forgotten = *outcome_out == WB_STORE_PUT_PAST && writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
+    *needed_out = err == 0 && *outcome_out <= WB_STORE_PUT_PAST;
+    if (err < 0 || !*needed_out)
+        writer->views[op->id.lo % WB_LOG_VIEWS].last_op = -1; /* should it be that view, it is of no use any more */
+    if (known || forgotten || *outcome_out == WB_STORE_PUT_CAPTURE)
+        op->kind = WB_LOG_OP_CAPTURE;
+    if (forgotten) {
+        hollow_out(*view_out, place);
         *outcome_out = WB_STORE_PUT_OLDER;
-        return false;
     }
-    *outcome_out = now->exists ? WB_STORE_PUT_REPLACED : WB_STORE_PUT_NEW;
-    return true;
+    return err;
+}
+
+/* Adds the op of a put. If its bytes are to be stored, encodes the page. */
+static int add_put(struct wb_log *log, struct wb_log_op *op, const struct wb_page *page)
+{
+    struct wb_log_writer *writer = log->writer;
+    int err = op->kind == WB_LOG_OP_PUT ? wb_page_encode(page, &op->record) : 0;
+    size_t record_bytes = op->record.len;
+
+    if (err == 0)
+        err = wb_log_op_add(log, op);
+    if (err < 0) {
+        wb_buf_release(&op->record);
+        return err;
+    }
+    if (record_bytes == 0)
+        return 0;
+    WB_CHECK(record_bytes > WB_RECORD_DIGEST_BYTES);
+    writer->group_mixed = writer->group_bytes && (writer->group_mixed || op->site != writer->group_site);
+    writer->group_site = op->site;
+    writer->group_bytes += record_bytes;
+    if (record_bytes >= wb_log_sizes.giant_bytes)
+        return wb_log_flush_all(log);
+    return group_is_full(writer) ? wb_log_flush_start(log) : 0;
 }
 
 int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
     struct wb_log *log = wb_log_of_writer(store);
     struct wb_log_writer *writer = log->writer;
-    struct wb_log_op op = {.kind = WB_LOG_OP_PUT, .id = page->id, .time_ms = page->time_ms};
+    struct wb_log_op op = {.id = page->id, .time_ms = page->time_ms, .has_lifetime = true};
     struct wb_slice site = wb_key_site(page->key);
-    struct wb_log_pending now;
-    bool barred;
-    int err = check_usable(writer);
+    struct wb_log_view *view;
+    bool needed;
+    int err = wb_log_check_usable(writer);
+    int barred = err == 0 ? wb_log_barred(store, page->id, site) : err;
 
-    if (err == 0)
-        err = effective(log, page->id, &site, &now, &barred);
-    if (err < 0 || !is_wanted(writer, page, &now, barred, outcome_out))
-        return err;
-    err = intern_site(writer, site, &op.site);
-    if (err == 0)
-        err = wb_page_encode(page, &op.record);
-    if (err < 0)
-        goto done;
-    WB_CHECK(op.record.len > WB_RECORD_DIGEST_BYTES);
-    WB_CHECK(op.site < writer->sites.count);
+    if (barred) {
+        writer->barred += barred > 0;
+        *outcome_out = WB_STORE_PUT_BARRED;
+        return barred < 0 ? barred : 0;
+    }
+    op.content = wb_history_content(page, log->content_seed);
     op.entry = (struct wb_catalog_entry){
-        .time_ms = page->time_ms,
         .body_bytes = (uint32_t)page->body.len,
         .status = page->status,
         .lifetime = days16(page->lifetime),
         .lifetime_count = days16(page->lifetime_count ? page->lifetime_count : page->lifetime),
-        .site = writer->sites.items[op.site].hash,
     };
-    struct wb_log_pending then = {
-        .exists = true, .time_ms = page->time_ms, .site = op.site, .taken_down = now.taken_down};
-    err = add_op(writer, &op, &then);
-    if (err < 0)
-        goto done;
-    size_t record_bytes = op.record.len;
-    writer->group_mixed = writer->group_bytes && (writer->group_mixed || op.site != writer->group_site);
-    writer->group_site = op.site;
-    writer->group_bytes += record_bytes;
-    op.record = WB_BUF_INIT; /* the list owns it now */
-    if (record_bytes >= wb_log_sizes.giant_bytes)
-        err = wb_log_flush_all(log);
-    else if (group_is_full(writer))
-        err = wb_log_flush_start(log);
-done:
-    wb_buf_release(&op.record);
+    op.has_payload_sha1 = page->has_payload_sha1;
+    memcpy(op.payload_sha1, page->payload_sha1, sizeof op.payload_sha1);
+    err = forecast(log, &op, &view, outcome_out, &needed);
+    if (err < 0 || !needed) {
+        writer->older += err == 0;
+        return err;
+    }
+    err = wb_log_site_index(writer, site, &op.site);
+    if (err == 0) {
+        view->site = writer->sites.items[op.site].hash;
+        err = add_put(log, &op, page);
+    }
+    if (err == 0)
+        keep_view(writer, view);
     return err;
-}
-
-/* What touch and remove start with: what is true of the page now. */
-static int look_at(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *now_out)
-{
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-
-    bool barred;
-    int err = check_usable(log->writer);
-
-    return err < 0 ? err : effective(log, id, NULL, now_out, &barred);
 }
 
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
     struct wb_log *log = wb_log_of_writer(store);
     struct wb_log_op op = {.kind = WB_LOG_OP_TOUCH, .id = id, .time_ms = time_ms};
-    struct wb_log_pending now;
-    int err = look_at(log, id, &now);
+    struct wb_log_view *view;
+    int err = wb_log_check_usable(log->writer);
 
-    if (err < 0)
-        return err;
-    if (!now.exists)
-        return wb_store_not_found();
-    if (wb_store_time_replaces(time_ms, now.time_ms, wb_clock_wall_ms()))
-        now.time_ms = time_ms;
-    now.touched = true;
-    return add_op(log->writer, &op, &now);
-}
-
-/* Removes a page that only the snapshot has. */
-static int remove_old(struct wb_log *log, struct wb_pageid id)
-{
-    struct wb_log_op op = {.kind = WB_LOG_OP_REMOVE_OLD, .id = id};
-    struct wb_log_pending gone = {.put_op = -1};
-    bool there = false;
-    int err = 0;
-
-    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-    wb_log_pending(log, id, &gone);
-    if (!gone.taken_down)
-        err = wb_log_in_snapshot(log, id, &there);
-    if (err < 0)
-        return err;
-    if (!there)
-        return wb_store_not_found();
-    gone.taken_down = true;
-    return add_op(log->writer, &op, &gone);
-}
-
-int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
-{
-    struct wb_log *log = wb_log_of_writer(store);
-    struct wb_log_op op = {.kind = everywhere ? WB_LOG_OP_REMOVE_EVERYWHERE : WB_LOG_OP_REMOVE, .id = id};
-    struct wb_log_pending now, gone = {.put_op = -1};
-    int err = look_at(log, id, &now);
-
-    if (err < 0)
-        return err;
-    if (!now.exists)
-        return everywhere ? remove_old(log, id) : wb_store_not_found();
-    err = intern_site(log->writer, site, &op.site);
-    gone.taken_down = everywhere || now.taken_down;
-    return err < 0 ? err : add_op(log->writer, &op, &gone);
-}
-
-int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
-                       const struct wb_store_revisit *revisit)
-{
-    struct wb_log *log = wb_log_of_writer(store);
-    struct wb_log_writer *writer = log->writer;
-    struct wb_log_op op = {.kind = WB_LOG_OP_REVISIT, .id = id, .revisit = *revisit};
-    uint32_t known;
-    int err = check_usable(writer);
-    int barred = err == 0 ? wb_log_barred(store, id, site) : 0;
-
-    if (barred) {
-        writer->barred += barred > 0;
-        return barred < 0 ? barred : 0;
-    }
     if (err == 0)
-        err = intern_site(writer, site, &op.site);
-    if (err == 0) /* room first: the index must not name an op that does not exist */
-        err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
-    if (err == 0 && (!wb_log_index_get(&writer->revisit_index, id, &known) ||
-                     writer->ops.items[known].revisit.time_ms < revisit->time_ms))
-        err = index_set(&writer->revisit_index, id, writer->ops.count);
-    return err < 0 ? err : add_op(writer, &op, NULL);
+        err = wb_log_view(log, id, &view);
+    if (err < 0)
+        return err;
+    return wb_history_latest(&view->history) ? wb_log_op_add(log, &op) : wb_store_not_found();
 }
 
-int wb_log_get_pending(struct wb_log *log, const struct wb_log_pending *pending, struct wb_page *page_out,
-                       struct wb_buf *mem_out)
+int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms, bool everywhere)
+{
+    struct wb_log *log = wb_log_of_writer(store);
+    struct wb_log_op op = {
+        .kind = everywhere ? WB_LOG_OP_REMOVE_EVERYWHERE : WB_LOG_OP_REMOVE, .id = id, .time_ms = time_ms};
+    struct wb_log_view *view;
+    int err = wb_log_check_usable(log->writer);
+
+    if (err == 0)
+        err = wb_log_view(log, id, &view);
+    if (err < 0)
+        return err;
+    if (everywhere ? view->history.versions.count == 0 : !wb_history_latest(&view->history))
+        return wb_store_not_found();
+    err = wb_log_site_index(log->writer, site, &op.site);
+    return err < 0 ? err : wb_log_op_add(log, &op);
+}
+
+int wb_log_get_pending(struct wb_log *log, size_t number, struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_log_writer *writer = log->writer;
     int err;
 
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-    WB_CHECK(pending->exists);
-    WB_CHECK(pending->put_op >= 0);
-    WB_CHECK((size_t)pending->put_op < writer->ops.count);
+    WB_CHECK(number < writer->ops.count);
     wb_log_flush_wait(log);
-    const struct wb_log_op *op = &writer->ops.items[pending->put_op];
+    const struct wb_log_op *op = &writer->ops.items[number];
     WB_CHECK(op->kind == WB_LOG_OP_PUT);
     WB_CHECK(op->appended == (op->record.len == 0));
     wb_buf_clear(mem_out);
@@ -477,11 +534,5 @@ int wb_log_get_pending(struct wb_log *log, const struct wb_log_pending *pending,
             err = wb_page_record_digest(
                 &(struct wb_record_digest){mem_out->ptr, mem_out->len, op->entry.body_bytes}, 1);
     }
-    if (err == 0)
-        err = wb_log_page(wb_buf_slice(mem_out), op->id, NULL, page_out);
-    if (err == 0) {
-        page_out->time_ms = pending->time_ms;
-        page_out->lifetime_count = pending->touched ? op->entry.lifetime : op->entry.lifetime_count;
-    }
-    return err;
+    return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), op->id, NULL, page_out);
 }
