@@ -8,6 +8,7 @@
  */
 #include "store/log.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/path.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 
 static void log_close(struct wb_store *store);
-static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
 
 static const struct wb_store_ops log_ops = {
     .close = log_close,
@@ -23,18 +23,29 @@ static const struct wb_store_ops log_ops = {
     .touch = wb_log_touch,
     .remove = wb_log_remove,
     .put_revisit = wb_log_put_revisit,
-    .get_revisit = log_get_revisit,
+    .get_revisit = wb_log_get_revisit,
+    .waiting_each = wb_log_waiting_each,
     .bar = wb_log_bar,
     .allow = wb_log_allow,
     .barred = wb_log_barred,
     .bar_each = wb_log_bar_each,
     .list_site = wb_log_list_site,
     .commit = wb_log_commit,
-    .snapshot = wb_log_snapshot,
+    .seal = wb_log_seal,
+    .drop = wb_log_drop,
+    .hold = wb_log_hold,
+    .let_go = wb_log_let_go,
+    .snapshot_each = wb_log_snapshot_each,
+    .history = wb_log_history,
+    .set_history = wb_log_set_history,
+    .timeline = wb_log_timeline,
     .get = wb_log_get,
+    .get_many = wb_log_get_many,
     .time = wb_log_time,
     .scan_open = wb_log_scan_open,
     .scan_next = wb_log_scan_next,
+    .scan_tell = wb_log_scan_tell,
+    .scan_holds = wb_log_scan_holds,
     .scan_close = wb_log_scan_close,
     .stat = wb_log_stat,
     .compact = wb_log_compact,
@@ -64,9 +75,9 @@ struct wb_log *wb_log_of_writer(struct wb_store *store)
 
 /* ---- creating and opening --------------------------------------------------------------- */
 
-static int write_first_summary(struct wb_catalog *catalog)
+static int write_first_summary(struct wb_catalog *catalog, const struct wb_store_history *history)
 {
-    struct wb_catalog_summary summary = {.epoch = 1, .next_segment = 1};
+    struct wb_catalog_summary summary = {.epoch = 1, .next_segment = 1, .history = *history};
     struct wb_catalog_txn txn;
     int err = wb_catalog_txn_write(catalog, &txn);
 
@@ -85,7 +96,7 @@ static int refuse_segment(void *context, const struct wb_path_entry *entry)
                    entry->name, WB_SUPERBLOCK_NAME);
 }
 
-static int log_create(const char *dir, const struct wb_superblock *superblock)
+static int log_create(const char *dir, const struct wb_superblock *superblock, const struct wb_store_history *history)
 {
     WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
 
@@ -103,7 +114,7 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
     if (err == 0)
         err = wb_catalog_open(dir, WB_TREE_CREATE, &catalog);
     if (err == 0)
-        err = write_first_summary(catalog);
+        err = write_first_summary(catalog, history);
     wb_catalog_close(catalog);
     if (err == 0)
         err = wb_path_sync_dir(dir);
@@ -191,7 +202,7 @@ static int check_not_rolled_back(void *context)
 static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
                     struct wb_store **store_out)
 {
-    WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
+    WB_CHECK(superblock->format <= WB_SUPERBLOCK_FORMAT);
 
     struct wb_log *log = wb_alloc_zero(1, sizeof *log);
     struct rollback_check check = {.log = log};
@@ -203,6 +214,7 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
     wb_store_init(&log->store, mode, &log_ops);
     log->magic = WB_LOG_MAGIC;
     log->superblock = *superblock;
+    log->content_seed = wb_hash64(superblock->id, sizeof superblock->id);
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         log->files[i] = WB_SEGMENT_INIT;
     log->dir = wb_strdup(dir);
@@ -211,6 +223,8 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
         err = wb_log_open_catalog(log);
     if (err == 0)
         err = wb_log_read(log, check_not_rolled_back, &check);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_upgrade(log);
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_log_recover(log);
     if (err == 0 && mode == WB_STORE_WRITE)
@@ -286,17 +300,6 @@ int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context)
     return err;
 }
 
-/* Finds the latest version of a page. */
-struct page_lookup {
-    struct wb_log *log;
-    struct wb_pageid id;
-    const struct wb_slice *site; /* set if we want to know whether the page is barred */
-    bool barred;
-    struct wb_catalog_entry entry;
-    struct wb_catalog_segment row;
-    struct wb_segment *segment;
-};
-
 /* Returns an open file of the segment, from the cache if it is there. */
 static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
 {
@@ -321,93 +324,104 @@ static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *r
     return err;
 }
 
-/* The entry, its segment's row, and the open file. */
+int wb_log_segment(struct wb_log *log, uint32_t number, struct wb_segment **segment_out)
+{
+    struct wb_catalog_segment row;
+    int err = wb_catalog_segment_get(&log->reader, number, &row);
+
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    if (err == WB_E_NOTFOUND)
+        err = wb_catalog_corrupt(log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
+    return err < 0 ? err : cached_segment(log, &row, segment_out);
+}
+
+/* Finds the version of a page that is meant. */
+struct page_lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    const struct wb_store_when *when;
+    struct wb_catalog_entry entry; /* of an old version, without lifetimes */
+    struct wb_segment *segment;
+};
+
+/* The entry of a version that is not the latest. */
+static struct wb_catalog_entry entry_of(const struct wb_history *history, const struct wb_history_version *version)
+{
+    return (struct wb_catalog_entry){
+        .place = version->place,
+        .time_ms = wb_history_last_ms(history, version),
+        .body_bytes = (uint32_t)version->body_bytes,
+        .epoch = version->arrived,
+        .status = version->status,
+    };
+}
+
+/* Looks in the past of the page. */
+static int find_version(struct page_lookup *l, struct wb_log_view *view, struct wb_log_epochs *held)
+{
+    struct wb_catalog_txn *txn = &l->log->reader;
+    const struct wb_history_version *version;
+    struct wb_catalog_summary summary;
+    uint64_t epoch = 0;
+    int err = wb_catalog_summary_get(txn, &summary);
+
+    if (err == 0 && l->when->kind == WB_STORE_WHEN_SNAPSHOT)
+        err = wb_log_snapshot_epoch(txn, l->when->snapshot, &epoch);
+    if (err == 0)
+        err = wb_log_view_load(txn, summary.gone > 0, l->id, view);
+    if (err == 0 && l->when->kind == WB_STORE_WHEN_TIME)
+        err = wb_log_held(txn, wb_clock_wall_ms(), held);
+    if (err < 0)
+        return err;
+    if (l->when->kind == WB_STORE_WHEN_SNAPSHOT) {
+        version = wb_history_in(&view->history, epoch);
+    } else { /* only what the policy or a snapshot keeps can be read */
+        struct wb_history_rule rule = {summary.history, held->items, held->count, wb_clock_wall_ms()};
+        wb_history_trim(&view->history, &rule);
+        version = wb_history_at(&view->history, l->when->time_ms);
+    }
+    if (!version)
+        return wb_store_not_found();
+    if (version == wb_history_latest(&view->history))
+        wb_log_view_entry(view, &l->entry);
+    else
+        l->entry = entry_of(&view->history, version);
+    return 0;
+}
+
+static int look_up_version(void *context)
+{
+    struct page_lookup *l = context;
+    struct wb_log_view view = {0};
+    struct wb_log_epochs held = {0};
+    int err;
+
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    if (l->when->kind == WB_STORE_WHEN_LATEST)
+        return wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
+    err = find_version(l, &view, &held);
+    wb_log_view_release(&view);
+    wb_vec_release(&held);
+    return err;
+}
+
+/* The version and the open file of its segment. */
 static int look_up_page(void *context)
 {
     struct page_lookup *l = context;
-    struct wb_catalog_txn *txn = &l->log->reader;
-    int err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &l->entry);
+    int err = look_up_version(l);
 
-    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    if (err < 0)
-        return err;
-    err = wb_catalog_segment_get(txn, l->entry.place.segment, &l->row);
-    if (err == WB_E_NOTFOUND)
-        err = wb_catalog_corrupt(l->log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
-    if (err == 0) /* while the transaction is awake, so that compaction does not delete the file before we open it */
-        err = cached_segment(l->log, &l->row, &l->segment);
-    return err;
+    /* While the transaction is awake, so that compaction does not delete the file before we open it. */
+    return err < 0 ? err : wb_log_segment(l->log, l->entry.place.segment, &l->segment);
 }
 
-/* Only the entry, or that the page is barred. */
-static int look_up_entry(void *context)
+int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
+                struct wb_catalog_entry *entry_out)
 {
-    struct page_lookup *l = context;
-    int err = l->site ? wb_log_bar_look(l->log, l->id, *l->site, &l->barred) : 0;
+    struct page_lookup l = {.log = log, .id = id, .when = when};
+    int err = wb_log_read(log, look_up_version, &l);
 
-    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    if (err == 0 && !l->barred)
-        err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
-    return err;
-}
-
-int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site,
-                        struct wb_catalog_entry *entry_out, bool *barred_out)
-{
-    struct page_lookup l = {.log = log, .id = id, .site = &site};
-    int err = wb_log_read(log, look_up_entry, &l);
-
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-    WB_CHECK(!l.barred || l.entry.place.segment == 0);
     *entry_out = l.entry;
-    *barred_out = l.barred;
-    return err;
-}
-
-int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_catalog_entry *entry_out)
-{
-    struct page_lookup l = {.log = log, .id = id};
-    int err = wb_log_read(log, look_up_entry, &l);
-
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-    *entry_out = l.entry;
-    WB_CHECK(err < 0 || l.entry.place.segment > 0);
-    return err;
-}
-
-struct snapshot_lookup {
-    struct wb_log *log;
-    struct wb_pageid id;
-    bool in;
-};
-
-static int look_up_snapshot(void *context)
-{
-    struct snapshot_lookup *l = context;
-    struct wb_catalog_txn *txn = &l->log->reader;
-    struct wb_catalog_entry entry;
-    struct wb_catalog_summary summary;
-    int err = wb_catalog_summary_get(txn, &summary);
-
-    WB_CHECK(l->log->magic == WB_LOG_MAGIC);
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    if (err == 0)
-        err = wb_catalog_entry_get(txn, WB_CATALOG_OLD, l->id, &entry);
-    l->in = err == 0;
-    if (err == WB_E_NOTFOUND) { /* it may still be the latest version: then the commit of our ops will make it old */
-        err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &entry);
-        l->in = err == 0 && summary.snapshot > 0 && entry.epoch <= summary.snapshot_epoch;
-    }
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out)
-{
-    struct snapshot_lookup l = {.log = log, .id = id};
-    int err = wb_log_read(log, look_up_snapshot, &l);
-
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-    *in_out = l.in;
     return err;
 }
 
@@ -439,74 +453,81 @@ int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_cat
 int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct wb_log_pending pending;
     struct wb_catalog_entry entry;
-
-    if (log->writer && wb_log_pending(log, id, &pending)) {
-        *time_ms_out = pending.time_ms;
-        return pending.exists ? 0 : wb_store_not_found();
-    }
-    int err = wb_log_entry(log, id, &entry);
-    if (err == 0)
-        *time_ms_out = entry.time_ms;
-    return err;
-}
-
-int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
-{
-    struct wb_log *log = wb_log_of(store);
-    struct page_lookup l = {.log = log, .id = id};
-    struct wb_log_pending pending = {.exists = true, .put_op = -1};
+    struct wb_log_view *view;
     int err;
 
-    if (log->writer && wb_log_pending(log, id, &pending)) {
-        if (!pending.exists)
-            return wb_store_not_found();
-        if (pending.put_op >= 0)
-            return wb_log_get_pending(log, &pending, page_out, mem_out);
+    if (!wb_log_has_ops(log, id)) {
+        err = wb_log_find(log, id, &(struct wb_store_when){WB_STORE_WHEN_LATEST, 0, 0}, &entry);
+        *time_ms_out = entry.time_ms;
+        return err;
     }
-    err = wb_log_read(log, look_up_page, &l);
-    if (err == 0)
-        err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
-    if (err == 0)
-        err = wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
-    if (err == 0 && pending.touched) { /* by this writer, not committed yet */
-        page_out->lifetime_count = l.entry.lifetime;
-        if (wb_store_time_replaces(pending.time_ms, page_out->time_ms, wb_clock_wall_ms()))
-            page_out->time_ms = pending.time_ms;
-    }
-    return err;
+    err = wb_log_view(log, id, &view);
+    if (err < 0)
+        return err;
+    const struct wb_history_version *latest = wb_history_latest(&view->history);
+    *time_ms_out = latest ? wb_history_last_ms(&view->history, latest) : 0;
+    return latest ? 0 : wb_store_not_found();
 }
 
-struct revisit_lookup {
+/* Reads the file of a place that a view knows. */
+struct place_lookup {
     struct wb_log *log;
-    struct wb_pageid id;
-    struct wb_store_revisit revisit;
+    uint32_t number;
+    struct wb_segment *segment;
 };
 
-static int look_up_revisit(void *context)
+static int look_up_place(void *context)
 {
-    struct revisit_lookup *l = context;
+    struct place_lookup *l = context;
 
-    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_catalog_revisit_get(&l->log->reader, l->id, &l->revisit);
+    return wb_log_segment(l->log, l->number, &l->segment);
 }
 
-static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
+int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                      struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct place_lookup l = {.log = log, .number = entry->place.segment};
+    int err = wb_log_read(log, look_up_place, &l);
+
+    if (err == 0)
+        err = wb_segment_read_record(l.segment, &log->source, &entry->place, id, mem_out);
+    return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, entry, page_out);
+}
+
+/* The latest version of a page that this writer has changed but not committed. */
+static int get_changed(struct wb_log *log, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct wb_catalog_entry entry;
+    struct wb_log_view *view;
+    int err = wb_log_view(log, id, &view);
+
+    if (err < 0)
+        return err;
+    if (!wb_history_latest(&view->history))
+        return wb_store_not_found();
+    wb_log_view_entry(view, &entry);
+    if (entry.place.segment == WB_LOG_PENDING_SEGMENT) {
+        err = wb_log_get_pending(log, (size_t)entry.place.logical - 1, page_out, mem_out);
+        if (err == 0) {
+            page_out->time_ms = entry.time_ms;
+            page_out->lifetime_count = entry.lifetime_count;
+        }
+        return err;
+    }
+    return wb_log_read_entry(log, id, &entry, page_out, mem_out);
+}
+
+int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
+               struct wb_buf *mem_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct revisit_lookup l = {.log = log, .id = id};
-    uint32_t index;
-    int err = wb_log_read(log, look_up_revisit, &l);
+    struct page_lookup l = {.log = log, .id = id, .when = when};
 
-    *revisit_out = l.revisit;
-    if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_log_index_get(&log->writer->revisit_index, id, &index))
-        return err;
-    WB_CHECK(index < log->writer->ops.count);
-    const struct wb_log_op *op = &log->writer->ops.items[index];
-    WB_CHECK(op->kind == WB_LOG_OP_REVISIT);
-    WB_CHECK(wb_pageid_equal(op->id, id));
-    if (err == WB_E_NOTFOUND || op->revisit.time_ms > l.revisit.time_ms)
-        *revisit_out = op->revisit;
-    return 0;
+    if (when->kind == WB_STORE_WHEN_LATEST && wb_log_has_ops(log, id))
+        return get_changed(log, id, page_out, mem_out);
+    int err = wb_log_read(log, look_up_page, &l);
+    if (err == 0)
+        err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
+    return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
 }

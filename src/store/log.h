@@ -187,6 +187,7 @@ struct wb_log_writer {
     struct wb_log_view spare;         /* of a page that no op concerns */
     WB_VEC(size_t) chain;             /* ops to be applied to a view */
     struct wb_log_epochs held;        /* what moment.rule.held points to */
+    size_t waiting_ops;               /* revisits among the ops whose original is another page */
     struct wb_log_moment moment;      /* what the next commit will go by, as far as is known now */
     bool moment_known;                /* ... it was read since the last commit */
     bool any_gone, any_waiting;       /* ... and whether a page is gone, and a revisit waits */
@@ -280,11 +281,13 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_stor
                struct wb_buf *mem_out);
 int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
 
-/* The committed version of a page that is meant, and an open file of the segment that has it. */
-struct wb_log_found {
-    struct wb_catalog_entry entry; /* of an old version: lifetime_count is 0 */
-    struct wb_segment *segment;
-};
+/* The entry of the committed version that is meant; of an old version without lifetimes. WB_E_NOTFOUND. */
+int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
+                struct wb_catalog_entry *entry_out);
+
+/* Reads the page that an entry describes. */
+int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                      struct wb_page *page_out, struct wb_buf *mem_out);
 
 /* Opens the segment of a place; log->reader must be awake. The file is good until the next call. */
 int wb_log_segment(struct wb_log *log, uint32_t number, struct wb_segment **segment_out);

@@ -81,6 +81,7 @@ struct bar_change {
     struct wb_catalog_txn txn;
     struct wb_catalog_summary summary;
     struct wb_buf ids; /* ids of pages whose rows are to be deleted, WB_PAGEID_BYTES each */
+    WB_VEC(struct wb_store_revisit) revisits; /* to be deleted */
 };
 
 static int gather_id(struct bar_change *c, struct wb_pageid id)
@@ -112,14 +113,6 @@ static int gather_page(void *context, const struct wb_store_bar *bar, const stru
     return bar->kind == WB_STORE_BAR_PAGE && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
 
-static int gather_revisit(void *context, struct wb_pageid id, uint64_t site)
-{
-    struct bar_change *c = context;
-
-    WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE);
-    return site == c->site ? gather_id(c, id) : 0;
-}
-
 /* Deletes the row of a bar, if there is one; *had_out says whether there was. */
 static int delete_bar(struct bar_change *c, enum wb_store_bar_kind kind, struct wb_pageid id, bool *had_out)
 {
@@ -149,35 +142,31 @@ static int delete_gathered_bars(struct bar_change *c)
     return err;
 }
 
-static int delete_revisit(struct bar_change *c, struct wb_pageid id)
+static int gather_revisit(void *context, const struct wb_store_revisit *revisit, uint64_t site)
 {
-    WB_CHECK(c->log->magic == WB_LOG_MAGIC);
+    struct bar_change *c = context;
 
-    int err = wb_catalog_revisit_delete(&c->txn, id);
-
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
-    if (err == WB_E_NOTFOUND)
-        return 0;
-    if (err == 0 && c->summary.revisits == 0)
-        err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_REVISITS, "more rows than counted");
-    c->summary.revisits -= err == 0;
-    return err;
+    WB_CHECK(!c->bar->except);
+    return c->bar->kind == WB_STORE_BAR_PAGE || site == c->site ? wb_vec_push(&c->revisits, *revisit) : 0;
 }
 
-/* A remembered revisit reveals when a page existed, and its digest. So it goes with the page. */
+/* A revisit that waits reveals when a page existed, and its digest. So it goes with the page. */
 static int delete_revisits(struct bar_change *c)
 {
-    int err = 0;
+    int err;
 
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(!c->bar->except);
-    wb_buf_clear(&c->ids);
     if (c->bar->kind == WB_STORE_BAR_SITE)
         err = wb_catalog_revisit_each(&c->txn, gather_revisit, c);
     else
-        err = gather_id(c, c->bar->id);
-    for (size_t at = 0; at < c->ids.len && err == 0; at += WB_PAGEID_BYTES)
-        err = delete_revisit(c, wb_pageid_get(c->ids.ptr + at));
+        err = wb_catalog_revisit_of(&c->txn, c->bar->id, gather_revisit, c);
+    for (size_t i = 0; i < c->revisits.count && err == 0; i++) {
+        err = wb_catalog_revisit_delete(&c->txn, &c->revisits.items[i]);
+        if (err == 0 && c->summary.revisits == 0)
+            err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_REVISITS, "more rows than counted");
+        c->summary.revisits -= err == 0;
+    }
     return err;
 }
 
@@ -280,6 +269,7 @@ static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, i
         c.log->writer->commit = c.summary.commit;
     wb_log_decide(c.log);
     wb_buf_release(&c.ids);
+    wb_vec_release(&c.revisits);
     return err;
 }
 
@@ -328,44 +318,57 @@ int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const str
 struct site_pages {
     struct wb_catalog_txn txn;
     uint64_t site; /* its hash */
-    bool old;      /* this is the walk over table old */
     struct wb_pageid *ids;
     size_t count, max;
 };
 
 /* Returns 1 when the list is full, which ends the walk. */
-static int list_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+static int list_id(struct site_pages *l, struct wb_pageid id)
 {
-    struct site_pages *l = context;
-    struct wb_catalog_entry latest;
-
-    WB_CHECK(l->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(entry->place.segment > 0);
     WB_CHECK(l->count <= l->max);
-    if (entry->site != l->site)
-        return 0;
-    if (l->old) { /* if the page is in table pages too, it is already in the list */
-        int err = wb_catalog_entry_get(&l->txn, WB_CATALOG_PAGES, id, &latest);
-        if (err != WB_E_NOTFOUND)
-            return err;
-    }
     if (l->count == l->max)
         return 1;
     l->ids[l->count++] = id;
     return 0;
 }
 
+static int list_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    struct site_pages *l = context;
+
+    WB_CHECK(l->txn.kind == WB_CATALOG_TXN_HELD);
+    return entry->site == l->site ? list_id(l, id) : 0;
+}
+
+/* A page that has a past; if it has an entry too, it is already in the list. */
+static int list_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
+{
+    struct site_pages *l = context;
+    struct wb_history history = {0};
+    uint64_t site;
+    int err = 0;
+
+    if (!wb_history_decode(bytes, &history, &site))
+        err = wb_catalog_corrupt(l->txn.catalog, WB_CATALOG_HISTORY, "a row that is not a history");
+    else if (site == l->site && !wb_history_latest(&history))
+        err = list_id(l, id);
+    wb_history_release(&history);
+    return err;
+}
+
 int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                      size_t *count_out)
 {
     struct site_pages l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
+    struct wb_catalog_summary summary;
     int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
 
     if (err == 0)
-        err = wb_catalog_entry_each(&l.txn, WB_CATALOG_PAGES, list_page, &l);
-    l.old = true;
+        err = wb_catalog_summary_get(&l.txn, &summary);
     if (err == 0)
-        err = wb_catalog_entry_each(&l.txn, WB_CATALOG_OLD, list_page, &l);
+        err = wb_catalog_entry_each(&l.txn, WB_CATALOG_PAGES, list_page, &l);
+    if (err == 0 && summary.gone)
+        err = wb_catalog_history_each(&l.txn, (struct wb_pageid){0}, list_gone, &l);
     wb_catalog_txn_abort(&l.txn);
     WB_CHECK(l.count <= max);
     err = err < 0 ? err : 0; /* 1 means that the list is full */

@@ -116,6 +116,7 @@ static int publish(struct wb_log_compaction *c, struct wb_catalog_segment *row_i
         WB_CHECK(row_inout->number == before->number);
         WB_CHECK(row_inout->revision == before->revision + 1);
         row_inout->live = now.live;
+        row_inout->old = now.old;
         row_inout->bytes_dead = now.bytes_dead - before->bytes_dead;
         row_inout->removed = now.removed - before->removed;
         row_inout->touched = now.touched;
@@ -241,7 +242,7 @@ static int compact_segment(struct wb_log_compaction *c)
         return err;
     }
     tell_of_damages(c);
-    c->result.segments++;
+    c->result.files++;
     c->result.pages += row.pages;
     c->result.bytes_before += c->row.bytes;
     c->result.bytes_after += row.bytes;
@@ -363,6 +364,8 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
 
     if (err == 0)
         err = release_tails(log);
+    if (err == 0)
+        err = wb_log_forget(log, &c.result.versions);
     if (err == 0)
         err = wb_block_builder_new(&c.builder);
     if (err == 0)

@@ -271,6 +271,7 @@ static int append_block(struct wb_log *log, struct block_job *job)
         op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, tail->bytes};
         op->entry.stored_bytes = job->pages[i].stored_bytes;
         op->appended = true;
+        memcpy(op->sha1, op->record.ptr + WB_MD5_BYTES, WB_SHA1_BYTES); /* the record starts with its digests */
         wb_buf_release(&op->record);
     }
     tail->bytes += job->block.len;

@@ -1,6 +1,6 @@
 /*
  * log_live.c - finds out which pages of a segment are alive, before it is compacted. A page
- * is alive if the catalog has an entry, in table pages or old, with exactly its place.
+ * is alive if the catalog knows a version of it, the latest or an older one, at exactly this place.
  *
  * Page ids are hashes. Looking them up in the order of the file would be a random walk
  * through the catalog's tree, and took a third of a compaction's time. So we read the
@@ -188,40 +188,27 @@ struct live_judging {
     const struct live_gathering *gathering;
     const uint32_t *order; /* in which the catalog is asked */
     bool *dead;            /* the answer, by item */
+    struct wb_log_view view;
 };
 
-/* Whether a table says that the page is stored at this place. */
-static int is_at(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                 const struct wb_catalog_place *place, bool *at_out)
+static int judge(struct live_judging *j)
 {
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
+    struct wb_catalog_summary summary;
+    int err = wb_catalog_summary_get(j->txn, &summary);
 
-    struct wb_catalog_entry entry;
-    int err = wb_catalog_entry_get(txn, table, id, &entry);
-
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
-    *at_out = err == 0 && wb_catalog_place_equal(&entry.place, place);
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-static int judge(const struct live_judging *j)
-{
     WB_CHECK(j->segment > 0);
     WB_CHECK(j->txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(j->order != NULL);
     WB_CHECK(j->dead != NULL);
-    for (size_t i = 0; i < j->gathering->items.count; i++) {
+    for (size_t i = 0; i < j->gathering->items.count && err == 0; i++) {
         const struct live_item *item = &j->gathering->items.items[j->order[i]];
         struct wb_catalog_place place = {j->segment, item->slot, item->logical};
-        bool live = false, dead_already = item->flags & WB_BLOCK_ENTRY_DEAD;
-        int err = dead_already ? 0 : is_at(j->txn, WB_CATALOG_PAGES, item->id, &place, &live);
-        if (err == 0 && !live && !dead_already)
-            err = is_at(j->txn, WB_CATALOG_OLD, item->id, &place, &live);
-        if (err < 0)
-            return err;
+        bool live = false;
+        if (!(item->flags & WB_BLOCK_ENTRY_DEAD))
+            err = wb_log_is_live(j->txn, summary.gone > 0, item->id, &place, &j->view, &live);
         j->dead[j->order[i]] = !live;
     }
-    return 0;
+    return err;
 }
 
 /* ---- live pages in damaged parts ------------------------------------------------------------------ */
@@ -231,6 +218,7 @@ struct live_claims {
     struct wb_catalog_txn *txn;
     const struct wb_segment *segment;
     struct wb_log_live *live;
+    struct wb_log_view view;
 };
 
 static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t physical)
@@ -241,18 +229,16 @@ static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t 
     return NULL;
 }
 
-static int claim_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+/* A version is stored at this place. */
+static int claim(struct live_claims *c, const struct wb_catalog_place *place)
 {
-    struct live_claims *c = context;
     struct wb_log_live *live = c->live;
     uint64_t physical;
 
     WB_CHECK(c->segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(entry->place.segment > 0);
-    (void)id;
-    if (entry->place.segment != c->segment->number)
+    if (place->segment != c->segment->number)
         return 0;
-    if (wb_segment_locate(c->segment, entry->place.logical, &physical) < 0) {
+    if (wb_segment_locate(c->segment, place->logical, &physical) < 0) {
         live->nowhere++;
         return 0;
     }
@@ -263,7 +249,32 @@ static int claim_entry(void *context, struct wb_pageid id, const struct wb_catal
     for (size_t i = live->blocks.count; i > 0; i--)
         if (live->blocks.items[i - 1].physical == physical)
             return 0;
-    return wb_vec_push(&live->blocks, (struct wb_segment_map_entry){entry->place.logical, physical});
+    return wb_vec_push(&live->blocks, (struct wb_segment_map_entry){place->logical, physical});
+}
+
+static int claim_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    WB_CHECK(entry->place.segment > 0);
+    (void)id;
+    return claim(context, &entry->place);
+}
+
+/* Older versions; several may have the same place, which counts once, and not at all if the latest has it too. */
+static int claim_history(void *context, struct wb_pageid id, struct wb_slice bytes)
+{
+    struct live_claims *c = context;
+
+    (void)bytes;
+    int err = wb_log_view_load(c->txn, true, id, &c->view);
+    const struct wb_history_version *versions = c->view.history.versions.items;
+    for (size_t i = 0; i < c->view.history.versions.count && err == 0; i++) {
+        bool counted = versions[i].ceased == 0;
+        for (size_t k = i + 1; k < c->view.history.versions.count && !counted; k++)
+            counted = wb_catalog_place_equal(&versions[k].place, &versions[i].place);
+        if (!counted)
+            err = claim(c, &versions[i].place);
+    }
+    return err;
 }
 
 static int claim_all(struct live_claims *c)
@@ -273,7 +284,10 @@ static int claim_all(struct live_claims *c)
 
     int err = wb_catalog_entry_each(c->txn, WB_CATALOG_PAGES, claim_entry, c);
 
-    return err < 0 ? err : wb_catalog_entry_each(c->txn, WB_CATALOG_OLD, claim_entry, c);
+    if (err == 0)
+        err = wb_catalog_history_each(c->txn, (struct wb_pageid){0}, claim_history, c);
+    wb_log_view_release(&c->view);
+    return err;
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -335,6 +349,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
         err = judge(&j);
     live_out->count = g.items.count;
     wb_free(order);
+    wb_log_view_release(&j.view);
     wb_vec_release(&g.items);
     wb_buf_release(&g.bytes);
     if (err < 0)

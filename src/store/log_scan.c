@@ -1,91 +1,139 @@
 /*
- * log_scan.c - returns all pages of a view in the order of the disk, each exactly once.
+ * log_scan.c - returns all pages of one state in the order of the disk, each exactly once.
  *
- * A scan holds one state of the catalog from start to end. So places stay valid, and no
- * file that the state needs is deleted. The scan walks through the segments block by block
- * and asks the catalog about each page: is this the version that the view shows?
+ * The state is an epoch: that of a snapshot, or the newest one when the scan begins. The scan pins it
+ * (log_pin.c), so that every version that is visible in it stays until the scan ends. So the catalog's
+ * transaction can be renewed with every block: places of visible versions never change, and whatever
+ * else happens in the meantime does not concern the scan. A scan that waits for its reader
+ * holds no state of the catalog, and only the one file that it has open.
+ *
+ *   next block ---> which of its pages are visible? (catalog) ---> its pages, one by one (memory only)
  *
  * If a segment's row says that all its pages are visible and unchanged (is_plain), the
- * catalog is not asked at all, and the scan runs as fast as zstd decompresses.
+ * catalog is not asked about each, and the scan runs as fast as zstd decompresses.
+ *
+ * A position names a block and a slot in it. Compaction keeps both, and their order.
  */
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "store/log.h"
+#include "store/log_scan.h"
 
-struct log_scan {
-    struct wb_store_scan scan;     /* must be the first member */
-    struct wb_log *log;            /* only dir and superblock are used: they do not change */
-    struct wb_catalog *catalog;    /* a handle of its own, because the scan may run in another thread than the store */
-    struct wb_catalog_txn txn;
-    struct wb_catalog_summary summary;
-    enum wb_store_view view;
-    uint32_t part, parts;
-    char *site;                    /* NULL if all sites are wanted */
-    uint64_t site_hash;
+_Static_assert(offsetof(struct wb_log_scan, scan) == 0, "a wb_store_scan of this organisation is a wb_log_scan");
 
-    /* ---- where the scan is ---- */
-    struct wb_log_rows rows;       /* all segments */
-    size_t row_at;                 /* the segment after the current one */
-    struct wb_catalog_segment row; /* the current segment */
-    struct wb_segment segment;
-    struct wb_segment_walk walk;
-    bool walking;                  /* a segment is open */
-    bool plain;                    /* all its pages are visible: no need to ask the catalog */
-    struct wb_block_head head;
-    const char *block;             /* the current block; NULL if the next one must be found */
-    size_t index;                  /* of the next entry in the block */
-    uint64_t frame_at;             /* where the frame of that entry starts in the block */
-    size_t lead_at;                /* where the next text in the lead starts */
-    bool lead_ready;               /* the lead of the block was decompressed */
-
-    struct wb_block_reader *zstd;
-    struct wb_buf lead, text;
-};
-
-_Static_assert(offsetof(struct log_scan, scan) == 0, "a wb_store_scan of this organisation is a log_scan");
-
-static struct log_scan *scan_of(struct wb_store_scan *base)
+static struct wb_log_scan *scan_of(struct wb_store_scan *base)
 {
-    struct log_scan *scan = (struct log_scan *)base;
+    struct wb_log_scan *scan = (struct wb_log_scan *)base;
 
     WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
     WB_CHECK(scan->index <= WB_BLOCK_PAGES_MAX);
     return scan;
 }
 
-static int begin(struct log_scan *scan)
-{
-    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
-    WB_CHECK(!scan->catalog);
-    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
-
-    int err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
-
-    if (err == 0)
-        err = wb_catalog_txn_read(scan->catalog, &scan->txn);
-    if (err == 0)
-        err = wb_catalog_summary_get(&scan->txn, &scan->summary);
-    return err < 0 ? err : wb_log_rows_read(&scan->txn, &scan->rows);
-}
-
 void wb_log_scan_close(struct wb_store_scan *base)
 {
-    struct log_scan *scan = scan_of(base);
+    struct wb_log_scan *scan = scan_of(base);
 
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
     wb_segment_close(&scan->segment);
     wb_catalog_txn_abort(&scan->txn);
-    wb_catalog_close(scan->catalog);
+    wb_catalog_close(scan->catalog); /* which ends the pin */
     wb_log_rows_release(&scan->rows);
+    wb_log_view_release(&scan->view);
+    wb_vec_release(&scan->gone_ids);
+    wb_segment_reader_release(&scan->reader);
     wb_block_reader_free(scan->zstd);
     wb_buf_release(&scan->lead);
     wb_buf_release(&scan->text);
+    wb_free(scan->known);
+    wb_free(scan->visible);
     wb_free(scan->site);
     wb_store_scan_release(&scan->scan);
     wb_free(scan);
+}
+
+/* Takes up the newest state of the catalog. */
+static int begin(struct wb_log_scan *scan)
+{
+    uint64_t before = scan->state;
+
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
+    int err = wb_catalog_txn_read(scan->catalog, &scan->txn);
+    if (err < 0)
+        return err;
+    scan->state = wb_catalog_txn_id(&scan->txn);
+    scan->renewed_ms = wb_clock_wall_ms();
+    if (scan->state == before)
+        return 0;
+    wb_log_rows_release(&scan->rows);
+    err = wb_catalog_summary_get(&scan->txn, &scan->summary);
+    return err < 0 ? err : wb_log_rows_read(&scan->txn, &scan->rows);
+}
+
+/* Lets go of the state, until the next block. */
+static void end(struct wb_log_scan *scan)
+{
+    wb_catalog_txn_abort(&scan->txn);
+}
+
+/* ---- positions ------------------------------------------------------------------------------------- */
+
+enum { POSITION_FORMAT = 1, POSITION_AT_CHECK = WB_STORE_POSITION_BYTES - 8 };
+
+void wb_log_scan_tell(const struct wb_store_scan *base, struct wb_store_position *position_out)
+{
+    const struct wb_log_scan *scan = (const struct wb_log_scan *)base;
+    char *bytes = position_out->bytes;
+
+    WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
+    bytes[0] = POSITION_FORMAT;
+    bytes[1] = scan->told_gone;
+    wb_put16(bytes + 2, scan->told.slot);
+    wb_put32(bytes + 4, scan->told.segment);
+    wb_put64(bytes + 8, scan->told.logical);
+    wb_pageid_put(scan->told_id, bytes + 16);
+    wb_put64(bytes + POSITION_AT_CHECK, wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->log->content_seed));
+}
+
+static int take_position(struct wb_log_scan *scan, const struct wb_store_position *position)
+{
+    const char *bytes = position->bytes;
+
+    if (bytes[0] != POSITION_FORMAT ||
+        wb_get64(bytes + POSITION_AT_CHECK) != wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->log->content_seed))
+        return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->log->dir);
+    scan->told_gone = bytes[1];
+    scan->told = (struct wb_catalog_place){
+        .slot = wb_get16(bytes + 2), .segment = wb_get32(bytes + 4), .logical = wb_get64(bytes + 8)};
+    scan->told_id = wb_pageid_get(bytes + 16);
+    scan->gone_phase = scan->told_gone;
+    return 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+static int prepare(struct wb_log_scan *scan, const struct wb_store_scan_options *options)
+{
+    int err = 0;
+
+    if (options->site.len) {
+        scan->site_hash = wb_hash64(options->site.ptr, options->site.len);
+        scan->site = wb_strndup(options->site.ptr, options->site.len);
+        err = scan->site ? 0 : WB_E_NOMEM;
+    }
+    scan->known = wb_alloc(WB_BLOCK_PAGES_MAX * sizeof *scan->known);
+    scan->visible = wb_alloc(WB_BLOCK_PAGES_MAX * sizeof *scan->visible);
+    if (!scan->known || !scan->visible)
+        return WB_E_NOMEM;
+    if (err == 0)
+        err = wb_block_reader_new(&scan->zstd);
+    if (err == 0)
+        err = wb_segment_reader_init(&scan->reader);
+    return err;
 }
 
 int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
@@ -93,27 +141,26 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
 {
     WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
 
-    struct log_scan *scan = wb_alloc_zero(1, sizeof *scan);
-    int err = 0;
+    struct wb_log_scan *scan = wb_alloc_zero(1, sizeof *scan);
 
     *scan_out = NULL;
     if (!scan)
         return WB_E_NOMEM;
     wb_store_scan_init(&scan->scan, store);
     scan->log = wb_log_of(store);
-    scan->view = options->view;
     scan->part = options->part;
     scan->parts = options->parts;
+    scan->since = options->since;
+    scan->facts = options->facts;
+    scan->gone = options->gone;
     scan->segment = WB_SEGMENT_INIT;
-    if (options->site.len) {
-        scan->site_hash = wb_hash64(options->site.ptr, options->site.len);
-        scan->site = wb_strndup(options->site.ptr, options->site.len);
-        err = scan->site ? 0 : WB_E_NOMEM;
-    }
+    int err = prepare(scan, options);
+    if (err == 0 && options->after)
+        err = take_position(scan, options->after);
     if (err == 0)
-        err = wb_block_reader_new(&scan->zstd);
+        err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
     if (err == 0)
-        err = begin(scan);
+        err = wb_log_pin(scan->catalog, options->snapshot, &scan->epoch);
     if (err < 0) {
         wb_log_scan_close(&scan->scan);
         return err;
@@ -122,47 +169,122 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     return 0;
 }
 
+int wb_log_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *holds_out)
+{
+    struct wb_log_scan *scan = scan_of(base);
+    struct wb_catalog_segment row;
+    bool current = false;
+    int err = scan->walking ? begin(scan) : 0;
+
+    if (err == 0 && scan->walking) {
+        err = wb_catalog_segment_get(&scan->txn, scan->row.number, &row);
+        current = err == 0 && row.revision == scan->segment.revision;
+        err = err == WB_E_NOTFOUND ? 0 : err;
+    }
+    end(scan);
+    *holds_out = (struct wb_store_scan_holds){
+        .epoch = scan->epoch,
+        .since_ms = scan->renewed_ms,
+        .bytes_held = scan->walking && !current ? scan->row.bytes : 0,
+    };
+    return err;
+}
+
 /* ---- from block to block ------------------------------------------------------------------------ */
 
-/* Whether all records of the segment are visible, with the times and the epoch with which they were stored. */
-static bool is_plain(const struct log_scan *scan, const struct wb_catalog_segment *row)
+/* Whether all records of the segment are visible, with the times with which they were stored. */
+static bool is_plain(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live > 0);
     WB_CHECK(row->live <= row->pages);
-    if (row->live != row->pages || row->touched || row->epoch_min != row->epoch_max)
-        return false;
-    if (scan->view == WB_STORE_VIEW_SNAPSHOT)
-        return row->epoch_max <= scan->summary.snapshot_epoch;
-    return scan->summary.old == 0; /* row->live includes class A versions, which the latest view must not show */
+    return row->live == row->pages && row->old == 0 && row->touched == 0 && row->epoch_max <= scan->epoch &&
+           !scan->facts && scan->since == 0;
 }
 
-/* Opens the next segment. Returns 1, or 0 if there is none left. */
-static int next_segment(struct log_scan *scan)
+/* Closes the current segment. */
+static void leave_segment(struct wb_log_scan *scan)
 {
-    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(scan->row_at <= scan->rows.count);
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
     scan->walking = false;
+    scan->block = NULL;
     wb_segment_close(&scan->segment);
-    while (scan->row_at < scan->rows.count) {
-        scan->row = scan->rows.items[scan->row_at++];
-        if (scan->row.live == 0)
-            continue;
-        int err = wb_segment_open(scan->log->dir, scan->log->superblock.id, &scan->row, false, &scan->segment);
-        if (err < 0)
+}
+
+/* Moves the walk to the first block that is not before `logical`. */
+static void seek(struct wb_log_scan *scan, uint64_t logical)
+{
+    const struct wb_segment *segment = &scan->segment;
+    size_t low = 0, high = segment->map_count;
+
+    if (segment->revision == 0) { /* names are positions */
+        if (logical > scan->walk.next)
+            scan->walk.next = logical < scan->walk.end ? logical : scan->walk.end;
+        return;
+    }
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (segment->map[middle].logical < logical)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    scan->walk.next = low < segment->map_count ? segment->map[low].physical : scan->walk.end;
+}
+
+/* Opens a segment, at the place where the scan is. */
+static int open_segment(struct wb_log_scan *scan, const struct wb_catalog_segment *row)
+{
+    scan->row = *row;
+    int err = wb_segment_open(scan->log->dir, scan->log->superblock.id, row, false, &scan->segment);
+    if (err < 0)
+        return err;
+    wb_segment_walk_init(&scan->walk, &scan->segment, wb_log_blocks_end(row));
+    scan->walking = true;
+    if (scan->told.segment == row->number)
+        seek(scan, scan->told.logical);
+    return 0;
+}
+
+/*
+ * Makes sure that a segment is open: the current one in its newest revision, or the next one. Returns 1,
+ * or 0 if there is none left.
+ */
+static int choose_segment(struct wb_log_scan *scan)
+{
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    if (scan->walking && !scan->segment_done) {
+        struct wb_catalog_segment row;
+        int err = wb_catalog_segment_get(&scan->txn, scan->row.number, &row);
+        if (err == 0 && row.revision == scan->segment.revision) {
+            scan->walk.end = wb_log_blocks_end(&row);
+            scan->row = row;
+            return 1;
+        }
+        if (err < 0 && err != WB_E_NOTFOUND)
             return err;
-        wb_segment_walk_init(&scan->walk, &scan->segment, wb_log_blocks_end(&scan->row));
-        scan->walking = true;
-        scan->plain = is_plain(scan, &scan->row);
-        return 1;
+        leave_segment(scan);
+        if (err == 0 && row.live) { /* it was compacted in the meantime */
+            err = open_segment(scan, &row);
+            return err < 0 ? err : 1;
+        }
+    }
+    leave_segment(scan);
+    scan->segment_done = false;
+    for (size_t i = 0; i < scan->rows.count; i++) {
+        const struct wb_catalog_segment *row = &scan->rows.items[i];
+        bool passed = scan->row.number ? row->number <= scan->row.number : row->number < scan->told.segment;
+        if (passed || row->live == 0)
+            continue;
+        int err = open_segment(scan, row);
+        return err < 0 ? err : 1;
     }
     return 0;
 }
 
 /* Whether the scan wants this block: of its part, and possibly with pages of its site. */
-static bool is_ours(const struct log_scan *scan, const struct wb_block_head *head)
+static bool is_ours(const struct wb_log_scan *scan, const struct wb_block_head *head)
 {
     char name[12];
 
@@ -178,68 +300,95 @@ static bool is_ours(const struct log_scan *scan, const struct wb_block_head *hea
     return wb_hash64(name, sizeof name) % scan->parts == scan->part - 1;
 }
 
-/* Goes to the next block. Returns 1, or 0 if there is none left. */
-static int next_block(struct log_scan *scan)
+/* Finds the version that is stored at this place, if the state shows it, and what the catalog knows about it. */
+static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_entry,
+                   struct wb_catalog_entry *entry_out, bool *visible_out)
+{
+    struct wb_catalog_place place = {scan->row.number, block_entry->slot, scan->head.logical};
+    int err = wb_log_view_load(&scan->txn, scan->summary.gone > 0, block_entry->id, &scan->view);
+
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    *visible_out = false;
+    if (err < 0)
+        return err;
+    const struct wb_history *history = &scan->view.history;
+    const struct wb_history_version *version = wb_history_in(history, scan->epoch);
+    if (!version || !wb_catalog_place_equal(&version->place, &place) || version->arrived <= scan->since)
+        return 0;
+    *visible_out = true;
+    *entry_out = (struct wb_catalog_entry){
+        .place = place,
+        .time_ms = wb_history_last_ms(history, version),
+        .epoch = version->arrived,
+        .status = version->status,
+        .lifetime_count = version->ceased == 0 ? scan->view.lifetime_count : 0,
+    };
+    return 0;
+}
+
+/* Finds out which pages of the block are visible, while the catalog's state is held. */
+static int judge_block(struct wb_log_scan *scan)
+{
+    const char *directory = scan->block + WB_BLOCK_HEADER_BYTES;
+    int err = 0;
+
+    scan->plain = is_plain(scan, &scan->row);
+    for (size_t i = 0; i < scan->head.count && !scan->plain && err == 0; i++) {
+        struct wb_block_entry entry = wb_block_entry_read(directory, i);
+        scan->visible[i] = false;
+        if (!(entry.flags & WB_BLOCK_ENTRY_DEAD))
+            err = look_up(scan, &entry, &scan->known[i], &scan->visible[i]);
+    }
+    return err;
+}
+
+/* Finds the next block that is ours. Returns 1, or 0 if there is none left. */
+static int find_block(struct wb_log_scan *scan)
 {
     uint64_t at;
-    int err;
 
-    WB_CHECK(scan->zstd != NULL);
-    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
-    scan->block = NULL;
     for (;;) {
-        err = scan->walking ? wb_segment_walk_next(&scan->walk, &scan->head, &scan->block, &at) : 0;
+        int err = choose_segment(scan);
+        if (err <= 0)
+            return err;
+        scan->block = NULL;
+        err = wb_segment_walk_next(&scan->walk, &scan->head, &scan->block, &at);
         if (err < 0)
             return err;
-        if (err == 0) {
-            err = next_segment(scan);
-            if (err <= 0)
-                return err;
-            continue;
-        }
-        if (is_ours(scan, &scan->head))
-            break;
-        scan->block = NULL;
+        if (err == 0)
+            scan->segment_done = true;
+        else if (is_ours(scan, &scan->head) &&
+                 !(scan->told.segment == scan->row.number && scan->head.logical < scan->told.logical))
+            return 1;
     }
+}
+
+/* Goes to the next block. Returns 1, or 0 if there is none left. */
+static int next_block(struct wb_log_scan *scan)
+{
+    int err = begin(scan);
+
+    if (err == 0)
+        err = find_block(scan);
+    if (err > 0) {
+        int judged = judge_block(scan);
+        err = judged < 0 ? judged : 1;
+    }
+    end(scan);
     scan->index = 0;
     scan->lead_at = 0;
     scan->lead_ready = false;
-    scan->frame_at = wb_block_directory_end(&scan->head) + scan->head.lead_stored_bytes;
-    return 1;
+    if (err > 0)
+        scan->frame_at = wb_block_directory_end(&scan->head) + scan->head.lead_stored_bytes;
+    else
+        scan->block = NULL;
+    return err;
 }
 
 /* ---- from page to page ------------------------------------------------------------------------------ */
 
-/* Asks the catalog whether the view shows the page, and what else it knows about the page. */
-static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry,
-                      struct wb_catalog_entry *entry_out, bool *visible_out)
-{
-    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(scan->block != NULL);
-    WB_CHECK(!scan->plain);
-
-    struct wb_catalog_place place = {scan->row.number, block_entry->slot, scan->head.logical};
-    bool snapshot = scan->view == WB_STORE_VIEW_SNAPSHOT;
-    int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, block_entry->id, entry_out);
-
-    *visible_out = false;
-    if (err < 0 && err != WB_E_NOTFOUND)
-        return err;
-    if (err == 0 && wb_catalog_place_equal(&entry_out->place, &place)) {
-        *visible_out = !snapshot || entry_out->epoch <= scan->summary.snapshot_epoch;
-        return 0;
-    }
-    if (!snapshot)
-        return 0;
-    err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_OLD, block_entry->id, entry_out);
-    if (err == WB_E_NOTFOUND)
-        return 0;
-    *visible_out = err == 0 && wb_catalog_place_equal(&entry_out->place, &place);
-    return err;
-}
-
 /* Decompresses the lead of the block, unless that was done before. */
-static int read_lead(struct log_scan *scan)
+static int read_lead(struct wb_log_scan *scan)
 {
     int err = 0;
 
@@ -256,7 +405,7 @@ static int read_lead(struct log_scan *scan)
 }
 
 /* The text of an entry's record: from its frame at frame_at, or from the lead at lead_at. */
-static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
+static int read_text(struct wb_log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
                      struct wb_slice *text_out)
 {
     WB_CHECK(scan->block != NULL);
@@ -274,58 +423,70 @@ static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, 
 }
 
 /* Reads the page of the block's next entry. Returns 1, or 0 if the view or the selection does not include it. */
-static int next_entry(struct log_scan *scan, struct wb_page *page_out)
+static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
 {
     WB_CHECK(scan->block != NULL);
     WB_CHECK(scan->index < scan->head.count);
 
     struct wb_block_entry entry = wb_block_entry_read(scan->block + WB_BLOCK_HEADER_BYTES, scan->index++);
+    size_t index = scan->index - 1;
     uint64_t frame_at = scan->frame_at;
     size_t lead_at = scan->lead_at;
-    struct wb_catalog_entry known;
     struct wb_slice text;
-    bool visible = true;
-    int err = 0;
+    int err;
 
     scan->frame_at += entry.stored_bytes;
     if (entry.flags & WB_BLOCK_ENTRY_LEAD)
         scan->lead_at += entry.raw_bytes;
-    if (entry.flags & WB_BLOCK_ENTRY_DEAD)
+    bool passed = scan->told.segment == scan->row.number && scan->told.logical == scan->head.logical &&
+                  entry.slot <= scan->told.slot;
+    if (entry.flags & WB_BLOCK_ENTRY_DEAD || passed || (!scan->plain && !scan->visible[index]))
         return 0;
-    if (!scan->plain)
-        err = is_visible(scan, &entry, &known, &visible);
-    if (err < 0 || !visible)
-        return err;
     err = read_text(scan, &entry, frame_at, lead_at, &text);
     if (err == 0)
         err = wb_page_decode_parts(entry.digests, text, page_out);
     if (err == 0)
-        err = wb_log_page_identify(page_out, entry.id, scan->plain ? NULL : &known);
+        err = wb_log_page_identify(page_out, entry.id, scan->plain ? NULL : &scan->known[index]);
     if (err < 0)
         return err;
-    if (scan->plain)
-        page_out->epoch = scan->row.epoch_max;
-    return !scan->site || wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site));
+    if (scan->site && !wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site)))
+        return 0;
+    scan->told = (struct wb_catalog_place){scan->row.number, entry.slot, scan->head.logical};
+    if (scan->facts)
+        page_out->body = WB_SLICE_EMPTY;
+    return 1;
+}
+
+/* Names the place in the current error message. */
+static int name_block(const struct wb_log_scan *scan)
+{
+    char why[WB_ERROR_MESSAGE_MAX];
+
+    strcpy(why, wb_error_message());
+    return wb_fail(WB_E_CORRUPT, "%s: block %llu: %s", scan->segment.file.path,
+                   (unsigned long long)scan->head.logical, why);
 }
 
 int wb_log_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
 {
-    struct log_scan *scan = scan_of(base);
-    char why[WB_ERROR_MESSAGE_MAX];
+    struct wb_log_scan *scan = scan_of(base);
 
-    for (;;) {
+    while (!scan->gone_phase) {
         if (!scan->block || scan->index == scan->head.count) {
             int err = next_block(scan);
-            if (err <= 0)
+            if (err < 0)
                 return err;
+            if (err == 0) {
+                scan->gone_phase = true;
+                leave_segment(scan);
+                break;
+            }
         }
         int err = next_entry(scan, page_out);
-        if (err == WB_E_CORRUPT) {
-            strcpy(why, wb_error_message());
-            return wb_fail(WB_E_CORRUPT, "%s: block %llu: %s", scan->segment.file.path,
-                           (unsigned long long)scan->head.logical, why);
-        }
+        if (err == WB_E_CORRUPT)
+            return name_block(scan);
         if (err != 0)
             return err;
     }
+    return scan->gone ? wb_log_scan_gone(scan, page_out) : 0;
 }

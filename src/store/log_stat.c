@@ -132,11 +132,14 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct wb_log *log = wb_log_of(store);
     struct retired_bytes retired = {.log = log};
+    struct wb_log_readable readable = {0};
     struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
     if (err == 0)
         err = wb_log_read(log, count_retired, &retired);
+    if (err == 0)
+        err = wb_log_count_readable(log, &readable);
     if (err < 0) {
         wb_log_rows_release(&o.rows);
         return err;
@@ -144,14 +147,17 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     *stat_out = (struct wb_store_stat){
         .pages = o.summary.pages,
         .sites = o.summary.sites,
-        .pages_old = o.summary.old,
+        .versions = readable.versions,
+        .captures = readable.captures,
+        .snapshots = readable.snapshots,
         .revisits = o.summary.revisits,
         .bars = o.summary.bars,
         .bytes_pages = o.summary.bytes_pages,
-        .segments = o.rows.count,
+        .files = o.rows.count,
         .epoch = o.summary.epoch,
         .snapshot = o.summary.snapshot,
-        .bytes_dead = retired.bytes,
+        .bytes_dead = retired.bytes + readable.bytes_dead,
+        .history = o.summary.history,
         .organisation = log->superblock.organisation,
         .update = log->superblock.update,
     };

@@ -22,7 +22,8 @@
 
 /* Counts of one segment. */
 struct segment_tally {
-    uint64_t entries; /* entries of pages and old that name this segment */
+    uint64_t entries; /* places in this segment that versions have */
+    uint64_t old;     /* ... of which so many are not the latest version of their page */
     uint64_t found;   /* how many of those pages the segment really has */
 };
 
@@ -35,7 +36,9 @@ struct log_verifier {
     struct wb_catalog_summary summary;
     struct wb_log_rows rows;
     struct segment_tally *tallies; /* by segment number */
-    uint64_t pages, old, bytes_pages, site_pages, sites, revisits, bars; /* counted in step 1 */
+    uint64_t pages, versions, captures, gone;                       /* counted in step 1 ... */
+    uint64_t bytes_pages, site_pages, sites, revisits, bars;
+    struct wb_log_view view;
     struct wb_block_reader *zstd;
     struct wb_buf lead, record;
     wb_store_found found;
@@ -79,13 +82,13 @@ static int absorb(struct log_verifier *v, int err, const char *file, uint64_t of
 
 /* ---- the catalog by itself ---------------------------------------------------------------------- */
 
-static int check_entry(struct log_verifier *v, const struct wb_catalog_entry *entry)
+static int check_place(struct log_verifier *v, const struct wb_catalog_place *place, bool old)
 {
     WB_CHECK(v->tallies != NULL);
-    WB_CHECK(entry->place.segment > 0);
-    if (entry->place.segment == 0 || entry->place.segment >= v->summary.next_segment)
+    if (place->segment == 0 || place->segment >= v->summary.next_segment)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page in a segment that was never made");
-    v->tallies[entry->place.segment].entries++;
+    v->tallies[place->segment].entries++;
+    v->tallies[place->segment].old += old;
     return 0;
 }
 
@@ -97,17 +100,57 @@ static int check_page_row(void *context, struct wb_pageid id, const struct wb_ca
     (void)id;
     v->pages++;
     v->bytes_pages += entry->body_bytes;
-    return check_entry(v, entry);
+    if (!entry->history) { /* otherwise its history counts them */
+        v->versions++;
+        v->captures++;
+    }
+    if (entry->epoch > v->summary.epoch)
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page of an epoch that has not begun");
+    return check_place(v, &entry->place, false);
 }
 
+/* Versions that only the snapshot of a repository of format 2 has. */
 static int check_old_row(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    (void)id;
+    return check_place(context, &entry->place, false);
+}
+
+/* The past of a page: it must agree with the entry, and no version may be from the future. */
+static int check_history_row(void *context, struct wb_pageid id, struct wb_slice bytes)
+{
+    struct log_verifier *v = context;
+    const struct wb_history *history = &v->view.history;
+    int err = wb_log_view_load(&v->txn, true, id, &v->view);
+
+    (void)bytes;
+    if (err < 0)
+        return err;
+    if (!v->view.had_rows)
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_HISTORY, "a history that its entry does not know of");
+    v->versions += history->versions.count;
+    v->captures += history->times.count;
+    v->gone += !v->view.had_entry;
+    for (size_t i = 0; i < history->versions.count && err == 0; i++) {
+        const struct wb_history_version *version = &history->versions.items[i];
+        bool counted = version->ceased == 0; /* check_page_row() has counted the latest */
+        for (size_t k = i + 1; k < history->versions.count && !counted; k++)
+            counted = wb_catalog_place_equal(&history->versions.items[k].place, &version->place);
+        if (version->arrived > v->summary.epoch || version->ceased > v->summary.epoch)
+            err = wb_catalog_corrupt(v->catalog, WB_CATALOG_HISTORY, "a version of an epoch that has not begun");
+        else if (!counted)
+            err = check_place(v, &version->place, true);
+    }
+    return err;
+}
+
+static int check_snapshot_row(void *context, const struct wb_store_snapshot *snapshot)
 {
     struct log_verifier *v = context;
 
-    WB_CHECK(entry->epoch > 0);
-    (void)id;
-    v->old++;
-    return check_entry(v, entry);
+    if (snapshot->number > v->summary.snapshot || snapshot->epoch > v->summary.epoch)
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SNAPSHOTS, "a snapshot that was never sealed");
+    return 0;
 }
 
 static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
@@ -120,11 +163,11 @@ static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
     return 0;
 }
 
-static int check_revisit_row(void *context, struct wb_pageid id, uint64_t site)
+static int check_revisit_row(void *context, const struct wb_store_revisit *revisit, uint64_t site)
 {
     struct log_verifier *v = context;
 
-    (void)id;
+    (void)revisit;
     (void)site;
     v->revisits++;
     return 0;
@@ -148,12 +191,15 @@ static int check_counts(struct log_verifier *v)
     WB_CHECK(v->tallies != NULL);
     if (v->revisits != v->summary.revisits || v->bars != v->summary.bars)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
-    if (v->pages != v->summary.pages || v->old != v->summary.old || v->bytes_pages != v->summary.bytes_pages ||
+    if (v->versions != v->summary.versions || v->captures != v->summary.captures || v->gone != v->summary.gone)
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
+    if (v->pages != v->summary.pages || v->bytes_pages != v->summary.bytes_pages ||
         v->sites != v->summary.sites || v->site_pages != v->summary.pages)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
     for (size_t i = 0; i < v->rows.count; i++) {
         const struct wb_catalog_segment *row = &v->rows.items[i];
-        if (row->number >= v->summary.next_segment || v->tallies[row->number].entries != row->live)
+        if (row->number >= v->summary.next_segment || v->tallies[row->number].entries != row->live ||
+            v->tallies[row->number].old != row->old)
             return wb_catalog_corrupt(v->catalog, WB_CATALOG_SEGMENTS,
                                       "a segment whose pages are not those of the catalog");
     }
@@ -185,6 +231,10 @@ static int check_rows(struct log_verifier *v)
     if (err == 0)
         err = wb_catalog_entry_each(&v->txn, WB_CATALOG_OLD, check_old_row, v);
     if (err == 0)
+        err = wb_catalog_history_each(&v->txn, (struct wb_pageid){0}, check_history_row, v);
+    if (err == 0)
+        err = wb_catalog_snapshot_each(&v->txn, check_snapshot_row, v);
+    if (err == 0)
         err = wb_catalog_site_each(&v->txn, check_site_row, v);
     if (err == 0)
         err = wb_catalog_revisit_each(&v->txn, check_revisit_row, v);
@@ -215,43 +265,50 @@ static int check_catalog(struct log_verifier *v)
 
 /* What the catalog says about a page that was found in a segment. */
 struct page_claim {
-    struct log_verifier *v;
-    struct wb_pageid id;
-    struct wb_catalog_place place;
-    struct wb_catalog_entry entry; /* the entry that names this place */
-    bool latest, old;              /* the table in which it is; neither if the page is dead */
+    bool latest, old;  /* which version has this place; neither if the page is dead */
+    uint64_t body_bytes, site, content;
+    uint16_t status;
 };
 
-/* Finds the entry, if there is one, that says that the page is stored at this place. */
-static int look_up_claim(struct page_claim *c)
+/* Finds the version, if there is one, that is stored at this place. */
+static int look_up_claim(struct log_verifier *v, struct wb_pageid id, const struct wb_catalog_place *place,
+                         struct page_claim *claim_out)
 {
-    WB_CHECK(c->v->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(c->v->sound);
-    WB_CHECK(!c->latest);
-    WB_CHECK(!c->old);
-
-    struct wb_catalog_entry entry;
-    int err = wb_catalog_entry_get(&c->v->txn, WB_CATALOG_PAGES, c->id, &entry);
-
-    if (err == 0 && wb_catalog_place_equal(&entry.place, &c->place)) {
-        c->latest = true;
-        c->entry = entry;
-        return 0;
-    }
-    if (err < 0 && err != WB_E_NOTFOUND)
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(v->sound);
+    *claim_out = (struct page_claim){0};
+    int err = wb_log_view_load(&v->txn, v->summary.gone > 0, id, &v->view);
+    if (err < 0)
         return err;
-    err = wb_catalog_entry_get(&c->v->txn, WB_CATALOG_OLD, c->id, &entry);
-    if (err == 0 && wb_catalog_place_equal(&entry.place, &c->place)) {
-        c->old = true;
-        c->entry = entry;
+    for (size_t i = 0; i < v->view.history.versions.count; i++) {
+        const struct wb_history_version *version = &v->view.history.versions.items[i];
+        if (!wb_catalog_place_equal(&version->place, place))
+            continue;
+        *claim_out = (struct page_claim){
+            .latest = version->ceased == 0,
+            .old = version->ceased != 0,
+            .body_bytes = version->body_bytes,
+            .site = v->view.site,
+            .content = version->content,
+            .status = version->status,
+        };
     }
-    return err == WB_E_NOTFOUND ? 0 : err;
+    if (!claim_out->latest && !claim_out->old && v->superblock->format < WB_SUPERBLOCK_FORMAT) {
+        struct wb_catalog_entry entry;
+        err = wb_catalog_entry_get(&v->txn, WB_CATALOG_OLD, id, &entry);
+        if (err == 0 && wb_catalog_place_equal(&entry.place, place))
+            *claim_out = (struct page_claim){
+                .old = true, .body_bytes = entry.body_bytes, .site = entry.site, .status = entry.status};
+        err = err == WB_E_NOTFOUND ? 0 : err;
+    }
+    return err;
 }
 
 static int check_page(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
                       const struct wb_block_entry *entry, struct wb_slice record)
 {
-    struct page_claim c = {.v = v, .id = entry->id, .place = {row->number, entry->slot, head->logical}};
+    struct wb_catalog_place place = {row->number, entry->slot, head->logical};
+    struct page_claim c;
     struct wb_page page, again;
     int err = wb_log_page(record, entry->id, NULL, &page);
 
@@ -267,12 +324,14 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
         return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page.url));
     if (entry->flags & WB_BLOCK_ENTRY_DEAD || !v->sound)
         return 0;
-    err = look_up_claim(&c);
+    err = look_up_claim(v, entry->id, &place, &c);
     if (err < 0)
         return err;
     struct wb_slice site = wb_key_site(page.key);
-    if ((c.latest || c.old) && (c.entry.body_bytes != page.body.len || c.entry.status != page.status ||
-                                c.entry.site != wb_hash64(site.ptr, site.len)))
+    uint64_t seed = wb_hash64(v->superblock->id, sizeof v->superblock->id);
+    if ((c.latest || c.old) &&
+        (c.body_bytes != page.body.len || c.status != page.status || c.site != wb_hash64(site.ptr, site.len) ||
+         (c.content && c.content != wb_history_content(&page, seed))))
         return wb_fail(WB_E_CORRUPT, "the catalog and the record of %.*s contradict each other",
                        WB_SLICE_ARG(page.url));
     v->tallies[row->number].found += c.latest || c.old;
@@ -529,6 +588,7 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
     wb_block_reader_free(v.zstd);
     wb_buf_release(&v.lead);
     wb_buf_release(&v.record);
+    wb_log_view_release(&v.view);
     wb_free(v.tallies);
     return err;
 }

@@ -113,6 +113,7 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
     for (size_t i = 0; i < WB_LOG_VIEWS; i++)
         writer->views[i].last_op = -1;
     writer->moment_known = false;
+    writer->waiting_ops = 0;
     writer->group_at = 0;
     writer->group_bytes = 0;
     writer->older = writer->barred = 0;

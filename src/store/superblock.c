@@ -3,7 +3,7 @@
  * across it understands what it is:
  *
  *   webbase repository
- *   format 2
+ *   format 3
  *   organisation log
  *   update incremental
  *   id 0123456789abcdef0123456789abcdef
@@ -13,7 +13,8 @@
  * Valid if and only if it has exactly these lines in this order, and `check` is the XXH3 (64
  * bits, hexadecimal) of everything before its line. A higher format number is believed
  * without looking at the checksum, because the rest of the file may be different in that
- * format. Format 1 differs only in its catalog, which was an LMDB file.
+ * format. Format 2 differs in rows of the catalog; a writer makes it format 3 (log_upgrade.c). Format 1
+ * had another catalog, an LMDB file.
  */
 #include "store/superblock.h"
 #include "base/check.h"
@@ -26,7 +27,7 @@
 
 #include <stdio.h>
 
-enum { SUPERBLOCK_BYTES_MAX = 4096, FORMAT_LMDB = 1, FORMAT_MAX = 1000000 /* a larger number is not a format */ };
+enum { SUPERBLOCK_BYTES_MAX = 4096, FORMAT_LMDB = 1, FORMAT_2 = 2, FORMAT_MAX = 1000000 /* a larger number is not a format */ };
 
 _Static_assert((int)FORMAT_LMDB < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOCK_FORMAT < (int)FORMAT_MAX, "formats");
 
@@ -77,7 +78,7 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
         return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
                        (unsigned long long)format, WB_SUPERBLOCK_FORMAT);
     out->format = (uint32_t)format;
-    if ((format != WB_SUPERBLOCK_FORMAT && format != FORMAT_LMDB) ||
+    if ((format != WB_SUPERBLOCK_FORMAT && format != FORMAT_2 && format != FORMAT_LMDB) ||
         !take_word(&text, "organisation", out->organisation) ||
         !take_word(&text, "update", out->update) || !take_line(&text, "id", &value) ||
         !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||

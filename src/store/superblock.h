@@ -11,7 +11,7 @@
 #define WB_SUPERBLOCK_NAME "webbase.repo"
 #define WB_SUPERBLOCK_LOCK_NAME "webbase.lock" /* locked while a repository is being created */
 
-enum { WB_SUPERBLOCK_FORMAT = 2, WB_SUPERBLOCK_ID_BYTES = 16, WB_SUPERBLOCK_WORD_MAX = 32 };
+enum { WB_SUPERBLOCK_FORMAT = 3, WB_SUPERBLOCK_ID_BYTES = 16, WB_SUPERBLOCK_WORD_MAX = 32 };
 
 struct wb_superblock {
     uint32_t format;                           /* of everything in the directory */

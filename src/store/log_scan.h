@@ -1,0 +1,70 @@
+/*
+ * log_scan.h - a scan in progress, shared by the files that carry it out:
+ *
+ *   log_scan.c  the pages of a state in the order of the disk
+ *   log_gone.c  then, if asked for, those that are gone but have a past
+ *   log_pin.c   keeps the state from disappearing
+ */
+#ifndef WB_STORE_LOG_SCAN_H
+#define WB_STORE_LOG_SCAN_H
+
+#include "store/log.h"
+
+struct wb_log_scan {
+    struct wb_store_scan scan;     /* must be the first member */
+    struct wb_log *log;            /* only what does not change is used: dir, superblock, content_seed */
+    struct wb_catalog *catalog;    /* a handle of its own, because the scan may run in another thread than the store */
+    uint64_t epoch;                /* the state that it shows */
+    uint32_t part, parts;
+    char *site;                    /* NULL if all sites are wanted */
+    uint64_t site_hash;
+    uint64_t since;
+    bool facts, gone;
+
+    /* ---- the newest state of the catalog, while a block is being looked for ---- */
+    struct wb_catalog_txn txn;
+    uint64_t state;                /* its number */
+    int64_t renewed_ms;
+    struct wb_catalog_summary summary;
+    struct wb_log_rows rows;       /* all segments */
+    struct wb_log_view view;
+
+    /* ---- where the scan is ---- */
+    struct wb_catalog_place told;  /* the place of the page that was returned last; segment 0: none yet */
+    struct wb_pageid told_id;      /* in the second phase: its id */
+    bool told_gone;
+    bool gone_phase;               /* all segments were passed */
+    struct wb_catalog_segment row; /* the current segment; number 0: none yet */
+    struct wb_segment segment;
+    struct wb_segment_walk walk;
+    bool walking;                  /* a segment is open */
+    bool segment_done;             /* ... and all its blocks were passed */
+    struct wb_block_head head;
+    const char *block;             /* the current block; NULL if the next one must be found */
+    bool plain;                    /* all its pages are visible, and as their records say */
+    bool *visible;                 /* otherwise, for each entry: whether it is visible ... */
+    struct wb_catalog_entry *known; /* ... and what the catalog knows about it */
+    size_t index;                  /* of the next entry in the block */
+    uint64_t frame_at;             /* where the frame of that entry starts in the block */
+    size_t lead_at;                /* where the next text in the lead starts */
+    bool lead_ready;               /* the lead of the block was decompressed */
+    struct wb_block_reader *zstd;
+    struct wb_buf lead, text;
+
+    /* ---- pages that are gone ---- */
+    WB_VEC(struct wb_pageid) gone_ids; /* those to be returned next, in descending order */
+    struct wb_pageid gone_next;        /* where to look for more */
+    bool gone_done;                    /* there are no more */
+    struct wb_segment_reader reader;
+};
+
+/*
+ * Pins the epoch of a snapshot, or for number 0 the newest one, so that versions visible in it stay until the
+ * catalog handle is closed. WB_E_NOTFOUND if there is no such snapshot.
+ */
+int wb_log_pin(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out);
+
+/* Returns 1 and the next page that is gone but has a past, or 0 if there is none left. */
+int wb_log_scan_gone(struct wb_log_scan *scan, struct wb_page *page_out);
+
+#endif

@@ -1,0 +1,369 @@
+/*
+ * log_snapshot.c - seals and drops snapshots, and sets the history policy. Each is one small
+ * transaction of the catalog: a snapshot is a row with an epoch, and its holders are rows. No
+ * page is touched; what nobody holds any more is given up by later commits and by compaction.
+ *
+ * A snapshot exists as long as one of its holders has not expired. The rows of expired ones are removed
+ * by the next call that changes snapshots.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "store/log.h"
+
+#include <stdio.h>
+
+/* A change of snapshots, holders or the policy. */
+struct snapshot_change {
+    struct wb_log *log;
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary;
+    int64_t now_ms;
+    uint32_t number;
+    struct wb_slice name;
+    const struct wb_store_holder *holder;
+    const struct wb_store_history *history;
+    struct wb_store_snapshot *snapshot_out;
+};
+
+/* ---- reading -------------------------------------------------------------------------------------- */
+
+struct holder_gathering {
+    WB_VEC(struct wb_store_holder) holders; /* those that have not expired */
+    int64_t now_ms;
+    bool expired;                           /* there are others */
+};
+
+static int gather_holder(void *context, uint32_t number, const struct wb_store_holder *holder)
+{
+    struct holder_gathering *g = context;
+
+    WB_CHECK(number > 0);
+    if (holder->expires_ms && holder->expires_ms <= g->now_ms) {
+        g->expired = true;
+        return 0;
+    }
+    return wb_vec_push(&g->holders, *holder);
+}
+
+/* Adds its holders to a snapshot, and when the last of them lets go. Without any it has expired. */
+static int complete_snapshot(struct wb_catalog_txn *txn, int64_t now_ms, struct wb_store_snapshot *snapshot)
+{
+    struct holder_gathering g = {.now_ms = now_ms};
+    int err = wb_catalog_holder_each(txn, snapshot->number, gather_holder, &g);
+
+    if (err < 0) {
+        wb_vec_release(&g.holders);
+        return err;
+    }
+    snapshot->holders = g.holders.items;
+    snapshot->holder_count = g.holders.count;
+    bool forever = false;
+    for (size_t i = 0; i < g.holders.count; i++) {
+        forever = forever || g.holders.items[i].expires_ms == 0;
+        if (g.holders.items[i].expires_ms > snapshot->expires_ms)
+            snapshot->expires_ms = g.holders.items[i].expires_ms;
+    }
+    if (forever)
+        snapshot->expires_ms = 0;
+    return 0;
+}
+
+static int no_snapshot(uint32_t number)
+{
+    return wb_fail(WB_E_NOTFOUND, "there is no snapshot %u", (unsigned)number);
+}
+
+int wb_log_snapshot_epoch(struct wb_catalog_txn *txn, uint32_t number, uint64_t *epoch_out)
+{
+    struct wb_store_snapshot snapshot;
+    int err = wb_catalog_snapshot_get(txn, number, &snapshot);
+
+    *epoch_out = 0;
+    if (err == 0)
+        err = complete_snapshot(txn, wb_clock_wall_ms(), &snapshot);
+    bool alive = err == 0 && snapshot.holder_count > 0;
+    *epoch_out = alive ? snapshot.epoch : 0;
+    wb_store_snapshot_release(&snapshot);
+    return err == WB_E_NOTFOUND || (err == 0 && !alive) ? no_snapshot(number) : err;
+}
+
+struct snapshot_listing {
+    struct wb_catalog_txn txn;
+    int64_t now_ms;
+    int (*each)(void *context, const struct wb_store_snapshot *snapshot);
+    void *context;
+};
+
+static int list_snapshot(void *context, const struct wb_store_snapshot *row)
+{
+    struct snapshot_listing *l = context;
+    struct wb_store_snapshot snapshot = *row;
+    int err = complete_snapshot(&l->txn, l->now_ms, &snapshot);
+
+    if (err == 0 && snapshot.holder_count)
+        err = l->each(l->context, &snapshot);
+    wb_store_snapshot_release(&snapshot);
+    return err;
+}
+
+int wb_log_snapshot_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_snapshot *snapshot),
+                         void *context)
+{
+    struct snapshot_listing l = {.now_ms = wb_clock_wall_ms(), .each = each, .context = context};
+    int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
+
+    if (err == 0)
+        err = wb_catalog_snapshot_each(&l.txn, list_snapshot, &l);
+    wb_catalog_txn_abort(&l.txn);
+    return err;
+}
+
+/* ---- changing --------------------------------------------------------------------------------------- */
+
+/* What is left of snapshots that have expired: collected first, because a table must not change during a walk. */
+struct expired_rows {
+    struct snapshot_change *c;
+    struct wb_slice name; /* a name that must not be in use; may be empty */
+    bool taken;
+    WB_VEC(uint32_t) numbers;
+};
+
+static int look_at_snapshot(void *context, const struct wb_store_snapshot *row)
+{
+    struct expired_rows *e = context;
+    struct wb_store_snapshot snapshot = *row;
+    int err = complete_snapshot(&e->c->txn, e->c->now_ms, &snapshot);
+
+    if (err == 0 && snapshot.holder_count == 0)
+        err = wb_vec_push(&e->numbers, snapshot.number);
+    else if (err == 0 && e->name.len && wb_slice_equal(e->name, wb_slice_str(snapshot.name)))
+        e->taken = true;
+    wb_store_snapshot_release(&snapshot);
+    return err;
+}
+
+struct holder_list WB_VEC_OF(struct wb_store_holder);
+
+static int gather_any_holder(void *context, uint32_t number, const struct wb_store_holder *holder)
+{
+    (void)number;
+    return wb_vec_push((struct holder_list *)context, *holder);
+}
+
+/* Deletes a snapshot with all its holders. */
+static int delete_snapshot(struct snapshot_change *c, uint32_t number)
+{
+    struct holder_list holders = {0};
+    int err = wb_catalog_holder_each(&c->txn, number, gather_any_holder, &holders);
+
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    for (size_t i = 0; i < holders.count && err == 0; i++)
+        err = wb_catalog_holder_delete(&c->txn, number, &holders.items[i]);
+    if (err == 0)
+        err = wb_catalog_snapshot_delete(&c->txn, number);
+    wb_vec_release(&holders);
+    return err;
+}
+
+/* Removes snapshots that have expired, and finds out whether the name is in use by another one. */
+static int clean_up(struct snapshot_change *c, bool *taken_out)
+{
+    struct expired_rows e = {.c = c, .name = c->name};
+    int err = wb_catalog_snapshot_each(&c->txn, look_at_snapshot, &e);
+
+    for (size_t i = 0; i < e.numbers.count && err == 0; i++)
+        err = delete_snapshot(c, e.numbers.items[i]);
+    wb_vec_release(&e.numbers);
+    *taken_out = e.taken;
+    return err;
+}
+
+/* Runs a change in a transaction of its own, after committing what was put before, and commits it. */
+static int in_transaction(struct wb_store *store, struct snapshot_change *c, int (*change)(struct snapshot_change *c))
+{
+    struct wb_store_commit_counts counts = {0};
+    int err = wb_log_commit(store, &counts);
+
+    c->log = wb_log_of_writer(store);
+    c->now_ms = wb_clock_wall_ms();
+    if (err == 0)
+        err = wb_catalog_txn_write(c->log->catalog, &c->txn);
+    if (err == 0)
+        err = wb_catalog_summary_get(&c->txn, &c->summary);
+    if (err == 0)
+        err = change(c);
+    c->summary.commit++;
+    if (err == 0)
+        err = wb_catalog_summary_put(&c->txn, &c->summary);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&c->txn);
+    wb_catalog_txn_abort(&c->txn);
+    if (err == 0)
+        c->log->writer->commit = c->summary.commit;
+    c->log->writer->moment_known = false;
+    wb_log_decide(c->log);
+    return err;
+}
+
+static int seal(struct snapshot_change *c)
+{
+    struct wb_store_snapshot *snapshot = c->snapshot_out;
+    bool taken;
+    int err = clean_up(c, &taken);
+
+    if (err < 0)
+        return err;
+    if (taken)
+        return wb_fail(WB_E_INVALID, "there is a snapshot with the name %.*s already", WB_SLICE_ARG(c->name));
+    if (c->summary.snapshot == UINT32_MAX)
+        return wb_fail(WB_E_LIMIT, "there are no numbers left for snapshots");
+    *snapshot = (struct wb_store_snapshot){
+        .number = ++c->summary.snapshot,
+        .epoch = c->summary.epoch,
+        .time_ms = c->now_ms,
+        .pages = c->summary.pages,
+    };
+    if (c->name.len)
+        memcpy(snapshot->name, c->name.ptr, c->name.len);
+    err = wb_catalog_snapshot_put(&c->txn, snapshot);
+    if (err == 0)
+        err = wb_catalog_holder_put(&c->txn, snapshot->number, c->holder);
+    return err < 0 ? err : complete_snapshot(&c->txn, c->now_ms, snapshot);
+}
+
+int wb_log_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
+                struct wb_store_snapshot *snapshot_out)
+{
+    struct snapshot_change c = {.name = name, .holder = holder, .snapshot_out = snapshot_out};
+
+    WB_CHECK(name.len <= WB_STORE_NAME_MAX);
+    if (holder->expires_ms && holder->expires_ms <= wb_clock_wall_ms())
+        return wb_fail(WB_E_INVALID, "a snapshot cannot expire before it exists");
+    int err = in_transaction(store, &c, seal);
+    if (err < 0)
+        wb_store_snapshot_release(snapshot_out);
+    return err;
+}
+
+static int refuse_held(const struct wb_store_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->holder_count; i++) {
+        const struct wb_store_holder *holder = &snapshot->holders[i];
+        if (holder->kind != WB_STORE_HOLDER_PERSON)
+            return wb_fail(WB_E_BUSY, "snapshot %u is held by the %s %s", (unsigned)snapshot->number,
+                           holder->kind == WB_STORE_HOLDER_STREAM ? "stream" : "generation", holder->name);
+    }
+    return 0;
+}
+
+/* Reads the snapshot that is to be changed; WB_E_NOTFOUND if it does not exist or has expired. */
+static int find_for_change(struct snapshot_change *c, struct wb_store_snapshot *snapshot_out)
+{
+    int err = wb_catalog_snapshot_get(&c->txn, c->number, snapshot_out);
+
+    if (err == 0)
+        err = complete_snapshot(&c->txn, c->now_ms, snapshot_out);
+    if (err == WB_E_NOTFOUND || (err == 0 && snapshot_out->holder_count == 0))
+        return no_snapshot(c->number);
+    return err;
+}
+
+static int drop(struct snapshot_change *c)
+{
+    struct wb_store_snapshot snapshot;
+    bool ignored;
+    int err = find_for_change(c, &snapshot);
+
+    if (err == 0)
+        err = refuse_held(&snapshot);
+    if (err == 0)
+        err = delete_snapshot(c, c->number);
+    if (err == 0)
+        err = clean_up(c, &ignored);
+    wb_store_snapshot_release(&snapshot);
+    return err;
+}
+
+int wb_log_drop(struct wb_store *store, uint32_t number)
+{
+    struct snapshot_change c = {.number = number};
+
+    return number ? in_transaction(store, &c, drop) : no_snapshot(number);
+}
+
+static int hold(struct snapshot_change *c)
+{
+    struct wb_store_snapshot snapshot;
+    int err = find_for_change(c, &snapshot);
+
+    wb_store_snapshot_release(&snapshot);
+    return err < 0 ? err : wb_catalog_holder_put(&c->txn, c->number, c->holder);
+}
+
+int wb_log_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
+{
+    struct snapshot_change c = {.number = number, .holder = holder};
+
+    return number ? in_transaction(store, &c, hold) : no_snapshot(number);
+}
+
+static int let_go(struct snapshot_change *c)
+{
+    struct wb_store_snapshot snapshot;
+    int err = find_for_change(c, &snapshot);
+
+    if (err == 0) {
+        err = wb_catalog_holder_delete(&c->txn, c->number, c->holder);
+        if (err == WB_E_NOTFOUND)
+            err = wb_fail(WB_E_NOTFOUND, "snapshot %u is not held by %s", (unsigned)c->number,
+                          c->holder->name[0] ? c->holder->name : "a person");
+    }
+    if (err == 0 && snapshot.holder_count == 1)
+        err = delete_snapshot(c, c->number);
+    wb_store_snapshot_release(&snapshot);
+    return err;
+}
+
+int wb_log_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
+{
+    struct snapshot_change c = {.number = number, .holder = holder};
+
+    return number ? in_transaction(store, &c, let_go) : no_snapshot(number);
+}
+
+/* ---- the policy ------------------------------------------------------------------------------------------ */
+
+struct policy_read {
+    struct wb_log *log;
+    struct wb_catalog_summary summary;
+};
+
+static int read_policy(void *context)
+{
+    struct policy_read *r = context;
+
+    return wb_catalog_summary_get(&r->log->reader, &r->summary);
+}
+
+int wb_log_history(struct wb_store *store, struct wb_store_history *history_out)
+{
+    struct policy_read r = {.log = wb_log_of(store)};
+    int err = wb_log_read(r.log, read_policy, &r);
+
+    *history_out = r.summary.history;
+    return err;
+}
+
+static int set_policy(struct snapshot_change *c)
+{
+    c->summary.history = *c->history;
+    return 0;
+}
+
+int wb_log_set_history(struct wb_store *store, const struct wb_store_history *history)
+{
+    struct snapshot_change c = {.history = history};
+
+    return in_transaction(store, &c, set_policy);
+}
