@@ -5,182 +5,276 @@
  * replaces by a full copy of `now`. There is no disk, no thread and no index.
  */
 #include "twin.h"
-#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "store/organisation.h"
 #include "twin_state.h"
 
-enum { TWIN_MAGIC = 0x57425457 };
-
-struct wb_twin {
-    struct wb_store store; /* must be the first member */
-    uint32_t magic;
-    struct wb_twin_state now, committed;
-    struct wb_store_commit_counts counts; /* since the last commit */
-};
-
-struct twin_scan {
-    struct wb_store_scan scan; /* must be the first member */
-    struct wb_twin_state state; /* a copy of the committed state; pages contains what the view shows */
-    struct wb_store_scan_options options;
-    char *site;
-    size_t at; /* the next version to return */
-};
-
 _Static_assert(offsetof(struct wb_twin, store) == 0, "a wb_store of this kind is a wb_twin");
-_Static_assert(offsetof(struct twin_scan, scan) == 0, "a wb_store_scan of this kind is a twin_scan");
 
-static struct wb_twin *twin_of(struct wb_store *store)
+struct wb_twin *wb_twin_of(struct wb_store *store)
 {
     struct wb_twin *twin = (struct wb_twin *)store;
 
     WB_CHECK(store->magic == WB_STORE_MAGIC);
-    WB_CHECK(twin->magic == TWIN_MAGIC);
+    WB_CHECK(twin->magic == WB_TWIN_MAGIC);
     return twin;
 }
 
-static struct twin_scan *scan_of(struct wb_store_scan *base)
+void wb_twin_rule_now(struct wb_twin *twin, struct wb_twin_rule *rule_out)
 {
-    WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
-    return (struct twin_scan *)base;
+    *rule_out = (struct wb_twin_rule){.policy = twin->history, .now_ms = wb_clock_wall_ms()};
+    for (size_t i = 0; i < twin->snapshots.list.count; i++) {
+        const struct wb_store_snapshot *sealed = &twin->snapshots.list.items[i].sealed;
+        if (!wb_twin_snapshot_find(&twin->snapshots, sealed->number, rule_out->now_ms))
+            continue;
+        WB_CHECK(wb_vec_push(&rule_out->seen, sealed->epoch) == 0);
+        WB_CHECK(wb_vec_push(&rule_out->held, sealed->epoch) == 0);
+    }
+    for (size_t i = 0; i < twin->scans.count; i++)
+        WB_CHECK(wb_vec_push(&rule_out->held, wb_twin_scan_epoch(twin->scans.items[i])) == 0);
+}
+
+void wb_twin_rule_release(struct wb_twin_rule *rule)
+{
+    wb_vec_release(&rule->seen);
+    wb_vec_release(&rule->held);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+static void count(struct wb_twin *twin, enum wb_store_outcome outcome)
+{
+    struct wb_store_commit_counts *counts = &twin->counts;
+
+    switch (outcome) {
+    case WB_STORE_PUT_NEW:
+        counts->added++;
+        break;
+    case WB_STORE_PUT_VERSION:
+        counts->replaced++;
+        break;
+    case WB_STORE_PUT_CAPTURE:
+        counts->captures++;
+        break;
+    case WB_STORE_PUT_PAST:
+        counts->past++;
+        break;
+    case WB_STORE_PUT_KNOWN:
+    case WB_STORE_PUT_OLDER:
+        counts->older++;
+        break;
+    case WB_STORE_PUT_BARRED:
+        counts->barred++;
+        break;
+    }
+}
+
+/* Adds a capture to `now` and counts it. */
+static enum wb_store_outcome insert(struct wb_twin *twin, struct wb_pageid id, int64_t time_ms,
+                                    struct wb_twin_record *record, struct wb_twin_version **version_out)
+{
+    struct wb_twin_page *page = wb_twin_page_make(&twin->now, id);
+    struct wb_twin_rule rule;
+
+    wb_twin_rule_now(twin, &rule);
+    enum wb_store_outcome outcome =
+        wb_twin_insert(page, &rule, time_ms, record, twin->committed.epoch + 1, version_out);
+    wb_twin_rule_release(&rule);
+    twin->now.changed = twin->now.changed || page->changed;
+    count(twin, outcome);
+    return outcome;
+}
+
 static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
-    struct wb_twin *twin = twin_of(store);
-    struct wb_twin_version *before = wb_twin_version_find(&twin->now.pages, page->id);
-    struct wb_twin_version version = {.id = page->id, .time_ms = page->time_ms};
-    struct wb_page digested = *page;
-    int err;
+    struct wb_twin *twin = wb_twin_of(store);
+    struct wb_twin_version *version;
 
-    WB_CHECK(twin->now.epoch > 0);
-    *outcome_out = before ? WB_STORE_PUT_REPLACED : WB_STORE_PUT_NEW;
-    if (wb_twin_barred(&twin->now, page->id, wb_key_site(page->key))) {
-        twin->counts.barred++;
-        *outcome_out = WB_STORE_PUT_BARRED;
+    if (wb_twin_barred(&twin->bars, page->id, wb_key_site(page->key))) {
+        count(twin, *outcome_out = WB_STORE_PUT_BARRED);
         return 0;
     }
-    if (before && !wb_store_time_replaces(page->time_ms, before->time_ms, wb_clock_wall_ms())) {
-        twin->counts.older++;
-        *outcome_out = WB_STORE_PUT_OLDER;
-        return 0;
+    struct wb_twin_record *record = wb_twin_record_new(page);
+    *outcome_out = insert(twin, page->id, page->time_ms, record, &version);
+    wb_twin_record_unref(record);
+    if (version && wb_twin_version_last(version) == page->time_ms) {
+        version->lifetime = page->lifetime;
+        version->lifetime_count = page->lifetime_count ? page->lifetime_count : page->lifetime;
     }
-    wb_page_digest(&digested);
-    err = wb_page_encode(&digested, &version.record);
-    if (err < 0)
-        return err;
-    version.epoch = twin->now.epoch;
-    version.lifetime_count = page->lifetime_count ? page->lifetime_count : page->lifetime;
-    twin->counts.replaced += before != NULL;
-    twin->counts.added += before == NULL;
-    if (before)
-        err = wb_twin_retire(&twin->now, before);
-    if (err == 0)
-        err = wb_twin_version_add(&twin->now.pages, &version);
-    wb_buf_release(&version.record);
-    return err;
+    return 0;
 }
 
 static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
-    struct wb_twin *twin = twin_of(store);
-    struct wb_twin_version *version = wb_twin_version_find(&twin->now.pages, id);
-    struct wb_page page;
+    struct wb_twin *twin = wb_twin_of(store);
+    struct wb_twin_page *page = wb_twin_page_find(&twin->now, id);
+    struct wb_twin_version *latest = page ? wb_twin_latest(page) : NULL, *version;
 
-    WB_CHECK(version == NULL || version->epoch <= twin->now.epoch);
-    if (!version)
+    if (!latest)
         return wb_store_not_found();
-    if (wb_store_time_replaces(time_ms, version->time_ms, wb_clock_wall_ms()))
-        version->time_ms = time_ms;
-    wb_page_decode(wb_buf_slice(&version->record), &page);
-    version->lifetime_count = page.lifetime;
-    twin->counts.touched++;
+    struct wb_twin_record *record = wb_twin_record_ref(latest->record);
+    uint32_t lifetime = latest->lifetime;
+    insert(twin, id, time_ms, record, &version);
+    wb_twin_record_unref(record);
+    latest = wb_twin_latest(page);
+    if (latest->lifetime_count != lifetime)
+        page->changed = twin->now.changed = true;
+    latest->lifetime = latest->lifetime_count = lifetime;
     return 0;
 }
 
-static int twin_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
+static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms,
+                       bool everywhere)
 {
-    const struct wb_twin_version *version = wb_twin_version_find(&twin_of(store)->now.pages, id);
+    struct wb_twin *twin = wb_twin_of(store);
+    struct wb_twin_page *page = wb_twin_page_find(&twin->now, id);
+    struct wb_twin_version *latest = page ? wb_twin_latest(page) : NULL;
 
-    WB_CHECK(version == NULL || version->record.len > 0);
-    if (!version)
-        return wb_store_not_found();
-    *time_ms_out = version->time_ms;
-    return 0;
-}
-
-static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
-{
-    struct wb_twin *twin = twin_of(store);
-    struct wb_twin_version *version = wb_twin_version_find(&twin->now.pages, id);
-    struct wb_twin_version *old = wb_twin_version_find(&twin->now.old, id);
-
-    WB_CHECK(old == NULL || twin->now.snapshot > 0);
-    WB_CHECK(version == NULL || version->epoch <= twin->now.epoch);
     (void)site;
-    if (!version && !(everywhere && old))
+    if (everywhere ? !page : !latest)
         return wb_store_not_found();
     twin->counts.removed++;
-    if (!everywhere)
-        return wb_twin_retire(&twin->now, version);
-    if (version)
-        wb_twin_version_drop(&twin->now.pages, version);
-    if (old)
-        wb_twin_version_drop(&twin->now.old, old);
+    twin->now.changed = true;
+    if (everywhere) {
+        wb_twin_page_drop(&twin->now, page);
+        return 0;
+    }
+    latest->ceased = twin->committed.epoch + 1;
+    page->gone_ms = twin->history.keep == WB_STORE_KEEP_NEWEST ? 0 : time_ms;
+    page->changed = true;
     return 0;
 }
 
-static int twin_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
-                            const struct wb_store_revisit *revisit)
-{
-    struct wb_twin *twin = twin_of(store);
-    struct wb_twin_revisit *known = wb_twin_revisit_find(&twin->now, id);
+/* ---- revisits -------------------------------------------------------------------------------------- */
 
-    WB_CHECK(known == NULL || wb_pageid_equal(known->id, id));
-    if (wb_twin_barred(&twin->now, id, site)) {
-        twin->counts.barred++;
+/* Makes a revisit a capture. Returns false if its original is not there. */
+static bool resolve(struct wb_twin *twin, const struct wb_store_revisit *revisit, enum wb_store_outcome *outcome_out)
+{
+    struct wb_twin_page *page = wb_twin_page_find(&twin->now, revisit->id);
+    struct wb_twin_version *original = page ? wb_twin_original(page, revisit) : NULL, *version;
+
+    if (!original)
+        return false;
+    struct wb_twin_record *record = wb_twin_record_ref(original->record);
+    uint32_t lifetime = original->lifetime, lifetime_count = original->lifetime_count;
+    *outcome_out = insert(twin, revisit->id, revisit->time_ms, record, &version);
+    wb_twin_record_unref(record);
+    if (*outcome_out == WB_STORE_PUT_CAPTURE || *outcome_out == WB_STORE_PUT_KNOWN ||
+        *outcome_out == WB_STORE_PUT_OLDER)
+        return true;
+    version->lifetime = lifetime;
+    version->lifetime_count = lifetime_count;
+    *outcome_out = WB_STORE_PUT_CAPTURE;
+    return true;
+}
+
+static int twin_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
+                            enum wb_store_outcome *outcome_out)
+{
+    struct wb_twin *twin = wb_twin_of(store);
+
+    if (wb_twin_barred(&twin->bars, revisit->id, revisit->site)) {
+        count(twin, *outcome_out = WB_STORE_PUT_BARRED);
         return 0;
     }
-    if (!known)
-        return wb_twin_revisit_add(&twin->now, id, site, revisit);
-    if (known->revisit.time_ms < revisit->time_ms)
-        known->revisit = *revisit;
+    if (resolve(twin, revisit, outcome_out))
+        return 0;
+    *outcome_out = WB_STORE_PUT_NEW;
+    for (size_t i = 0; i < twin->now.revisits.count; i++)
+        if (wb_pageid_equal(twin->now.revisits.items[i].revisit.id, revisit->id) &&
+            twin->now.revisits.items[i].revisit.time_ms == revisit->time_ms) {
+            count(twin, *outcome_out = WB_STORE_PUT_KNOWN);
+            return 0;
+        }
+    wb_twin_revisit_add(&twin->now, revisit);
     return 0;
 }
 
 static int twin_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
 {
-    struct wb_twin_revisit *known = wb_twin_revisit_find(&twin_of(store)->now, id);
+    struct wb_twin_state *now = &wb_twin_of(store)->now;
 
-    WB_CHECK(known == NULL || wb_pageid_equal(known->id, id));
-    if (!known)
-        return wb_store_not_found();
-    *revisit_out = known->revisit;
-    return 0;
+    for (size_t i = now->revisits.count; i-- > 0;)
+        if (wb_pageid_equal(now->revisits.items[i].revisit.id, id)) {
+            *revisit_out = now->revisits.items[i].revisit;
+            revisit_out->site = wb_slice("", 0);
+            return 0;
+        }
+    return wb_store_not_found();
+}
+
+static int twin_waiting_each(struct wb_store *store, struct wb_pageid original,
+                             int (*each)(void *context, const struct wb_store_revisit *revisit), void *context)
+{
+    struct wb_twin_state *now = &wb_twin_of(store)->now;
+    int err = 0;
+
+    for (size_t i = 0; i < now->revisits.count && err == 0; i++) {
+        struct wb_store_revisit revisit = now->revisits.items[i].revisit;
+        revisit.site = wb_slice("", 0);
+        if (wb_pageid_equal(revisit.original, original) && !wb_pageid_equal(revisit.id, original))
+            err = each(context, &revisit);
+    }
+    return err;
+}
+
+/* ---- committing ------------------------------------------------------------------------------------ */
+
+/* What waits for the content of a page that has changed may have found it. */
+static void resolve_waiting(struct wb_twin *twin)
+{
+    enum wb_store_outcome ignored;
+
+    for (size_t i = 0; i < twin->now.revisits.count;) {
+        struct wb_store_revisit revisit = twin->now.revisits.items[i].revisit;
+        const struct wb_twin_page *page = wb_twin_page_find(&twin->now, revisit.id);
+        if (page && page->changed && resolve(twin, &revisit, &ignored))
+            wb_twin_revisit_drop(&twin->now, i);
+        else
+            i++;
+    }
+}
+
+/* Gives up old versions of the pages that have changed, or of all. */
+static void trim(struct wb_twin *twin, bool all)
+{
+    struct wb_twin_rule rule;
+
+    wb_twin_rule_now(twin, &rule);
+    for (size_t i = 0; i < twin->now.pages.count;) {
+        struct wb_twin_page *page = &twin->now.pages.items[i];
+        if (all || page->changed)
+            wb_twin_trim(page, &rule);
+        page->changed = false;
+        if (page->versions.count == 0)
+            wb_twin_page_drop(&twin->now, page);
+        else
+            i++;
+    }
+    wb_twin_rule_release(&rule);
+}
+
+static void publish(struct wb_twin *twin)
+{
+    wb_twin_state_release(&twin->committed);
+    wb_twin_state_copy(&twin->now, &twin->committed);
 }
 
 static int twin_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout)
 {
-    struct wb_twin *twin = twin_of(store);
-    struct wb_twin_state copied;
-    int err = wb_twin_state_copy(&twin->now, &copied);
+    struct wb_twin *twin = wb_twin_of(store);
 
-    WB_CHECK(twin->now.epoch >= twin->committed.epoch);
-    WB_CHECK(twin->now.snapshot >= twin->committed.snapshot);
-    if (err < 0)
-        return err;
-    wb_twin_state_release(&twin->committed);
-    twin->committed = copied;
+    resolve_waiting(twin);
+    trim(twin, false);
+    twin->now.epoch += twin->now.changed;
+    twin->now.changed = false;
+    publish(twin);
     wb_store_counts_add(counts_inout, &twin->counts);
     twin->counts = (struct wb_store_commit_counts){0};
     return 0;
 }
 
-/* Bars are durable at once: what was put before is committed, then the bar, as the organisations on disk do it. */
 static int commit_quietly(struct wb_store *store)
 {
     struct wb_store_commit_counts counts = {0};
@@ -188,218 +282,137 @@ static int commit_quietly(struct wb_store *store)
     return twin_commit(store, &counts);
 }
 
+static int twin_compact(struct wb_store *store, wb_store_progress progress, void *progress_context,
+                        wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out)
+{
+    struct wb_twin *twin = wb_twin_of(store);
+
+    (void)progress, (void)progress_context, (void)found, (void)found_context, (void)counts_out;
+    commit_quietly(store);
+    trim(twin, true);
+    publish(twin);
+    return 0;
+}
+
+/* ---- bars --------------------------------------------------------------------------------------------- */
+
 static int twin_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || !bar->except);
+    struct wb_twin *twin = wb_twin_of(store);
 
-    int err = commit_quietly(store);
-
-    if (err == 0)
-        err = wb_twin_bar_set(&twin_of(store)->now, bar);
-    return err < 0 ? err : commit_quietly(store);
+    commit_quietly(store);
+    wb_twin_bar_set(&twin->bars, bar);
+    for (size_t i = 0; !bar->except && i < twin->now.revisits.count;) {
+        const struct wb_store_revisit *revisit = &twin->now.revisits.items[i].revisit;
+        if (bar->kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(revisit->id, bar->id)
+                                           : wb_slice_equal(revisit->site, bar->site))
+            wb_twin_revisit_drop(&twin->now, i);
+        else
+            i++;
+    }
+    publish(twin);
+    return 0;
 }
 
 static int twin_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
-    int err = commit_quietly(store);
-
-    if (err == 0)
-        err = wb_twin_bar_lift(&twin_of(store)->now, bar);
-    return err < 0 ? err : commit_quietly(store);
+    commit_quietly(store);
+    return wb_twin_bar_lift(&wb_twin_of(store)->bars, bar);
 }
 
 static int twin_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site)
 {
-    return wb_twin_barred(&twin_of(store)->committed, id, site);
+    return wb_twin_barred(&wb_twin_of(store)->bars, id, site);
 }
 
 static int twin_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar),
                          void *context)
 {
-    struct wb_twin_state *state = &twin_of(store)->committed;
+    struct wb_twin_bars *bars = &wb_twin_of(store)->bars;
     int err = 0;
 
-    WB_CHECK(each != NULL);
-    WB_CHECK(state->epoch > 0);
-    for (size_t i = 0; i < state->bars.count && err == 0; i++)
-        err = each(context, &state->bars.items[i].bar);
+    for (size_t i = 0; i < bars->count && err == 0; i++) {
+        struct wb_store_bar bar = bars->items[i].bar;
+        if (bar.kind == WB_STORE_BAR_PAGE)
+            bar.site = wb_slice("", 0);
+        err = each(context, &bar);
+    }
     return err;
 }
 
-static int twin_snapshot(struct wb_store *store, uint32_t *snapshot_out)
-{
-    struct wb_twin *twin = twin_of(store);
-    struct wb_store_commit_counts counts = {0};
+/* ---- snapshots and history ----------------------------------------------------------------------------- */
 
-    WB_CHECK(twin->now.snapshot_epoch < twin->now.epoch);
-    wb_twin_versions_release(&twin->now.old);
-    twin->now.snapshot++;
-    twin->now.snapshot_epoch = twin->now.epoch++;
-    int err = twin_commit(store, &counts);
+static int twin_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
+                     struct wb_store_snapshot *snapshot_out)
+{
+    struct wb_twin *twin = wb_twin_of(store);
+    int64_t now_ms = wb_clock_wall_ms();
+
+    commit_quietly(store);
+    int err = wb_twin_seal(&twin->snapshots, name, holder, twin->committed.epoch, wb_twin_count_pages(&twin->committed),
+                           now_ms);
     if (err == 0)
-        *snapshot_out = twin->now.snapshot;
+        wb_twin_snapshot_show(&twin->snapshots.list.items[twin->snapshots.list.count - 1], now_ms, snapshot_out);
     return err;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
-
-static int twin_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+static int twin_drop(struct wb_store *store, uint32_t number)
 {
-    struct wb_twin_version *version = wb_twin_version_find(&twin_of(store)->now.pages, id), copied;
-    int err;
-
-    WB_CHECK(version == NULL || version->record.len > 0);
-    if (!version)
-        return wb_store_not_found();
-    wb_buf_clear(mem_out);
-    err = wb_buf_append_slice(mem_out, wb_buf_slice(&version->record));
-    if (err < 0)
-        return err;
-    copied = *version;
-    copied.record = *mem_out;
-    return wb_twin_version_page(&copied, page_out);
+    return wb_twin_drop(&wb_twin_of(store)->snapshots, number, wb_clock_wall_ms());
 }
 
-/* Makes `pages` of the scan's own state contain exactly the versions that the view shows. */
-static int gather(struct twin_scan *scan)
+static int twin_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
 {
-    WB_CHECK(scan->at == 0);
-    WB_CHECK(scan->state.epoch > 0);
-    if (scan->options.view == WB_STORE_VIEW_SNAPSHOT) {
-        for (size_t i = 0; i < scan->state.pages.count;)
-            if (scan->state.pages.items[i].epoch > scan->state.snapshot_epoch)
-                wb_twin_version_drop(&scan->state.pages, &scan->state.pages.items[i]);
-            else
-                i++;
-        for (size_t i = 0; i < scan->state.old.count; i++) {
-            int err = wb_twin_version_add(&scan->state.pages, &scan->state.old.items[i]);
-            if (err < 0)
-                return err;
-        }
-    }
-    return 0;
+    return wb_twin_hold(&wb_twin_of(store)->snapshots, number, holder, wb_clock_wall_ms());
 }
 
-static void twin_scan_close(struct wb_store_scan *base)
+static int twin_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
 {
-    struct twin_scan *scan = scan_of(base);
-
-    wb_twin_state_release(&scan->state);
-    wb_free(scan->site);
-    wb_store_scan_release(&scan->scan);
-    wb_free(scan);
+    return wb_twin_let_go(&wb_twin_of(store)->snapshots, number, holder, wb_clock_wall_ms());
 }
 
-static int twin_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
-                          struct wb_store_scan **scan_out)
+static int twin_snapshot_each(struct wb_store *store,
+                              int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context)
 {
-    WB_CHECK(options->parts == 0 || options->part >= 1);
+    struct wb_twin_snapshots *snapshots = &wb_twin_of(store)->snapshots;
+    int64_t now_ms = wb_clock_wall_ms();
+    int err = 0;
 
-    struct twin_scan *scan = wb_alloc_zero(1, sizeof *scan);
-    int err;
-
-    if (!scan)
-        return WB_E_NOMEM;
-    wb_store_scan_init(&scan->scan, store);
-    scan->options = *options;
-    scan->site = wb_strndup(options->site.ptr ? options->site.ptr : "", options->site.len);
-    err = scan->site ? wb_twin_state_copy(&twin_of(store)->committed, &scan->state) : WB_E_NOMEM;
-    if (err == 0)
-        err = gather(scan);
-    if (err < 0) {
-        twin_scan_close(&scan->scan);
-        return err;
-    }
-    *scan_out = &scan->scan;
-    return 0;
-}
-
-static int twin_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
-{
-    struct twin_scan *scan = scan_of(base);
-
-    WB_CHECK(scan->at <= scan->state.pages.count);
-    while (scan->at < scan->state.pages.count) {
-        const struct wb_twin_version *version = &scan->state.pages.items[scan->at++];
-        int err = wb_twin_version_page(version, page_out);
-        if (err < 0)
-            return err;
-        if (scan->options.parts > 1 && version->id.hi % scan->options.parts != scan->options.part - 1)
+    for (size_t i = 0; i < snapshots->list.count && err == 0; i++) {
+        struct wb_store_snapshot shown;
+        if (!wb_twin_snapshot_find(snapshots, snapshots->list.items[i].sealed.number, now_ms))
             continue;
-        if (scan->options.site.len == 0 || wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site)))
-            return 1;
+        wb_twin_snapshot_show(&snapshots->list.items[i], now_ms, &shown);
+        err = each(context, &shown);
+        wb_store_snapshot_release(&shown);
     }
+    return err;
+}
+
+static int twin_history(struct wb_store *store, struct wb_store_history *history_out)
+{
+    *history_out = wb_twin_of(store)->history;
     return 0;
 }
 
-/* Adds the pages of a site to a list, each of them once. */
-static int list_versions(const struct wb_twin_versions *versions, struct wb_slice site, struct wb_pageid *ids_out,
-                         size_t max, size_t *count_inout)
+static int twin_set_history(struct wb_store *store, const struct wb_store_history *history)
 {
-    struct wb_page page;
-
-    WB_CHECK(*count_inout <= max);
-    for (size_t i = 0; i < versions->count; i++) {
-        bool listed = false;
-        int err = wb_twin_version_page(&versions->items[i], &page);
-        if (err < 0)
-            return err;
-        for (size_t j = 0; j < *count_inout && !listed; j++)
-            listed = wb_pageid_equal(ids_out[j], page.id);
-        if (!listed && *count_inout < max && wb_slice_equal(wb_key_site(page.key), site))
-            ids_out[(*count_inout)++] = page.id;
-    }
+    wb_twin_of(store)->history = *history;
     return 0;
 }
 
-static int twin_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
-                          size_t *count_out)
-{
-    WB_CHECK(*count_out == 0);
-
-    struct wb_twin_state *state = &twin_of(store)->committed;
-    int err = list_versions(&state->pages, site, ids_out, max, count_out);
-
-    return err < 0 ? err : list_versions(&state->old, site, ids_out, max, count_out);
-}
-
-static int twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
-{
-    struct wb_twin_state *state = &twin_of(store)->committed;
-    struct wb_page page, other;
-
-    WB_CHECK(state->snapshot == 0 || state->snapshot_epoch < state->epoch);
-    WB_CHECK(state->snapshot > 0 || state->old.count == 0);
-    *stat_out = (struct wb_store_stat){
-        .pages = state->pages.count,
-        .pages_old = state->old.count,
-        .revisits = state->revisits.count,
-        .bars = state->bars.count,
-        .epoch = state->epoch,
-        .snapshot = state->snapshot,
-        .organisation = "memory",
-        .update = "incremental",
-    };
-    for (size_t i = 0; i < state->pages.count; i++) {
-        bool first = true;
-        wb_twin_version_page(&state->pages.items[i], &page);
-        stat_out->bytes_pages += page.body.len;
-        for (size_t j = 0; j < i && first; j++) {
-            wb_twin_version_page(&state->pages.items[j], &other);
-            first = !wb_slice_equal(wb_key_site(page.key), wb_key_site(other.key));
-        }
-        stat_out->sites += first;
-    }
-    return 0;
-}
+/* ---- the whole ------------------------------------------------------------------------------------ */
 
 static void twin_close(struct wb_store *store)
 {
-    struct wb_twin *twin = twin_of(store);
+    struct wb_twin *twin = wb_twin_of(store);
 
-    WB_CHECK(twin->now.epoch >= twin->committed.epoch);
+    WB_CHECK(twin->scans.count == 0);
+    wb_vec_release(&twin->scans);
     wb_twin_state_release(&twin->now);
     wb_twin_state_release(&twin->committed);
+    wb_twin_bars_release(&twin->bars);
+    wb_twin_snapshots_release(&twin->snapshots);
     wb_store_release(&twin->store);
     twin->magic = 0;
     wb_free(twin);
@@ -409,46 +422,53 @@ static const struct wb_store_ops twin_ops = {
     .close = twin_close,
     .put = twin_put,
     .touch = twin_touch,
-    .time = twin_time,
     .remove = twin_remove,
     .put_revisit = twin_put_revisit,
     .get_revisit = twin_get_revisit,
+    .waiting_each = twin_waiting_each,
     .bar = twin_bar,
     .allow = twin_allow,
     .barred = twin_barred,
     .bar_each = twin_bar_each,
-    .list_site = twin_list_site,
+    .list_site = wb_twin_list_site,
     .commit = twin_commit,
-    .snapshot = twin_snapshot,
-    .get = twin_get,
-    .scan_open = twin_scan_open,
-    .scan_next = twin_scan_next,
-    .scan_close = twin_scan_close,
-    .stat = twin_stat,
+    .seal = twin_seal,
+    .drop = twin_drop,
+    .hold = twin_hold,
+    .let_go = twin_let_go,
+    .snapshot_each = twin_snapshot_each,
+    .history = twin_history,
+    .set_history = twin_set_history,
+    .timeline = wb_twin_timeline,
+    .get = wb_twin_get,
+    .get_many = wb_twin_get_many,
+    .time = wb_twin_time,
+    .scan_open = wb_twin_scan_open,
+    .scan_next = wb_twin_scan_next,
+    .scan_tell = wb_twin_scan_tell,
+    .scan_holds = wb_twin_scan_holds,
+    .scan_close = wb_twin_scan_close,
+    .stat = wb_twin_stat,
+    .compact = twin_compact,
 };
 
 int wb_twin_open(struct wb_store **store_out)
 {
     struct wb_twin *twin = wb_alloc_zero(1, sizeof *twin);
 
-    *store_out = NULL;
-    if (!twin)
-        return WB_E_NOMEM;
+    WB_CHECK(twin);
     wb_store_init(&twin->store, WB_STORE_WRITE, &twin_ops);
-    twin->magic = TWIN_MAGIC;
-    twin->now.epoch = twin->committed.epoch = 1;
+    twin->magic = WB_TWIN_MAGIC;
     *store_out = &twin->store;
     return 0;
 }
 
 void wb_twin_reopen(struct wb_store *store)
 {
-    struct wb_twin *twin = twin_of(store);
-    struct wb_twin_state copied;
+    struct wb_twin *twin = wb_twin_of(store);
 
     WB_CHECK(store->ops == &twin_ops);
-    WB_CHECK(wb_twin_state_copy(&twin->committed, &copied) == 0);
     wb_twin_state_release(&twin->now);
-    twin->now = copied;
+    wb_twin_state_copy(&twin->committed, &twin->now);
     twin->counts = (struct wb_store_commit_counts){0};
 }

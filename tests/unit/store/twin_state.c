@@ -1,291 +1,220 @@
 /*
- * twin_state.c - the lists of pages, revisits and bars that make up a state of the twin.
- * It only searches, adds, removes and copies; twin.c decides when.
+ * twin_state.c - the lists of pages, versions, records and revisits that make up a state of the twin. It only
+ * searches, adds, removes and copies; twin_history.c and twin.c decide when.
  */
 #include "twin_state.h"
-#include "base/check.h"
-#include "base/error.h"
 #include "base/mem.h"
 
-/* ---- versions ------------------------------------------------------------------------------ */
+/* ---- records ----------------------------------------------------------------------------------- */
 
-struct wb_twin_version *wb_twin_version_find(const struct wb_twin_versions *versions, struct wb_pageid id)
+struct wb_twin_record *wb_twin_record_new(const struct wb_page *page)
 {
-    for (size_t i = 0; i < versions->count; i++)
-        if (wb_pageid_equal(versions->items[i].id, id))
-            return &versions->items[i];
-    return NULL;
+    struct wb_twin_record *record = wb_alloc_zero(1, sizeof *record);
+    struct wb_page digested = *page;
+
+    WB_CHECK(record);
+    wb_page_digest(&digested);
+    WB_CHECK(wb_page_encode(&digested, &record->bytes) == 0);
+    record->refs = 1;
+    return record;
 }
 
-void wb_twin_versions_release(struct wb_twin_versions *versions)
+struct wb_twin_record *wb_twin_record_ref(struct wb_twin_record *record)
 {
-    WB_CHECK(versions->count <= versions->cap);
-    for (size_t i = 0; i < versions->count; i++)
-        wb_buf_release(&versions->items[i].record);
-    wb_vec_release(versions);
+    WB_CHECK(record->refs > 0);
+    record->refs++;
+    return record;
 }
 
-int wb_twin_version_add(struct wb_twin_versions *versions, struct wb_twin_version *version)
+void wb_twin_record_unref(struct wb_twin_record *record)
 {
-    WB_CHECK(!wb_twin_version_find(versions, version->id)); /* one version of each page in each list */
-    WB_CHECK(version->record.len > 0);
-    WB_CHECK(version->epoch > 0);
-    int err = wb_vec_push(versions, *version);
-    if (err == 0)
-        version->record = WB_BUF_INIT; /* the list owns it now */
-    return err;
+    WB_CHECK(record->refs > 0);
+    if (--record->refs)
+        return;
+    wb_buf_release(&record->bytes);
+    wb_free(record);
 }
 
-void wb_twin_version_drop(struct wb_twin_versions *versions, struct wb_twin_version *version)
+static void decode(const struct wb_twin_record *record, struct wb_page *page_out)
 {
-    WB_CHECK(version->record.len == 0 || version->epoch > 0);
-    WB_CHECK(version >= versions->items);
-    WB_CHECK(version < versions->items + versions->count);
-    wb_buf_release(&version->record);
-    *version = wb_vec_pop(versions);
+    WB_CHECK(record->refs > 0);
+    WB_CHECK(wb_page_decode(wb_buf_slice(&record->bytes), page_out) == 0); /* we have encoded it ourselves */
 }
 
-static int copy_versions(const struct wb_twin_versions *from, struct wb_twin_versions *to_out)
+bool wb_twin_record_same(const struct wb_twin_record *a, const struct wb_twin_record *b)
 {
-    int err = 0;
+    struct wb_page x, y;
 
-    WB_CHECK(to_out->count == 0);
-    for (size_t i = 0; i < from->count && err == 0; i++) {
-        struct wb_twin_version version = from->items[i];
-        version.record = WB_BUF_INIT;
-        err = wb_buf_append_slice(&version.record, wb_buf_slice(&from->items[i].record));
-        if (err == 0)
-            err = wb_twin_version_add(to_out, &version);
-        wb_buf_release(&version.record);
-    }
-    WB_CHECK(err < 0 || to_out->count == from->count);
-    return err;
+    decode(a, &x);
+    decode(b, &y);
+    return x.status == y.status && wb_slice_equal(x.type, y.type) && wb_slice_equal(x.body, y.body);
 }
 
-int wb_twin_retire(struct wb_twin_state *state, struct wb_twin_version *version)
+/* ---- versions ------------------------------------------------------------------------------------ */
+
+struct wb_twin_version *wb_twin_version_insert(struct wb_twin_page *page, size_t at, struct wb_twin_record *record,
+                                               int64_t time_ms)
 {
-    WB_CHECK(state->epoch > 0);
-    WB_CHECK(version->epoch <= state->epoch);
-    if (state->snapshot && version->epoch <= state->snapshot_epoch) {
-        struct wb_twin_version moved = *version;
-        version->record = WB_BUF_INIT;
-        int err = wb_twin_version_add(&state->old, &moved);
-        wb_buf_release(&moved.record);
-        if (err < 0)
-            return err;
-    }
-    wb_twin_version_drop(&state->pages, version);
-    return 0;
+    WB_CHECK(at <= page->versions.count);
+    WB_CHECK(wb_vec_add(&page->versions));
+
+    struct wb_twin_version *version = &page->versions.items[at];
+
+    memmove(version + 1, version, (page->versions.count - 1 - at) * sizeof *version);
+    *version = (struct wb_twin_version){.record = wb_twin_record_ref(record)};
+    WB_CHECK(wb_vec_push(&version->times, time_ms) == 0);
+    return version;
 }
 
-int wb_twin_version_page(const struct wb_twin_version *version, struct wb_page *page_out)
+void wb_twin_version_release(struct wb_twin_version *version)
 {
-    int err = wb_page_decode(wb_buf_slice(&version->record), page_out);
+    wb_twin_record_unref(version->record);
+    wb_vec_release(&version->times);
+}
 
-    WB_CHECK(err == 0 || err == WB_E_NOMEM); /* the record was encoded by us and never left memory */
-    page_out->id = version->id;
-    page_out->time_ms = version->time_ms;
-    page_out->epoch = version->epoch;
+void wb_twin_version_drop(struct wb_twin_page *page, size_t at)
+{
+    WB_CHECK(at < page->versions.count);
+
+    struct wb_twin_version *version = &page->versions.items[at];
+
+    wb_twin_version_release(version);
+    page->versions.count--;
+    memmove(version, version + 1, (page->versions.count - at) * sizeof *version);
+}
+
+void wb_twin_version_copy(const struct wb_twin_version *from, struct wb_twin_version *to_out)
+{
+    *to_out = *from;
+    to_out->record = wb_twin_record_ref(from->record);
+    to_out->times.items = NULL;
+    to_out->times.count = to_out->times.cap = 0;
+    for (size_t i = 0; i < from->times.count; i++)
+        WB_CHECK(wb_vec_push(&to_out->times, from->times.items[i]) == 0);
+}
+
+int64_t wb_twin_version_first(const struct wb_twin_version *version)
+{
+    WB_CHECK(version->times.count > 0);
+    return version->times.items[0];
+}
+
+int64_t wb_twin_version_last(const struct wb_twin_version *version)
+{
+    WB_CHECK(version->times.count > 0);
+    return version->times.items[version->times.count - 1];
+}
+
+void wb_twin_version_page(const struct wb_twin_version *version, struct wb_page *page_out)
+{
+    decode(version->record, page_out);
+    page_out->id = wb_pageid_of_key(page_out->key);
+    page_out->time_ms = wb_twin_version_last(version);
+    page_out->epoch = version->arrived;
+    page_out->lifetime = version->lifetime;
     page_out->lifetime_count = version->lifetime_count;
-    return err;
 }
 
-/* ---- revisits -------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------------- */
 
-struct wb_twin_revisit *wb_twin_revisit_find(struct wb_twin_state *state, struct wb_pageid id)
+struct wb_twin_page *wb_twin_page_find(const struct wb_twin_state *state, struct wb_pageid id)
 {
-    WB_CHECK(state->revisits.count <= state->revisits.cap);
-    for (size_t i = 0; i < state->revisits.count; i++)
-        if (wb_pageid_equal(state->revisits.items[i].id, id))
-            return &state->revisits.items[i];
+    for (size_t i = 0; i < state->pages.count; i++)
+        if (wb_pageid_equal(state->pages.items[i].id, id))
+            return &state->pages.items[i];
     return NULL;
 }
 
-int wb_twin_revisit_add(struct wb_twin_state *state, struct wb_pageid id, struct wb_slice site,
-                        const struct wb_store_revisit *revisit)
+struct wb_twin_page *wb_twin_page_make(struct wb_twin_state *state, struct wb_pageid id)
 {
-    char *name = wb_strndup(site.ptr, site.len);
-    int err = name ? wb_vec_push(&state->revisits, (struct wb_twin_revisit){id, name, *revisit}) : WB_E_NOMEM;
+    struct wb_twin_page *page = wb_twin_page_find(state, id);
 
-    WB_CHECK(err < 0 || wb_twin_revisit_find(state, id) == &state->revisits.items[state->revisits.count - 1]);
-    if (err < 0)
-        wb_free(name);
-    return err;
+    if (!page) {
+        page = wb_vec_add(&state->pages);
+        WB_CHECK(page);
+        page->id = id;
+        page->floor_ms = INT64_MIN;
+    }
+    return page;
 }
 
-void wb_twin_revisit_drop(struct wb_twin_state *state, struct wb_twin_revisit *revisit)
+static void release_page(struct wb_twin_page *page)
 {
-    WB_CHECK(revisit >= state->revisits.items);
-    WB_CHECK(state->revisits.count > 0);
+    while (page->versions.count)
+        wb_twin_version_drop(page, page->versions.count - 1);
+    wb_vec_release(&page->versions);
+}
+
+void wb_twin_page_drop(struct wb_twin_state *state, struct wb_twin_page *page)
+{
+    WB_CHECK(page >= state->pages.items);
+    WB_CHECK(page < state->pages.items + state->pages.count);
+    release_page(page);
+    *page = wb_vec_pop(&state->pages);
+}
+
+bool wb_twin_page_in_site(const struct wb_twin_page *page, struct wb_slice site)
+{
+    struct wb_page decoded;
+
+    WB_CHECK(page->versions.count > 0);
+    decode(page->versions.items[0].record, &decoded);
+    return wb_slice_equal(wb_key_site(decoded.key), site);
+}
+
+/* ---- revisits ---------------------------------------------------------------------------------------- */
+
+void wb_twin_revisit_add(struct wb_twin_state *state, const struct wb_store_revisit *revisit)
+{
+    struct wb_twin_revisit added = {wb_strndup(revisit->site.ptr, revisit->site.len), *revisit};
+    size_t at = state->revisits.count;
+
+    WB_CHECK(added.site);
+    WB_CHECK(wb_vec_add(&state->revisits));
+    for (; at > 0 && state->revisits.items[at - 1].revisit.time_ms > revisit->time_ms; at--)
+        state->revisits.items[at] = state->revisits.items[at - 1];
+    added.revisit.site = wb_slice_str(added.site);
+    state->revisits.items[at] = added;
+}
+
+void wb_twin_revisit_drop(struct wb_twin_state *state, size_t at)
+{
+    struct wb_twin_revisit *revisit = &state->revisits.items[at];
+
+    WB_CHECK(at < state->revisits.count);
     wb_free(revisit->site);
-    *revisit = wb_vec_pop(&state->revisits);
+    state->revisits.count--;
+    memmove(revisit, revisit + 1, (state->revisits.count - at) * sizeof *revisit);
 }
 
-/* ---- bars ------------------------------------------------------------------------------------- */
-
-static struct wb_twin_bar *find_bar(struct wb_twin_state *state, enum wb_store_bar_kind kind, struct wb_pageid id,
-                                    struct wb_slice site)
-{
-    WB_CHECK(kind == WB_STORE_BAR_PAGE || kind == WB_STORE_BAR_SITE);
-    for (size_t i = 0; i < state->bars.count; i++) {
-        const struct wb_store_bar *bar = &state->bars.items[i].bar;
-        bool same = kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(bar->id, id) : wb_slice_equal(bar->site, site);
-        if (bar->kind == kind && same)
-            return &state->bars.items[i];
-    }
-    return NULL;
-}
-
-static int add_bar(struct wb_twin_state *state, const struct wb_store_bar *bar)
-{
-    char *name = wb_strndup(bar->site.ptr, bar->site.len);
-    int err = name ? wb_vec_push(&state->bars, (struct wb_twin_bar){*bar, name}) : WB_E_NOMEM;
-
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || !bar->except);
-    if (err == 0)
-        state->bars.items[state->bars.count - 1].bar.site = wb_slice(name, bar->site.len);
-    else
-        wb_free(name);
-    return err;
-}
-
-static void drop_bar(struct wb_twin_state *state, struct wb_twin_bar *bar)
-{
-    WB_CHECK(bar >= state->bars.items);
-    WB_CHECK(state->bars.count > 0);
-    wb_free(bar->site);
-    *bar = wb_vec_pop(&state->bars);
-}
-
-bool wb_twin_barred(struct wb_twin_state *state, struct wb_pageid id, struct wb_slice site)
-{
-    WB_CHECK(state->epoch > 0);
-
-    const struct wb_twin_bar *page = find_bar(state, WB_STORE_BAR_PAGE, id, site);
-
-    return page ? !page->bar.except : find_bar(state, WB_STORE_BAR_SITE, id, site) != NULL;
-}
-
-/* A bar on a site ends the exceptions of its pages. */
-static void drop_exceptions(struct wb_twin_state *state, struct wb_slice site)
-{
-    WB_CHECK(site.len > 0);
-    for (size_t i = 0; i < state->bars.count;)
-        if (state->bars.items[i].bar.except && wb_slice_equal(state->bars.items[i].bar.site, site))
-            drop_bar(state, &state->bars.items[i]);
-        else
-            i++;
-}
-
-/* Remembered revisits of what is barred are deleted. */
-static void drop_revisits(struct wb_twin_state *state, const struct wb_store_bar *bar)
-{
-    WB_CHECK(!bar->except);
-    for (size_t i = 0; i < state->revisits.count;) {
-        struct wb_twin_revisit *revisit = &state->revisits.items[i];
-        bool goes = bar->kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(revisit->id, bar->id)
-                                                   : wb_slice_equal(wb_slice_str(revisit->site), bar->site);
-        if (goes)
-            wb_twin_revisit_drop(state, revisit);
-        else
-            i++;
-    }
-}
-
-int wb_twin_bar_set(struct wb_twin_state *state, const struct wb_store_bar *bar)
-{
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || !bar->except);
-
-    struct wb_twin_bar *known = find_bar(state, bar->kind, bar->id, bar->site);
-
-    if (known)
-        drop_bar(state, known);
-    if (bar->kind == WB_STORE_BAR_SITE)
-        drop_exceptions(state, bar->site);
-    if (!bar->except)
-        drop_revisits(state, bar);
-    int err = add_bar(state, bar);
-    WB_CHECK(err < 0 || find_bar(state, bar->kind, bar->id, bar->site));
-    return err;
-}
-
-static int allow_page(struct wb_twin_state *state, const struct wb_store_bar *bar)
-{
-    struct wb_twin_bar *page = find_bar(state, WB_STORE_BAR_PAGE, bar->id, bar->site);
-    bool site_barred = find_bar(state, WB_STORE_BAR_SITE, bar->id, bar->site) != NULL;
-    struct wb_store_bar exception = *bar;
-
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE);
-    if (page ? page->bar.except : !site_barred)
-        return wb_fail(WB_E_NOTFOUND, "the page is not barred");
-    exception.except = true;
-    if (!page)
-        return add_bar(state, &exception);
-    if (site_barred)
-        page->bar.except = true;
-    else
-        drop_bar(state, page);
-    return 0;
-}
-
-static int allow_site(struct wb_twin_state *state, struct wb_slice site)
-{
-    bool lifted = false;
-
-    WB_CHECK(site.len > 0);
-    for (size_t i = 0; i < state->bars.count;)
-        if (wb_slice_equal(state->bars.items[i].bar.site, site)) {
-            drop_bar(state, &state->bars.items[i]);
-            lifted = true;
-        } else {
-            i++;
-        }
-    return lifted ? 0 : wb_fail(WB_E_NOTFOUND, "%.*s is not barred", WB_SLICE_ARG(site));
-}
-
-int wb_twin_bar_lift(struct wb_twin_state *state, const struct wb_store_bar *bar)
-{
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
-
-    int err = bar->kind == WB_STORE_BAR_PAGE ? allow_page(state, bar) : allow_site(state, bar->site);
-
-    WB_CHECK(err < 0 || !wb_twin_barred(state, bar->id, bar->site));
-    return err;
-}
-
-/* ---- a whole state ----------------------------------------------------------------------------- */
+/* ---- a whole state ------------------------------------------------------------------------------------- */
 
 void wb_twin_state_release(struct wb_twin_state *state)
 {
-    wb_twin_versions_release(&state->pages);
-    wb_twin_versions_release(&state->old);
+    for (size_t i = 0; i < state->pages.count; i++)
+        release_page(&state->pages.items[i]);
     while (state->revisits.count)
-        wb_twin_revisit_drop(state, &state->revisits.items[0]);
-    while (state->bars.count)
-        drop_bar(state, &state->bars.items[0]);
+        wb_twin_revisit_drop(state, state->revisits.count - 1);
+    wb_vec_release(&state->pages);
     wb_vec_release(&state->revisits);
-    wb_vec_release(&state->bars);
     *state = (struct wb_twin_state){0};
 }
 
-int wb_twin_state_copy(const struct wb_twin_state *from, struct wb_twin_state *to_out)
+void wb_twin_state_copy(const struct wb_twin_state *from, struct wb_twin_state *to_out)
 {
-    int err;
-
-    WB_CHECK(from->epoch > 0);
-    WB_CHECK(from->snapshot > 0 || from->old.count == 0);
-    *to_out = (struct wb_twin_state){
-        .epoch = from->epoch, .snapshot = from->snapshot, .snapshot_epoch = from->snapshot_epoch};
-    err = copy_versions(&from->pages, &to_out->pages);
-    if (err == 0)
-        err = copy_versions(&from->old, &to_out->old);
-    for (size_t i = 0; i < from->revisits.count && err == 0; i++) {
-        const struct wb_twin_revisit *revisit = &from->revisits.items[i];
-        err = wb_twin_revisit_add(to_out, revisit->id, wb_slice_str(revisit->site), &revisit->revisit);
+    *to_out = (struct wb_twin_state){.epoch = from->epoch, .changed = from->changed};
+    for (size_t i = 0; i < from->pages.count; i++) {
+        const struct wb_twin_page *page = &from->pages.items[i];
+        struct wb_twin_page *copied = wb_vec_add(&to_out->pages);
+        WB_CHECK(copied);
+        *copied = (struct wb_twin_page){
+            .id = page->id, .floor_ms = page->floor_ms, .gone_ms = page->gone_ms, .changed = page->changed};
+        for (size_t j = 0; j < page->versions.count; j++) {
+            struct wb_twin_version *version = wb_vec_add(&copied->versions);
+            WB_CHECK(version);
+            wb_twin_version_copy(&page->versions.items[j], version);
+        }
     }
-    for (size_t i = 0; i < from->bars.count && err == 0; i++)
-        err = add_bar(to_out, &from->bars.items[i].bar);
-    if (err < 0)
-        wb_twin_state_release(to_out);
-    return err;
+    for (size_t i = 0; i < from->revisits.count; i++)
+        wb_twin_revisit_add(to_out, &from->revisits.items[i].revisit);
 }

@@ -1,76 +1,214 @@
 /*
- * twin_state.h - what the twin (twin.h) knows at one moment: pages, revisits and bars in
- * plain vectors, searched from front to back. twin.c has two of these, the current one and
- * the committed one; each scan has a copy of its own.
+ * twin_state.h - what the twin (twin.h) knows at one moment, in plain vectors that are searched from front to back.
+ *
+ *   twin_state.c      pages, versions and records: find, add, copy, free
+ *   twin_history.c    the rules of versions: adding a capture, giving up old versions, who sees what
+ *   twin_bars.c       bars and exceptions
+ *   twin_snapshots.c  snapshots and their holders
+ *   twin_read.c       reading one page, and counting
+ *   twin_scan.c       scans
+ *   twin.c            the calls of the door
+ *
+ * Running out of memory stops the test: only then can the rules be read without their errors.
  */
 #ifndef WB_TESTS_STORE_TWIN_STATE_H
 #define WB_TESTS_STORE_TWIN_STATE_H
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/vec.h"
+#include "store/organisation.h"
 #include "store/store.h"
 
-/* One version of a page. */
-struct wb_twin_version {
-    struct wb_pageid id;
-    struct wb_buf record;
-    int64_t time_ms;
-    uint32_t epoch, lifetime_count;
+/* ---- pages ------------------------------------------------------------------------------------- */
+
+/* The bytes of a page, as they were first stored with some content. Versions, states and scans share it. */
+struct wb_twin_record {
+    size_t refs;
+    struct wb_buf bytes;
 };
 
-struct wb_twin_versions WB_VEC_OF(struct wb_twin_version);
+/* Encodes a page. The caller owns one reference. */
+struct wb_twin_record *wb_twin_record_new(const struct wb_page *page);
+struct wb_twin_record *wb_twin_record_ref(struct wb_twin_record *record);
+void wb_twin_record_unref(struct wb_twin_record *record);
+
+/* Status, media type and body are equal. */
+bool wb_twin_record_same(const struct wb_twin_record *a, const struct wb_twin_record *b);
+
+struct wb_twin_version {
+    struct wb_twin_record *record;
+    WB_VEC(int64_t) times;    /* of its captures, in order */
+    uint64_t arrived, ceased; /* epochs; ceased is 0 in the latest version */
+    uint32_t lifetime, lifetime_count;
+    bool ghost; /* the policy has given it up, and only snapshots and scans still see it */
+};
+
+struct wb_twin_page {
+    struct wb_pageid id;
+    WB_VEC(struct wb_twin_version) versions; /* in the order of time, ghosts anywhere */
+    int64_t floor_ms;                        /* captures at or before this are not kept */
+    int64_t gone_ms;                         /* 0: not gone */
+    bool changed;                            /* since the last commit */
+};
 
 struct wb_twin_revisit {
-    struct wb_pageid id;
     char *site;
-    struct wb_store_revisit revisit;
+    struct wb_store_revisit revisit; /* its site borrows from site */
 };
+
+struct wb_twin_state {
+    WB_VEC(struct wb_twin_page) pages;
+    WB_VEC(struct wb_twin_revisit) revisits; /* that wait for their original, the oldest first */
+    uint64_t epoch;                          /* of the last commit */
+    bool changed;                            /* the next commit begins an epoch */
+};
+
+void wb_twin_state_release(struct wb_twin_state *state);
+void wb_twin_state_copy(const struct wb_twin_state *from, struct wb_twin_state *to_out);
+
+struct wb_twin_page *wb_twin_page_find(const struct wb_twin_state *state, struct wb_pageid id);
+
+/* Finds the page, or adds one without versions. */
+struct wb_twin_page *wb_twin_page_make(struct wb_twin_state *state, struct wb_pageid id);
+void wb_twin_page_drop(struct wb_twin_state *state, struct wb_twin_page *page);
+bool wb_twin_page_in_site(const struct wb_twin_page *page, struct wb_slice site);
+
+/* Inserts a version with one capture before the one at index `at`; it shares the record. */
+struct wb_twin_version *wb_twin_version_insert(struct wb_twin_page *page, size_t at, struct wb_twin_record *record,
+                                               int64_t time_ms);
+void wb_twin_version_drop(struct wb_twin_page *page, size_t at);
+void wb_twin_version_copy(const struct wb_twin_version *from, struct wb_twin_version *to_out);
+void wb_twin_version_release(struct wb_twin_version *version);
+
+/* Decodes a version; the page borrows from its record. */
+void wb_twin_version_page(const struct wb_twin_version *version, struct wb_page *page_out);
+
+int64_t wb_twin_version_first(const struct wb_twin_version *version);
+int64_t wb_twin_version_last(const struct wb_twin_version *version);
+
+void wb_twin_revisit_add(struct wb_twin_state *state, const struct wb_store_revisit *revisit);
+void wb_twin_revisit_drop(struct wb_twin_state *state, size_t at);
+
+/* ---- the rules ------------------------------------------------------------------------------------ */
+
+/* What decides which versions are kept. */
+struct wb_twin_rule {
+    struct wb_store_history policy;
+    WB_VEC(uint64_t) seen; /* epochs of the snapshots */
+    WB_VEC(uint64_t) held; /* the same, and those of running scans */
+    int64_t now_ms;
+};
+
+/* The latest version, or NULL. */
+struct wb_twin_version *wb_twin_latest(const struct wb_twin_page *page);
+
+/* Whether the version is part of the state of an epoch. */
+bool wb_twin_visible(const struct wb_twin_version *version, uint64_t epoch);
+
+/*
+ * Adds a capture of a content. Marks the page if that changes it. *version_out is the version that the capture
+ * belongs to; NULL if the outcome is KNOWN or OLDER.
+ */
+enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_twin_rule *rule, int64_t time_ms,
+                                     struct wb_twin_record *record, uint64_t epoch,
+                                     struct wb_twin_version **version_out);
+
+/* Gives up what nobody keeps. */
+void wb_twin_trim(struct wb_twin_page *page, const struct wb_twin_rule *rule);
+
+/* Whether the version can be read by its time: the policy keeps it, or a snapshot contains it, or it is the latest. */
+bool wb_twin_readable(const struct wb_twin_page *page, const struct wb_twin_version *version,
+                      const struct wb_twin_rule *rule);
+
+/* The version whose content a revisit repeats, or NULL. */
+struct wb_twin_version *wb_twin_original(struct wb_twin_page *page, const struct wb_store_revisit *revisit);
+
+/* ---- bars ----------------------------------------------------------------------------------------- */
 
 struct wb_twin_bar {
     struct wb_store_bar bar; /* bar.site borrows from site */
     char *site;
 };
+struct wb_twin_bars WB_VEC_OF(struct wb_twin_bar);
 
-struct wb_twin_state {
-    struct wb_twin_versions pages; /* the latest version of each page */
-    struct wb_twin_versions old;   /* class A: versions that only the snapshot still has */
-    WB_VEC(struct wb_twin_revisit) revisits;
-    WB_VEC(struct wb_twin_bar) bars;
-    uint32_t epoch, snapshot, snapshot_epoch;
+bool wb_twin_barred(struct wb_twin_bars *bars, struct wb_pageid id, struct wb_slice site);
+void wb_twin_bar_set(struct wb_twin_bars *bars, const struct wb_store_bar *bar);
+int wb_twin_bar_lift(struct wb_twin_bars *bars, const struct wb_store_bar *bar);
+void wb_twin_bars_release(struct wb_twin_bars *bars);
+
+/* ---- snapshots -------------------------------------------------------------------------------------- */
+
+struct wb_twin_snapshot {
+    struct wb_store_snapshot sealed; /* without holders */
+    WB_VEC(struct wb_store_holder) holders;
 };
 
-void wb_twin_state_release(struct wb_twin_state *state);
-int wb_twin_state_copy(const struct wb_twin_state *from, struct wb_twin_state *to_out);
+struct wb_twin_snapshots {
+    WB_VEC(struct wb_twin_snapshot) list; /* in the order of their numbers */
+    uint32_t last;                        /* number */
+};
 
-/* ---- versions ---- */
+/* The snapshot, or NULL if nobody holds it any more. */
+struct wb_twin_snapshot *wb_twin_snapshot_find(struct wb_twin_snapshots *snapshots, uint32_t number, int64_t now_ms);
 
-struct wb_twin_version *wb_twin_version_find(const struct wb_twin_versions *versions, struct wb_pageid id);
+/* What the door returns of a snapshot: the holders whose time has not run out. The caller releases it. */
+void wb_twin_snapshot_show(const struct wb_twin_snapshot *snapshot, int64_t now_ms,
+                           struct wb_store_snapshot *snapshot_out);
+int wb_twin_seal(struct wb_twin_snapshots *snapshots, struct wb_slice name, const struct wb_store_holder *holder,
+                 uint64_t epoch, uint64_t pages, int64_t now_ms);
+int wb_twin_drop(struct wb_twin_snapshots *snapshots, uint32_t number, int64_t now_ms);
+int wb_twin_hold(struct wb_twin_snapshots *snapshots, uint32_t number, const struct wb_store_holder *holder,
+                 int64_t now_ms);
+int wb_twin_let_go(struct wb_twin_snapshots *snapshots, uint32_t number, const struct wb_store_holder *holder,
+                   int64_t now_ms);
+void wb_twin_snapshots_release(struct wb_twin_snapshots *snapshots);
 
-/* Moves a version into the list: its record is empty afterwards. */
-int wb_twin_version_add(struct wb_twin_versions *versions, struct wb_twin_version *version);
+/* ---- the handle and its scans -------------------------------------------------------------------------- */
 
-/* Removes a version; another one takes its place in the list. */
-void wb_twin_version_drop(struct wb_twin_versions *versions, struct wb_twin_version *version);
-void wb_twin_versions_release(struct wb_twin_versions *versions);
+enum { WB_TWIN_MAGIC = 0x57425457 };
 
-/* Removes the latest version of a page. If the snapshot contains it, it becomes class A. */
-int wb_twin_retire(struct wb_twin_state *state, struct wb_twin_version *version);
+struct wb_twin_scan;
 
-/* Decodes a version; the page borrows from its record. */
-int wb_twin_version_page(const struct wb_twin_version *version, struct wb_page *page_out);
+struct wb_twin {
+    struct wb_store store; /* must be the first member */
+    uint32_t magic;
+    struct wb_twin_state now, committed;
+    struct wb_store_commit_counts counts; /* since the last commit */
+    struct wb_twin_bars bars;
+    struct wb_twin_snapshots snapshots;
+    struct wb_store_history history;
+    WB_VEC(struct wb_twin_scan *) scans; /* that are open */
+};
 
-/* ---- revisits and bars ---- */
+struct wb_twin *wb_twin_of(struct wb_store *store);
 
-struct wb_twin_revisit *wb_twin_revisit_find(struct wb_twin_state *state, struct wb_pageid id);
-int wb_twin_revisit_add(struct wb_twin_state *state, struct wb_pageid id, struct wb_slice site,
-                        const struct wb_store_revisit *revisit);
-void wb_twin_revisit_drop(struct wb_twin_state *state, struct wb_twin_revisit *revisit);
+/* The rule of this moment. The caller releases it. */
+void wb_twin_rule_now(struct wb_twin *twin, struct wb_twin_rule *rule_out);
+void wb_twin_rule_release(struct wb_twin_rule *rule);
 
-/* Whether a page must not be stored. */
-bool wb_twin_barred(struct wb_twin_state *state, struct wb_pageid id, struct wb_slice site);
+int wb_twin_no_snapshot(uint32_t number);
 
-/* What wb_store_bar() and wb_store_allow() do, without the commits. */
-int wb_twin_bar_set(struct wb_twin_state *state, const struct wb_store_bar *bar);
-int wb_twin_bar_lift(struct wb_twin_state *state, const struct wb_store_bar *bar);
+/* How many pages have a latest version. */
+uint64_t wb_twin_count_pages(const struct wb_twin_state *state);
+
+/* The calls of the door that only read. */
+int wb_twin_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
+                struct wb_buf *mem_out);
+int wb_twin_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t id_count,
+                     const struct wb_store_when *when, wb_store_each_page each, void *context);
+int wb_twin_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
+int wb_twin_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+int wb_twin_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
+                      size_t *count_out);
+int wb_twin_stat(struct wb_store *store, struct wb_store_stat *stat_out);
+
+uint64_t wb_twin_scan_epoch(const struct wb_twin_scan *scan);
+int wb_twin_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
+                      struct wb_store_scan **scan_out);
+int wb_twin_scan_next(struct wb_store_scan *base, struct wb_page *page_out);
+void wb_twin_scan_tell(const struct wb_store_scan *base, struct wb_store_position *position_out);
+int wb_twin_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *holds_out);
+void wb_twin_scan_close(struct wb_store_scan *base);
 
 #endif

@@ -1,0 +1,276 @@
+/*
+ * twin_history.c - the rules of versions and captures, of one page at a time. store.h says what they are for.
+ */
+#include "twin_state.h"
+
+struct wb_twin_version *wb_twin_latest(const struct wb_twin_page *page)
+{
+    for (size_t i = 0; i < page->versions.count; i++)
+        if (page->versions.items[i].ceased == 0)
+            return &page->versions.items[i];
+    return NULL;
+}
+
+bool wb_twin_visible(const struct wb_twin_version *version, uint64_t epoch)
+{
+    return version->arrived <= epoch && (version->ceased == 0 || version->ceased > epoch);
+}
+
+/* ---- adding a capture ------------------------------------------------------------------------------ */
+
+/* Times that only a wrong clock explains give way to one that is plausible: the oldest moves before it, the others go.
+ */
+static void give_way(struct wb_twin_page *page, int64_t time_ms, int64_t now_ms)
+{
+    struct wb_twin_version *moved = NULL;
+    bool ahead = false, had_latest = wb_twin_latest(page) != NULL;
+    int64_t before_ms = INT64_MIN; /* the newest plausible capture */
+
+    for (size_t i = 0; i < page->versions.count; i++)
+        for (size_t j = 0; !page->versions.items[i].ghost && j < page->versions.items[i].times.count; j++) {
+            int64_t seen_ms = page->versions.items[i].times.items[j];
+            if (wb_store_time_is_ahead(seen_ms, now_ms))
+                ahead = true;
+            else if (seen_ms > before_ms)
+                before_ms = seen_ms;
+        }
+    if (!ahead || wb_store_time_is_ahead(time_ms, now_ms))
+        return;
+    page->changed = true;
+    for (size_t i = 0; i < page->versions.count; i++) {
+        struct wb_twin_version *version = &page->versions.items[i];
+        if (version->ghost || !wb_store_time_is_ahead(wb_twin_version_last(version), now_ms))
+            continue;
+        while (version->times.count && wb_store_time_is_ahead(wb_twin_version_last(version), now_ms))
+            version->times.count--;
+        if (!moved) {
+            moved = version;
+            WB_CHECK(wb_vec_push(&version->times, before_ms < time_ms - 1 ? time_ms - 1 : before_ms + 1) == 0);
+        } else if (version->times.count == 0) {
+            wb_twin_version_drop(page, i--);
+        }
+    }
+    if (had_latest && !wb_twin_latest(page))
+        moved->ceased = 0;
+}
+
+static bool is_known(const struct wb_twin_page *page, int64_t time_ms)
+{
+    for (size_t i = 0; i < page->versions.count; i++)
+        for (size_t j = 0; !page->versions.items[i].ghost && j < page->versions.items[i].times.count; j++)
+            if (page->versions.items[i].times.items[j] == time_ms)
+                return true;
+    return false;
+}
+
+/* The index of the last version that begins before the time; -1 if there is none. */
+static ptrdiff_t find_before(const struct wb_twin_page *page, int64_t time_ms)
+{
+    for (size_t i = page->versions.count; i-- > 0;)
+        if (!page->versions.items[i].ghost && wb_twin_version_first(&page->versions.items[i]) < time_ms)
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+/* The index of the first version that ends after the time; -1 if there is none. */
+static ptrdiff_t find_after(const struct wb_twin_page *page, int64_t time_ms)
+{
+    for (size_t i = 0; i < page->versions.count; i++)
+        if (!page->versions.items[i].ghost && wb_twin_version_last(&page->versions.items[i]) > time_ms)
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+static void add_time(struct wb_twin_version *version, int64_t time_ms)
+{
+    size_t at = version->times.count;
+
+    WB_CHECK(wb_vec_push(&version->times, time_ms) == 0);
+    for (; at > 0 && version->times.items[at - 1] > time_ms; at--)
+        version->times.items[at] = version->times.items[at - 1];
+    version->times.items[at] = time_ms;
+}
+
+/* Divides a version at a time inside it. The newer part is what snapshots go on seeing. */
+static void split(struct wb_twin_page *page, size_t at, int64_t time_ms, uint64_t epoch)
+{
+    struct wb_twin_record *record = page->versions.items[at].record;
+    int64_t first_ms = wb_twin_version_first(&page->versions.items[at]);
+    struct wb_twin_version *older = wb_twin_version_insert(page, at, record, first_ms), *newer = older + 1;
+    size_t n = 0;
+
+    WB_CHECK(first_ms < time_ms);
+    WB_CHECK(wb_twin_version_last(newer) > time_ms);
+    while (newer->times.items[n] < time_ms)
+        n++;
+    for (size_t i = 1; i < n; i++)
+        add_time(older, newer->times.items[i]);
+    newer->times.count -= n;
+    memmove(newer->times.items, newer->times.items + n, newer->times.count * sizeof *newer->times.items);
+    older->arrived = older->ceased = epoch;
+    older->lifetime = newer->lifetime;
+    older->lifetime_count = newer->lifetime_count;
+}
+
+/* The record of an equal content that the page has already, else the given one. */
+static struct wb_twin_record *first_record(const struct wb_twin_page *page, struct wb_twin_record *record)
+{
+    for (size_t i = 0; i < page->versions.count; i++)
+        if (wb_twin_record_same(page->versions.items[i].record, record))
+            return page->versions.items[i].record;
+    return record;
+}
+
+enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_twin_rule *rule, int64_t time_ms,
+                                     struct wb_twin_record *record, uint64_t epoch,
+                                     struct wb_twin_version **version_out)
+{
+    bool newest = rule->policy.keep == WB_STORE_KEEP_NEWEST;
+
+    *version_out = NULL;
+    give_way(page, time_ms, rule->now_ms);
+    if (time_ms <= page->floor_ms)
+        return WB_STORE_PUT_OLDER;
+    if (is_known(page, time_ms))
+        return WB_STORE_PUT_KNOWN;
+
+    struct wb_twin_version *latest = wb_twin_latest(page);
+    ptrdiff_t before = find_before(page, time_ms), after = find_after(page, time_ms);
+    bool begins = !latest && (newest || page->gone_ms == 0 || time_ms > page->gone_ms);
+
+    page->changed = true;
+    if (!begins && before >= 0 && wb_twin_record_same(page->versions.items[before].record, record))
+        *version_out = &page->versions.items[before];
+    else if (!begins && after >= 0 && wb_twin_record_same(page->versions.items[after].record, record))
+        *version_out = &page->versions.items[after];
+    if (*version_out) {
+        add_time(*version_out, time_ms);
+        return WB_STORE_PUT_CAPTURE;
+    }
+    bool past = !begins && (after >= 0 || !latest);
+    if (before >= 0 && before == after)
+        split(page, (size_t)before, time_ms, epoch);
+    if (past && newest) { /* its bytes are not kept, so it only ends what was before it */
+        page->floor_ms = time_ms;
+        return WB_STORE_PUT_OLDER;
+    }
+    if (!past && latest)
+        wb_twin_latest(page)->ceased = epoch;
+    *version_out = wb_twin_version_insert(page, (size_t)(before + 1), first_record(page, record), time_ms);
+    (*version_out)->arrived = epoch;
+    (*version_out)->ceased = past ? epoch : 0;
+    if (!past)
+        page->gone_ms = 0;
+    return past ? WB_STORE_PUT_PAST : latest ? WB_STORE_PUT_VERSION : WB_STORE_PUT_NEW;
+}
+
+/* ---- who keeps what --------------------------------------------------------------------------------- */
+
+/* How many versions are newer than this one, for a policy that counts: the latest is the newest by definition. */
+static uint64_t count_newer(const struct wb_twin_page *page, const struct wb_twin_version *version)
+{
+    uint64_t count = 0;
+
+    for (const struct wb_twin_version *v = page->versions.items; v < page->versions.items + page->versions.count; v++)
+        count += !v->ghost && v != version && (v > version || v->ceased == 0);
+    return count;
+}
+
+/* When a version ended: when the next one began, or when the page had gone. */
+static int64_t end_ms(const struct wb_twin_page *page, const struct wb_twin_version *version)
+{
+    const struct wb_twin_version *next = version + 1, *end = page->versions.items + page->versions.count;
+
+    while (next < end && next->ghost)
+        next++;
+    return next < end ? wb_twin_version_first(next) : page->gone_ms;
+}
+
+static bool policy_keeps(const struct wb_twin_page *page, const struct wb_twin_version *version,
+                         const struct wb_twin_rule *rule)
+{
+    if (version->ghost)
+        return false;
+    switch (rule->policy.keep) {
+    case WB_STORE_KEEP_ALL:
+        return true;
+    case WB_STORE_KEEP_COUNT:
+        return count_newer(page, version) < rule->policy.value;
+    case WB_STORE_KEEP_DURATION:
+        return end_ms(page, version) >= rule->now_ms - (int64_t)rule->policy.value;
+    default:
+        return false;
+    }
+}
+
+static bool visible_in_any(const struct wb_twin_version *version, const uint64_t *epochs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wb_twin_visible(version, epochs[i]))
+            return true;
+    return false;
+}
+
+bool wb_twin_readable(const struct wb_twin_page *page, const struct wb_twin_version *version,
+                      const struct wb_twin_rule *rule)
+{
+    return version->ceased == 0 || policy_keeps(page, version, rule) ||
+           visible_in_any(version, rule->seen.items, rule->seen.count);
+}
+
+void wb_twin_trim(struct wb_twin_page *page, const struct wb_twin_rule *rule)
+{
+    WB_VEC(bool) kept = WB_VEC_INIT; /* decided for all before any goes */
+
+    for (size_t i = 0; i < page->versions.count; i++) {
+        const struct wb_twin_version *version = &page->versions.items[i];
+        WB_CHECK(wb_vec_push(&kept, version->ceased == 0 || policy_keeps(page, version, rule)) == 0);
+    }
+    for (size_t i = page->versions.count; i-- > 0;) {
+        struct wb_twin_version *version = &page->versions.items[i];
+        if (kept.items[i])
+            continue;
+        for (size_t j = 0; !version->ghost && j < version->times.count; j++)
+            if (version->times.items[j] > page->floor_ms &&
+                !wb_store_time_is_ahead(version->times.items[j], rule->now_ms))
+                page->floor_ms = version->times.items[j];
+        version->ghost = true;
+        if (!visible_in_any(version, rule->held.items, rule->held.count))
+            wb_twin_version_drop(page, i);
+    }
+    wb_vec_release(&kept);
+}
+
+/* ---- revisits ----------------------------------------------------------------------------------------- */
+
+static bool has_digest(const struct wb_twin_version *version, const uint8_t sha1[WB_SHA1_BYTES])
+{
+    struct wb_page page;
+
+    wb_twin_version_page(version, &page);
+    return memcmp(page.sha1, sha1, WB_SHA1_BYTES) == 0 ||
+           (page.has_payload_sha1 && memcmp(page.payload_sha1, sha1, WB_SHA1_BYTES) == 0);
+}
+
+static bool has_second(const struct wb_twin_version *version, int64_t time_ms)
+{
+    for (size_t i = 0; i < version->times.count; i++)
+        if (version->times.items[i] / 1000 == time_ms / 1000)
+            return true;
+    return false;
+}
+
+struct wb_twin_version *wb_twin_original(struct wb_twin_page *page, const struct wb_store_revisit *revisit)
+{
+    ptrdiff_t before = find_before(page, revisit->time_ms);
+
+    for (size_t i = page->versions.count; revisit->has_sha1 && i-- > 0;)
+        if (has_digest(&page->versions.items[i], revisit->sha1))
+            return &page->versions.items[i];
+    for (size_t i = page->versions.count; revisit->original_ms && i-- > 0;)
+        if (has_second(&page->versions.items[i], revisit->original_ms))
+            return &page->versions.items[i];
+    if (revisit->not_modified && !revisit->has_sha1 && !revisit->original_ms && before >= 0)
+        return &page->versions.items[before];
+    return NULL;
+}
