@@ -52,6 +52,8 @@ struct spec {
     int64_t time_ms;
     uint32_t size;         /* of the body */
     uint32_t variant;      /* of everything else */
+    uint32_t content;      /* if not 0, the body depends on this instead of the time: contents that return */
+    uint32_t dress;        /* changes what is not content: URL, head, charset, lifetime, digest of the payload */
 };
 
 struct made {
@@ -69,6 +71,7 @@ void made_release(struct made *made);
 /* Makes the page and puts it. */
 int put_spec(struct wb_store *store, const struct spec *spec);
 int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_store_outcome *outcome_out);
+/* The page is gone since spec->time_ms. */
 int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere);
 
 /* Bars the page or its site, or lifts the bar if allow is set. */
@@ -78,8 +81,15 @@ bool spec_barred(struct wb_store *store, const struct spec *spec);
 /* How many segment files contain the page's body. It must be random (variant 5), so that zstd stores it as it is. */
 unsigned files_with(const char *dir, const struct spec *spec);
 
-/* A hash of every field that a store returns; without the epoch if with_epoch is false. */
-uint64_t page_hash(const struct wb_page *page, bool with_epoch);
+/* Fields of a page that some comparisons leave out. */
+enum {
+    WITHOUT_EPOCH = 1,
+    WITHOUT_LIFETIME = 2, /* only the latest version has one of its own */
+    WITHOUT_TIME = 4,     /* further captures change the time of a version */
+};
+
+/* A hash of every field that a store returns, except those of the mask. */
+uint64_t page_hash(const struct wb_page *page, unsigned without);
 
 /* Whether get returns exactly the page of the spec; prints what it returned instead. */
 bool holds_spec(struct wb_store *store, const struct spec *spec);
@@ -90,26 +100,39 @@ struct seen {
     struct wb_pageid id;
     uint64_t hash;
     int64_t time_ms;
-    uint32_t epoch, lifetime_count;
+    uint64_t epoch;
+    uint32_t lifetime_count;
 };
 struct sights {
     struct seen *list;
     size_t count, cap;
 };
 
-/* Reads the rest of a scan and closes it. */
-void drain_scan(struct wb_store_scan *scan, struct sights *sights);
-void scan_all(struct wb_store *store, const struct wb_store_scan_options *options, struct sights *sights);
+/* Reads up to max pages of a scan. Returns false at its end. The mask is that of page_hash(). */
+bool read_scan(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights);
+
+/* Reads the rest of a scan and closes it; or all of one. */
+void drain_scan(struct wb_store_scan *scan, unsigned without, struct sights *sights);
+void scan_all(struct wb_store *store, const struct wb_store_scan_options *options, unsigned without,
+              struct sights *sights);
 
 /* Sorts both lists. Fails if a page was seen twice, by only one of them, or differently. */
 void compare_sights(const char *what, struct sights *found, struct sights *expected);
+
+/* The same, but pages of the third list (which may be NULL) may be missing in the first. */
+void compare_sights_except(const char *what, struct sights *found, struct sights *expected,
+                           const struct sights *may_miss);
 void sights_release(struct sights *sights);
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 void create_store(const char *dir);
+void create_store_as(const char *dir, struct wb_store_history history);
 struct wb_store *open_store(const char *dir, enum wb_store_mode mode);
 void commit_store(struct wb_store *store);
+
+/* Seals a snapshot without a name that a person holds forever. Returns its number. */
+uint32_t seal_store(struct wb_store *store);
 
 /* Verifies the repository. Prints problems, and fails if there are any. */
 struct wb_store_verify_counts verify_clean(const char *dir);

@@ -130,6 +130,7 @@ static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_sl
     struct wb_twin *twin = wb_twin_of(store);
     struct wb_twin_page *page = wb_twin_page_find(&twin->now, id);
     struct wb_twin_version *latest = page ? wb_twin_latest(page) : NULL;
+    struct wb_twin_rule rule;
 
     (void)site;
     if (everywhere ? !page : !latest)
@@ -140,9 +141,11 @@ static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_sl
         wb_twin_page_drop(&twin->now, page);
         return 0;
     }
-    latest->ceased = twin->committed.epoch + 1;
-    page->gone_ms = twin->history.keep == WB_STORE_KEEP_NEWEST ? 0 : time_ms;
-    page->changed = true;
+    wb_twin_rule_now(twin, &rule);
+    wb_twin_end(page, time_ms, twin->committed.epoch + 1, &rule);
+    wb_twin_rule_release(&rule);
+    if (page->versions.count == 0)
+        wb_twin_page_drop(&twin->now, page);
     return 0;
 }
 

@@ -18,40 +18,48 @@ bool wb_twin_visible(const struct wb_twin_version *version, uint64_t epoch)
 
 /* ---- adding a capture ------------------------------------------------------------------------------ */
 
-/* Times that only a wrong clock explains give way to one that is plausible: the oldest moves before it, the others go.
+/* Removes the times that only a wrong clock explains. Returns the newest time that remains; INT64_MIN if there is none.
  */
-static void give_way(struct wb_twin_page *page, int64_t time_ms, int64_t now_ms)
+static int64_t drop_ahead(struct wb_twin_page *page, int64_t now_ms)
 {
-    struct wb_twin_version *moved = NULL;
-    bool ahead = false, had_latest = wb_twin_latest(page) != NULL;
-    int64_t before_ms = INT64_MIN; /* the newest plausible capture */
+    int64_t newest_ms = INT64_MIN;
 
-    for (size_t i = 0; i < page->versions.count; i++)
-        for (size_t j = 0; !page->versions.items[i].ghost && j < page->versions.items[i].times.count; j++) {
-            int64_t seen_ms = page->versions.items[i].times.items[j];
-            if (wb_store_time_is_ahead(seen_ms, now_ms))
-                ahead = true;
-            else if (seen_ms > before_ms)
-                before_ms = seen_ms;
-        }
-    if (!ahead || wb_store_time_is_ahead(time_ms, now_ms))
-        return;
-    page->changed = true;
     for (size_t i = 0; i < page->versions.count; i++) {
         struct wb_twin_version *version = &page->versions.items[i];
-        if (version->ghost || !wb_store_time_is_ahead(wb_twin_version_last(version), now_ms))
+        if (version->ghost)
             continue;
         while (version->times.count && wb_store_time_is_ahead(wb_twin_version_last(version), now_ms))
             version->times.count--;
-        if (!moved) {
-            moved = version;
-            WB_CHECK(wb_vec_push(&version->times, before_ms < time_ms - 1 ? time_ms - 1 : before_ms + 1) == 0);
-        } else if (version->times.count == 0) {
+        if (version->times.count && wb_twin_version_last(version) > newest_ms)
+            newest_ms = wb_twin_version_last(version);
+        if (version->times.count == 0 && version->ceased != 0)
             wb_twin_version_drop(page, i--);
-        }
     }
-    if (had_latest && !wb_twin_latest(page))
-        moved->ceased = 0;
+    return newest_ms;
+}
+
+static int64_t newest_time(const struct wb_twin_page *page)
+{
+    int64_t newest_ms = INT64_MIN;
+
+    for (size_t i = 0; i < page->versions.count; i++)
+        if (!page->versions.items[i].ghost && wb_twin_version_last(&page->versions.items[i]) > newest_ms)
+            newest_ms = wb_twin_version_last(&page->versions.items[i]);
+    return newest_ms;
+}
+
+/* Times that only a wrong clock explains give way to one that is plausible. The latest version stays just before it. */
+static void give_way(struct wb_twin_page *page, int64_t time_ms, int64_t now_ms)
+{
+    if (!wb_store_time_is_ahead(newest_time(page), now_ms) || wb_store_time_is_ahead(time_ms, now_ms))
+        return;
+
+    int64_t newest_ms = drop_ahead(page, now_ms);
+    struct wb_twin_version *latest = wb_twin_latest(page);
+
+    page->changed = true;
+    if (latest && latest->times.count == 0)
+        WB_CHECK(wb_vec_push(&latest->times, newest_ms < time_ms - 1 ? time_ms - 1 : newest_ms + 1) == 0);
 }
 
 static bool is_known(const struct wb_twin_page *page, int64_t time_ms)
@@ -136,7 +144,7 @@ enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_
 
     struct wb_twin_version *latest = wb_twin_latest(page);
     ptrdiff_t before = find_before(page, time_ms), after = find_after(page, time_ms);
-    bool begins = !latest && (newest || page->gone_ms == 0 || time_ms > page->gone_ms);
+    bool begins = !latest && (page->gone_ms == 0 || time_ms > page->gone_ms);
 
     page->changed = true;
     if (!begins && before >= 0 && wb_twin_record_same(page->versions.items[before].record, record))
@@ -230,15 +238,29 @@ void wb_twin_trim(struct wb_twin_page *page, const struct wb_twin_rule *rule)
         struct wb_twin_version *version = &page->versions.items[i];
         if (kept.items[i])
             continue;
-        for (size_t j = 0; !version->ghost && j < version->times.count; j++)
-            if (version->times.items[j] > page->floor_ms &&
-                !wb_store_time_is_ahead(version->times.items[j], rule->now_ms))
-                page->floor_ms = version->times.items[j];
+        if (!version->ghost && wb_twin_version_last(version) > page->floor_ms)
+            page->floor_ms = wb_twin_version_last(version);
         version->ghost = true;
         if (!visible_in_any(version, rule->held.items, rule->held.count))
             wb_twin_version_drop(page, i);
     }
+    if (newest_time(page) == INT64_MIN) { /* only ghosts are left: the page begins from scratch */
+        page->floor_ms = INT64_MIN;
+        page->gone_ms = 0;
+    }
     wb_vec_release(&kept);
+}
+
+void wb_twin_end(struct wb_twin_page *page, int64_t time_ms, uint64_t epoch, const struct wb_twin_rule *rule)
+{
+    int64_t newest_ms = newest_time(page);
+
+    wb_twin_latest(page)->ceased = epoch;
+    page->gone_ms = time_ms < 1 ? 1 : time_ms;
+    if (page->gone_ms < newest_ms)
+        page->gone_ms = newest_ms;
+    page->changed = true;
+    wb_twin_trim(page, rule);
 }
 
 /* ---- revisits ----------------------------------------------------------------------------------------- */

@@ -9,6 +9,13 @@
 /* The readable versions of a page, the oldest first. */
 struct readable WB_VEC_OF(const struct wb_twin_version *);
 
+static bool comes_before(const struct wb_twin_version *a, const struct wb_twin_version *b)
+{
+    int64_t a_ms = wb_twin_version_first(a), b_ms = wb_twin_version_first(b);
+
+    return a_ms != b_ms ? a_ms < b_ms : a->ghost && !b->ghost;
+}
+
 static struct readable find_readable(struct wb_twin *twin, const struct wb_twin_page *page)
 {
     struct readable list = WB_VEC_INIT;
@@ -20,8 +27,7 @@ static struct readable find_readable(struct wb_twin *twin, const struct wb_twin_
         if (!wb_twin_readable(page, version, &rule))
             continue;
         WB_CHECK(wb_vec_push(&list, version) == 0);
-        for (size_t at = list.count - 1;
-             at > 0 && wb_twin_version_first(list.items[at - 1]) > wb_twin_version_first(version); at--) {
+        for (size_t at = list.count - 1; at > 0 && comes_before(version, list.items[at - 1]); at--) {
             list.items[at] = list.items[at - 1];
             list.items[at - 1] = version;
         }
@@ -30,14 +36,19 @@ static struct readable find_readable(struct wb_twin *twin, const struct wb_twin_
     return list;
 }
 
+/* The version of the newest capture at or before the time, or else of the oldest capture. */
 static const struct wb_twin_version *find_at(struct wb_twin *twin, const struct wb_twin_page *page, int64_t time_ms)
 {
     struct readable list = find_readable(twin, page);
     const struct wb_twin_version *version = list.count ? list.items[0] : NULL;
+    int64_t newest_ms = INT64_MIN;
 
     for (size_t i = 0; i < list.count; i++)
-        if (wb_twin_version_first(list.items[i]) <= time_ms)
-            version = list.items[i];
+        for (size_t j = 0; j < list.items[i]->times.count; j++)
+            if (list.items[i]->times.items[j] <= time_ms && list.items[i]->times.items[j] >= newest_ms) {
+                newest_ms = list.items[i]->times.items[j];
+                version = list.items[i];
+            }
     wb_vec_release(&list);
     return version;
 }

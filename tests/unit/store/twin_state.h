@@ -114,6 +114,9 @@ enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_
                                      struct wb_twin_record *record, uint64_t epoch,
                                      struct wb_twin_version **version_out);
 
+/* There is no latest version any more. There must be one. */
+void wb_twin_end(struct wb_twin_page *page, int64_t time_ms, uint64_t epoch, const struct wb_twin_rule *rule);
+
 /* Gives up what nobody keeps. */
 void wb_twin_trim(struct wb_twin_page *page, const struct wb_twin_rule *rule);
 

@@ -1,0 +1,180 @@
+/* model_read.c - see model_trace.h. */
+#include "model_trace.h"
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+
+void compare_page(struct trace *t, struct wb_pageid id)
+{
+    compare_get(&t->p, id);
+    compare_timeline(&t->p, id);
+    compare_get_when(&t->p, id, &(struct wb_store_when){WB_STORE_WHEN_TIME, random_time(t, id), 0});
+    compare_revisits(&t->p, id);
+    if (chance_one_in(&t->chance, 4))
+        compare_in_snapshots(&t->p, id);
+}
+
+void compare_many(struct trace *t)
+{
+    struct wb_pageid ids[40];
+    size_t count = chance_below(&t->chance, COUNT(ids));
+    struct wb_store_when when = {(enum wb_store_when_kind)chance_below(&t->chance, 3), 0, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        struct spec spec = random_spec(t);
+        ids[i] = spec_id(&spec);
+        when.time_ms = spec.time_ms;
+    }
+    if (when.kind == WB_STORE_WHEN_LATEST && !t->p.committed)
+        return;
+    if (when.kind == WB_STORE_WHEN_SNAPSHOT) {
+        struct wb_store_scan *scan;
+        when.snapshot = random_snapshot(t);
+        if (wb_store_scan_open(t->p.twin, &(struct wb_store_scan_options){.snapshot = when.snapshot}, &scan) < 0)
+            return;
+        wb_store_scan_close(scan);
+    }
+    compare_get_many(&t->p, ids, count, &when);
+}
+
+static unsigned scan_mask(const struct wb_store_scan_options *options)
+{
+    return (options->facts || options->since ? 0 : WITHOUT_EPOCH) |
+           (options->snapshot || options->gone ? WITHOUT_LIFETIME : 0);
+}
+
+static struct wb_store_scan_options random_scan(struct trace *t, struct wb_buf *room)
+{
+    struct wb_store_scan_options options = {.facts = chance_one_in(&t->chance, 3)};
+    struct spec spec = random_spec(t);
+    struct wb_store_stat stat;
+
+    must_ok(wb_store_stat(t->p.twin, &stat));
+    if (chance_one_in(&t->chance, 2))
+        options.snapshot = random_snapshot(t);
+    else
+        options.gone = chance_one_in(&t->chance, 3);
+    if (chance_one_in(&t->chance, 3))
+        options.site = spec_site(&spec, room);
+    if (chance_one_in(&t->chance, 3))
+        options.since = chance_below(&t->chance, stat.epoch + 2);
+    return options;
+}
+
+void compare_scan(struct trace *t)
+{
+    struct sights log_sights = {0}, twin_sights = {0};
+    struct wb_buf room = WB_BUF_INIT;
+    struct wb_store_scan_options options = random_scan(t, &room);
+    uint32_t parts = (uint32_t)chance_below(&t->chance, 4);
+    bool own_reader = chance_one_in(&t->chance, 2);
+    struct wb_store *log = own_reader ? open_store(t->dir, WB_STORE_READ) : t->p.log;
+    struct wb_store_scan *scan;
+    int err = wb_store_scan_open(t->p.twin, &options, &scan);
+
+    say(t, options.snapshot ? "scan a snapshot" : "scan", NULL);
+    if (err == 0)
+        drain_scan(scan, scan_mask(&options), &twin_sights);
+    for (uint32_t part = 1; part <= (parts ? parts : 1); part++) {
+        options.part = parts ? part : 0;
+        options.parts = parts;
+        must(wb_store_scan_open(log, &options, &scan) == err);
+        if (err == 0)
+            drain_scan(scan, scan_mask(&options), &log_sights);
+    }
+    compare_sights(options.snapshot ? "scan of a snapshot" : "scan of the latest state", &log_sights, &twin_sights);
+    wb_buf_release(&room);
+    sights_release(&log_sights);
+    sights_release(&twin_sights);
+    if (own_reader)
+        wb_store_close(log);
+}
+
+/* Pages that were taken down since then. */
+static struct sights taken_since(const struct trace *t, size_t since)
+{
+    return (struct sights){.list = t->taken.list + since, .count = t->taken.count - since};
+}
+
+void hold_scan(struct trace *t)
+{
+    struct held_scan *held = &t->held[chance_below(&t->chance, SCANS_MAX)];
+    struct sights log_sights = {0}, twin_sights = {0}, taken = taken_since(t, held->taken);
+    unsigned without = WITHOUT_EPOCH | WITHOUT_LIFETIME | WITHOUT_TIME;
+    struct wb_buf room = WB_BUF_INIT;
+
+    if (!held->log) {
+        struct wb_store_scan_options options = random_scan(t, &room);
+        say(t, "open a scan", NULL);
+        options.gone = false;
+        int err = wb_store_scan_open(t->p.log, &options, &held->log);
+        must(err == wb_store_scan_open(t->p.twin, &options, &held->twin));
+        held->taken = t->taken.count;
+    } else {
+        struct wb_store_scan_holds log_holds, twin_holds;
+        say(t, "end a scan", NULL);
+        must_ok(wb_store_scan_holds(held->log, &log_holds));
+        must_ok(wb_store_scan_holds(held->twin, &twin_holds));
+        must(log_holds.epoch == twin_holds.epoch);
+        drain_scan(held->log, without, &log_sights);
+        drain_scan(held->twin, without, &twin_sights);
+        *held = (struct held_scan){0};
+        compare_sights_except("a scan opened before", &log_sights, &twin_sights, &taken);
+    }
+    wb_buf_release(&room);
+    sights_release(&log_sights);
+    sights_release(&twin_sights);
+}
+
+void end_scans(struct trace *t)
+{
+    for (size_t i = 0; i < SCANS_MAX; i++)
+        if (t->held[i].log) {
+            wb_store_scan_close(t->held[i].log);
+            wb_store_scan_close(t->held[i].twin);
+            t->held[i] = (struct held_scan){0};
+        }
+}
+
+void end_walk(struct walk *w)
+{
+    wb_buf_release(&w->site);
+    sights_release(&w->seen);
+    *w = (struct walk){0};
+}
+
+void step_walk(struct trace *t)
+{
+    struct walk *w = &t->walks[chance_below(&t->chance, WALKS_MAX)];
+    unsigned without = WITHOUT_EPOCH | WITHOUT_LIFETIME | WITHOUT_TIME;
+    struct wb_store_scan *scan, *twin_scan;
+    struct sights expected = {0};
+
+    if (!w->options.snapshot) {
+        w->options = random_scan(t, &w->site);
+        w->options.gone = false;
+        w->options.snapshot = random_snapshot(t);
+        w->options.part = w->options.parts = 1 + (uint32_t)chance_below(&t->chance, 3);
+        w->options.part = 1;
+    }
+    say(t, "walk", NULL);
+    int err = wb_store_scan_open(t->p.log, &w->options, &scan);
+    struct wb_store_scan_options all = w->options;
+    all.part = all.parts = 0;
+    all.after = NULL;
+    must(err == wb_store_scan_open(t->p.twin, &all, &twin_scan));
+    if (err < 0) {
+        end_walk(w);
+        return;
+    }
+    drain_scan(twin_scan, without, &expected);
+    bool more =
+        read_scan(scan, 1 + chance_below(&t->chance, 1 + t->shape.sites * t->shape.numbers / 4), without, &w->seen);
+    wb_store_scan_tell(scan, &w->position);
+    wb_store_scan_close(scan);
+    w->options.after = more ? &w->position : NULL;
+    if (!more && w->options.part++ == w->options.parts) {
+        compare_sights_except("a scan in pieces", &w->seen, &expected, &t->taken);
+        end_walk(w);
+    }
+    sights_release(&expected);
+}
