@@ -82,6 +82,8 @@ static enum wb_store_outcome insert(struct wb_twin *twin, struct wb_pageid id, i
         wb_twin_insert(page, &rule, time_ms, record, twin->committed.epoch + 1, version_out);
     wb_twin_rule_release(&rule);
     twin->now.changed = twin->now.changed || page->changed;
+    if (outcome == WB_STORE_PUT_PAST && twin->history.keep == WB_STORE_KEEP_NEWEST)
+        outcome = WB_STORE_PUT_OLDER;
     count(twin, outcome);
     return outcome;
 }

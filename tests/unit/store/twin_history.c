@@ -124,7 +124,7 @@ static void split(struct wb_twin_page *page, size_t at, int64_t time_ms, uint64_
 static struct wb_twin_record *first_record(const struct wb_twin_page *page, struct wb_twin_record *record)
 {
     for (size_t i = 0; i < page->versions.count; i++)
-        if (wb_twin_record_same(page->versions.items[i].record, record))
+        if (!page->versions.items[i].hollow && wb_twin_record_same(page->versions.items[i].record, record))
             return page->versions.items[i].record;
     return record;
 }
@@ -133,8 +133,6 @@ enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_
                                      struct wb_twin_record *record, uint64_t epoch,
                                      struct wb_twin_version **version_out)
 {
-    bool newest = rule->policy.keep == WB_STORE_KEEP_NEWEST;
-
     *version_out = NULL;
     give_way(page, time_ms, rule->now_ms);
     if (time_ms <= page->floor_ms)
@@ -158,15 +156,12 @@ enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_
     bool past = !begins && (after >= 0 || !latest);
     if (before >= 0 && before == after)
         split(page, (size_t)before, time_ms, epoch);
-    if (past && newest) { /* its bytes are not kept, so it only ends what was before it */
-        page->floor_ms = time_ms;
-        return WB_STORE_PUT_OLDER;
-    }
     if (!past && latest)
         wb_twin_latest(page)->ceased = epoch;
     *version_out = wb_twin_version_insert(page, (size_t)(before + 1), first_record(page, record), time_ms);
     (*version_out)->arrived = epoch;
     (*version_out)->ceased = past ? epoch : 0;
+    (*version_out)->hollow = past && rule->policy.keep == WB_STORE_KEEP_NEWEST;
     if (!past)
         page->gone_ms = 0;
     return past ? WB_STORE_PUT_PAST : latest ? WB_STORE_PUT_VERSION : WB_STORE_PUT_NEW;
@@ -232,7 +227,8 @@ void wb_twin_trim(struct wb_twin_page *page, const struct wb_twin_rule *rule)
 
     for (size_t i = 0; i < page->versions.count; i++) {
         const struct wb_twin_version *version = &page->versions.items[i];
-        WB_CHECK(wb_vec_push(&kept, version->ceased == 0 || policy_keeps(page, version, rule)) == 0);
+        bool keeps = version->ceased == 0 || (!version->hollow && policy_keeps(page, version, rule));
+        WB_CHECK(wb_vec_push(&kept, keeps) == 0);
     }
     for (size_t i = page->versions.count; i-- > 0;) {
         struct wb_twin_version *version = &page->versions.items[i];

@@ -41,7 +41,8 @@ struct wb_twin_version {
     WB_VEC(int64_t) times;    /* of its captures, in order */
     uint64_t arrived, ceased; /* epochs; ceased is 0 in the latest version */
     uint32_t lifetime, lifetime_count;
-    bool ghost; /* the policy has given it up, and only snapshots and scans still see it */
+    bool ghost;  /* the policy has given it up, and only snapshots and scans still see it */
+    bool hollow; /* the policy keeps no past, so its bytes were not stored; it goes with the commit */
 };
 
 struct wb_twin_page {
@@ -108,7 +109,8 @@ bool wb_twin_visible(const struct wb_twin_version *version, uint64_t epoch);
 
 /*
  * Adds a capture of a content. Marks the page if that changes it. *version_out is the version that the capture
- * belongs to; NULL if the outcome is KNOWN or OLDER.
+ * belongs to; NULL if the outcome is KNOWN or OLDER. A policy that keeps no past also has the outcome PAST: such a
+ * version only divides what was around it until the page is trimmed.
  */
 enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_twin_rule *rule, int64_t time_ms,
                                      struct wb_twin_record *record, uint64_t epoch,
