@@ -125,34 +125,62 @@ static size_t first_time(const struct wb_history *history)
 
 /* ---- adding ----------------------------------------------------------------------------------------- */
 
+/* Makes a version a ghost before its time: it and its captures move to the end of the other ghosts. */
+static void make_ghost(struct wb_history *history, size_t index)
+{
+    struct wb_history_version *versions = history->versions.items, moved = versions[index];
+    size_t begin = first_time(history);
+
+    WB_CHECK(index >= history->ghosts);
+    WB_CHECK(moved.ceased != 0);
+    for (size_t i = 0; i < moved.count; i++) {
+        int64_t *to = &history->times.items[begin + i], time_ms = history->times.items[moved.first + i];
+        memmove(to + 1, to, (moved.first - begin) * sizeof *to);
+        *to = time_ms;
+    }
+    for (size_t i = index; i > history->ghosts; i--) {
+        versions[i] = versions[i - 1];
+        versions[i].first += moved.count;
+    }
+    moved.first = begin;
+    moved.ghost = true;
+    versions[history->ghosts++] = moved;
+}
+
 /*
  * A stored time that cannot be, because it is far ahead of the clock, gives way to one that
  * can. The latest version keeps one capture, just before the new one, so that it does not vanish.
+ * Older versions that have no other captures become ghosts, in case a snapshot sees them. What was forgotten up to
+ * such a time, or gone since then, must not lock out the new capture either.
  */
 static void settle_ahead(struct wb_history *history, const struct wb_history_capture *capture)
 {
-    size_t begin = first_time(history), end = history->times.count;
+    size_t begin = first_time(history), end = history->times.count, keep = end;
 
-    if (end == begin || !wb_store_time_is_ahead(history->times.items[end - 1], capture->now_ms) ||
-        wb_store_time_is_ahead(capture->time_ms, capture->now_ms))
+    if (wb_store_time_is_ahead(capture->time_ms, capture->now_ms))
         return;
-    size_t keep = end;
     while (keep > begin && wb_store_time_is_ahead(history->times.items[keep - 1], capture->now_ms))
         keep--;
     int64_t before = keep > begin ? history->times.items[keep - 1] : INT64_MIN;
+    if (wb_store_time_is_ahead(history->floor_ms, capture->now_ms))
+        history->floor_ms = INT64_MIN;
+    if (wb_store_time_is_ahead(history->gone_ms, capture->now_ms))
+        history->gone_ms = before > 1 ? before : 1;
     int64_t moved = before < capture->time_ms - 1 ? capture->time_ms - 1 : before + 1;
-    for (size_t i = history->versions.count; i > history->ghosts; i--) {
+    for (size_t i = history->versions.count; i > history->ghosts && keep < end;) {
         struct wb_history_version *version = &history->versions.items[i - 1];
         size_t from = version->first < keep ? keep : version->first, to = version->first + version->count;
         if (from >= to)
             break;
-        if (version->ceased == 0 && from == version->first) {
-            history->times.items[from] = moved;
-            from++;
+        if (version->ceased != 0 && from == version->first) {
+            make_ghost(history, i - 1); /* the one before it has moved to its place */
+            keep += to - from;
+            continue;
         }
+        if (version->ceased == 0 && from == version->first)
+            history->times.items[from++] = moved;
         remove_times(history, i - 1, from, to);
-        if (history->versions.items[i - 1].count == 0)
-            remove_version(history, i - 1);
+        i--;
     }
 }
 
