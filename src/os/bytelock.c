@@ -19,21 +19,35 @@ static int refuse(const struct wb_file *file)
     return wb_fail_errno("cannot lock %s (keep it on a file system that has locks, such as a local disk)", file->path);
 }
 
+static int wait_for(const struct wb_file *file, struct flock *lock)
+{
+    while (fcntl(file->fd, F_OFD_SETLKW, lock) != 0)
+        if (errno != EINTR)
+            return refuse(file);
+    return 0;
+}
+
 int wb_bytelock_share(const struct wb_file *file, uint64_t at)
 {
     struct flock lock = lock_of(F_RDLCK, at, at + 1);
 
-    return fcntl(file->fd, F_OFD_SETLK, &lock) == 0 ? 0 : refuse(file);
+    return wait_for(file, &lock);
 }
 
 int wb_bytelock_take(const struct wb_file *file, uint64_t at)
 {
     struct flock lock = lock_of(F_WRLCK, at, at + 1);
 
-    while (fcntl(file->fd, F_OFD_SETLKW, &lock) != 0)
-        if (errno != EINTR)
-            return refuse(file);
-    return 0;
+    return wait_for(file, &lock);
+}
+
+int wb_bytelock_try(const struct wb_file *file, uint64_t at)
+{
+    struct flock lock = lock_of(F_WRLCK, at, at + 1);
+
+    if (fcntl(file->fd, F_OFD_SETLK, &lock) == 0)
+        return 1;
+    return errno == EAGAIN || errno == EACCES ? 0 : refuse(file);
 }
 
 void wb_bytelock_release(const struct wb_file *file, uint64_t at)

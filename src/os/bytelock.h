@@ -14,11 +14,14 @@
 
 #include "os/file.h"
 
-/* Takes a shared lock. For bytes that nobody locks exclusively, so it never has to wait. */
+/* Takes a shared lock; waits until nobody has an exclusive one. Where nobody takes those, it never has to wait. */
 int wb_bytelock_share(const struct wb_file *file, uint64_t at);
 
 /* Takes an exclusive lock; waits until all others have released theirs. */
 int wb_bytelock_take(const struct wb_file *file, uint64_t at);
+
+/* Takes an exclusive lock if nobody else has one of either kind: returns 1. Returns 0 if somebody has. Never waits. */
+int wb_bytelock_try(const struct wb_file *file, uint64_t at);
 void wb_bytelock_release(const struct wb_file *file, uint64_t at);
 
 /* Finds the lowest byte in [from, to) that another open file has locked. Returns 1 and sets *at_out, or returns 0. */

@@ -1,9 +1,11 @@
 /*
- * edition.h - the directory of an edition: the names of its files, and how the newest one is found.
+ * edition.h - the directory of an edition: the names of its files, who holds it, and how the newest one is found.
  *
- *   webdb/lock            held by the writer
- *   webdb/00000003/       an edition; the highest number is the newest. A reader that has opened an older one keeps it
+ *   webdb/lock            locked by the writer; readers lock the byte with the number of their edition (bytelock.h)
+ *   webdb/00000003/       an edition; the highest number is the newest. An older one exists as long as it is held
+ *   webdb/00000003/hold-generation-7    an empty file: somebody of that name holds the edition
  *   webdb/new-XXXXXXXX/   being written. If its writer dies, the next writer removes it
+ *   webdb/old-00000002/   being removed. If its writer dies, the next writer continues
  *
  * publish.c makes a new edition the newest one; manifest.h is the file that says what an edition contains.
  */
@@ -15,6 +17,7 @@
 #include "webdb/manifest.h"
 
 #define WB_WEBDB_DIR "webdb"
+#define WB_WEBDB_LOCK "lock"
 
 /* The files of an edition, and the four letters that each table and column carries as its kind. */
 
@@ -50,10 +53,19 @@
 #define WB_RULES_FILE "rules.wbt"
 #define WB_RULES_KIND "RULE"
 
+/* By page number: one byte, enum wb_webdb_kind. */
+#define WB_KINDS_FILE "kinds.wbc"
+#define WB_KINDS_KIND "KIND"
+
+/* struct wb_stored_id, sorted by id: the pages that the store has. */
+#define WB_IDS_FILE "ids.wbc"
+#define WB_IDS_KIND "PGID"
+
 _Static_assert(sizeof WB_PAGES_KIND == 5 && sizeof WB_CONTENTS_KIND == 5, "a kind has four letters");
 _Static_assert(sizeof WB_OUTLINKS_KIND == 5 && sizeof WB_INLINKS_KIND == 5, "a kind has four letters");
 _Static_assert(sizeof WB_DEGREES_KIND == 5 && sizeof WB_SITES_KIND == 5, "a kind has four letters");
 _Static_assert(sizeof WB_NEAR_KIND == 5 && sizeof WB_RULES_KIND == 5, "a kind has four letters");
+_Static_assert(sizeof WB_KINDS_KIND == 5 && sizeof WB_IDS_KIND == 5, "a kind has four letters");
 
 /* An entry of pages by MD5. The number of a content is the rank of its first entry. */
 struct wb_content {
@@ -62,11 +74,22 @@ struct wb_content {
 };
 _Static_assert(sizeof(struct wb_content) == 24, "an entry as it is on disk, without padding");
 
+/* An entry of pages by id: the id as bytes (wb_pageid_put) and the page number, big-endian. */
+struct wb_stored_id {
+    uint8_t id[16];
+    uint8_t page[4];
+};
+_Static_assert(sizeof(struct wb_stored_id) == 20, "an entry as it is on disk, without padding");
+
 /*
  * Finds the number of a content by its MD5: the rank of its first entry. Every entry that the search looks at is
- * compared with its checksum first, so WB_E_NOTFOUND can be trusted; it sets no message. WB_E_CORRUPT.
+ * compared with its checksum first, so WB_E_NOTFOUND can be trusted; it sets no message. WB_E_CORRUPT. It also finds
+ * the rank of an entry of pages by id: MD5s and ids both have 16 bytes that are spread evenly.
  */
 int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_MD5_BYTES], uint64_t *number_out);
+
+/* What is known about a URL before its row is decoded: enum wb_webdb_kind. */
+unsigned wb_edition_kind(const struct wb_webdb_page *page);
 
 /* The number of the newest edition of a repository; 0 if there is none. */
 int wb_edition_newest(const char *dir, uint32_t *number_out);
@@ -76,6 +99,22 @@ int wb_edition_newest_manifest(const char *dir, struct wb_manifest *manifest_out
 
 /* "DIR/webdb/00000003", from the heap; NULL when out of memory. */
 char *wb_edition_path(const char *dir, uint32_t number);
+
+/*
+ * Holds an edition as long as the file is open: a writer does not remove it. Whether the edition exists must be found
+ * out afterwards. If there is no file to lock, no writer has ever been here, and the file stays closed.
+ */
+int wb_edition_share(const char *dir, uint32_t number, struct wb_file *lock_out);
+
+/*
+ * Renames an old edition to "old-..." unless it is held: by a lock or by a name. Then nobody finds it any more and its
+ * directory can be removed. lock: the open lock file of the writer. Returns 1 if it was renamed, 0 if it is held.
+ */
+int wb_edition_retire(const char *dir, uint32_t number, const struct wb_file *lock);
+#define WB_RETIRED_PREFIX "old-"
+
+/* The number of an edition, from the name of its directory; 0 if the name is not that of an edition. */
+uint32_t wb_edition_number(const char *name);
 
 /* Removes a directory and the files in it. It is not an error if there is none. */
 int wb_edition_remove(const char *path);

@@ -390,6 +390,35 @@ int wb_linklist_next(struct wb_linklist *list, struct wb_linkitem *item_out)
     return 1;
 }
 
+struct wb_slice wb_linklist_tail(const struct wb_linklist *list)
+{
+    const char *end = list->piece.ptr + list->piece.len;
+
+    WB_CHECK(list->at == 0);
+    WB_CHECK(list->numbers <= end);
+    return wb_slice(list->numbers, (size_t)(end - list->numbers));
+}
+
+int wb_linklist_numbers(struct wb_slice tail, size_t count, uint64_t limit, uint32_t *numbers_out)
+{
+    const char *p = tail.ptr, *end = tail.ptr + tail.len;
+    uint64_t next = 0, gap; /* next: the lowest number that may follow */
+
+    WB_CHECK(limit <= 1ull << 32);
+    WB_CHECK(count >= 1);
+    for (size_t i = 0; i < count; i++) {
+        if (p < end && !(*p & 0x80))
+            gap = (uint8_t)*p++;
+        else if (!wb_get_varint(&p, end, &gap))
+            return wb_fail(WB_E_CORRUPT, "a list of links is damaged");
+        if (gap >= limit || next + gap >= limit)
+            return wb_fail(WB_E_CORRUPT, "a list of links leads beyond the last number");
+        numbers_out[i] = (uint32_t)(next + gap);
+        next += gap + 1;
+    }
+    return p == end ? 0 : wb_fail(WB_E_CORRUPT, "a list of links is followed by something else");
+}
+
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 size_t wb_linklist_key(uint64_t number, uint32_t piece, char key_out[WB_LINKLIST_KEY_MAX])
@@ -413,4 +442,65 @@ bool wb_linklist_key_parse(struct wb_slice key, uint64_t *number_out, uint32_t *
         return true;
     *piece_out = wb_get32_be(key.ptr + 8);
     return *piece_out != 0;
+}
+
+/* ---- writing lists into their table ------------------------------------------------------------ */
+
+static int write_piece(struct wb_linkpieces *pieces)
+{
+    char key[WB_LINKLIST_KEY_MAX];
+
+    WB_CHECK(pieces->table != NULL);
+    WB_CHECK(pieces->item_count <= WB_LINKLIST_ITEMS);
+    if (!pieces->item_count)
+        return 0;
+    wb_buf_clear(&pieces->encoded);
+    int err = wb_linklist_encode(pieces->items, pieces->item_count, &pieces->encoded);
+    struct wb_slice name = wb_slice(key, wb_linklist_key(pieces->owner, pieces->pieces, key));
+    if (err == 0)
+        err = wb_table_add(pieces->table, name, wb_buf_slice(&pieces->encoded));
+    WB_CHECK(pieces->pieces < UINT32_MAX);
+    pieces->written += pieces->item_count;
+    pieces->pieces++;
+    pieces->item_count = 0;
+    return err;
+}
+
+int wb_linkpieces_add(struct wb_linkpieces *pieces, const struct wb_linkitem *item)
+{
+    WB_CHECK(pieces->table != NULL);
+    WB_CHECK(pieces->item_count < WB_LINKLIST_ITEMS);
+    WB_CHECK(pieces->item_count == 0 || item->number > pieces->items[pieces->item_count - 1].number);
+    pieces->items[pieces->item_count++] = *item;
+    if (pieces->item_count < WB_LINKLIST_ITEMS)
+        return 0;
+    int err = write_piece(pieces);
+    return err < 0 ? err : 1;
+}
+
+int wb_linkpieces_end(struct wb_linkpieces *pieces)
+{
+    int err = write_piece(pieces);
+
+    WB_CHECK(pieces->table != NULL);
+    WB_CHECK(pieces->item_count == 0); /* the next list starts with a piece of its own */
+    pieces->pieces = 0;
+    return err;
+}
+
+int wb_linkpieces_finish(struct wb_linkpieces *pieces)
+{
+    WB_CHECK(pieces->table != NULL);
+    WB_CHECK(pieces->item_count == 0);
+    WB_CHECK(pieces->pieces == 0); /* the last list has ended */
+    int err = wb_table_finish(pieces->table, NULL);
+
+    pieces->table = NULL;
+    return err;
+}
+
+void wb_linkpieces_release(struct wb_linkpieces *pieces)
+{
+    wb_table_abandon(pieces->table);
+    wb_buf_release(&pieces->encoded);
 }

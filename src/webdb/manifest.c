@@ -1,9 +1,9 @@
 /*
  * manifest.c - writes and reads the manifest of an edition.
  *
- *   head, 96 bytes    0 "WBWEBDB\n"   8 version, 2 or 1 (4)  12 edition (4)  16 time in ms (8)  24 rows (8)
+ *   head, 104 bytes   0 "WBWEBDB\n"   8 version, 1 to 3 (4)  12 edition (4)  16 time in ms (8)  24 rows (8)
  *                     32 pages (8)  40 fetched (8)  48 links (8)  56 contents (8)  64 sites (8)  72 bytes (8)
- *                     80 bytes of links (8)  88 logs (4)  92 zero (4)
+ *                     80 bytes of links (8)  88 logs (4)  92 zero (4)  96 epoch of the store (8), from version 3 on
  *   log, 20 bytes     0 number (4)  4 offset of the last record merged (8)  12 its end (8); numbers ascend from 1
  *   end               0 XXH3 of everything before it (8)
  *
@@ -20,16 +20,22 @@
 #define MAGIC "WBWEBDB\n"
 
 enum {
-    HEAD_BYTES = 96,
+    HEAD_BYTES = 96,  /* of all versions */
+    EPOCH_BYTES = 8,  /* from version 3 on */
     HEAD_NUMBERS = 8, /* from byte 24 on */
     LOG_BYTES = 20,
     CHECK_BYTES = 8,
     LOGS_MAX = 1 << 20,
-    MANIFEST_MAX = HEAD_BYTES + LOG_BYTES * LOGS_MAX + CHECK_BYTES,
+    MANIFEST_MAX = HEAD_BYTES + EPOCH_BYTES + LOG_BYTES * LOGS_MAX + CHECK_BYTES,
 };
 _Static_assert(sizeof MAGIC == 8 + 1, "the head starts with 8 letters");
 _Static_assert(HEAD_BYTES == 24 + 8 * HEAD_NUMBERS + 4 + 4, "the head as drawn above");
 _Static_assert(LOG_BYTES == 4 + 8 + 8, "a log as drawn above");
+
+static size_t head_bytes(uint32_t version)
+{
+    return HEAD_BYTES + (version >= 3 ? EPOCH_BYTES : 0);
+}
 
 /* The numbers of the head from byte 24 on, in their order. */
 static void head_numbers(struct wb_manifest *manifest, uint64_t *numbers[HEAD_NUMBERS])
@@ -59,7 +65,7 @@ static void put_manifest(char *p, const struct wb_manifest *manifest)
     uint64_t *numbers[HEAD_NUMBERS];
 
     WB_CHECK(manifest->logs.count <= LOGS_MAX);
-    memset(p, 0, HEAD_BYTES);
+    memset(p, 0, head_bytes(manifest->version));
     memcpy(p, MAGIC, 8);
     wb_put32(p + 8, manifest->version);
     wb_put32(p + 12, manifest->count.edition);
@@ -68,9 +74,12 @@ static void put_manifest(char *p, const struct wb_manifest *manifest)
     for (size_t i = 0; i < HEAD_NUMBERS; i++)
         wb_put64(p + 24 + 8 * i, *numbers[i]);
     wb_put32(p + 88, (uint32_t)manifest->logs.count);
+    if (manifest->version >= 3)
+        wb_put64(p + HEAD_BYTES, manifest->count.store_epoch);
+    p += head_bytes(manifest->version);
     for (size_t i = 0; i < manifest->logs.count; i++) {
         WB_CHECK(i == 0 || manifest->logs.items[i].log > manifest->logs.items[i - 1].log);
-        put_log(p + HEAD_BYTES + LOG_BYTES * i, &manifest->logs.items[i]);
+        put_log(p + LOG_BYTES * i, &manifest->logs.items[i]);
     }
 }
 
@@ -85,7 +94,7 @@ int wb_manifest_write(const char *path, const struct wb_manifest *manifest)
     WB_CHECK(manifest->count.fetched <= manifest->count.pages);
     if (manifest->logs.count > LOGS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: the journal has more than %d logs", path, LOGS_MAX);
-    size_t size = HEAD_BYTES + LOG_BYTES * manifest->logs.count;
+    size_t size = head_bytes(manifest->version) + LOG_BYTES * manifest->logs.count;
     int err = wb_buf_reserve(&bytes, size + CHECK_BYTES);
     if (err < 0)
         goto done;
@@ -131,8 +140,9 @@ static int decode_manifest(const char *path, struct wb_slice bytes, struct wb_ma
     if (manifest->version > WB_WEBDB_VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", path);
     uint32_t logs = wb_get32(p + 88);
+    size_t head = head_bytes(manifest->version);
     if (manifest->version == 0 || wb_get32(p + 92) != 0 || logs > LOGS_MAX ||
-        bytes.len != HEAD_BYTES + (size_t)LOG_BYTES * logs + CHECK_BYTES)
+        bytes.len != head + (size_t)LOG_BYTES * logs + CHECK_BYTES)
         return wb_fail(WB_E_CORRUPT, "%s has the wrong size, or no version", path);
     manifest->count.edition = wb_get32(p + 12);
     manifest->count.time_ms = (int64_t)wb_get64(p + 16);
@@ -141,7 +151,9 @@ static int decode_manifest(const char *path, struct wb_slice bytes, struct wb_ma
         *numbers[i] = wb_get64(p + 24 + 8 * i);
     if (manifest->count.pages > manifest->rows || manifest->count.fetched > manifest->count.pages)
         return wb_fail(WB_E_CORRUPT, "%s: its counts contradict each other", path);
-    return read_logs(path, p + HEAD_BYTES, logs, manifest);
+    manifest->count.urls = manifest->rows;
+    manifest->count.store_epoch = head > HEAD_BYTES ? wb_get64(p + HEAD_BYTES) : 0;
+    return read_logs(path, p + head, logs, manifest);
 }
 
 int wb_manifest_read(const char *path, struct wb_manifest *manifest_out)

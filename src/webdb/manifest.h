@@ -12,10 +12,10 @@
 #define WB_MANIFEST_FILE "manifest"
 
 /*
- * Version 1 had neither near.wbc nor rules.wbt. Such an edition is read as if both were empty, and the next update
- * writes version 2.
+ * Version 1 had neither near.wbc nor rules.wbt. Such an edition is read as if both were empty. Version 2 had neither
+ * kinds.wbc nor ids.wbc, and no epoch of the store. The next update writes version 3.
  */
-#define WB_WEBDB_VERSION 2
+#define WB_WEBDB_VERSION 3
 
 /* How much of one log of the journal is in the edition. */
 struct wb_manifest_log {

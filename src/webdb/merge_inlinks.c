@@ -10,7 +10,7 @@
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"
-#include "webdb/linkpieces.h"
+#include "webdb/linklist.h"
 
 enum { LINKS_BLOCK = 16 << 10 }; /* small blocks: lists are read one at a time */
 

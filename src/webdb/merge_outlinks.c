@@ -10,7 +10,7 @@
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"
-#include "webdb/linkpieces.h"
+#include "webdb/linklist.h"
 
 #include <stdlib.h>
 

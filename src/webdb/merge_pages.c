@@ -3,8 +3,8 @@
  *
  * Walks the old rows and the sorted edits together, and applies the edits of each page to its row. The new row is
  * written. Its number is recorded for the old number and for the ids by which links refer to the page. If the page has
- * another content than before, stage 2 is told. The row of a mere target is dropped when no link leads to it any more.
- * The sums of each site are written along the way.
+ * another content than before, or the store has it now and did not before, stage 2 is told. The row of a mere target is
+ * dropped when no link leads to it any more. The sums of each site are written along the way, and the kind of each row.
  *
  * The stage pauses at each changed page, so that the caller of the writer can set its next due time:
  *
@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "webdb/pagerow.h"
 #include "webdb/sitesum.h"
+#include "webdb/spelling.h"
 
 #include <math.h>
 
@@ -31,10 +32,11 @@ struct wb_merge_pages {
     struct wb_cursor *pages_cursor, *sites_cursor;
     struct wb_column degrees, near;    /* of the old edition; near is empty if that has version 1 */
     struct wb_table_writer *pages, *sites;
+    struct wb_column_writer *kinds;
     struct wb_merge *merge;
     struct wb_pagefold fold;
     struct wb_pageedit edit;
-    struct wb_buf edit_mem, row_mem, row, site;
+    struct wb_buf edit_mem, row_mem, row, site, key_mem;
     struct wb_webdb_site sum;          /* of the current site, so far */
     struct wb_webdb_site before;       /* what the old edition says about it */
     bool known_before;                 /* the old edition says something about it */
@@ -45,6 +47,7 @@ struct wb_merge_pages {
     struct wb_slice key;
     struct wb_table_record old;
     WB_VEC(uint32_t) ids;              /* the ids by which links refer to it */
+    unsigned old_kind;                 /* the kind of the old row; WB_KIND_TARGET if there is none */
     bool had_content;                  /* the old row has a content, old_md5 */
     uint8_t old_md5[WB_MD5_BYTES];
     bool asking;                       /* the caller has the page and sets next_due_ms */
@@ -117,15 +120,39 @@ static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page
     return wb_merge_near_add(s->writer, page, s->number);
 }
 
-static int write_row(struct wb_merge_pages *s, struct wb_slice surt, struct wb_slice row)
+/* Tells stage 2 if the store has the page now and did not before, or the other way round. */
+static int tell_id(struct wb_merge_pages *s, struct wb_slice surt, unsigned old_kind, unsigned kind)
 {
+    bool listed = (old_kind & WB_KIND_STORED) && s->writer->old.version >= 3; /* it is in the old pages by id */
+    bool stored = kind & WB_KIND_STORED;
+    struct wb_pageid id;
+    char key[16], value[1 + 4];
+
     check_stage(s);
+    WB_CHECK(s->number < WB_NUMBERS_MAX);
+    if (listed == stored)
+        return 0;
+    int err = wb_spelling_id(surt, &s->key_mem, &id);
+    if (err < 0)
+        return err;
+    wb_pageid_put(id, key);
+    value[0] = stored ? WB_CONTENT_ADD : WB_CONTENT_REMOVE;
+    wb_put32_be(value + 1, (uint32_t)s->number);
+    return wb_sorter_add(s->writer->id_edits, wb_slice(key, sizeof key), wb_slice(value, sizeof value));
+}
+
+static int write_row(struct wb_merge_pages *s, struct wb_slice surt, struct wb_slice row, unsigned kind)
+{
+    uint8_t byte = (uint8_t)kind;
+
+    check_stage(s);
+    WB_CHECK(kind <= UINT8_MAX);
     WB_CHECK(wb_slice_starts(surt, wb_buf_slice(&s->site))); /* it is counted in the sums of its own site */
     if (s->number >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs", s->writer->root, WB_NUMBERS_MAX);
     int err = wb_table_add(s->pages, surt, row);
     s->number++;
-    return err;
+    return err < 0 ? err : wb_column_add(s->kinds, &byte);
 }
 
 /* How many links led to a page in the old edition. */
@@ -152,8 +179,11 @@ static int keep_page(struct wb_merge_pages *s, const struct wb_table_record *old
     err = enter_site(s, old->key);
     if (err < 0)
         return err;
+    unsigned kind = wb_edition_kind(&page);
     err = count_page(s, &page);
-    return err < 0 ? err : write_row(s, old->key, old->value);
+    if (err == 0)
+        err = tell_id(s, old->key, kind, kind);
+    return err < 0 ? err : write_row(s, old->key, old->value, kind);
 }
 
 static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_MD5_BYTES], enum wb_content_edit what)
@@ -270,9 +300,12 @@ static int write_edited(struct wb_merge_pages *s)
     }
     if (err == 0)
         err = tell_content(s);
+    unsigned kind = wb_edition_kind(&s->fold.page);
     if (err == 0)
         err = count_page(s, &s->fold.page);
-    return err < 0 ? err : write_row(s, s->key, row);
+    if (err == 0)
+        err = tell_id(s, s->key, s->old_kind, kind);
+    return err < 0 ? err : write_row(s, s->key, row, kind);
 }
 
 /* Records the new number of the current page. */
@@ -299,7 +332,8 @@ static int edit_page(struct wb_merge_pages *s, const struct wb_table_record *fir
     WB_CHECK(s->key.len > 0);
     if (err < 0)
         return err;
-    bool was_page = s->old.key.ptr && !(s->fold.page.flags & WB_PAGE_TARGET);
+    s->old_kind = s->old.key.ptr ? wb_edition_kind(&s->fold.page) : WB_KIND_TARGET;
+    bool was_page = s->old_kind & WB_KIND_PAGE;
     s->had_content = s->old.key.ptr && s->fold.page.has_content;
     memcpy(s->old_md5, s->fold.page.md5, sizeof s->old_md5);
     err = apply_edits(s, s->key, first);
@@ -343,6 +377,10 @@ static int open_stage(struct wb_merge_pages *s)
     if (err == 0)
         err = wb_writer_create_table(writer, WB_SITES_FILE, WB_SITES_KIND, SITES_BLOCK, &s->sites);
     if (err == 0)
+        err = wb_writer_create_column(writer, WB_KINDS_FILE, WB_KINDS_KIND, 1, &s->kinds);
+    if (err == 0)
+        err = wb_writer_open_sorter(writer, 1, &writer->id_edits);
+    if (err == 0)
         err = wb_numbermap_open(writer->root, writer->next_id, &writer->id_numbers);
     if (err == 0)
         err = wb_numbermap_open(writer->root, writer->old.rows, &writer->page_numbers);
@@ -373,11 +411,13 @@ void wb_merge_pages_close(struct wb_webdb_writer *writer)
     wb_column_close(&s->near);
     wb_table_abandon(s->pages);
     wb_table_abandon(s->sites);
+    wb_column_abandon(s->kinds);
     wb_pagefold_release(&s->fold);
     wb_buf_release(&s->edit_mem);
     wb_buf_release(&s->row_mem);
     wb_buf_release(&s->row);
     wb_buf_release(&s->site);
+    wb_buf_release(&s->key_mem);
     wb_vec_release(&s->ids);
     wb_free(s);
     writer->page_stage = NULL;
@@ -427,6 +467,7 @@ static int finish_pages(struct wb_merge_pages *s)
 {
     struct wb_webdb_writer *writer = s->writer;
     struct wb_table_writer *pages = s->pages, *sites = s->sites;
+    struct wb_column_writer *kinds = s->kinds;
     int err = end_site(s);
 
     check_stage(s);
@@ -439,6 +480,10 @@ static int finish_pages(struct wb_merge_pages *s)
     if (err == 0) {
         s->sites = NULL;
         err = wb_table_finish(sites, NULL);
+    }
+    if (err == 0) {
+        s->kinds = NULL;
+        err = wb_column_finish(kinds, NULL);
     }
     writer->next.rows = s->number;
     wb_merge_pages_close(writer);

@@ -1,5 +1,5 @@
 /*
- * numbermap.h - an array of 32-bit numbers, indexed by number, that may be larger than memory.
+ * numbermap.h - arrays and sets of 32-bit numbers that may be larger than memory.
  *
  * A merge needs a few of these: from an old page number to the new one, from the id of a URL to its page number, and so
  * on. The array is a mapping of a file without a name, so that the kernel can write it out when memory is short.
@@ -51,5 +51,32 @@ static inline void wb_numbermap_set(struct wb_numbermap *map, uint64_t at, uint3
     WB_CHECK(at < map->count);
     map->numbers[at] = number;
 }
+
+/*
+ * A set of numbers that are added in any order, and returned in ascending order: the pages that link to one target.
+ * They are kept in an array; if they are very many, as bits in a mapped file, one for each possible number.
+ *
+ *   wb_numberset_add() ... -> wb_numberset_sort() -> wb_numberset_next() ... until it returns 0: it is empty again
+ *
+ * Zeroed memory with dir and limit set is an empty set. After an error it can only be released.
+ */
+struct wb_numberset {
+    const char *dir;  /* where the file is made */
+    uint64_t limit;   /* all numbers are less than this */
+    uint32_t *numbers, *spare; /* spare: for sorting */
+    size_t count, cap, spare_cap;
+    bool sorted;      /* the numbers can be returned */
+    bool in_bits;     /* numbers have been moved to bits */
+    uint64_t *bits;   /* NULL until they are needed for the first time; all 0 unless in_bits */
+    uint64_t bit_at;  /* the next word to return */
+};
+
+/* WB_E_CORRUPT if it finds that a number was added before; otherwise wb_numberset_sort() finds it. */
+int wb_numberset_add(struct wb_numberset *set, uint32_t number);
+int wb_numberset_sort(struct wb_numberset *set);
+
+/* Returns 1 and some numbers, which are valid until the next call with this set; 0 if there are no more. */
+int wb_numberset_next(struct wb_numberset *set, const uint32_t **numbers_out, size_t *count_out);
+void wb_numberset_release(struct wb_numberset *set);
 
 #endif

@@ -4,7 +4,7 @@
  *   new-XXXX/ with all tables -> manifest written, directory synced -> renamed to its number -> older ones removed
  *
  * A crash before the rename leaves the old edition as it was; after the rename the new one counts, whatever else fails.
- * Readers that have the old edition open can go on reading: its files lose their names, not their bytes.
+ * An older edition that is held (edition.c) stays. The next writer looks again.
  */
 #include "webdb/writer.h"
 #include "os/path.h"
@@ -22,24 +22,31 @@ struct cleaning {
     uint32_t keep; /* editions from this number on are kept */
 };
 
-/* The number of an edition, from the name of its directory; 0 if the name is not that of an edition. */
-static uint32_t number_of(const char *name)
+static bool has_prefix(const char *name, const char *prefix)
 {
-    uint64_t number;
-
-    if (!wb_slice_to_u64(wb_slice_str(name), &number) || number > UINT32_MAX || strlen(name) < 8)
-        return 0;
-    return (uint32_t)number;
+    return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static int clean_entry(void *context, const struct wb_path_entry *entry)
+/* Renames an old edition that nobody holds. remove_entry() finds it under its new name. */
+static int retire_entry(void *context, const struct wb_path_entry *entry)
 {
     const struct cleaning *cleaning = context;
-    uint32_t number = number_of(entry->name);
-    bool unfinished = strncmp(entry->name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0;
+    uint32_t number = wb_edition_number(entry->name);
 
     WB_CHECK(cleaning->writer->lock.fd >= 0);
-    if (entry->kind != WB_PATH_DIR || !(unfinished || (number && number < cleaning->keep)))
+    if (entry->kind != WB_PATH_DIR || number == 0 || number >= cleaning->keep)
+        return 0;
+    int retired = wb_edition_retire(cleaning->writer->dir, number, &cleaning->writer->lock);
+    return retired < 0 ? retired : 0;
+}
+
+static int remove_entry(void *context, const struct wb_path_entry *entry)
+{
+    const struct cleaning *cleaning = context;
+
+    WB_CHECK(cleaning->writer->lock.fd >= 0);
+    if (entry->kind != WB_PATH_DIR ||
+        !(has_prefix(entry->name, NEW_PREFIX) || has_prefix(entry->name, WB_RETIRED_PREFIX)))
         return 0;
     char *path = wb_path_join(cleaning->writer->root, entry->name);
     int err = path ? wb_edition_remove(path) : WB_E_NOMEM;
@@ -54,7 +61,8 @@ static int clean(const struct wb_webdb_writer *writer, uint32_t keep)
 
     WB_CHECK(writer->lock.fd >= 0);
     WB_CHECK(writer->fresh == NULL);
-    return wb_path_each(writer->root, clean_entry, &cleaning);
+    int err = wb_path_each(writer->root, retire_entry, &cleaning);
+    return err < 0 ? err : wb_path_each(writer->root, remove_entry, &cleaning);
 }
 
 int wb_publish_clean(struct wb_webdb_writer *writer)
@@ -145,8 +153,9 @@ int wb_publish_manifest(struct wb_webdb_writer *writer)
 
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     WB_CHECK(writer->old_number > 0);
-    WB_CHECK(writer->journal_moved);
+    WB_CHECK(manifest.version == WB_WEBDB_VERSION); /* an older edition is written again */
     manifest.logs = writer->next.logs; /* borrowed */
+    manifest.count.store_epoch = writer->next.count.store_epoch;
     int err = path ? wb_manifest_write(path, &manifest) : WB_E_NOMEM;
     wb_free(path);
     return err;

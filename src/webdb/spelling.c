@@ -170,6 +170,17 @@ int wb_spelling_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *ke
     return err == WB_E_PROTO || err == WB_E_LIMIT ? WB_E_INVALID : err;
 }
 
+int wb_spelling_id(struct wb_slice surt, struct wb_buf *key, struct wb_pageid *id_out)
+{
+    WB_CHECK(key != NULL);
+    WB_CHECK(surt.len == 0 || surt.ptr != key->ptr);
+    *id_out = (struct wb_pageid){0, 0};
+    int err = wb_surt_to_key(surt, key);
+    if (err == 0)
+        *id_out = wb_pageid_of_key(wb_buf_slice(key));
+    return err == WB_E_INVALID ? no_page_surt(surt) : err;
+}
+
 int wb_spelling_site_surt(struct wb_slice site, struct wb_buf *surt_out)
 {
     struct wb_buf key = WB_BUF_INIT;

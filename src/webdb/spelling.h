@@ -31,6 +31,9 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
  */
 int wb_spelling_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, struct wb_buf *surt_out);
 
+/* The id of the page with this SURT. WB_E_CORRUPT if it is not the SURT of a page. key: memory that is reused. */
+int wb_spelling_id(struct wb_slice surt, struct wb_buf *key, struct wb_pageid *id_out);
+
 /* The prefix that the SURTs of all pages of a site have: "org,example:8080)". WB_E_INVALID if site is not a host. */
 int wb_spelling_site_surt(struct wb_slice site, struct wb_buf *surt_out);
 

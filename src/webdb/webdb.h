@@ -9,7 +9,8 @@
  *     links by MD5     content number -> (page number, anchor, tag)...
  *     links by URL     page number -> (content number, anchor, tag)...
  *
- *   and beside them: the number of links to each page, sums over sites, near duplicates, and the robots.txt of sites
+ *   and beside them: the number of links to each page, sums over sites, near duplicates, the robots.txt of sites, the
+ *   kind of each URL, and pages by id
  *
  * A link comes from a content, named by its MD5, and leads to a URL. Stored as a pair of numbers it takes a few bytes;
  * the numbers are valid within one edition only.
@@ -126,9 +127,33 @@ struct wb_webdb_link {
 
 struct wb_webdb;
 
-/* Opens the newest edition. WB_E_NOTFOUND if there is none yet. Each thread needs its own handle. */
+/* Called now and then during long work. If it returns false, the work stops with WB_E_STOPPED. */
+typedef bool (*wb_webdb_progress)(void *context, const char *step, uint64_t done, uint64_t total);
+
+/*
+ * Opens the newest edition, or the one with this number. WB_E_NOTFOUND if there is none yet, or if that one is gone.
+ * Each thread needs its own handle. As long as an edition is open, in any process, no update removes it; once it is
+ * neither open nor held by a name nor the newest, the next update does.
+ */
 int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out);
+int wb_webdb_open_edition(const char *dir, uint32_t edition, struct wb_webdb **webdb_out);
 void wb_webdb_close(struct wb_webdb *webdb);
+
+#define WB_HOLDER_MAX 100
+
+/*
+ * Holds an edition under a name, such as "generation-7", until it is released: durable, and whatever happens to the
+ * process. A name may hold several editions; holding one twice is the same as once. WB_E_NOTFOUND if the edition is
+ * gone; WB_E_INVALID if the name is empty, too long, or has anything but letters, digits, '.', '_' and '-'.
+ */
+int wb_webdb_hold(const char *dir, uint32_t edition, const char *holder);
+
+/* Durable too. The edition stays until the next update. WB_E_NOTFOUND if this name does not hold it. */
+int wb_webdb_release(const char *dir, uint32_t edition, const char *holder);
+
+/* Called for each hold, by edition and name, with the time at which it began. Anything but 0 ends the listing. */
+typedef int (*wb_webdb_held)(void *context, uint32_t edition, const char *holder, int64_t since_ms);
+int wb_webdb_holds(const char *dir, wb_webdb_held each, void *context);
 
 /*
  * The texts of the page are valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID if url is not a
@@ -191,8 +216,116 @@ struct wb_webdb_count {
     uint64_t pages, fetched, links, contents, sites;
     uint64_t bytes, link_bytes; /* on disk: of all files but the manifest; of both tables of links */
     int64_t time_ms;            /* when the edition was made */
+    uint64_t urls;              /* known URLs, each with a number below this: pages, and what only links lead to */
+    uint64_t store_epoch;       /* see wb_webdb_writer_saw_epoch(); 0 if nobody has said */
 };
 void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_out);
+
+/* ---- numbers, for indexes -------------------------------------------------------------------- */
+
+/*
+ * Every URL of an edition has a number, from 0 to wb_webdb_count.urls - 1, in the order of SURTs: pages, and URLs that
+ * only links lead to. Numbers are valid in one edition. From one edition to the next they move, but keep their order.
+ *
+ * What needs the kinds of URLs or the ids of pages gives WB_E_INVALID for an edition that a program older than these
+ * calls has made; the next update adds what is missing.
+ */
+
+/* The number of a URL. WB_E_NOTFOUND, WB_E_INVALID. */
+int wb_webdb_number(struct wb_webdb *webdb, struct wb_slice url, uint64_t *number_out);
+
+/*
+ * The row of a number, be it a page or only the target of links (WB_PAGE_TARGET). Its texts are valid until the next
+ * call with this handle. WB_E_NOTFOUND. See also wb_webdb_page_url().
+ */
+int wb_webdb_get_number(struct wb_webdb *webdb, uint64_t number, struct wb_webdb_page *page_out);
+
+/*
+ * A walk over all URLs in the order of numbers, targets included; read it with wb_webdb_pages_next(). It starts at
+ * number `from`, so that threads can share the work.
+ */
+int wb_webdb_urls(struct wb_webdb *webdb, uint64_t from, struct wb_webdb_pages **pages_out);
+
+/* What a URL is, without its row. */
+enum wb_webdb_kind {
+    WB_KIND_TARGET = 0,      /* only links lead there */
+    WB_KIND_PAGE = 1 << 0,   /* a page: fetched, to be fetched, or loaded */
+    WB_KIND_STORED = 1 << 1, /* the store has a content of it */
+    WB_KIND_LOADED = 1 << 2, /* a vertex of a loaded graph */
+};
+
+/*
+ * The kinds of the URLs [first, first + count), one byte each: enum wb_webdb_kind. They are valid as long as the
+ * handle is open. WB_E_NOTFOUND if there are not so many.
+ */
+int wb_webdb_kinds(struct wb_webdb *webdb, uint64_t first, uint64_t count, const uint8_t **kinds_out);
+
+#define WB_WEBDB_NO_NUMBER UINT32_MAX
+
+/*
+ * The numbers of pages by their ids, in any order; WB_WEBDB_NO_NUMBER for an id that no page of WB_KIND_STORED has.
+ * (Any other URL is found by its name only.) Ascending ids, as the catalog of the store has them, are several times as
+ * fast.
+ */
+int wb_webdb_numbers_of_ids(struct wb_webdb *webdb, const struct wb_pageid *ids, size_t count, uint32_t *numbers_out);
+
+/* The pages of WB_KIND_STORED in the order of their ids: rank 0 to wb_webdb_count.fetched - 1. WB_E_NOTFOUND after. */
+int wb_webdb_id_at(struct wb_webdb *webdb, uint64_t rank, struct wb_pageid *id_out, uint64_t *number_out);
+
+/* The id of any URL of the edition: of a page that was read from it. */
+int wb_webdb_page_id(struct wb_webdb *webdb, const struct wb_webdb_page *page, struct wb_pageid *id_out);
+
+/*
+ * Links as numbers. A link belongs to a content: if several pages have the content, each of them links to the target.
+ * So an arc is a pair of numbers (a page with content, any URL), and every pair comes once.
+ */
+struct wb_webdb_arcs;
+
+enum wb_webdb_direction {
+    WB_ARCS_OUT, /* from pages to their targets */
+    WB_ARCS_IN,  /* from targets to the pages that link there */
+};
+
+struct wb_webdb_arcs_options {
+    const char *temp_dir;   /* for temporary files, which have no names; NULL means the directory of webdb */
+    size_t memory_bytes;    /* 0 means 64 MiB */
+    unsigned threads;       /* that sort beside the caller's own */
+    bool texts;             /* with anchors, tags and flags */
+    wb_webdb_progress progress; /* may be NULL */
+    void *progress_context;
+};
+
+struct wb_webdb_arc_text {
+    struct wb_slice anchor;
+    uint8_t tag, flags;     /* as in the journal: struct wb_edit_link */
+};
+
+/* Some or all arcs of one URL. A long list comes in several portions. */
+struct wb_webdb_portion {
+    uint64_t number;        /* of the URL */
+    size_t count;           /* at least 1 */
+    const uint32_t *ends;   /* the other ends of its arcs */
+    const struct wb_webdb_arc_text *texts; /* of each arc; NULL unless asked for */
+};
+
+/*
+ * Opens a walk over all arcs, by the number of their sources or targets; URLs without arcs are left out. The ends of a
+ * URL ascend, over all its portions; but with texts and WB_ARCS_IN they come in the order of contents. options may be
+ * NULL. Opening a walk in the order of sources reads and sorts all links, since they are stored by content; it needs a
+ * few bytes of temporary space for each arc, or about twenty with texts.
+ *
+ * Memory: the limit, and one bit per URL in a temporary file if some URL has very many links.
+ */
+int wb_webdb_arcs(struct wb_webdb *webdb, enum wb_webdb_direction direction,
+                  const struct wb_webdb_arcs_options *options, struct wb_webdb_arcs **arcs_out);
+
+/* The arcs of one URL only. It is empty if the number has none. WB_E_NOTFOUND if no URL has the number. */
+int wb_webdb_arcs_of(struct wb_webdb *webdb, uint64_t number, enum wb_webdb_direction direction,
+                     const struct wb_webdb_arcs_options *options, struct wb_webdb_arcs **arcs_out);
+
+/* Returns 1 and a portion, which is valid until the next call with this walk; 0 at the end. */
+int wb_webdb_arcs_next(struct wb_webdb_arcs *arcs, struct wb_webdb_portion *portion_out);
+void wb_webdb_arcs_close(struct wb_webdb_arcs *arcs);
 
 /* How many bytes of the journal have not been merged into an edition yet. */
 int wb_webdb_unmerged(const char *dir, uint64_t *bytes_out);
@@ -211,13 +344,10 @@ int wb_webdb_check(const char *dir, wb_webdb_found found, void *context, struct 
 
 struct wb_webdb_writer;
 
-/* Called now and then. If it returns false, the work stops with WB_E_STOPPED and the old edition stays. */
-typedef bool (*wb_webdb_progress)(void *context, const char *step, uint64_t done, uint64_t total);
-
 struct wb_webdb_options {
     size_t memory_bytes;    /* 0 means 256 MiB */
     unsigned threads;       /* 0 means one per processor */
-    wb_webdb_progress progress; /* may be NULL */
+    wb_webdb_progress progress; /* may be NULL. If it stops the merge, the old edition stays */
     void *progress_context;
     int64_t now_ms;         /* 0 means what the clock says */
     bool from_scratch;      /* start from nothing and read the whole journal, because the old edition is damaged */
@@ -254,6 +384,14 @@ int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edi
  * everything else. What cannot be read is reported.
  */
 int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
+
+/*
+ * Says which epoch of the store the edition has seen in full: every page that arrived in it or before is known here.
+ * The edition records the number (wb_webdb_count.store_epoch) and attaches no meaning to it. If this is not called, the
+ * number of the old edition stays; with options.from_scratch it becomes 0. May be called until the writer is closed. If
+ * nothing else has changed, only the manifest is replaced; without any edition, nothing is recorded.
+ */
+void wb_webdb_writer_saw_epoch(struct wb_webdb_writer *writer, uint64_t epoch);
 
 struct wb_webdb_merge {
     uint32_t edition;           /* the number of the new edition; of the old one if there was nothing to do */

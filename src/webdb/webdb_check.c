@@ -31,12 +31,21 @@ static const struct {
     [WB_CHECKED_SITES] = {WB_SITES_FILE, WB_SITES_KIND, 0},
     [WB_CHECKED_NEAR] = {WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t)},
     [WB_CHECKED_RULES] = {WB_RULES_FILE, WB_RULES_KIND, 0},
+    [WB_CHECKED_KINDS] = {WB_KINDS_FILE, WB_KINDS_KIND, 1},
+    [WB_CHECKED_IDS] = {WB_IDS_FILE, WB_IDS_KIND, sizeof(struct wb_stored_id)},
 };
 
 _Static_assert(sizeof files / sizeof *files == WB_CHECKED_FILES, "one row per file");
 _Static_assert(WB_CHECKED_MANIFEST == 0, "the manifest is read first: it says which files there are");
 _Static_assert(WB_CHECKED_RULES == WB_CHECKED_NEAR + 1, "an edition of version 1 has all files before these two");
-_Static_assert(WB_CHECKED_FILES == WB_CHECKED_RULES + 1, "nothing follows these two");
+_Static_assert(WB_CHECKED_KINDS == WB_CHECKED_RULES + 1, "an edition of version 2 has all files up to that one");
+_Static_assert(WB_CHECKED_IDS == WB_CHECKED_KINDS + 1 && WB_CHECKED_FILES == WB_CHECKED_IDS + 1, "nothing follows");
+
+/* How many of the files above an edition of a version has. */
+static int files_of(uint32_t version)
+{
+    return version == 1 ? WB_CHECKED_NEAR : version == 2 ? WB_CHECKED_KINDS : WB_CHECKED_FILES;
+}
 
 /* What is true as long as a check runs. */
 static void check_state(const struct wb_webdb_check *check)
@@ -166,7 +175,7 @@ static void compare_size(struct wb_webdb_check *check, enum wb_webdb_checked fil
 static void compare_sizes(struct wb_webdb_check *check, const struct wb_manifest *manifest,
                           const uint64_t records[WB_CHECKED_FILES])
 {
-    uint64_t rows = records[WB_CHECKED_PAGES], contents = records[WB_CHECKED_CONTENTS];
+    uint64_t rows = records[WB_CHECKED_PAGES], contents = records[WB_CHECKED_CONTENTS], ids = records[WB_CHECKED_IDS];
 
     WB_CHECK(!has_problems(check));
     WB_CHECK(manifest->version > 0); /* it was read without a problem */
@@ -175,8 +184,11 @@ static void compare_sizes(struct wb_webdb_check *check, const struct wb_manifest
                               manifest->rows);
     if (manifest->version >= 2)
         compare_size(check, WB_CHECKED_NEAR, records[WB_CHECKED_NEAR], rows);
+    if (manifest->version >= 3)
+        compare_size(check, WB_CHECKED_KINDS, records[WB_CHECKED_KINDS], rows);
     compare_size(check, WB_CHECKED_DEGREES, records[WB_CHECKED_DEGREES], rows);
     compare_size(check, WB_CHECKED_CONTENTS, contents, contents > rows ? rows : contents); /* at most one per row */
+    compare_size(check, WB_CHECKED_IDS, ids, ids > rows ? rows : ids);
 }
 
 static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *count_out)
@@ -188,7 +200,7 @@ static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *cou
 
     check_state(check);
     WB_CHECK(check->webdb == NULL);
-    for (int file = 0; err == 0 && file < (manifest.version == 1 ? WB_CHECKED_NEAR : WB_CHECKED_FILES); file++)
+    for (int file = 0; err == 0 && file < files_of(manifest.version); file++)
         err = verify_file(check, edition, (enum wb_webdb_checked)file, &manifest, &records[file]);
     if (err == 0 && !has_problems(check))
         compare_sizes(check, &manifest, records);
@@ -226,7 +238,8 @@ static void measure(struct wb_webdb_check *check)
         wb_table_stat(webdb->rules, &rules);
     check->seen.link_bytes = outlinks.bytes + inlinks.bytes;
     check->seen.bytes = check->seen.link_bytes + pages.bytes + sites.bytes + rules.bytes + webdb->contents.map_bytes +
-                        webdb->degrees.map_bytes + webdb->near.map_bytes;
+                        webdb->degrees.map_bytes + webdb->near.map_bytes + webdb->kinds.map_bytes +
+                        webdb->ids.map_bytes;
 }
 
 static void compare_manifest(struct wb_webdb_check *check)
@@ -258,7 +271,7 @@ static int check_edition(struct wb_webdb_check *check, struct wb_webdb_count *co
 
     if (err != 0 || has_problems(check))
         return err;
-    err = wb_webdb_open_number(check->dir, check->number, &check->webdb);
+    err = wb_webdb_open_edition(check->dir, check->number, &check->webdb);
     if (err == WB_E_NOTFOUND)
         return missing(check, WB_CHECKED_MANIFEST);
     if (err == 0)

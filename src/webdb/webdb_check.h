@@ -23,6 +23,8 @@ enum wb_webdb_checked {
     WB_CHECKED_SITES,
     WB_CHECKED_NEAR,
     WB_CHECKED_RULES,
+    WB_CHECKED_KINDS,
+    WB_CHECKED_IDS,
     WB_CHECKED_FILES,
 };
 

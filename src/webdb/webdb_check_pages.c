@@ -1,9 +1,9 @@
 /*
- * webdb_check_pages.c - checks that pages by URL, pages by MD5 and sites agree, and that rows of robots.txt are valid.
+ * webdb_check_pages.c - checks that pages by URL, MD5 and id, kinds and sites agree; and the rows of robots.txt.
  *
  * The rows of pages and the sites are read side by side. Every URL must have the SURT that its row is stored under, and
  * the sums of each site are computed again. The contents that rows name, as (MD5, page) pairs, must be the same set as
- * the entries of pages by MD5.
+ * the entries of pages by MD5; and the same goes for the ids of pages that the store has.
  */
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -27,7 +27,7 @@ struct page_check {
     struct wb_webdb_site sum;    /* over its pages so far */
     struct wb_table_record site_row; /* the next row of sites */
     bool site_more;              /* false at their end */
-    struct wb_webdb_check_set contents;
+    struct wb_webdb_check_set contents, ids;
 };
 
 static void check_state(const struct page_check *w)
@@ -45,6 +45,16 @@ static uint64_t hash_content(const uint8_t md5[WB_MD5_BYTES], uint64_t page)
     WB_CHECK(md5 != NULL);
     memcpy(entry.md5, md5, WB_MD5_BYTES);
     wb_put64_be(entry.page, page);
+    return wb_hash64(&entry, sizeof entry);
+}
+
+static uint64_t hash_id(struct wb_pageid id, uint64_t page)
+{
+    struct wb_stored_id entry;
+
+    WB_CHECK(page <= UINT32_MAX);
+    wb_pageid_put(id, entry.id);
+    wb_put32_be(entry.page, (uint32_t)page);
     return wb_hash64(&entry, sizeof entry);
 }
 
@@ -142,6 +152,21 @@ static void check_near(struct page_check *w, uint64_t number)
         wb_webdb_check_report(w->check, WB_CHECKED_NEAR, "page %" PRIu64 " cannot be near page %u", number, to);
 }
 
+/* The kind of a row must be the one in the column of kinds. w->key is the normal form of its URL. */
+static void check_kind(struct page_check *w, uint64_t number)
+{
+    const struct wb_column *kinds = &w->check->webdb->kinds;
+    unsigned kind = wb_edition_kind(&w->page);
+
+    check_state(w);
+    if (number >= kinds->count) /* an edition of an older version */
+        return;
+    if (*(const uint8_t *)wb_column_at(kinds, number) != kind)
+        wb_webdb_check_report(w->check, WB_CHECKED_KINDS, "row %" PRIu64 " is of another kind", number);
+    if (kind & WB_KIND_STORED)
+        wb_webdb_check_set_add(&w->ids, hash_id(wb_pageid_of_key(wb_buf_slice(&w->key)), number));
+}
+
 static int check_row(struct page_check *w, const struct wb_table_record *record)
 {
     struct wb_webdb_page *page = &w->page;
@@ -160,6 +185,7 @@ static int check_row(struct page_check *w, const struct wb_table_record *record)
         wb_webdb_check_report(w->check, WB_CHECKED_PAGES, "row %" PRIu64 ": the URL %.*s does not belong there",
                               record->number, page->url.len > 200 ? 200 : (int)page->url.len, page->url.ptr);
     check_near(w, record->number);
+    check_kind(w, record->number);
     if (page->has_content)
         wb_webdb_check_set_add(&w->contents, hash_content(page->md5, record->number));
     if (page->flags & WB_PAGE_TARGET)
@@ -219,6 +245,24 @@ static void check_contents(struct page_check *w)
         wb_webdb_check_report(check, WB_CHECKED_CONTENTS, "the entries do not match the contents of the pages");
 }
 
+static void check_ids(struct page_check *w)
+{
+    struct wb_webdb_check *check = w->check;
+    const struct wb_column *ids = &check->webdb->ids;
+    struct wb_webdb_check_set seen = {0, 0};
+
+    check_state(w);
+    WB_CHECK(ids->count <= check->webdb->manifest.rows);
+    for (uint64_t i = 0; i < ids->count; i++) {
+        const struct wb_stored_id *entry = wb_column_at(ids, i), *before = i ? entry - 1 : NULL;
+        if (before && memcmp(before->id, entry->id, sizeof entry->id) >= 0)
+            wb_webdb_check_report(check, WB_CHECKED_IDS, "entry %" PRIu64 " is not in order", i);
+        wb_webdb_check_set_add(&seen, hash_id(wb_pageid_get(entry->id), wb_get32_be(entry->page)));
+    }
+    if (!wb_webdb_check_set_equal(&seen, &w->ids))
+        wb_webdb_check_report(check, WB_CHECKED_IDS, "the entries do not match the pages that the store has");
+}
+
 int wb_webdb_check_pages(struct wb_webdb_check *check)
 {
     struct page_check w = {.check = check, .url = WB_URL_INIT};
@@ -231,8 +275,10 @@ int wb_webdb_check_pages(struct wb_webdb_check *check)
         err = wb_cursor_open(check->webdb->sites, &w.sites);
     if (err == 0)
         err = walk_rows(&w);
-    if (err == 0)
+    if (err == 0) {
         check_contents(&w);
+        check_ids(&w);
+    }
     wb_cursor_close(w.rows);
     wb_cursor_close(w.sites);
     wb_url_release(&w.url);

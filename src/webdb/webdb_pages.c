@@ -1,5 +1,6 @@
 /*
- * webdb_pages.c - walks over pages: all of them, those of a site, those with a content, all of them by content.
+ * webdb_pages.c - walks over pages: all of them, those of a site, those with a content, all of them by content; and
+ * over all URLs by number.
  *
  * A walk by URL reads the table of pages in order. A walk by MD5 reads the contents in order, and each entry names a
  * row anywhere in the table. So the rows of a few thousand entries are fetched at once, in the order of the table,
@@ -36,6 +37,7 @@ struct wb_webdb_pages {
     struct wb_cursor *cursor;
     struct wb_buf prefix;      /* the walk ends at the first page whose SURT does not start with it */
     struct wb_buf mem;
+    bool targets;              /* mere targets of links are returned too */
     bool by_content;           /* the rest is used by walks by content only */
     uint64_t entry, entry_end; /* the next entry to fetch, and where to stop */
     struct gathered_row *batch;
@@ -91,6 +93,26 @@ int wb_webdb_pages(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
 {
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     return open_walk(webdb, pages_out);
+}
+
+int wb_webdb_urls(struct wb_webdb *webdb, uint64_t from, struct wb_webdb_pages **pages_out)
+{
+    struct wb_table_record record;
+    int err = open_walk(webdb, pages_out);
+
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    if (err < 0)
+        return err;
+    (*pages_out)->targets = true;
+    if (from > webdb->manifest.rows)
+        from = webdb->manifest.rows;
+    if (from > 0) /* the cursor is then just after the row before */
+        err = wb_cursor_get_number((*pages_out)->cursor, from - 1, &record);
+    if (err < 0) {
+        wb_webdb_pages_close(*pages_out);
+        *pages_out = NULL;
+    }
+    return err;
 }
 
 int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_pages **pages_out)
@@ -287,8 +309,8 @@ int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page
         if (!wb_slice_starts(record.key, wb_buf_slice(&pages->prefix)))
             return 0;
         more = wb_webdb_decode_row(pages->webdb, &record, &pages->mem, page_out);
-        if (more != 0) /* a page, or an error; mere targets are skipped */
-            return more;
+        if (more != 0 || pages->targets) /* a page, or an error; mere targets are skipped unless they are wanted */
+            return more < 0 ? more : 1;
     }
     *page_out = (struct wb_webdb_page){.number = 0};
     return more;

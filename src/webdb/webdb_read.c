@@ -1,9 +1,9 @@
 /*
- * webdb_read.c - opens the newest edition and gets single things out of it: a page, a site, a robots.txt, counts.
+ * webdb_read.c - opens an edition and gets single things out of it: a page, a site, a robots.txt, counts.
  *
- * An edition never changes, so readers need no lock. Between finding the newest edition and opening its files, a writer
- * may publish the next one and remove this one; then the next one is opened. Once open, an edition stays readable. This
- * file never writes.
+ * An edition never changes, so readers need no lock to read; they lock it so that no writer removes it. Between finding
+ * the newest edition and locking it, a writer may publish the next one and remove this one; then the next one is
+ * opened. This file never writes.
  */
 #include "webdb/webdb_read.h"
 #include "base/bytes.h"
@@ -62,7 +62,8 @@ static int check_sizes(const struct wb_webdb *webdb)
     WB_CHECK((webdb->rules != NULL) == (webdb->manifest.version >= 2));
     wb_table_stat(webdb->pages, &stat);
     if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records ||
-        webdb->contents.count > stat.records || (webdb->rules && webdb->near.count != stat.records))
+        webdb->contents.count > stat.records || (webdb->rules && webdb->near.count != stat.records) ||
+        (webdb->manifest.version >= 3 && webdb->kinds.count != stat.records) || webdb->ids.count > stat.records)
         return wb_fail(WB_E_CORRUPT, "%s: its files do not belong to the same edition", webdb->path);
     return 0;
 }
@@ -90,12 +91,17 @@ static int open_files(struct wb_webdb *webdb)
         err = open_column(webdb, WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t), &webdb->near);
     if (err == 0 && webdb->manifest.version >= 2)
         err = open_table(webdb, WB_RULES_FILE, WB_RULES_KIND, &webdb->rules);
+    if (err == 0 && webdb->manifest.version >= 3)
+        err = open_column(webdb, WB_KINDS_FILE, WB_KINDS_KIND, 1, &webdb->kinds);
+    if (err == 0 && webdb->manifest.version >= 3)
+        err = open_column(webdb, WB_IDS_FILE, WB_IDS_KIND, sizeof(struct wb_stored_id), &webdb->ids);
     if (err == 0)
         err = check_sizes(webdb);
     return err < 0 ? err : wb_cursor_open(webdb->pages, &webdb->cursor);
 }
 
-int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **webdb_out)
+/* WB_E_NOTFOUND if the directory of the edition or one of its files is missing. */
+static int open_number(const char *dir, uint32_t number, struct wb_webdb **webdb_out)
 {
     struct wb_webdb *webdb = wb_alloc_zero(1, sizeof *webdb);
     int err;
@@ -107,8 +113,11 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
         return WB_E_NOMEM;
     webdb->magic = WB_WEBDB_MAGIC;
     webdb->url = WB_URL_INIT;
+    webdb->lock = WB_FILE_INIT;
     webdb->path = wb_edition_path(dir, number);
-    err = webdb->path ? open_files(webdb) : WB_E_NOMEM;
+    err = webdb->path ? wb_edition_share(dir, number, &webdb->lock) : WB_E_NOMEM;
+    if (err == 0)
+        err = open_files(webdb);
     if (err < 0) {
         wb_webdb_close(webdb);
         return err;
@@ -119,6 +128,23 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
     check_handle(webdb);
     *webdb_out = webdb;
     return 0;
+}
+
+int wb_webdb_open_edition(const char *dir, uint32_t edition, struct wb_webdb **webdb_out)
+{
+    WB_CHECK(dir != NULL);
+    *webdb_out = NULL;
+    if (edition == 0)
+        return wb_fail(WB_E_INVALID, "editions are numbered from 1");
+    int err = open_number(dir, edition, webdb_out);
+    if (err != WB_E_NOTFOUND)
+        return err;
+    /* The lock would have kept the directory. So if it is there, one of its files is missing. */
+    char *path = wb_edition_path(dir, edition);
+    if (path && wb_path_kind(path) == WB_PATH_NONE)
+        err = wb_fail(WB_E_NOTFOUND, "%s has no edition %u of the web database", dir, edition);
+    wb_free(path);
+    return path ? err : WB_E_NOMEM;
 }
 
 int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out)
@@ -138,7 +164,7 @@ int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out)
             return wb_fail(WB_E_NOTFOUND, "%s has no web database yet", dir);
         if (newest == tried) /* it was not replaced, so one of its files is missing */
             return wb_error_restore(&why);
-        err = wb_webdb_open_number(dir, newest, webdb_out);
+        err = open_number(dir, newest, webdb_out);
         if (err != WB_E_NOTFOUND)
             return err;
         tried = newest;
@@ -161,6 +187,8 @@ void wb_webdb_close(struct wb_webdb *webdb)
     wb_table_close(webdb->sites);
     wb_table_close(webdb->rules);
     wb_column_close(&webdb->near);
+    wb_column_close(&webdb->kinds);
+    wb_column_close(&webdb->ids);
     wb_column_close(&webdb->contents);
     wb_column_close(&webdb->degrees);
     wb_manifest_release(&webdb->manifest);
@@ -168,6 +196,7 @@ void wb_webdb_close(struct wb_webdb *webdb)
     wb_buf_release(&webdb->key);
     wb_buf_release(&webdb->surt);
     wb_buf_release(&webdb->mem);
+    wb_file_close(&webdb->lock);
     wb_free(webdb->path);
     wb_free(webdb);
 }

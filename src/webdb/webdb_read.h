@@ -17,12 +17,14 @@ enum {
 
 struct wb_webdb {
     uint32_t magic;
-    char *path;               /* of the edition; a newer one may have replaced it, so that its files have no names */
+    char *path;               /* of the edition */
+    struct wb_file lock;      /* holds the edition; not open if there was nothing to lock */
     struct wb_manifest manifest;
     struct wb_table *pages, *outlinks, *inlinks, *sites;
     struct wb_table *rules;   /* NULL in an edition of version 1 */
     struct wb_column contents, degrees;
     struct wb_column near;    /* empty in an edition of version 1 */
+    struct wb_column kinds, ids; /* empty in editions of versions 1 and 2 */
     struct wb_cursor *cursor; /* over pages */
     struct wb_webdb_spare {
         struct wb_table *table;
@@ -31,9 +33,6 @@ struct wb_webdb {
     struct wb_url url;            /* this and the next three: reused memory */
     struct wb_buf key, surt, mem;
 };
-
-/* Opens the edition of this number. WB_E_NOTFOUND if its directory or one of its files is missing. */
-int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **webdb_out);
 
 /*
  * Borrows a cursor over a table of this handle. Its position is undefined: seek first. Give it back when it is no

@@ -19,8 +19,6 @@ enum {
 };
 _Static_assert((URLS_MIN & (URLS_MIN - 1)) == 0, "the hash table of URLs has a power of two slots");
 
-#define LOCK_NAME "lock"
-
 static void check_writer(const struct wb_webdb_writer *writer)
 {
     WB_CHECK(writer->magic == WB_WRITER_MAGIC);
@@ -204,7 +202,7 @@ static void fill_options(struct wb_webdb_writer *writer, const struct wb_webdb_o
 
 static int take_lock(struct wb_webdb_writer *writer)
 {
-    char *path = wb_path_join(writer->root, LOCK_NAME);
+    char *path = wb_path_join(writer->root, WB_WEBDB_LOCK);
     int err = path ? wb_path_mkdirs(writer->root) : WB_E_NOMEM;
 
     WB_CHECK(writer->lock.fd < 0);
@@ -232,6 +230,7 @@ static int read_old(struct wb_webdb_writer *writer)
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
     err = path ? corrupt_if_missing(wb_manifest_read(path, &writer->old)) : WB_E_NOMEM;
     wb_free(path);
+    writer->next.count.store_epoch = writer->old.count.store_epoch;
     for (size_t i = 0; err == 0 && i < writer->old.logs.count; i++)
         err = wb_vec_push(&writer->next.logs, writer->old.logs.items[i]);
     return err;
@@ -298,6 +297,7 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_sorter_close(writer->page_edits);
     wb_sorter_close(writer->link_edits);
     wb_sorter_close(writer->content_edits);
+    wb_sorter_close(writer->id_edits);
     wb_sorter_close(writer->target_edits);
     wb_sorter_close(writer->rules_edits);
     wb_merge_near_close(writer);
@@ -323,6 +323,13 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_free(writer);
 }
 
+void wb_webdb_writer_saw_epoch(struct wb_webdb_writer *writer, uint64_t epoch)
+{
+    check_writer(writer);
+    WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
+    writer->next.count.store_epoch = epoch;
+}
+
 /* ---- the merge --------------------------------------------------------------------------------- */
 
 /* An edition of an older version is rewritten even if there is nothing to merge. */
@@ -331,6 +338,13 @@ static bool must_merge(const struct wb_webdb_writer *writer)
     WB_CHECK(writer->magic == WB_WRITER_MAGIC);
     return writer->stat.page_edits + writer->stat.link_edits + writer->rules_count ||
            (writer->old_number && writer->old.version < WB_WEBDB_VERSION);
+}
+
+/* Whether the manifest has something new to say, although no table changes. */
+static bool must_replace_manifest(const struct wb_webdb_writer *writer)
+{
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    return writer->journal_moved || writer->next.count.store_epoch != writer->old.count.store_epoch;
 }
 
 static int begin_merge(struct wb_webdb_writer *writer)
@@ -381,6 +395,8 @@ static int merge(struct wb_webdb_writer *writer)
     if (err == 0)
         err = wb_merge_contents(writer);
     if (err == 0)
+        err = wb_merge_ids(writer);
+    if (err == 0)
         err = wb_merge_outlinks(writer);
     if (err == 0)
         err = wb_merge_inlinks(writer);
@@ -402,7 +418,7 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
     writer->stat.edition = writer->newest;
     if (must_merge(writer))
         err = merge(writer);
-    else if (writer->journal_moved && writer->old_number)
+    else if (writer->old_number && must_replace_manifest(writer))
         err = wb_publish_manifest(writer);
     if (merge_out)
         *merge_out = writer->stat;

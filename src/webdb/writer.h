@@ -6,8 +6,9 @@
  *   writer_journal.c  turns the records of the journal into edits
  *   salvage.c         turns the rows of a damaged edition into edits
  *
- *   merge_pages.c     1  pages by URL     <- page edits                -> page numbers, content edits
+ *   merge_pages.c     1  pages by URL     <- page edits                -> page numbers, content edits, id edits
  *   merge_contents.c  2  pages by MD5     <- content edits             -> content numbers
+ *                        pages by id      <- id edits
  *   merge_outlinks.c  3  links by MD5     <- link edits                -> links by target
  *   merge_inlinks.c   4  links by URL     <- links by target           -> numbers of links
  *   merge_near.c      5  near duplicates  <- fingerprints of stage 1
@@ -82,6 +83,7 @@ struct wb_webdb_writer {
     struct wb_numbermap page_numbers;    /* old page number -> new one */
     struct wb_numbermap content_numbers; /* old content number -> new one */
     struct wb_sorter *content_edits;    /* MD5, page number -> enum wb_content_edit */
+    struct wb_sorter *id_edits;         /* page id -> enum wb_content_edit, page number */
     struct wb_sorter *target_edits;     /* page number, content number -> link */
     struct wb_column contents;          /* the new pages by MD5 */
     uint64_t outlinks;                  /* links that stage 3 wrote */
@@ -97,7 +99,7 @@ struct wb_merge_near_entry {
 
 _Static_assert(sizeof(struct wb_merge_near_entry) == 16, "two words, as they are mapped");
 
-/* What stage 1 tells stage 2 about a content of a page. */
+/* What stage 1 tells stage 2 about a content of a page, or about a page that the store has. */
 enum wb_content_edit { WB_CONTENT_ADD = 'a', WB_CONTENT_REMOVE = 'r' };
 
 static inline bool wb_writer_is(const struct wb_webdb_writer *writer, enum wb_writer_state state)
@@ -139,8 +141,8 @@ int wb_writer_link_next(struct wb_slice group, size_t *at, struct wb_writer_link
 
 /*
  * Opens a sorter with this many eighths of the writer's memory. While edits are collected: 3 for pages, 3 for links, 1
- * for the table of URLs. In stage 1 the content edits get 1 instead of the URLs; then the links by target get 3 instead
- * of the pages.
+ * for the table of URLs. In stage 1 the content edits get 1 instead of the URLs, and the id edits get 1; then the links
+ * by target get 3 instead of the pages.
  */
 int wb_writer_open_sorter(struct wb_webdb_writer *writer, unsigned eighths, struct wb_sorter **sorter_out);
 
@@ -180,6 +182,7 @@ int wb_merge_pages_next(struct wb_webdb_writer *writer, struct wb_webdb_page **p
 void wb_merge_pages_close(struct wb_webdb_writer *writer);
 
 int wb_merge_contents(struct wb_webdb_writer *writer);
+int wb_merge_ids(struct wb_webdb_writer *writer);
 int wb_merge_outlinks(struct wb_webdb_writer *writer);
 int wb_merge_inlinks(struct wb_webdb_writer *writer);
 
@@ -206,7 +209,10 @@ int wb_publish_begin(struct wb_webdb_writer *writer);
 /* Writes the manifest and makes the new edition the newest one. */
 int wb_publish(struct wb_webdb_writer *writer);
 
-/* Replaces only the manifest of the old edition: the journal had new records, but none that changes a table. */
+/*
+ * Replaces only the manifest of the old edition: the journal had new records, but none that changes a table; or another
+ * epoch of the store was seen.
+ */
 int wb_publish_manifest(struct wb_webdb_writer *writer);
 
 #endif

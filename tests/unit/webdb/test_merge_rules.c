@@ -121,18 +121,16 @@ static void no_problem(void *context, const char *file, uint64_t offset, const c
     fail_msg("%s: %llu: %s", file, (unsigned long long)offset, message);
 }
 
-/* An edition of version 1 can be read, and the next update writes version 2 even if there is nothing to merge. */
-static void test_older_version(void **state)
+/* An edition of an older version can be read, and the next update writes it again even if nothing is to be merged. */
+static void check_older_version(uint32_t version, uint64_t chance)
 {
     const char *dir = new_dir();
-    uint64_t chance = test_seed();
     struct wb_webdb_count before, after;
     struct wb_webdb *webdb;
     struct parts parts;
 
-    (void)state;
     make_parts(&chance, 100, 5, 300, &parts);
-    parts.manifest.version = 1;
+    parts.manifest.version = version;
     write_parts(dir, 1, &parts);
     expect(dir, sites[0], 0, NULL);
     assert_int_equal(wb_webdb_check(dir, no_problem, NULL, &before), 0);
@@ -146,6 +144,7 @@ static void test_older_version(void **state)
     assert_int_equal(wb_path_kind(file), WB_PATH_FILE);
     wb_free(file);
     wb_free(path);
+    assert_int_equal(wb_webdb_check(dir, no_problem, NULL, &after), 0);
     /* The next update has nothing to do. */
     update(dir, NOW_MS, false);
     assert_int_equal(wb_webdb_open(dir, &webdb), 0);
@@ -153,6 +152,13 @@ static void test_older_version(void **state)
     wb_webdb_close(webdb);
     assert_int_equal(after.edition, 2);
     free_parts(&parts);
+}
+
+static void test_older_version(void **state)
+{
+    (void)state;
+    for (uint32_t version = 1; version < WB_WEBDB_VERSION; version++)
+        check_older_version(version, test_seed() + version);
 }
 
 int main(void)

@@ -146,7 +146,8 @@ static void test_told_few(void **state)
 
 static const char *const all_files[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE,
                                         WB_INLINKS_FILE, WB_DEGREES_FILE,  WB_SITES_FILE,
-                                        WB_NEAR_FILE,    WB_RULES_FILE,    WB_MANIFEST_FILE};
+                                        WB_NEAR_FILE,    WB_RULES_FILE,    WB_KINDS_FILE,
+                                        WB_IDS_FILE,     WB_MANIFEST_FILE};
 
 static void test_damaged_bytes(void **state)
 {

@@ -110,7 +110,7 @@ int fsync(int fd)
 int rename(const char *from, const char *to)
 {
     moment();
-    if (watched)
+    if (watched && strstr(from, "/new-"))
         look_for_unsynced(from);
     int result = (int)syscall(SYS_rename, from, to);
     moment();

@@ -127,7 +127,7 @@ static void next_edition(struct trace *t)
     check_merge(t, &merge, &old);
     same_as_newest(&t->twin, t->dir);
     check_clean(t->dir);
-    check_tidy(t->dir);
+    check_editions(t->dir, t->held ? 2 : 1);
     if (t->held) {
         same_as_twin(&t->before, t->held);
         wb_webdb_close(t->held);

@@ -354,7 +354,8 @@ static void test_faults(void **state)
 static void test_damage(void **state)
 {
     static const char *const names[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE,
-                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_NEAR_FILE,     WB_RULES_FILE};
+                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_NEAR_FILE,     WB_RULES_FILE,
+                                        WB_KINDS_FILE,   WB_IDS_FILE};
     const char *dir = new_dir();
     struct parts parts;
     const struct wb_webdb_page *linked = make_linked(dir, &parts);

@@ -338,14 +338,19 @@ UNUSED struct webdb_dir look_into(const char *dir)
     return found;
 }
 
-/* There must be one edition and nothing else. */
-UNUSED void check_tidy(const char *dir)
+/* There must be so many editions and nothing else. */
+UNUSED void check_editions(const char *dir, unsigned editions)
 {
     struct webdb_dir found = look_into(dir);
 
-    assert_int_equal(found.editions, 1);
+    assert_int_equal(found.editions, editions);
     assert_int_equal(found.unfinished, 0);
     assert_int_equal(found.others, 0);
+}
+
+UNUSED void check_tidy(const char *dir)
+{
+    check_editions(dir, 1);
 }
 
 #endif

@@ -198,6 +198,34 @@ static void harm_near_short(struct parts *parts)
     parts->near_count--;
 }
 
+static void harm_kind(struct parts *parts)
+{
+    parts->kinds[parts->page_count - 1] ^= WB_KIND_PAGE;
+}
+
+static void harm_kinds_short(struct parts *parts)
+{
+    parts->kind_count--;
+}
+
+static void harm_id_page(struct parts *parts)
+{
+    parts->ids[0].page[3] ^= 1;
+}
+
+static void harm_id_lost(struct parts *parts)
+{
+    parts->id_count--;
+}
+
+static void harm_id_order(struct parts *parts)
+{
+    struct wb_stored_id held = parts->ids[2];
+
+    parts->ids[2] = parts->ids[3];
+    parts->ids[3] = held;
+}
+
 static void harm_rules(struct parts *parts)
 {
     parts->rules_key = WB_SLICE_LIT("12345678");
@@ -391,6 +419,11 @@ static const struct {
     {"near a page that comes later", WB_NEAR_FILE, "cannot be near page", harm_near_later},
     {"near, without content", WB_NEAR_FILE, "cannot be near page 0", harm_near_without_content},
     {"an entry of near pages missing", WB_NEAR_FILE, "59 entries for 60", harm_near_short},
+    {"a kind", WB_KINDS_FILE, "row 59 is of another kind", harm_kind},
+    {"a kind missing", WB_KINDS_FILE, "59 entries for 60", harm_kinds_short},
+    {"the page of an id", WB_IDS_FILE, "do not match the pages", harm_id_page},
+    {"an id missing", WB_IDS_FILE, "do not match the pages", harm_id_lost},
+    {"ids out of order", WB_IDS_FILE, "not in order", harm_id_order},
     {"a robots.txt", WB_RULES_FILE, "is damaged", harm_rules},
     {"the site of a robots.txt", WB_RULES_FILE, "has an invalid key", harm_rules_site},
     {"a site missing", WB_SITES_FILE, "is missing", harm_site_lost},

@@ -38,6 +38,10 @@ struct parts {
     size_t degree_count;
     uint32_t *near;               /* by page; UINT32_MAX: none */
     size_t near_count;
+    uint8_t *kinds;               /* by page: enum wb_webdb_kind */
+    size_t kind_count;
+    struct wb_stored_id *ids;     /* by id */
+    size_t id_count;
     struct wb_slice rules_key, rules_row; /* a row of robots.txt; key NULL: none */
     struct part_site *sites;
     size_t site_count;
@@ -64,6 +68,11 @@ static int compare_entries(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct wb_content));
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct wb_stored_id));
+}
+
 static int compare_links(const void *a, const void *b)
 {
     const struct part_link *x = a, *y = b;
@@ -84,6 +93,33 @@ static void set_url(struct wb_webdb_page *page, const char *url)
     wb_url_release(&parsed);
     wb_buf_release(&key);
     wb_buf_release(&surt);
+}
+
+/* The kind of each page, and the ids of those that the store has. */
+static void make_kinds(struct parts *parts)
+{
+    struct wb_url url = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT;
+
+    parts->kinds = wb_alloc_zero(parts->page_count + 1, 1);
+    parts->ids = wb_alloc_zero(parts->page_count + 1, sizeof *parts->ids);
+    parts->kind_count = parts->page_count;
+    for (size_t i = 0; i < parts->page_count; i++) {
+        const struct wb_webdb_page *page = &parts->pages[i];
+        bool loaded = page->flags & WB_PAGE_LOADED, stored = page->has_content && !loaded;
+        if (!(page->flags & WB_PAGE_TARGET))
+            parts->kinds[i] = (uint8_t)(WB_KIND_PAGE | (stored ? WB_KIND_STORED : 0) | (loaded ? WB_KIND_LOADED : 0));
+        if (!stored)
+            continue;
+        assert_int_equal(wb_url_parse(page->url, NULL, &url), 0);
+        assert_int_equal(wb_url_key(&url, &key), 0);
+        wb_pageid_put(wb_pageid_of_key(wb_buf_slice(&key)), parts->ids[parts->id_count].id);
+        wb_put32_be(parts->ids[parts->id_count++].page, (uint32_t)i);
+    }
+    if (parts->id_count)
+        qsort(parts->ids, parts->id_count, sizeof *parts->ids, compare_ids);
+    wb_url_release(&url);
+    wb_buf_release(&key);
 }
 
 /* A random row: pages with and without content, copies, mere targets, pages of a loaded graph. */
@@ -234,6 +270,7 @@ UNUSED void make_parts(uint64_t *chance, size_t pages, unsigned sites, size_t li
         qsort(parts->contents, parts->content_count, sizeof *parts->contents, compare_entries);
     make_links(chance, parts, pages ? links : 0);
     make_sites(parts);
+    make_kinds(parts);
     count_parts(parts);
     for (size_t i = 0; i < pages; i++) { /* what readers fill in */
         struct wb_webdb_page *page = &parts->pages[i];
@@ -256,6 +293,8 @@ UNUSED void free_parts(struct parts *parts)
     wb_free(parts->in);
     wb_free(parts->degrees);
     wb_free(parts->near);
+    wb_free(parts->kinds);
+    wb_free(parts->ids);
     wb_free(parts->sites);
     *parts = (struct parts){.page_count = 0};
 }
@@ -377,6 +416,13 @@ static uint64_t write_version_2(const struct parts *parts, const char *edition)
     return bytes + write_rules(parts, edition);
 }
 
+/* The files that editions of version 2 do not have. */
+static uint64_t write_version_3(const struct parts *parts, const char *edition)
+{
+    return write_column(edition, WB_KINDS_FILE, WB_KINDS_KIND, parts->kinds, 1, parts->kind_count) +
+           write_column(edition, WB_IDS_FILE, WB_IDS_KIND, parts->ids, sizeof *parts->ids, parts->id_count);
+}
+
 /* Writes an edition; its manifest gets this number unless it has one. */
 UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *parts)
 {
@@ -396,6 +442,8 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
     count->bytes += write_column(edition, WB_DEGREES_FILE, WB_DEGREES_KIND, degrees, 4, parts->degree_count);
     if (manifest.version >= 2)
         count->bytes += write_version_2(parts, edition);
+    if (manifest.version >= 3)
+        count->bytes += write_version_3(parts, edition);
     count->bytes += parts->bytes_off;
     count->link_bytes += parts->link_bytes_off;
     count->edition = count->edition ? count->edition : number;
@@ -410,7 +458,8 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
 static void link_files(const char *old, const char *fresh, uint32_t number)
 {
     static const char *const names[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE,
-                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_NEAR_FILE,     WB_RULES_FILE};
+                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_NEAR_FILE,     WB_RULES_FILE,
+                                        WB_KINDS_FILE,   WB_IDS_FILE};
     char *from = wb_path_join(old, WB_MANIFEST_FILE), *to = wb_path_join(fresh, WB_MANIFEST_FILE);
     struct wb_manifest manifest;
 
