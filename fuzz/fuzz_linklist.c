@@ -41,12 +41,28 @@ static size_t read_items(struct wb_slice piece, struct wb_linkitem items_out[WB_
     return count;
 }
 
+/* The numbers alone are the same as those of the items, or they are too large. */
+static void try_numbers(struct wb_slice piece, const struct wb_linkitem *items, size_t count)
+{
+    static uint32_t numbers[WB_LINKLIST_ITEMS];
+    struct wb_linklist list;
+
+    if (wb_linklist_open(&list, piece) < 0)
+        return;
+    if (wb_linklist_numbers(wb_linklist_tail(&list), list.count, 1ull << 32, numbers) < 0)
+        WB_CHECK(count == 0 || items[count - 1].number > UINT32_MAX);
+    else
+        for (size_t i = 0; i < count; i++)
+            WB_CHECK(numbers[i] == items[i].number);
+}
+
 static void try_piece(struct wb_slice piece)
 {
     static struct wb_linkitem items[WB_LINKLIST_ITEMS], again[WB_LINKLIST_ITEMS];
     struct wb_buf buf = WB_BUF_INIT;
     size_t count = read_items(piece, items);
 
+    try_numbers(piece, items, count);
     if (count == 0)
         return;
     WB_CHECK(wb_linklist_encode(items, count, &buf) == 0);

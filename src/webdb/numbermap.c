@@ -1,8 +1,8 @@
 /*
  * numbermap.c - a set of numbers in bounded memory: see numbermap.h.
  *
- * The array holds at most ARRAY_MIN numbers, or one number for every PART possible ones; at that size it takes as many
- * bytes as the bits do. This file never looks at what the numbers mean.
+ * When the array is full and has ARRAY_MIN numbers, and one for every PART possible ones, the numbers move to the bits,
+ * which then take no more bytes. This file never looks at what the numbers mean.
  */
 #include "webdb/numbermap.h"
 #include "base/mem.h"

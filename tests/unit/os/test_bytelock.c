@@ -92,6 +92,55 @@ static void test_exclusive(void **state)
     close(ends[1]);
 }
 
+static void test_try(void **state)
+{
+    struct wb_file a, b, reader;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &a), 0);
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &b), 0);
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &reader), 0);
+    assert_int_equal(wb_bytelock_try(&a, 9), 1);
+    assert_int_equal(wb_bytelock_try(&a, 9), 1); /* it has it already */
+    assert_int_equal(wb_bytelock_try(&b, 9), 0);
+    assert_int_equal(wb_bytelock_try(&b, 10), 1);
+    wb_bytelock_release(&a, 9);
+    assert_int_equal(wb_bytelock_share(&reader, 9), 0);
+    assert_int_equal(wb_bytelock_try(&b, 9), 0); /* a shared lock keeps it out as well */
+    wb_file_close(&reader);
+    assert_int_equal(wb_bytelock_try(&b, 9), 1);
+    wb_file_close(&a);
+    wb_file_close(&b);
+}
+
+/* A shared lock waits until the process that has an exclusive one is gone. */
+static void test_share_waits(void **state)
+{
+    struct wb_file here;
+    int ends[2];
+    char c;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct wb_file file;
+        if (wb_file_open(path, WB_FILE_WRITE, &file) == 0 && wb_bytelock_try(&file, 7) == 1 &&
+            write(ends[1], "x", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ends[0], &c, 1), 1);
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &here), 0);
+    assert_int_equal(wb_bytelock_try(&here, 7), 0);
+    kill(child, SIGKILL);
+    assert_int_equal(wb_bytelock_share(&here, 7), 0);
+    waitpid(child, NULL, 0);
+    wb_file_close(&here);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void test_refusal(void **state)
 {
     struct wb_file file;
@@ -99,6 +148,7 @@ static void test_refusal(void **state)
     (void)state;
     assert_int_equal(wb_file_open(path, WB_FILE_READ, &file), 0);
     assert_int_equal(wb_bytelock_take(&file, 7), WB_E_IO); /* exclusive, but open for reading only */
+    assert_int_equal(wb_bytelock_try(&file, 7), WB_E_IO);
     assert_non_null(strstr(wb_error_message(), path));
     wb_file_close(&file);
 }
@@ -106,6 +156,7 @@ static void test_refusal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest), cmocka_unit_test(test_exclusive),
+                                       cmocka_unit_test(test_try), cmocka_unit_test(test_share_waits),
                                        cmocka_unit_test(test_refusal)};
 
     return cmocka_run_group_tests(tests, make_file, remove_file);

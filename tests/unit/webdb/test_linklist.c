@@ -14,6 +14,31 @@ static struct wb_slice encode(const struct wb_linkitem *items, size_t count, str
     return wb_buf_slice(piece);
 }
 
+/* The numbers alone are the same, if they are small enough. */
+static void expect_numbers(struct wb_slice piece, const struct wb_linkitem *items, size_t count)
+{
+    static uint32_t numbers[WB_LINKLIST_ITEMS];
+    struct wb_linklist list;
+    uint64_t last = items[count - 1].number;
+
+    assert_int_equal(wb_linklist_open(&list, piece), 0);
+    struct wb_slice tail = wb_linklist_tail(&list);
+    int err = wb_linklist_numbers(tail, list.count, 1ull << 32, numbers);
+    assert_int_equal(err, last <= UINT32_MAX ? 0 : WB_E_CORRUPT);
+    for (size_t i = 0; err == 0 && i < count; i++)
+        assert_int_equal(numbers[i], items[i].number);
+    if (last < UINT32_MAX) { /* a limit; fewer, more; a byte less */
+        assert_int_equal(wb_linklist_numbers(tail, count, last + 1, numbers), 0);
+        assert_int_equal(wb_linklist_numbers(tail, count, last, numbers), WB_E_CORRUPT);
+        if (count > 1)
+            assert_int_equal(wb_linklist_numbers(tail, count - 1, 1ull << 32, numbers), WB_E_CORRUPT);
+        if (count < WB_LINKLIST_ITEMS)
+            assert_int_equal(wb_linklist_numbers(tail, count + 1, 1ull << 32, numbers), WB_E_CORRUPT);
+        assert_int_equal(wb_linklist_numbers(wb_slice(tail.ptr, tail.len - 1), count, 1ull << 32, numbers),
+                         WB_E_CORRUPT);
+    }
+}
+
 static void expect_items(struct wb_slice piece, const struct wb_linkitem *items, size_t count)
 {
     struct wb_linklist list;
@@ -30,6 +55,7 @@ static void expect_items(struct wb_slice piece, const struct wb_linkitem *items,
     }
     assert_int_equal(wb_linklist_next(&list, &item), 0);
     assert_int_equal(wb_linklist_next(&list, &item), 0);
+    expect_numbers(piece, items, count);
 }
 
 /* Reads a list from any bytes and checks its items; returns how many. *whole_out: the list was valid to its end. */

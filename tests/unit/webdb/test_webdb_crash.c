@@ -310,6 +310,85 @@ static void test_later_edition(void **state)
     die_everywhere(2);
 }
 
+/* ---- a held edition -------------------------------------------------------------------------- */
+
+/* What a child has done: each is written to its pipe before the next one begins. */
+enum held_step { HELD = 1, UPDATED, RELEASING };
+
+static void hold_in_child(void *context, int to)
+{
+    const struct deaths *d = context;
+    char step = HELD;
+
+    watched = true;
+    must(wb_webdb_hold(d->dir, d->edition, "generation-1") == 0);
+    must(write(to, &step, 1) == 1);
+    must(twin_update(d->dir, &d->batch, 1, 1, NULL) == 0);
+    step = UPDATED;
+    must(write(to, &step, 1) == 1);
+    step = RELEASING;
+    must(write(to, &step, 1) == 1);
+    must(wb_webdb_release(d->dir, d->edition, "generation-1") == 0);
+    must(twin_update(d->dir, &d->more, 1, 1, NULL) == 0);
+}
+
+/* Kills the child at a given moment. Returns false if it had ended before. */
+static bool die_holding(struct deaths *d, unsigned at)
+{
+    struct wb_webdb *webdb = NULL;
+    const char *dir = copy_dir(d->dir), *from = d->dir;
+    char step = 0, next;
+    int status;
+
+    atomic_store(&steps->done, 0);
+    steps->die_at = at;
+    d->dir = dir;
+    struct child child = start_child(hold_in_child, d);
+    d->dir = from;
+    while (next_ack(&child, &next, 1))
+        step = next;
+    assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+    close(child.from);
+    steps->die_at = 0;
+    assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+                (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    check_clean(dir);
+    /* The edition is complete or gone; and not gone if its hold was acknowledged. A writer changes nothing about that. */
+    for (int round = 0; round < 2; round++) {
+        struct wb_webdb_writer *writer = NULL;
+        int err = wb_webdb_open_edition(dir, d->edition, &webdb);
+        assert_true(err == 0 || (err == WB_E_NOTFOUND && step != HELD && step != UPDATED));
+        if (err == 0)
+            same_as_twin(&d->before, webdb);
+        wb_webdb_close(webdb);
+        worked(wb_webdb_writer_open(dir, NULL, &writer));
+        worked(wb_webdb_writer_close(writer, NULL));
+    }
+    int err = wb_webdb_release(dir, d->edition, "generation-1");
+    assert_true(err == 0 || (err == WB_E_NOTFOUND && step != HELD && step != UPDATED));
+    worked(twin_update(dir, &d->more, 0, 1, NULL));
+    check_space(dir);
+    check_clean(dir);
+    remove_dir(dir);
+    return WIFSIGNALED(status);
+}
+
+static void test_held(void **state)
+{
+    static struct deaths d;
+    static char dir[96];
+    unsigned at = 1;
+
+    (void)state;
+    make_deaths(&d, 1);
+    snprintf(dir, sizeof dir, "%s", d.dir);
+    d.dir = dir;
+    while (die_holding(&d, at))
+        at++;
+    printf("# %u moments to die at\n", at - 1);
+    assert_true(at > 60);
+}
+
 /* ---- deaths at any time, with readers beside ------------------------------------------------- */
 
 static struct twin twins[BATCHES + 1];
@@ -404,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_edition),
         cmocka_unit_test(test_later_edition),
+        cmocka_unit_test(test_held),
         cmocka_unit_test(test_killed_writers),
     };
 

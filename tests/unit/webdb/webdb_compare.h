@@ -320,7 +320,7 @@ static int note_entry(void *context, const struct wb_path_entry *entry)
     if (entry->kind == WB_PATH_DIR) {
         snprintf(path, sizeof path, "%s/%s", found->path, entry->name);
         found->editions += strncmp(entry->name, "0000", 4) == 0;
-        found->unfinished += strncmp(entry->name, "new-", 4) == 0;
+        found->unfinished += strncmp(entry->name, "new-", 4) == 0 || strncmp(entry->name, "old-", 4) == 0;
         return wb_path_each(path, add_file, found);
     }
     found->others += strcmp(entry->name, "lock") != 0;
