@@ -1,13 +1,13 @@
 /*
  * bench_webdb.c - measures edits of a database of pages and links, ours or another.
  *
- *   bench_webdb build|journal|edit|read|check --peer NAME --dir DIR [--pages N] [--edits N] [--memory MIB] [--threads
- * N]
+ *   bench_webdb build|journal|edit|read|numbers|check --peer NAME --dir DIR [--pages N] [--edits N] [--memory MIB]
+ *               [--threads N]
  *
  * build makes the initial database. journal writes the edits into the journal of a repository. edit is the main
- * measurement: it makes all edits, until they are durable and can be read. read asks for single pages and links. check
- * compares the contents of the database with what they must be. Prints one JSON line per measurement; bench/run makes
- * the tables.
+ * measurement: it makes all edits, until they are durable and can be read. read asks for single pages and links.
+ * numbers reads everything by number (only ours can). check compares the contents of the database with what they must
+ * be. Prints one JSON line per measurement; bench/run makes the tables.
  */
 #include "bench_webdb.h"
 
@@ -410,17 +410,24 @@ static int run_check(struct job *job, const struct graph *graph)
 
 /* ---- the command line --------------------------------------------------------------------------------------- */
 
+static int run_by_number(struct job *job, const struct graph *graph)
+{
+    (void)graph;
+    return run_numbers(&job->setting);
+}
+
 static const struct {
     const char *name;
     int (*run)(struct job *job, const struct graph *graph);
 } commands[] = {
-    {"build", run_build}, {"journal", run_journal}, {"edit", run_edit}, {"read", run_read}, {"check", run_check},
+    {"build", run_build}, {"journal", run_journal},   {"edit", run_edit},
+    {"read", run_read},   {"numbers", run_by_number}, {"check", run_check},
 };
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench_webdb build|journal|edit|read|check --peer NAME --dir DIR [--pages N] [--edits N] "
-                    "[--memory MIB] [--threads N]\n"
+    fprintf(stderr, "usage: bench_webdb build|journal|edit|read|numbers|check --peer NAME --dir DIR [--pages N] "
+                    "[--edits N] [--memory MIB] [--threads N]\n"
                     "peers:");
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
         fprintf(stderr, " %s", peers[i]->name);

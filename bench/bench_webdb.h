@@ -52,6 +52,9 @@ struct webdb_peer {
 extern const struct webdb_peer webdb_ours, webdb_journal, webdb_none;
 extern const struct webdb_peer webdb_rocksdb, webdb_rocksdb_bulk, webdb_sqlite;
 
+/* Reads the newest edition by number, as an index does, and prints one line per measurement: bench_numbers.c. */
+int run_numbers(const struct webdb_setting *setting);
+
 /* Writes the edits into the journal of a repository, as crawls do. */
 int webdb_write_journal(const char *dir, const struct graph *graph, uint32_t edits);
 

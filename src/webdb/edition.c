@@ -103,8 +103,8 @@ unsigned wb_edition_kind(const struct wb_webdb_page *page)
     bool loaded = page->flags & WB_PAGE_LOADED;
 
     if (page->flags & WB_PAGE_TARGET)
-        return WB_KIND_TARGET;
-    return WB_KIND_PAGE | (page->has_content && !loaded ? WB_KIND_STORED : 0) | (loaded ? WB_KIND_LOADED : 0);
+        return WB_IS_TARGET;
+    return WB_IS_PAGE | (page->has_content && !loaded ? WB_IS_STORED : 0) | (loaded ? WB_IS_LOADED : 0);
 }
 
 char *wb_edition_path(const char *dir, uint32_t number)

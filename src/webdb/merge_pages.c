@@ -47,7 +47,7 @@ struct wb_merge_pages {
     struct wb_slice key;
     struct wb_table_record old;
     WB_VEC(uint32_t) ids;              /* the ids by which links refer to it */
-    unsigned old_kind;                 /* the kind of the old row; WB_KIND_TARGET if there is none */
+    unsigned old_kind;                 /* the kind of the old row; WB_IS_TARGET if there is none */
     bool had_content;                  /* the old row has a content, old_md5 */
     uint8_t old_md5[WB_MD5_BYTES];
     bool asking;                       /* the caller has the page and sets next_due_ms */
@@ -123,8 +123,8 @@ static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page
 /* Tells stage 2 if the store has the page now and did not before, or the other way round. */
 static int tell_id(struct wb_merge_pages *s, struct wb_slice surt, unsigned old_kind, unsigned kind)
 {
-    bool listed = (old_kind & WB_KIND_STORED) && s->writer->old.version >= 3; /* it is in the old pages by id */
-    bool stored = kind & WB_KIND_STORED;
+    bool listed = (old_kind & WB_IS_STORED) && s->writer->old.version >= 3; /* it is in the old pages by id */
+    bool stored = kind & WB_IS_STORED;
     struct wb_pageid id;
     char key[16], value[1 + 4];
 
@@ -332,8 +332,8 @@ static int edit_page(struct wb_merge_pages *s, const struct wb_table_record *fir
     WB_CHECK(s->key.len > 0);
     if (err < 0)
         return err;
-    s->old_kind = s->old.key.ptr ? wb_edition_kind(&s->fold.page) : WB_KIND_TARGET;
-    bool was_page = s->old_kind & WB_KIND_PAGE;
+    s->old_kind = s->old.key.ptr ? wb_edition_kind(&s->fold.page) : WB_IS_TARGET;
+    bool was_page = s->old_kind & WB_IS_PAGE;
     s->had_content = s->old.key.ptr && s->fold.page.has_content;
     memcpy(s->old_md5, s->fold.page.md5, sizeof s->old_md5);
     err = apply_edits(s, s->key, first);

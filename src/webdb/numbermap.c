@@ -7,13 +7,14 @@
 #include "webdb/numbermap.h"
 #include "base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     ARRAY_MIN = 1 << 16,
     PART = 32,
-    RADIX_MIN = 256,   /* more numbers than this are sorted by their digits */
+    INSERT_MAX = 32,  /* so many numbers are sorted by insertion, more by their digits */
+    SHORT_MAX = 8192, /* so many have small digits, because counting all values of a large one takes longer */
+    SHORT_DIGIT = 8,
     RETURN_MAX = 4096, /* from the bits at once */
     CAP_MIN = 8192,
     DIGIT = 11,
@@ -91,28 +92,34 @@ int wb_numberset_add(struct wb_numberset *set, uint32_t number)
 
 /* ---- sorting ---------------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *a, const void *b)
+static void insert_sort(uint32_t *numbers, size_t count)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
+    for (size_t i = 1; i < count; i++) {
+        uint32_t number = numbers[i];
+        size_t at = i;
+        for (; at > 0 && numbers[at - 1] > number; at--)
+            numbers[at] = numbers[at - 1];
+        numbers[at] = number;
+    }
 }
 
-/* Sorts by one digit: from the array into the spare one. Then they change places. */
-static void sort_by_digit(struct wb_numberset *set, unsigned shift)
+/* Sorts by one digit of so many bits: from the array into the spare one. Then they change places. */
+static void sort_by_digit(struct wb_numberset *set, unsigned shift, unsigned bits)
 {
-    size_t starts[DIGITS] = {0}, sum = 0;
+    uint32_t starts[DIGITS], sum = 0, mask = (1u << bits) - 1;
 
     WB_CHECK(set->spare_cap >= set->count);
+    WB_CHECK(bits <= DIGIT);
+    memset(starts, 0, (mask + 1) * sizeof *starts);
     for (size_t i = 0; i < set->count; i++)
-        starts[set->numbers[i] >> shift & (DIGITS - 1)]++;
-    for (size_t i = 0; i < DIGITS; i++) {
-        size_t here = starts[i];
+        starts[set->numbers[i] >> shift & mask]++;
+    for (size_t i = 0; i <= mask; i++) {
+        uint32_t here = starts[i];
         starts[i] = sum;
         sum += here;
     }
     for (size_t i = 0; i < set->count; i++)
-        set->spare[starts[set->numbers[i] >> shift & (DIGITS - 1)]++] = set->numbers[i];
+        set->spare[starts[set->numbers[i] >> shift & mask]++] = set->numbers[i];
     uint32_t *sorted = set->spare;
     size_t cap = set->spare_cap;
     set->spare = set->numbers;
@@ -124,9 +131,8 @@ static void sort_by_digit(struct wb_numberset *set, unsigned shift)
 static int sort_array(struct wb_numberset *set)
 {
     check_set(set);
-    if (set->count <= RADIX_MIN) {
-        if (set->count > 1)
-            qsort(set->numbers, set->count, sizeof *set->numbers, compare_numbers);
+    if (set->count <= INSERT_MAX) {
+        insert_sort(set->numbers, set->count);
         return 0;
     }
     if (set->spare_cap < set->cap) {
@@ -136,8 +142,9 @@ static int sort_array(struct wb_numberset *set)
         if (!set->spare)
             return WB_E_NOMEM;
     }
-    for (unsigned shift = 0; shift < 32 && (set->limit - 1) >> shift; shift += DIGIT)
-        sort_by_digit(set, shift);
+    unsigned bits = set->count <= SHORT_MAX ? SHORT_DIGIT : DIGIT;
+    for (unsigned shift = 0; shift < 32 && (set->limit - 1) >> shift; shift += bits)
+        sort_by_digit(set, shift, bits);
     return 0;
 }
 

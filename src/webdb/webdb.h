@@ -248,10 +248,10 @@ int wb_webdb_urls(struct wb_webdb *webdb, uint64_t from, struct wb_webdb_pages *
 
 /* What a URL is, without its row. */
 enum wb_webdb_kind {
-    WB_KIND_TARGET = 0,      /* only links lead there */
-    WB_KIND_PAGE = 1 << 0,   /* a page: fetched, to be fetched, or loaded */
-    WB_KIND_STORED = 1 << 1, /* the store has a content of it */
-    WB_KIND_LOADED = 1 << 2, /* a vertex of a loaded graph */
+    WB_IS_TARGET = 0,      /* only links lead there */
+    WB_IS_PAGE = 1 << 0,   /* a page: fetched, to be fetched, or loaded */
+    WB_IS_STORED = 1 << 1, /* the store has a content of it */
+    WB_IS_LOADED = 1 << 2, /* a vertex of a loaded graph */
 };
 
 /*
@@ -263,13 +263,13 @@ int wb_webdb_kinds(struct wb_webdb *webdb, uint64_t first, uint64_t count, const
 #define WB_WEBDB_NO_NUMBER UINT32_MAX
 
 /*
- * The numbers of pages by their ids, in any order; WB_WEBDB_NO_NUMBER for an id that no page of WB_KIND_STORED has.
+ * The numbers of pages by their ids, in any order; WB_WEBDB_NO_NUMBER for an id that no page of WB_IS_STORED has.
  * (Any other URL is found by its name only.) Ascending ids, as the catalog of the store has them, are several times as
  * fast.
  */
 int wb_webdb_numbers_of_ids(struct wb_webdb *webdb, const struct wb_pageid *ids, size_t count, uint32_t *numbers_out);
 
-/* The pages of WB_KIND_STORED in the order of their ids: rank 0 to wb_webdb_count.fetched - 1. WB_E_NOTFOUND after. */
+/* The pages of WB_IS_STORED in the order of their ids: rank 0 to wb_webdb_count.fetched - 1. WB_E_NOTFOUND after. */
 int wb_webdb_id_at(struct wb_webdb *webdb, uint64_t rank, struct wb_pageid *id_out, uint64_t *number_out);
 
 /* The id of any URL of the edition: of a page that was read from it. */
@@ -314,7 +314,8 @@ struct wb_webdb_portion {
  * NULL. Opening a walk in the order of sources reads and sorts all links, since they are stored by content; it needs a
  * few bytes of temporary space for each arc, or about twenty with texts.
  *
- * Memory: the limit, and one bit per URL in a temporary file if some URL has very many links.
+ * Memory: the limit; by target, 4 bytes per page with content and, if some URL has very many links, one bit per URL, in
+ * temporary files that the kernel can write out.
  */
 int wb_webdb_arcs(struct wb_webdb *webdb, enum wb_webdb_direction direction,
                   const struct wb_webdb_arcs_options *options, struct wb_webdb_arcs **arcs_out);

@@ -163,7 +163,7 @@ static void check_kind(struct page_check *w, uint64_t number)
         return;
     if (*(const uint8_t *)wb_column_at(kinds, number) != kind)
         wb_webdb_check_report(w->check, WB_CHECKED_KINDS, "row %" PRIu64 " is of another kind", number);
-    if (kind & WB_KIND_STORED)
+    if (kind & WB_IS_STORED)
         wb_webdb_check_set_add(&w->ids, hash_id(wb_pageid_of_key(wb_buf_slice(&w->key)), number));
 }
 

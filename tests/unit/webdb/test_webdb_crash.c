@@ -353,7 +353,7 @@ static bool die_holding(struct deaths *d, unsigned at)
     assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
                 (WIFEXITED(status) && WEXITSTATUS(status) == 0));
     check_clean(dir);
-    /* The edition is complete or gone; and not gone if its hold was acknowledged. A writer changes nothing about that. */
+    /* The edition is complete or gone, and not gone if its hold was acknowledged. The next writer leaves it so. */
     for (int round = 0; round < 2; round++) {
         struct wb_webdb_writer *writer = NULL;
         int err = wb_webdb_open_edition(dir, d->edition, &webdb);

@@ -200,7 +200,7 @@ static void harm_near_short(struct parts *parts)
 
 static void harm_kind(struct parts *parts)
 {
-    parts->kinds[parts->page_count - 1] ^= WB_KIND_PAGE;
+    parts->kinds[parts->page_count - 1] ^= WB_IS_PAGE;
 }
 
 static void harm_kinds_short(struct parts *parts)

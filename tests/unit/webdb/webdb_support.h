@@ -108,7 +108,7 @@ static void make_kinds(struct parts *parts)
         const struct wb_webdb_page *page = &parts->pages[i];
         bool loaded = page->flags & WB_PAGE_LOADED, stored = page->has_content && !loaded;
         if (!(page->flags & WB_PAGE_TARGET))
-            parts->kinds[i] = (uint8_t)(WB_KIND_PAGE | (stored ? WB_KIND_STORED : 0) | (loaded ? WB_KIND_LOADED : 0));
+            parts->kinds[i] = (uint8_t)(WB_IS_PAGE | (stored ? WB_IS_STORED : 0) | (loaded ? WB_IS_LOADED : 0));
         if (!stored)
             continue;
         assert_int_equal(wb_url_parse(page->url, NULL, &url), 0);
