@@ -20,6 +20,7 @@
 struct cleaning {
     const struct wb_webdb_writer *writer;
     uint32_t keep; /* editions from this number on are kept */
+    bool retired;  /* at least one has got another name */
 };
 
 static bool has_prefix(const char *name, const char *prefix)
@@ -30,13 +31,14 @@ static bool has_prefix(const char *name, const char *prefix)
 /* Renames an old edition that nobody holds. remove_entry() finds it under its new name. */
 static int retire_entry(void *context, const struct wb_path_entry *entry)
 {
-    const struct cleaning *cleaning = context;
+    struct cleaning *cleaning = context;
     uint32_t number = wb_edition_number(entry->name);
 
     WB_CHECK(cleaning->writer->lock.fd >= 0);
     if (entry->kind != WB_PATH_DIR || number == 0 || number >= cleaning->keep)
         return 0;
     int retired = wb_edition_retire(cleaning->writer->dir, number, &cleaning->writer->lock);
+    cleaning->retired = cleaning->retired || retired > 0;
     return retired < 0 ? retired : 0;
 }
 
@@ -57,11 +59,14 @@ static int remove_entry(void *context, const struct wb_path_entry *entry)
 /* We hold the writer's lock, so unfinished editions belong to writers that have died. */
 static int clean(const struct wb_webdb_writer *writer, uint32_t keep)
 {
-    struct cleaning cleaning = {writer, keep};
+    struct cleaning cleaning = {.writer = writer, .keep = keep};
 
     WB_CHECK(writer->lock.fd >= 0);
     WB_CHECK(writer->fresh == NULL);
     int err = wb_path_each(writer->root, retire_entry, &cleaning);
+    if (err == 0 &&
+        cleaning.retired) /* an edition under its own name never lacks a file, not even after a power loss */
+        err = wb_path_sync_dir(writer->root);
     return err < 0 ? err : wb_path_each(writer->root, remove_entry, &cleaning);
 }
 
@@ -154,7 +159,7 @@ int wb_publish_manifest(struct wb_webdb_writer *writer)
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     WB_CHECK(writer->old_number > 0);
     WB_CHECK(manifest.version == WB_WEBDB_VERSION); /* an older edition is written again */
-    manifest.logs = writer->next.logs; /* borrowed */
+    manifest.logs = writer->next.logs;              /* borrowed */
     manifest.count.store_epoch = writer->next.count.store_epoch;
     int err = path ? wb_manifest_write(path, &manifest) : WB_E_NOMEM;
     wb_free(path);

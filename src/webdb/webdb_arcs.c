@@ -21,6 +21,7 @@
 enum {
     ARCS_MAGIC = 0x57425741, /* "WBWA" */
     MEMORY_DEFAULT = 64 << 20,
+    MEMORY_TEXTS_MIN = 16 << 20, /* for a piece in which every link has a long anchor */
     PROGRESS_EVERY = 1 << 12,
     COUNT_BYTES = 2, /* of a record in the sorter, before its numbers */
 };
@@ -518,6 +519,8 @@ static int open_walk(struct wb_webdb *webdb, enum wb_webdb_direction direction,
         arcs->options = *options;
     if (arcs->options.memory_bytes == 0)
         arcs->options.memory_bytes = MEMORY_DEFAULT;
+    if (arcs->options.texts && arcs->options.memory_bytes < MEMORY_TEXTS_MIN)
+        arcs->options.memory_bytes = MEMORY_TEXTS_MIN;
     /* The edition itself may be read-only for us, and temporary files have no names anyway: so the directory above. */
     arcs->temp_dir = options && options->temp_dir ? wb_strdup(options->temp_dir) : wb_path_join(webdb->path, "..");
     if (arcs->options.texts)

@@ -139,12 +139,17 @@ int wb_webdb_open_edition(const char *dir, uint32_t edition, struct wb_webdb **w
     int err = open_number(dir, edition, webdb_out);
     if (err != WB_E_NOTFOUND)
         return err;
-    /* The lock would have kept the directory. So if it is there, one of its files is missing. */
+    /* An edition goes as a whole. So if its directory is there, one of its files is missing, which is damage. */
+    struct wb_error_copy why;
+    wb_error_save(WB_E_CORRUPT, &why);
     char *path = wb_edition_path(dir, edition);
-    if (path && wb_path_kind(path) == WB_PATH_NONE)
-        err = wb_fail(WB_E_NOTFOUND, "%s has no edition %u of the web database", dir, edition);
+    if (!path)
+        return WB_E_NOMEM;
+    bool gone = wb_path_kind(path) == WB_PATH_NONE;
     wb_free(path);
-    return path ? err : WB_E_NOMEM;
+    if (gone)
+        return wb_fail(WB_E_NOTFOUND, "%s has no edition %u of the web database", dir, edition);
+    return wb_error_restore(&why);
 }
 
 int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out)

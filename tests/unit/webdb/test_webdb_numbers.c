@@ -300,6 +300,58 @@ static void test_many(void **state)
     free_parts(&parts);
 }
 
+enum { LONG_LINKS = 9000, ANCHOR_BYTES = 255 };
+
+static void long_anchor(unsigned number, char anchor_out[ANCHOR_BYTES])
+{
+    uint64_t chance = number;
+
+    for (size_t i = 0; i < ANCHOR_BYTES; i++)
+        anchor_out[i] = (char)('a' + chance_below(&chance, 26));
+}
+
+/* A page with as many and as long anchors as there can be; and another one with the same content. */
+static void test_long_anchors(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_webdb_writer *writer;
+    struct wb_webdb_page page = {.url = WB_SLICE_LIT("http://a.example/"), .has_content = true, .md5 = {1}};
+    struct wb_webdb_arcs_options options = {.memory_bytes = 1, .texts = true};
+    struct wb_webdb *webdb;
+    struct wb_webdb_arcs *walk;
+    struct wb_webdb_portion portion;
+    char url[64], anchor[ANCHOR_BYTES];
+    size_t seen = 0;
+    int more;
+
+    (void)state;
+    assert_int_equal(wb_webdb_writer_open(dir, NULL, &writer), 0);
+    assert_int_equal(wb_webdb_add_page(writer, &page), 0);
+    page.url = WB_SLICE_LIT("http://b.example/");
+    assert_int_equal(wb_webdb_add_page(writer, &page), 0);
+    for (unsigned i = 0; i < LONG_LINKS; i++) {
+        struct wb_webdb_link link = {.from_md5 = {1}, .anchor = wb_slice(anchor, sizeof anchor), .tag = 1};
+        snprintf(url, sizeof url, "http://c.example/%04u", i);
+        long_anchor(i, anchor);
+        link.to = wb_slice_str(url);
+        assert_int_equal(wb_webdb_add_link(writer, &link), 0);
+    }
+    assert_int_equal(wb_webdb_writer_close(writer, NULL), 0);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    assert_int_equal(wb_webdb_arcs(webdb, WB_ARCS_OUT, &options, &walk), 0);
+    while ((more = wb_webdb_arcs_next(walk, &portion)) == 1)
+        for (size_t i = 0; i < portion.count; i++, seen++) {
+            assert_int_equal(portion.number, seen / LONG_LINKS);
+            assert_int_equal(portion.ends[i], 2 + seen % LONG_LINKS);
+            long_anchor((unsigned)(seen % LONG_LINKS), anchor);
+            assert_true(wb_slice_equal(portion.texts[i].anchor, wb_slice(anchor, sizeof anchor)));
+        }
+    assert_int_equal(more, 0);
+    assert_int_equal(seen, 2 * LONG_LINKS);
+    wb_webdb_arcs_close(walk);
+    wb_webdb_close(webdb);
+}
+
 static bool never(void *context, const char *step, uint64_t done, uint64_t total)
 {
     (void)step;
@@ -328,6 +380,13 @@ static void test_unknown(void **state)
     assert_int_equal(wb_webdb_open_edition(dir, 2, &webdb), WB_E_NOTFOUND);
     assert_non_null(strstr(wb_error_message(), "edition 2"));
     assert_int_equal(wb_webdb_open_edition(dir, 0, &webdb), WB_E_INVALID);
+    write_parts(dir, 3, &parts);
+    char *edition = wb_edition_path(dir, 3), *ids = wb_path_join(edition, WB_IDS_FILE);
+    assert_int_equal(wb_path_unlink(ids), 0);
+    assert_int_equal(wb_webdb_open_edition(dir, 3, &webdb), WB_E_CORRUPT);
+    assert_non_null(strstr(wb_error_message(), WB_IDS_FILE));
+    wb_free(ids);
+    wb_free(edition);
     assert_int_equal(wb_webdb_open_edition(dir, 1, &webdb), 0);
     assert_int_equal(wb_webdb_number(webdb, WB_SLICE_LIT("http://nobody.example/"), &number), WB_E_NOTFOUND);
     assert_int_equal(wb_webdb_number(webdb, WB_SLICE_LIT("no url"), &number), WB_E_INVALID);
@@ -529,9 +588,9 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),  cmocka_unit_test(test_many),           cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_older),  cmocka_unit_test(test_damage),         cmocka_unit_test(test_contradictions),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_model),  cmocka_unit_test(test_many),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_older),  cmocka_unit_test(test_damage),       cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_faults), cmocka_unit_test(test_long_anchors),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

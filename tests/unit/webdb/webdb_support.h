@@ -485,7 +485,7 @@ static void link_files(const char *old, const char *fresh, uint32_t number)
 UNUSED void publish_for_ever(void *context, int to)
 {
     const char *dir = context;
-    char *fresh = wb_path_join(dir, WB_WEBDB_DIR "/new-1");
+    char *fresh = wb_path_join(dir, WB_WEBDB_DIR "/new-1"), *retired = wb_path_join(dir, WB_WEBDB_DIR "/old-1");
 
     (void)to;
     for (uint32_t number = 1;; number++) {
@@ -493,7 +493,8 @@ UNUSED void publish_for_ever(void *context, int to)
         must(wb_path_mkdirs(fresh) == 0);
         link_files(old, fresh, number + 1);
         must(wb_path_rename(fresh, next) == 0);
-        must(wb_edition_remove(old) == 0);
+        must(wb_path_rename(old, retired) == 0);
+        must(wb_edition_remove(retired) == 0);
         wb_free(old);
         wb_free(next);
     }
