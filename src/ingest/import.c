@@ -197,6 +197,8 @@ static int take_all(struct import *im)
         wb_importer_commit(&im->importer);
     if (err == 0)
         err = commit(im);
+    if (err == 0 && im->importer.uncommitted)
+        err = commit(im);
     return err < 0 ? err : wb_importer_finish(&im->importer);
 }
 
@@ -243,6 +245,7 @@ static void count_all(const struct wb_importer *importer, struct wb_import *impo
         .records = importer->records,
         .pages = wb_importer_pages(importer),
         .replaced = importer->commit.replaced,
+        .captures = importer->commit.captures,
         .older = importer->commit.older,
         .revisits = importer->revisits,
         .barred = wb_importer_barred(importer),
@@ -266,6 +269,8 @@ int wb_import(const struct wb_import_options *options, const struct wb_ingest_si
         err = wb_fail(WB_E_INVALID, "%s is not a directory", options->tree);
     if (err == 0)
         err = wb_repository_open_store(options->dir, &im.importer.store);
+    if (err == 0)
+        err = wb_importer_begin(&im.importer);
     if (err == 0 && !options->no_journal)
         err = wb_import_journal_open(options->dir, 0, &im.importer.journal);
     if (err == 0)

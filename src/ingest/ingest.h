@@ -69,10 +69,11 @@ struct wb_import_options {
 /* The result of an import. */
 struct wb_import {
     uint64_t files, records;
-    uint64_t pages;       /* stored, including those that replaced older ones */
-    uint64_t replaced;
-    uint64_t older;       /* not newer than what the repository had, and therefore not stored */
-    uint64_t revisits;
+    uint64_t pages;       /* stored: new ones, and new versions of those that the repository had */
+    uint64_t replaced;    /* of these, versions that became the latest of their page */
+    uint64_t captures;    /* records that brought no new bytes: a further capture of a stored version */
+    uint64_t older;       /* captures that are known already, or too old for the history policy */
+    uint64_t revisits;    /* revisit records, whatever became of them */
     uint64_t barred;      /* kept out because they were taken down */
     uint64_t errors;      /* the sink was told about each of them */
     uint64_t unreadable;  /* files that could not be read, or not to their end */

@@ -175,6 +175,7 @@ struct wb_store_revisit {
     uint8_t sha1[WB_SHA1_BYTES];
     int64_t original_ms;       /* 0: not known */
     struct wb_pageid original; /* the page of the original: the same id, or that of a copy */
+    struct wb_slice url;       /* of the page that was seen; may be empty if the original is the same page */
 };
 
 /* The outcome is CAPTURE, KNOWN, OLDER, BARRED, or NEW: it waits for its original. outcome_out may be NULL. */
@@ -186,8 +187,8 @@ int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
 
 /*
  * Calls each() for the revisits of other pages that wait for a content of the page `original`, of this
- * writer and committed ones. Whoever puts that content under their ids and times turns them into
- * captures. The site is not filled in. each() must not call the store.
+ * writer and committed ones. Whoever puts that content under their URLs and times turns them into
+ * captures. The site is not filled in; the URL is, for the time of the call. each() must not call the store.
  */
 int wb_store_waiting_each(struct wb_store *store, struct wb_pageid original,
                           int (*each)(void *context, const struct wb_store_revisit *revisit), void *context);
