@@ -130,6 +130,9 @@ struct wb_why {
     int64_t next_ms;           /* when it will next be asked for; 0: not known */
     int64_t fetched_ms;        /* when it was last fetched; 0: never */
     uint16_t status;           /* of the last response */
+    size_t versions, captures; /* of the page that can be read; 0: none, or the question is about a host */
+    int64_t since_ms;          /* when the latest version was first seen; 0: there is none */
+    int64_t gone_ms;           /* since when the page has been gone, though versions of it are kept; 0: it is not */
 };
 
 /*

@@ -2,10 +2,10 @@
  * pagekeep.c - what is done with the content of a page: extracting, storing, following its links.
  *
  *   new bytes        extract -> store_page (in memory) -> spool and log -> journal -> links into queues
- *   the same bytes   the stored page gets a new time; its links are followed as if it were new
+ *   the same bytes   a further capture of the stored version; its links are followed as if it were new
  *
- * The store comes before the journal because the store says whether it takes the page: the page may have been taken
- * down, or the store may have a newer version. What an answer means was decided before, in pagework.c.
+ * The store comes before the journal because the store says what it does with the page: the page may have been taken
+ * down, its content may be known, or the store may have a newer version and keep no older ones. What an answer means was decided before, in pagework.c.
  */
 #include "crawl/worker.h"
 
@@ -171,8 +171,9 @@ static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_s
 }
 
 /*
- * The store has a version that is dated later, though not so far ahead that its clock must have been wrong. Nothing was
- * stored, and the journal must not say otherwise. The page is asked for again when it is due.
+ * The store has a version that is dated later, though not so far ahead that its clock must have been wrong, and its
+ * history policy keeps none that is older; or it has a capture of the same moment. Nothing was stored, and the journal
+ * must not say otherwise. The page is asked for again when it is due.
  */
 static int page_older(struct wb_outcome *o)
 {
@@ -215,12 +216,16 @@ static int tell_stored(struct wb_outcome *o, const struct wb_page *page, bool co
     return err;
 }
 
-static int content_new(struct wb_outcome *o, const struct wb_page *page)
+/*
+ * A page with bytes that it did not have before. If the clock went backwards and the store keeps old versions, it was
+ * stored as one of these (WB_STORE_PUT_PAST); webdb goes by the time of a visit, so it will not take it for the latest.
+ */
+static int content_new(struct wb_outcome *o, const struct wb_page *page, enum wb_store_outcome put)
 {
     struct wb_errand *errand = o->errand;
     struct wb_worker *w = errand->worker;
     struct wb_extract extract;
-    enum wb_store_outcome put;
+    bool refused = put == WB_STORE_PUT_OLDER || put == WB_STORE_PUT_KNOWN;
     int fresh = 1; /* 0: another page has the same bytes */
 
     if (page->body.len)
@@ -228,15 +233,11 @@ static int content_new(struct wb_outcome *o, const struct wb_page *page)
     if (fresh < 0)
         return fresh;
     int err = extract_page(o, page, &extract);
-    if (err == 0)
-        err = store_page(w, page, &put);
     if (err < 0)
         return err;
-    if (put == WB_STORE_PUT_BARRED)
-        return wb_pagework_barred(errand);
     const struct wb_edit_link *links = o->edit.page.links;
     size_t link_count = o->edit.page.link_count;
-    err = put == WB_STORE_PUT_OLDER ? page_older(o) : tell_stored(o, page, fresh == 0);
+    err = refused ? page_older(o) : tell_stored(o, page, fresh == 0);
     if (err == 0 && wb_errand_is_root(errand)) {
         err = wb_pagework_decide_root(errand, true);
         if (err == 0 && wb_names_root_came(w, errand->site, page->md5))
@@ -253,26 +254,27 @@ static int content_new(struct wb_outcome *o, const struct wb_page *page)
 
 int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result)
 {
-    struct wb_worker *w = errand->worker;
+    enum wb_store_outcome put;
     struct wb_outcome o;
     struct wb_page page;
 
     int err = wb_pagekeep_fill(errand, result, &page);
+    if (err == 0)
+        err = store_page(errand->worker, &page, &put);
     if (err < 0)
         return err;
-    if (errand->known && !page.truncated && memcmp(page.md5, errand->md5, WB_MD5_BYTES) == 0) {
-        wb_outcome_init(&o, errand, result, WB_OUTCOME_UNCHANGED, "unchanged");
-        err = wb_store_touch(w->repo.store, errand->id, result->sent_ms);
-        w->uncommitted.pages++;
-        wb_worker_dirty(w);
-        if (err == 0) {
-            err = content_known(&o, &page);
-            return err < 0 ? err : 0;
-        }
-        if (err != WB_E_NOTFOUND)
-            return err;
-        /* Our version was removed after the request was sent: treat this one as new. */
+    if (put == WB_STORE_PUT_BARRED)
+        return wb_pagework_barred(errand);
+    /* The same bytes with another status or media type are a version of their own, and yet the page is unchanged. But
+       if our version was removed after the request was sent, this one is new. */
+    bool same = errand->known && memcmp(page.md5, errand->md5, WB_MD5_BYTES) == 0 && put != WB_STORE_PUT_NEW;
+    if (page.truncated || (!same && put != WB_STORE_PUT_CAPTURE)) {
+        wb_outcome_init(&o, errand, result, WB_OUTCOME_STORED, "stored");
+        return content_new(&o, &page, put);
     }
-    wb_outcome_init(&o, errand, result, WB_OUTCOME_STORED, "stored");
-    return content_new(&o, &page);
+    wb_outcome_init(&o, errand, result, WB_OUTCOME_UNCHANGED, "unchanged");
+    if (put == WB_STORE_PUT_VERSION || put == WB_STORE_PUT_PAST)
+        o.page = &page;
+    err = content_known(&o, &page);
+    return err < 0 ? err : 0;
 }

@@ -99,7 +99,8 @@ static int restore_redirect(struct wb_worker *w, struct wb_site *site, const str
 
 /*
  * Whether the store lost a page that the journal says it has: 1, 0 or an error. The kernel may write the journal to
- * disk before the store commits, so after power loss the journal can be ahead.
+ * disk before the store commits, so after power loss the journal can be ahead. A capture without bytes is in no spool;
+ * if the store lost it, the journal says enough to repeat it.
  */
 static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edit *edit)
 {
@@ -114,7 +115,13 @@ static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edi
     /* Damage of the store is not our concern here: whoever reads the page reports it. */
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
-    return stored && time_ms < edit->time_ms;
+    if (stored || time_ms >= edit->time_ms)
+        return time_ms < edit->time_ms;
+    err = wb_store_touch(w->repo.store, id, edit->time_ms);
+    w->uncommitted.pages += err == 0;
+    if (err == 0)
+        wb_worker_dirty(w);
+    return err == WB_E_NOTFOUND ? 1 : err == WB_E_CORRUPT ? 0 : err;
 }
 
 /* Restores everything that is known of a page that was asked for, except its links. */

@@ -389,6 +389,21 @@ static int taken_down(const char *dir, struct wb_pageid id, struct wb_slice site
     return err;
 }
 
+static int read_versions(struct wb_store *store, struct wb_pageid id, struct wb_why *why)
+{
+    struct wb_store_timeline timeline;
+    int err = wb_store_timeline(store, id, &timeline);
+
+    if (err < 0)
+        return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+    why->versions = timeline.count, why->captures = timeline.time_count, why->gone_ms = timeline.gone_ms;
+    for (size_t i = 0; i < timeline.count; i++)
+        if (timeline.versions[i].ceased == 0)
+            why->since_ms = timeline.versions[i].time_ms;
+    wb_store_timeline_release(&timeline);
+    return 0;
+}
+
 /* Whether the page is stored: 1 with a verdict, 0, or an error. */
 static int stored(const char *dir, struct findings *f, struct wb_why *why)
 {
@@ -398,7 +413,7 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
     char when[WB_DATE_TEXT_MAX];
     int err = wb_store_open(dir, WB_STORE_READ, &store);
 
-    if (err == 0)
+    if (err == 0 && (err = read_versions(store, f->id, why)) == 0)
         err = wb_store_get(store, f->id, &page, &mem);
     if (err == 0) {
         wb_date_format(page.time_ms, when);

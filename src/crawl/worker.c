@@ -202,10 +202,11 @@ static int commit(struct wb_worker *w)
     bool pages = w->uncommitted.pages > 0;
     int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : wb_links_flush(&w->links, w->repo.dispenser, w->plan);
 
+    /* Flush before the commit: whoever sees a page in the store can read its record in the journal (`update` relies on
+       this). Sync after it: if the power fails in between, we fetch some pages again, but we never believe that we have
+       pages that we do not have. Pages whose records are lost that way are adopted by `update`. */
     if (err == 0)
         err = wb_journal_writer_flush(w->repo.journal);
-    /* The store before the journal: if the power fails in between, we fetch some pages again, but we never believe that
-       we have pages that we do not have. */
     if (err == 0 && pages)
         err = wb_store_commit(w->repo.store, &counts);
     if (err == 0 && counts.barred)
