@@ -1,14 +1,13 @@
 /*
  * cycle.h - the door of cycle: the steps of the loop, and the loop itself.
  *
- *   generate -> crawl -> update -> expunge -> swap -> compact        one cycle
+ *   generate -> crawl -> update -> expunge -> compact        one cycle
  *
  *   generate   picks the pages that are worth a fetch now, and fills the seed dispenser with them
  *   crawl      fetches them (crawl/crawl.h)
  *   update     merges the journal into the next edition of webdb, and decides when each page is due again
- *   expunge    removes pages that have expired or are gone
- *   swap       seals the next snapshot of the store and drops the old one
- *   compact    gives the space of removed pages back
+ *   expunge    ends pages that have expired or are gone; their history stays
+ *   compact    gives the space of versions that nobody keeps back
  *
  * A state file (DIR/cycle, docs/formats/cycle.md) names the current step, so that a run that was killed continues with
  * that step. Each step is also a function of its own. This room never fetches, merges or stores anything itself: it
@@ -43,7 +42,9 @@ struct wb_update_options {
 };
 
 /*
- * Merges the journal into the next edition of webdb, then removes the logs that are no longer needed.
+ * Merges the journal into the next edition of webdb, and removes the logs that are no longer needed. Then it adopts
+ * stored pages that no journal mentions, and corrects rows of pages that are not stored after all. The edition records
+ * which epoch of the store it has seen in full (wb_webdb_count.store_epoch).
  * *freed_out (may be NULL) is the number of bytes removed.
  */
 int wb_update(const struct wb_update_options *options, const struct wb_cycle_sink *sink,
@@ -130,7 +131,6 @@ enum wb_cycle_step {
     WB_CYCLE_CRAWL,
     WB_CYCLE_UPDATE,
     WB_CYCLE_EXPUNGE,
-    WB_CYCLE_SWAP,
     WB_CYCLE_COMPACT,
 };
 const char *wb_cycle_step_word(enum wb_cycle_step step);

@@ -1,5 +1,5 @@
 /*
- * cyclerun.c - the loop: generate, crawl, update, expunge, swap, compact, rest.
+ * cyclerun.c - the loop: generate, crawl, update, expunge, compact, rest.
  *
  * The state file names the current step. Every step can be repeated from its start: after a kill, the next run resumes
  * the cycle at that step. What happens when a step fails:
@@ -11,7 +11,6 @@
  *
  *   generate   merges the journal, crawls seeds that were never fetched, then lists the pages that are worth a visit
  *   crawl      crawls that list; the budget holds for all crawls of it together, including those that were killed
- *   swap       seals the store's next snapshot, which drops the class A versions
  *
  * It knows nothing about how a step works.
  */
@@ -286,18 +285,6 @@ static int step_expunge(struct loop *loop)
     return err;
 }
 
-static int step_swap(struct loop *loop)
-{
-    struct wb_store *store = NULL;
-    uint32_t snapshot;
-
-    int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
-    if (err == 0)
-        err = wb_store_snapshot(store, &snapshot);
-    wb_store_close(store);
-    return err;
-}
-
 static bool on_compact(void *context, uint64_t done, uint64_t total)
 {
     const struct loop *loop = context;
@@ -329,7 +316,7 @@ static int step_compact(struct loop *loop)
 
 static int (*const steps[])(struct loop *loop) = {
     [WB_CYCLE_GENERATE] = step_generate, [WB_CYCLE_CRAWL] = step_crawl, [WB_CYCLE_UPDATE] = step_update,
-    [WB_CYCLE_EXPUNGE] = step_expunge,   [WB_CYCLE_SWAP] = step_swap,   [WB_CYCLE_COMPACT] = step_compact,
+    [WB_CYCLE_EXPUNGE] = step_expunge,   [WB_CYCLE_COMPACT] = step_compact,
 };
 
 /* ---- a cycle -------------------------------------------------------------------------------------------------- */
@@ -410,7 +397,7 @@ static int try_step(struct loop *loop)
 
 static bool cleans_up(enum wb_cycle_step step)
 {
-    return step == WB_CYCLE_EXPUNGE || step == WB_CYCLE_SWAP || step == WB_CYCLE_COMPACT;
+    return step == WB_CYCLE_EXPUNGE || step == WB_CYCLE_COMPACT;
 }
 
 /* Errors that may be gone the next time: a full disk, an unreachable database, too many open files. */

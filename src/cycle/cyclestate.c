@@ -27,8 +27,7 @@
 
 static const char *const step_words[] = {
     [WB_CYCLE_REST] = "rest",       [WB_CYCLE_GENERATE] = "generate", [WB_CYCLE_CRAWL] = "crawl",
-    [WB_CYCLE_UPDATE] = "update",   [WB_CYCLE_EXPUNGE] = "expunge",   [WB_CYCLE_SWAP] = "swap",
-    [WB_CYCLE_COMPACT] = "compact",
+    [WB_CYCLE_UPDATE] = "update",   [WB_CYCLE_EXPUNGE] = "expunge",   [WB_CYCLE_COMPACT] = "compact",
 };
 
 const char *wb_cycle_step_word(enum wb_cycle_step step)
@@ -80,6 +79,11 @@ static bool read_step(struct wb_slice value, enum wb_cycle_step *step_out)
             *step_out = (enum wb_cycle_step)i;
             return true;
         }
+    /* Older programs had a step between expunge and compact, in which they sealed a snapshot. */
+    if (wb_slice_equal(value, WB_SLICE_LIT("swap"))) {
+        *step_out = WB_CYCLE_COMPACT;
+        return true;
+    }
     return false;
 }
 

@@ -1,5 +1,6 @@
 /*
- * expunge.c - pages that are no longer on the web leave the repository (WebBase, section 3.2).
+ * expunge.c - pages that are no longer on the web leave the latest state of the repository (WebBase, section 3.2). Their
+ * versions stay as long as snapshots and the history policy keep them.
  *
  *   gone       the last answer was 404 or 410
  *   expired    its lifetime has ended, a crawl was told to visit it and has finished with its site, but did not fetch
@@ -127,14 +128,26 @@ static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const
 
 /* ---- removing them ----------------------------------------------------------------------------------------- */
 
+/* Since when the page has been gone: when it answered so, or when its lifetime ended. */
+static int64_t gone_since(const struct wb_webdb_page *page)
+{
+    bool expired = page->has_content && !(page->flags & WB_PAGE_GONE);
+
+    return expired ? page->expires_ms : page->last_tried_ms;
+}
+
 static int remove_page(struct expunge *x, const struct wb_webdb_page *page, const char *reason)
 {
+    int64_t gone_ms = gone_since(page), stored_ms = 0;
     struct wb_pageid id;
 
     int err = wb_removal_id(&x->removal, page->url, &id);
     if (err < 0)
         return err;
-    int there = wb_removal_store(&x->removal, id, wb_key_site(wb_buf_slice(&x->removal.key)));
+    /* It was seen later than that, by somebody of whom webdb has not heard yet: it is not gone. */
+    if (wb_store_time(x->removal.store, id, &stored_ms) == 0 && stored_ms > gone_ms)
+        return 0;
+    int there = wb_removal_store(&x->removal, id, wb_key_site(wb_buf_slice(&x->removal.key)), gone_ms);
     if (there < 0)
         return there;
     if (there) {
@@ -175,7 +188,7 @@ static int finish_page(struct expunge *x, struct wb_pageid id)
 {
     struct wb_page page = {0};
     char name[WB_PAGEID_HEX + 1], text[WB_ERROR_MESSAGE_MAX + 64];
-    int err = wb_store_get(x->removal.store, id, &page, &x->removal.mem);
+    int err = wb_removal_read(&x->removal, id, &page);
 
     wb_pageid_hex(id, name);
     if (err == WB_E_CORRUPT) {
@@ -185,9 +198,9 @@ static int finish_page(struct expunge *x, struct wb_pageid id)
         x->stat->left++;
         return 0;
     }
-    if (err < 0 && err != WB_E_NOTFOUND) /* not found: the snapshot may still contain it */
-        return err;
-    int there = wb_removal_store(&x->removal, id, err == 0 ? wb_key_site(page.key) : WB_SLICE_EMPTY);
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    int there = wb_removal_store(&x->removal, id, wb_key_site(page.key), x->removal.now_ms);
     if (there <= 0)
         return there;
     x->stat->pages++;
@@ -208,7 +221,7 @@ static int finish_listed(void *context, struct wb_pageid id)
     struct barred_site *site = context;
     struct expunge *x = site->expunge;
     int barred = wb_store_barred(x->removal.store, id, site->name);
-    int there = barred > 0 ? wb_removal_store(&x->removal, id, site->name) : barred;
+    int there = barred > 0 ? wb_removal_store(&x->removal, id, site->name, x->removal.now_ms) : barred;
 
     x->stat->pages += there > 0;
     return there;

@@ -1,7 +1,7 @@
 /*
- * rebuild.c - adds the stored pages and their links to a webdb that is being rebuilt, by extracting every page again
- * as a crawl does. A page whose old row could be read keeps what that row says, because an event that is not newer
- * than the last one changes nothing.
+ * rebuild.c - adds stored pages and their links to webdb, by extracting each page again as a crawl does: all of them to
+ * a webdb that is being rebuilt, or those that no journal has told of. A page whose old row could be read keeps what
+ * that row says, because an event that is not newer than the last one changes nothing.
  */
 #include "base/error.h"
 #include "cycle/update.h"
@@ -46,7 +46,7 @@ static int go_on(struct rebuild *r, uint64_t pages)
 
 static int read_pages(struct rebuild *r, struct wb_store *store)
 {
-    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST};
+    struct wb_store_scan_options options = {.snapshot = 0};
     struct wb_store_stat stat;
     struct wb_store_scan *scan = NULL;
     struct wb_page page;
@@ -80,5 +80,32 @@ int wb_rebuild_links(const char *dir, struct wb_webdb_writer *writer, const stru
         err = read_pages(&r, store);
     wb_pagefacts_release(&r.facts);
     wb_store_close(store);
+    return err;
+}
+
+/* Called for each page that is wanted. One that was removed meanwhile, or is damaged, stays unknown. */
+static int take_wanted(void *context, size_t index, int err, const struct wb_page *page)
+{
+    struct rebuild *r = context;
+
+    (void)index;
+    if (err == WB_E_CORRUPT && r->sink->warn)
+        r->sink->warn(r->sink->context, wb_error_message());
+    if (err < 0)
+        return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err;
+    err = take_page(r, page);
+    return err < 0 ? err : go_on(r, 0);
+}
+
+int wb_rebuild_pages(struct wb_store *store, struct wb_webdb_writer *writer, const struct wb_cycle_sink *sink,
+                     const struct wb_pageid *ids, size_t count)
+{
+    struct rebuild r = {.writer = writer, .sink = sink, .facts = WB_PAGEFACTS_INIT};
+    struct wb_store_when latest = {.kind = WB_STORE_WHEN_LATEST};
+    int err = wb_pagefacts_init(&r.facts);
+
+    if (err == 0)
+        err = wb_store_get_many(store, ids, count, &latest, take_wanted, &r);
+    wb_pagefacts_release(&r.facts);
     return err;
 }

@@ -31,9 +31,17 @@ int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pag
     return err;
 }
 
-int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site)
+int wb_removal_read(struct wb_removal *removal, struct wb_pageid id, struct wb_page *page_out)
 {
-    int err = wb_store_remove(removal->store, id, site, removal->everywhere);
+    struct wb_store_when now = {.kind = WB_STORE_WHEN_TIME, .time_ms = INT64_MAX};
+    int err = wb_store_get(removal->store, id, page_out, &removal->mem);
+
+    return err == WB_E_NOTFOUND ? wb_store_get_when(removal->store, id, &now, page_out, &removal->mem) : err;
+}
+
+int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site, int64_t gone_ms)
+{
+    int err = wb_store_remove(removal->store, id, site, gone_ms, removal->everywhere);
 
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;

@@ -13,7 +13,7 @@ struct wb_removal {
     struct wb_store *store;
     struct wb_journal_writer *log;    /* NULL: nothing was recorded yet */
     int64_t now_ms;
-    bool everywhere;            /* remove from the snapshot too, in the same commit */
+    bool everywhere;            /* remove all versions, from all snapshots too, in the same commit */
     uint64_t uncommitted;
     struct wb_buf expired;      /* URLs, one per line, to be recorded after the store has committed */
     struct wb_url url;
@@ -26,8 +26,14 @@ int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal
 /* The page id of a URL. Afterwards removal->key is its normal form. */
 int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pageid *id_out);
 
-/* 1: the page was there; the next commit, which happens by itself now and then, removes it. 0: it was not there. */
-int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site);
+/*
+ * Ends a page, which has been gone since gone_ms; or, with everywhere, removes all its versions. 1: it was there; the
+ * next commit, which happens by itself now and then, does it. 0: it was not there.
+ */
+int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site, int64_t gone_ms);
+
+/* Reads some version of a page, the latest if it has one, into removal->mem. WB_E_NOTFOUND, WB_E_CORRUPT. */
+int wb_removal_read(struct wb_removal *removal, struct wb_pageid id, struct wb_page *page_out);
 
 /* Records an expired page, but only after the store has removed it: until then webdb must still list it, so that it is
  * found again after a crash. */
@@ -35,7 +41,7 @@ int wb_removal_expired(struct wb_removal *removal, struct wb_slice url);
 int wb_removal_commit(struct wb_removal *removal);
 
 /*
- * Calls each with the id of every stored page of a site, in the latest state or the snapshot, and commits. It repeats
+ * Calls each with the id of every page of a site that has any version, and commits. It repeats
  * this until a pass removes nothing, because a site may have more pages than one list holds and a crawl may add some
  * meanwhile. each returns 1 if it removed the page, 0 if not, or an error.
  */

@@ -3,7 +3,8 @@
  *
  *   1 bar       in the store, durable: from now on no process can store it, not even one that has already fetched it
  *   2 journal   records it, so that webdb can show it
- *   3 store     the pages are removed; no page is read for this, so damaged ones are removed too
+ *   3 store     all versions of the pages are removed, from all snapshots; no page must be read for this, so damaged
+ *               ones are removed too
  *   4 spools    those of dead crawlers are emptied into the store, which refuses what is barred
  *   5 merge     webdb
  *
@@ -86,7 +87,7 @@ static int cannot_remove(struct takedown *t, struct wb_slice name)
 /* name: the URL, or the page id if the URL is unknown. */
 static int drop_id(struct takedown *t, struct wb_pageid id, struct wb_slice site, struct wb_slice name, uint64_t bytes)
 {
-    int there = wb_removal_store(&t->removal, id, site);
+    int there = wb_removal_store(&t->removal, id, site, t->removal.now_ms);
 
     if (there == WB_E_CORRUPT)
         return cannot_remove(t, name);
@@ -107,10 +108,10 @@ static int drop_page(struct takedown *t, struct wb_slice url, uint64_t bytes)
     return err < 0 ? err : drop_id(t, id, wb_key_site(wb_buf_slice(&t->removal.key)), url, bytes);
 }
 
-/* True if the latest state has the page, readable or not; fills *page_out if it can be read. */
+/* True if the store has any version of the page, readable or not; fills *page_out if it can be read. */
 static bool is_stored(struct takedown *t, struct wb_pageid id, struct wb_page *page_out)
 {
-    int err = wb_store_get(t->removal.store, id, page_out, &t->removal.mem);
+    int err = wb_removal_read(&t->removal, id, page_out);
 
     if (err < 0)
         *page_out = (struct wb_page){0};

@@ -3,10 +3,21 @@
  *
  * webdb does the merge; this file decides when each page is due again. Damage in a log costs only the damaged records:
  * there is a warning, and the merge continues.
+ *
+ *   1 the store's epoch E is read, then the pages that arrived since the last edition (reconcile.h)
+ *   2 the journal is merged; each page that this touches is compared with the store
+ *   3 logs that are no longer needed are removed, and what dead crawlers left in their spools goes to the store
+ *   4 rows of pages that are not stored are corrected, and pages that no journal mentions are adopted
+ *
+ * The edition says that it has seen E in full: everything that was stored until then is in it. This holds because of
+ * the order. A writer makes the records of its journal readable before it commits their pages (an import syncs them,
+ * a crawl flushes them), and here the journal is read after the epoch. What is lost to a power failure, or was never
+ * journaled, is found in the store in step 1.
  */
 #include "cycle/update.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "cycle/reconcile.h"
 #include "cycle/thresholds.h"
 #include "os/file.h"
 #include "os/stop.h"
@@ -23,16 +34,20 @@ struct update {
     uint64_t damaged;
 };
 
-/* Decides for each page that the merge touches when it is due again. */
-static int set_due(const struct update *u, struct wb_webdb_writer *writer)
+/* Decides for each page that the merge touches when it is due again. r: NULL if it need not be compared. */
+static int set_due(const struct update *u, struct wb_webdb_writer *writer, struct wb_reconcile *r)
 {
     const struct wb_webdb_site *site;
     struct wb_webdb_page *page;
-    int got;
+    int got, err = 0;
 
-    while ((got = wb_webdb_writer_next(writer, &page, &site)) > 0)
+    while (err == 0 && (got = wb_webdb_writer_next(writer, &page, &site)) > 0) {
         page->next_due_ms = wb_refresh_due(&u->refresh, page, wb_changerate(&page->history, site));
-    return got;
+        err = r ? wb_reconcile_row(r, page) : 0;
+    }
+    if (err == 0)
+        err = got;
+    return err == 0 && r ? wb_reconcile_rest(r) : err;
 }
 
 static bool on_progress(void *context, const char *step, uint64_t done, uint64_t total)
@@ -71,31 +86,104 @@ static void report_damage(const struct update *u)
     warn(u, text);
 }
 
-static int merge_journal(const struct wb_update_options *o, struct update *u, struct wb_webdb_merge *merge_out)
+static int open_writer(const struct wb_update_options *o, struct update *u, bool from_scratch,
+                       struct wb_webdb_writer **writer_out)
 {
     struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .progress = on_progress,
-                                       .progress_context = u, .from_scratch = o->rebuild};
+                                       .progress_context = u, .from_scratch = from_scratch};
+
+    return wb_webdb_writer_open(o->dir, &options, writer_out);
+}
+
+static int abandon(struct wb_webdb_writer *writer, int err)
+{
+    struct wb_error_copy why;
+
+    wb_error_save(err, &why);
+    wb_webdb_writer_abandon(writer);
+    return wb_error_restore(&why);
+}
+
+static int merge_journal(const struct wb_update_options *o, struct update *u, struct wb_reconcile *r,
+                         struct wb_webdb_merge *merge_out)
+{
     struct wb_webdb_writer *writer = NULL;
 
-    int err = wb_webdb_writer_open(o->dir, &options, &writer);
+    int err = open_writer(o, u, o->rebuild, &writer);
     if (err < 0)
         return err;
-    if (o->rebuild)
+    err = wb_reconcile_open(r, o, u->sink);
+    if (err == 0 && o->rebuild)
         err = wb_webdb_add_rows(writer, on_damage, u);
     if (err == 0 && o->rebuild)
         err = wb_rebuild_links(o->dir, writer, u->sink);
     if (err == 0)
         err = wb_webdb_add_journal(writer, on_damage, u);
     if (err == 0)
-        err = set_due(u, writer);
-    if (err < 0) {
-        struct wb_error_copy why;
-        wb_error_save(err, &why);
-        wb_webdb_writer_abandon(writer);
-        return wb_error_restore(&why);
-    }
+        err = set_due(u, writer, r);
+    if (err < 0)
+        return abandon(writer, err);
+    if (r->unheard.count == 0)
+        wb_webdb_writer_saw_epoch(writer, r->epoch);
     err = wb_webdb_writer_close(writer, merge_out);
     report_damage(u);
+    return err;
+}
+
+/* ---- what differs from the store ------------------------------------------------------------------------- */
+
+static void add_counts(struct wb_webdb_merge *sum, const struct wb_webdb_merge *merge)
+{
+    sum->edition = merge->edition;
+    sum->page_edits += merge->page_edits;
+    sum->link_edits += merge->link_edits;
+    sum->pages_added += merge->pages_added;
+    sum->pages_changed += merge->pages_changed;
+    sum->pages_deleted += merge->pages_deleted;
+    sum->links_added += merge->links_added;
+    sum->links_deleted += merge->links_deleted;
+    sum->links_without_source += merge->links_without_source;
+    sum->bytes_after = merge->bytes_after;
+}
+
+/* Merges what `add` adds. */
+static int merge_more(const struct wb_update_options *o, struct update *u, struct wb_reconcile *r,
+                      int (*add)(struct wb_reconcile *r, struct wb_webdb_writer *writer), bool seen,
+                      struct wb_webdb_merge *sum)
+{
+    struct wb_webdb_writer *writer = NULL;
+    struct wb_webdb_merge merge;
+    int err = open_writer(o, u, false, &writer);
+
+    if (err < 0)
+        return err;
+    err = add(r, writer);
+    if (err == 0)
+        err = set_due(u, writer, NULL);
+    if (err < 0)
+        return abandon(writer, err);
+    if (seen)
+        wb_webdb_writer_saw_epoch(writer, r->epoch);
+    err = wb_webdb_writer_close(writer, &merge);
+    if (err == 0)
+        add_counts(sum, &merge);
+    return err;
+}
+
+/*
+ * Both need a merge of their own, because a row that a correction replaces must be there before the stored version is
+ * adopted. Nearly always there is nothing to do.
+ */
+static int put_right(const struct wb_update_options *o, struct update *u, struct wb_reconcile *r,
+                     struct wb_webdb_merge *sum)
+{
+    bool seen = r->unheard.count > 0 && !r->more;
+    int err = r->unstored.len ? wb_reconcile_confirm(r) : 0;
+
+    if (err == 0 && r->unstored.len)
+        err = merge_more(o, u, r, wb_reconcile_correct, false, sum);
+    if (err == 0 && r->unheard.count)
+        err = merge_more(o, u, r, wb_reconcile_adopt, seen, sum);
     return err;
 }
 
@@ -127,13 +215,32 @@ static int prune_journal(const struct wb_update_options *o, uint64_t *freed_out)
     return err;
 }
 
+/* One pass. *more_out: there are more stored pages to adopt than fit into memory. */
+static int update_once(const struct wb_update_options *o, struct update *u, struct wb_webdb_merge *merge_out,
+                       uint64_t *freed_out, bool *more_out)
+{
+    struct wb_reconcile r = {.options = o, .url = WB_URL_INIT};
+    int err = merge_journal(o, u, &r, merge_out);
+
+    if (err == 0)
+        err = prune_journal(o, freed_out);
+    if (err == 0)
+        err = put_right(o, u, &r, merge_out);
+    *more_out = r.more;
+    wb_reconcile_close(&r);
+    return err;
+}
+
 int wb_update(const struct wb_update_options *options, const struct wb_cycle_sink *sink,
               struct wb_webdb_merge *merge_out, uint64_t *freed_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
     struct update u = {.sink = sink ? sink : &quiet};
+    struct wb_update_options again = *options;
     struct wb_thresholds thresholds;
-    uint64_t freed = 0;
+    struct wb_webdb_merge merge;
+    uint64_t freed = 0, freed_again;
+    bool more = false;
 
     *merge_out = (struct wb_webdb_merge){0};
     if (freed_out)
@@ -145,9 +252,15 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
         goto done;
     u.refresh = (struct wb_refresh){.policy = thresholds.policy,
                                     .theta = wb_thresholds_get(&thresholds, thresholds.policy, WB_SLICE_EMPTY)};
-    err = merge_journal(options, &u, merge_out);
-    if (err == 0)
-        err = prune_journal(options, &freed);
+    err = update_once(options, &u, merge_out, &freed, &more);
+    again.rebuild = false;
+    merge = *merge_out;
+    /* If a pass adopts nothing, all that is left cannot be read. */
+    while (err == 0 && more && merge.pages_added + merge.pages_changed) {
+        err = update_once(&again, &u, &merge, &freed_again, &more);
+        if (err == 0)
+            add_counts(merge_out, &merge);
+    }
     if (freed_out)
         *freed_out = freed;
 done:
