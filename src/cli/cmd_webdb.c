@@ -73,11 +73,31 @@ static int show_row(struct webdb_view *v, const struct wb_webdb_page *page)
     return err < 0 ? err : wb_webdb_rows_page(&v->rows, page, v->site_known ? &v->site : NULL);
 }
 
+/* What the store knows about the past of a page. A store that cannot say is not this command's concern. */
+static void load_past(const struct webdb_view *v, struct wb_pageid id, struct wb_webdb_rows_past *past_out)
+{
+    struct wb_store_timeline timeline;
+    struct wb_store *store = NULL;
+    int err = wb_store_open(v->options->dir, WB_STORE_READ, &store);
+
+    *past_out = (struct wb_webdb_rows_past){0};
+    if (err == 0 && wb_store_timeline(store, id, &timeline) == 0) {
+        *past_out = (struct wb_webdb_rows_past){timeline.count, timeline.time_count, 0, timeline.gone_ms};
+        for (size_t i = 0; i < timeline.count; i++)
+            if (timeline.versions[i].ceased == 0)
+                past_out->since_ms = timeline.versions[i].time_ms;
+        wb_store_timeline_release(&timeline);
+    }
+    wb_store_close(store);
+}
+
 static int show_page(struct webdb_view *v)
 {
     struct wb_slice url = wb_slice_str(v->options->args[1]);
+    struct wb_webdb_rows_past past;
     struct wb_webdb_page page;
     struct wb_url parsed = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT;
 
     /* The site must be looked up first: a page is valid only until webdb is asked something else. */
     int err = wb_url_parse(url, NULL, &parsed);
@@ -85,7 +105,12 @@ static int show_page(struct webdb_view *v)
         err = wb_fail(WB_E_INVALID, "%s is not an http or https URL", v->options->args[1]);
     if (err == 0)
         err = load_site(v, url);
+    if (err == 0)
+        err = wb_url_key(&parsed, &key);
+    if (err == 0)
+        load_past(v, wb_pageid_of_key(wb_buf_slice(&key)), &past);
     wb_url_release(&parsed);
+    wb_buf_release(&key);
     if (err < 0)
         return err;
     err = wb_webdb_get_page(v->webdb, url, &page);
@@ -94,7 +119,10 @@ static int show_page(struct webdb_view *v)
     if (err < 0)
         return err;
     v->rows.whole = true;
-    return show_row(v, &page);
+    v->rows.past = &past;
+    err = show_row(v, &page);
+    v->rows.past = NULL;
+    return err;
 }
 
 /* Shows all pages of a walk, until a signal. */

@@ -28,6 +28,10 @@ static int write_json(const struct wb_why *why)
     wb_output_field_time(&j, "next_time", why->next_ms);
     wb_output_field_time(&j, "time", why->fetched_ms);
     wb_json_field_u64(&j, "status", why->status);
+    wb_json_field_u64(&j, "versions", why->versions);
+    wb_json_field_u64(&j, "captures", why->captures);
+    wb_output_field_time(&j, "latest_since", why->since_ms);
+    wb_output_field_time(&j, "gone_since", why->gone_ms);
     return wb_output_object_end(&j);
 }
 
@@ -45,6 +49,13 @@ static int write_words(const struct wb_why *why)
     if (err == 0 && why->next_ms) {
         wb_date_format(why->next_ms, text);
         err = wb_output_printf("not before %s\n", text);
+    }
+    if (err == 0 && why->versions > 1)
+        err = wb_output_printf("%zu versions\n", why->versions);
+    if (err == 0 && why->gone_ms) {
+        wb_date_format(why->gone_ms, text);
+        err = wb_output_printf("gone since %s; %zu version%s kept\n", text, why->versions,
+                               why->versions == 1 ? " is" : "s are");
     }
     return err;
 }

@@ -151,6 +151,15 @@ static void write_page(struct wb_rowpen *pen, const struct wb_webdb_page *page, 
     cell_fetches(pen, &page->history);
 }
 
+/* Not in columns: those are read back, and the store's facts are not webdb's. */
+static void write_past(struct wb_rowpen *pen, const struct wb_webdb_rows_past *past)
+{
+    wb_rowpen_u64(pen, "versions", past->versions);
+    wb_rowpen_u64(pen, "captures", past->captures);
+    wb_rowpen_time(pen, "latest_since", past->since_ms);
+    wb_rowpen_time(pen, "gone_since", past->gone_ms);
+}
+
 static const char *tag_word(uint8_t tag)
 {
     if (tag == WB_EDIT_TAG_SITEMAP)
@@ -210,6 +219,8 @@ static void write_cells(struct wb_rowpen *pen, const struct wb_webdb_rows *rows,
     switch (rows->kind) {
     case WB_WEBDB_ROWS_PAGES:
         write_page(pen, row, rows->near, site);
+        if (rows->past && rows->form != WB_WEBDB_ROWS_TSV)
+            write_past(pen, rows->past);
         break;
     case WB_WEBDB_ROWS_LINKS:
         write_link(pen, row);

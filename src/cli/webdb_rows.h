@@ -11,12 +11,20 @@
 enum wb_webdb_rows_form { WB_WEBDB_ROWS_WORDS, WB_WEBDB_ROWS_JSON, WB_WEBDB_ROWS_TSV };
 enum wb_webdb_rows_kind { WB_WEBDB_ROWS_PAGES, WB_WEBDB_ROWS_LINKS, WB_WEBDB_ROWS_SITES, WB_WEBDB_ROWS_COUNTS };
 
+/* What the store knows about the versions of a page. */
+struct wb_webdb_rows_past {
+    uint64_t versions, captures; /* that can be read */
+    int64_t since_ms;            /* when the latest version was first seen; 0: there is none */
+    int64_t gone_ms;             /* since when the page has been gone; 0: it is not */
+};
+
 struct wb_webdb_rows {
     enum wb_webdb_rows_form form;
     enum wb_webdb_rows_kind kind;
     bool whole;           /* words: each fact has its own line, instead of one line for a page */
     bool headed;          /* the header line was written */
     struct wb_slice near; /* the URL of the page that this page is a near duplicate of; empty: there is none */
+    const struct wb_webdb_rows_past *past; /* of the page, for JSON and words; NULL: nobody has asked */
     struct wb_buf out;
 };
 
