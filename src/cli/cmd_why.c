@@ -50,7 +50,7 @@ static int write_words(const struct wb_why *why)
         wb_date_format(why->next_ms, text);
         err = wb_output_printf("not before %s\n", text);
     }
-    if (err == 0 && why->versions > 1)
+    if (err == 0 && why->versions > 1 && !why->gone_ms)
         err = wb_output_printf("%zu versions\n", why->versions);
     if (err == 0 && why->gone_ms) {
         wb_date_format(why->gone_ms, text);

@@ -87,8 +87,11 @@ int wb_catalog_revisit_put(struct wb_catalog_txn *txn, uint64_t site, const stru
     err = wb_catalog_row_put(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), row, sizeof row);
     if (err < 0 || wb_pageid_equal(revisit->id, revisit->original))
         return err;
+    /* Whoever has the original needs the URL to store a copy. Without it, the revisit waits for a content of its own. */
     waiting_key(revisit, waiting);
-    return wb_catalog_row_put(txn, WB_CATALOG_WAITING, wb_slice(waiting, sizeof waiting), "", 1);
+    bool fits = revisit->url.len && revisit->url.len <= WB_TREE_VALUE_MAX;
+    return wb_catalog_row_put(txn, WB_CATALOG_WAITING, wb_slice(waiting, sizeof waiting),
+                              fits ? revisit->url.ptr : "", fits ? revisit->url.len : 1);
 }
 
 int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, const struct wb_store_revisit *revisit)
@@ -150,26 +153,29 @@ int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit 
     return wb_catalog_row_each(txn, WB_CATALOG_REVISITS, 0, 0, walk_revisit, &walk);
 }
 
-/* A row of table waiting: finds the revisit that it names. */
+/* A row of table waiting: finds the revisit that it names. The value is its URL, or one zero if that is unknown. */
 static int walk_waiting(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct revisit_walk *walk = context;
     struct wb_store_revisit revisit;
-    char bytes[REVISIT_BYTES];
+    char bytes[REVISIT_BYTES], url[WB_TREE_VALUE_MAX];
     uint64_t site;
-    size_t len;
+    size_t len, url_len = row.len;
 
     WB_CHECK(walk->only != NULL);
-    if (key.len != WAITING_KEY_BYTES || row.len != 1)
+    if (key.len != WAITING_KEY_BYTES || row.len < 1 || row.len > sizeof url)
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_WAITING, "a row of the wrong length");
     if (!wb_pageid_equal(*walk->only, wb_pageid_get(key.ptr)))
         return 1;
     struct wb_slice name = wb_slice(key.ptr + WB_PAGEID_BYTES, REVISIT_KEY_BYTES);
+    memcpy(url, row.ptr, url_len);
     int err = wb_catalog_row_read(walk->txn, WB_CATALOG_REVISITS, name, sizeof bytes, bytes, &len);
     if (err == WB_E_NOTFOUND || (err == 0 && !revisit_from_row(name, wb_slice(bytes, len), &revisit, &site)))
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_WAITING, "a row without a revisit");
     if (err < 0)
         return err;
+    if (url[0])
+        revisit.url = wb_slice(url, url_len);
     walk->result = walk->each(walk->context, &revisit, site);
     return walk->result;
 }

@@ -182,7 +182,7 @@ struct wb_store_revisit {
 int wb_store_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
                          enum wb_store_outcome *outcome_out);
 
-/* The newest revisit of a page that waits for its original. WB_E_NOTFOUND. The site is not filled in. */
+/* The newest revisit of a page that waits for its original. WB_E_NOTFOUND. Site and URL are not filled in. */
 int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
 
 /*

@@ -203,7 +203,7 @@ static int twin_get_revisit(struct wb_store *store, struct wb_pageid id, struct 
     for (size_t i = now->revisits.count; i-- > 0;)
         if (wb_pageid_equal(now->revisits.items[i].revisit.id, id)) {
             *revisit_out = now->revisits.items[i].revisit;
-            revisit_out->site = wb_slice("", 0);
+            revisit_out->site = revisit_out->url = WB_SLICE_EMPTY;
             return 0;
         }
     return wb_store_not_found();

@@ -166,14 +166,16 @@ bool wb_twin_page_in_site(const struct wb_twin_page *page, struct wb_slice site)
 
 void wb_twin_revisit_add(struct wb_twin_state *state, const struct wb_store_revisit *revisit)
 {
-    struct wb_twin_revisit added = {wb_strndup(revisit->site.ptr, revisit->site.len), *revisit};
+    struct wb_twin_revisit added = {wb_strndup(revisit->site.ptr, revisit->site.len),
+                                    wb_strndup(revisit->url.ptr, revisit->url.len), *revisit};
     size_t at = state->revisits.count;
 
-    WB_CHECK(added.site);
+    WB_CHECK(added.site && added.url);
     WB_CHECK(wb_vec_add(&state->revisits));
     for (; at > 0 && state->revisits.items[at - 1].revisit.time_ms > revisit->time_ms; at--)
         state->revisits.items[at] = state->revisits.items[at - 1];
     added.revisit.site = wb_slice_str(added.site);
+    added.revisit.url = wb_slice_str(added.url);
     state->revisits.items[at] = added;
 }
 
@@ -183,6 +185,7 @@ void wb_twin_revisit_drop(struct wb_twin_state *state, size_t at)
 
     WB_CHECK(at < state->revisits.count);
     wb_free(revisit->site);
+    wb_free(revisit->url);
     state->revisits.count--;
     memmove(revisit, revisit + 1, (state->revisits.count - at) * sizeof *revisit);
 }

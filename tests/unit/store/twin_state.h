@@ -54,8 +54,8 @@ struct wb_twin_page {
 };
 
 struct wb_twin_revisit {
-    char *site;
-    struct wb_store_revisit revisit; /* its site borrows from site */
+    char *site, *url;
+    struct wb_store_revisit revisit; /* borrows from these two */
 };
 
 struct wb_twin_state {
