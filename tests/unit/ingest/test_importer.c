@@ -1,4 +1,5 @@
-/* test_importer.c - what happens to revisits; the store is the twin in memory. */
+/* test_importer.c - what happens to captures and revisits; the store is the twin in memory. */
+#include "../seeded.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "ingest/importer.h"
@@ -10,10 +11,16 @@
 
 #include <cmocka.h>
 
+/* Its texts live until many more pages were named. */
 static void name_page(struct wb_page *page, const char *key)
 {
-    page->key = wb_slice_str(key);
-    page->url = wb_slice_str(key);
+    static char urls[64][64];
+    static unsigned next;
+    char *url = urls[next++ % 64];
+
+    snprintf(url, sizeof urls[0], "http://%s", key);
+    page->url = wb_slice_str(url);
+    page->key = wb_slice_str(url + strlen("http://"));
     page->id = wb_pageid_of_key(page->key);
 }
 
@@ -132,7 +139,7 @@ static void test_a_copy_under_another_url(void **state)
     assert_non_null(get(importer, "mirror.example/b", &page, &mem));
     assert_true(wb_slice_equal(page.body, WB_SLICE_LIT("the body")));
     assert_true(wb_slice_equal(page.type, WB_SLICE_LIT("text/plain")));
-    assert_true(wb_slice_equal(page.url, WB_SLICE_LIT("mirror.example/b")));
+    assert_true(wb_slice_equal(page.url, WB_SLICE_LIT("http://mirror.example/b")));
     assert_int_equal(page.status, 203);
     assert_true(page.time_ms == 2 * WB_DAY_MS);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
@@ -235,14 +242,253 @@ static void test_counts(void **state)
     assert_int_equal(importer->uncommitted, 0);
     assert_int_equal(wb_importer_pages(importer), 2);
     assert_int_equal(importer->commit.replaced, 1);
-    assert_int_equal(importer->commit.older, 1);
+    assert_int_equal(importer->commit.older, 1); /* the policy keeps the newest version only */
     assert_int_equal(importer->records, 6);
     assert_int_equal(importer->errors, 1);
     assert_int_equal(importer->unreadable, 1);
     assert_int_equal(importer->files, 1);
 }
 
+/* ---- versions ------------------------------------------------------------------------------------------------ */
+
+static int set_up_history(void **state)
+{
+    const struct wb_store_history all = {.keep = WB_STORE_KEEP_ALL};
+
+    assert_int_equal(set_up(state), 0);
+    return wb_store_set_history(((struct wb_importer *)*state)->store, &all);
+}
+
+/* The versions of a page, as "first-last*captures" in days. */
+static void expect_versions(struct wb_importer *importer, const char *key, const char *expected)
+{
+    struct wb_store_timeline timeline;
+    struct wb_buf text = WB_BUF_INIT;
+
+    assert_int_equal(wb_importer_commit(importer), 0);
+    assert_int_equal(wb_importer_commit(importer), 0); /* copies that were put after the first one */
+    int err = wb_store_timeline(importer->store, wb_pageid_of_key(wb_slice_str(key)), &timeline);
+    if (err == WB_E_NOTFOUND) {
+        assert_string_equal(expected, "");
+        return;
+    }
+    assert_int_equal(err, 0);
+    for (size_t i = 0; i < timeline.count; i++)
+        assert_int_equal(wb_buf_printf(&text, "%s%lld-%lld*%zu", i ? " " : "",
+                                       (long long)timeline.versions[i].time_ms / WB_DAY_MS,
+                                       (long long)timeline.versions[i].last_ms / WB_DAY_MS,
+                                       timeline.versions[i].captures), 0);
+    assert_int_equal(wb_buf_terminate(&text), 0);
+    assert_string_equal(text.ptr, expected);
+    wb_buf_release(&text);
+    wb_store_timeline_release(&timeline);
+}
+
+static void take_at(struct wb_importer *importer, const char *key, const char *body, int day)
+{
+    struct wb_import_item item = page_item(key, body, day * WB_DAY_MS);
+
+    take(importer, &item);
+}
+
+static void test_captures_in_any_order(void **state)
+{
+    struct wb_importer *importer = *state;
+
+    take_at(importer, "h.example/a", "other", 5);
+    take_at(importer, "h.example/a", "the body", 3);
+    take_at(importer, "h.example/a", "oldest", 0);
+    take_at(importer, "h.example/a", "the body", 7);
+    expect_versions(importer, "h.example/a", "0-0*1 1-3*2 5-5*1 7-7*1");
+    assert_int_equal(wb_importer_pages(importer), 4);
+    assert_int_equal(importer->commit.added, 1);
+    assert_int_equal(importer->commit.replaced, 2);
+    assert_int_equal(importer->commit.past, 1);
+    assert_int_equal(importer->commit.captures, 1);
+    /* The same again changes nothing. */
+    take_at(importer, "h.example/a", "the body", 3);
+    take_at(importer, "h.example/a", "oldest", 0);
+    expect_versions(importer, "h.example/a", "0-0*1 1-3*2 5-5*1 7-7*1");
+    assert_int_equal(wb_importer_pages(importer), 4);
+    assert_int_equal(importer->commit.captures, 1);
+    assert_int_equal(importer->commit.older, 2);
+}
+
+static void test_an_old_content_returns_by_a_revisit(void **state)
+{
+    struct wb_importer *importer = *state;
+    struct wb_import_item item = revisit_item("h.example/a", "the body", 3 * WB_DAY_MS);
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_page page;
+
+    take_at(importer, "h.example/a", "other", 2);
+    take(importer, &item);
+    expect_versions(importer, "h.example/a", "1-1*1 2-2*1 3-3*1");
+    assert_non_null(get(importer, "h.example/a", &page, &mem));
+    assert_true(wb_slice_equal(page.body, WB_SLICE_LIT("the body")));
+    wb_buf_release(&mem);
+}
+
+static void test_a_revisit_waits_for_its_original(void **state)
+{
+    struct wb_importer *importer = *state;
+    struct wb_import_item item = revisit_item("h.example/late", "content", 4 * WB_DAY_MS);
+
+    take(importer, &item);
+    expect_versions(importer, "h.example/late", "");
+    take_at(importer, "h.example/late", "other", 3);
+    expect_versions(importer, "h.example/late", "3-3*1");
+    take_at(importer, "h.example/late", "content", 1);
+    expect_versions(importer, "h.example/late", "1-1*1 3-3*1 4-4*1");
+    assert_int_equal(wb_importer_pages(importer), 3);
+}
+
+/* The original has another URL, and comes after the revisit, and after a restart. */
+static void test_a_copy_of_what_arrives_later(void **state)
+{
+    struct wb_importer *importer = *state;
+    struct wb_import_item item = revisit_item("mirror.example/late", "content", 4 * WB_DAY_MS);
+    struct wb_import_item other = revisit_item("mirror.example/other", "never", 4 * WB_DAY_MS);
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_page page;
+
+    refer_to(&item, "h.example/late");
+    refer_to(&other, "h.example/late");
+    take(importer, &item);
+    take(importer, &other);
+    expect_versions(importer, "mirror.example/late", "");
+    importer->waiting = false;
+    assert_int_equal(wb_importer_begin(importer), 0);
+    assert_true(importer->waiting);
+    take_at(importer, "h.example/late", "something else", 2);
+    expect_versions(importer, "mirror.example/late", "");
+    take_at(importer, "h.example/late", "content", 1);
+    expect_versions(importer, "mirror.example/late", "4-4*1");
+    expect_versions(importer, "mirror.example/other", "");
+    assert_non_null(get(importer, "mirror.example/late", &page, &mem));
+    assert_true(wb_slice_equal(page.body, WB_SLICE_LIT("content")));
+    assert_true(wb_slice_equal(page.url, WB_SLICE_LIT("http://mirror.example/late")));
+    wb_buf_release(&mem);
+}
+
+/* A newer version of the original came in between: committed or not, the revisit finds the old one. */
+static void test_a_copy_of_an_old_version(void **state)
+{
+    struct wb_importer *importer = *state;
+    struct wb_import_item first = revisit_item("mirror.example/1", "the body", 4 * WB_DAY_MS);
+    struct wb_import_item second = revisit_item("mirror.example/2", "", 5 * WB_DAY_MS);
+
+    refer_to(&first, "h.example/a");
+    refer_to(&second, "h.example/a");
+    second.original.has_sha1 = false;
+    second.original.time_ms = WB_DAY_MS + 400;
+    take_at(importer, "h.example/a", "newer", 2);
+    take(importer, &first);
+    expect_versions(importer, "mirror.example/1", "4-4*1");
+    take_at(importer, "h.example/a", "newest", 3);
+    take(importer, &second);
+    expect_versions(importer, "mirror.example/2", "5-5*1");
+    assert_int_equal(importer->revisits, 2);
+}
+
+/* ---- the same captures in any order, as pages and as revisits -------------------------------------------------- */
+
+enum { PAGES = 3, DAYS = 24, CONTENTS = 3 };
+
+/* What is seen on a day: 0 nothing, or a content from 1. */
+struct diary {
+    int seen[PAGES][DAYS];
+};
+
+static void content_of(int page, int content, char text[32])
+{
+    /* The second page is a mirror of the first. */
+    snprintf(text, 32, "content %d of %d", content, page == 1 ? 0 : page);
+}
+
+static void key_of_page(int page, char key[32])
+{
+    snprintf(key, 32, "h.example/%d", page);
+}
+
+/* The first time that a content is seen it comes as a page; later, at random, as a revisit. */
+static void take_capture(struct wb_importer *importer, const struct diary *diary, int page, int day, uint64_t *chance)
+{
+    char key[32], elsewhere[32], body[32];
+    struct wb_import_item item;
+    int first = 0;
+
+    key_of_page(page, key);
+    key_of_page(0, elsewhere);
+    content_of(page, diary->seen[page][day], body);
+    while (diary->seen[page][first] != diary->seen[page][day])
+        first++;
+    bool mirrored = page == 1 && chance_one_in(chance, 2);
+    for (int i = 0; mirrored && diary->seen[0][i] != diary->seen[1][day]; i++)
+        mirrored = i + 1 < DAYS; /* only what the first page has too can refer to it */
+    if (mirrored || (first < day && chance_one_in(chance, 2))) {
+        item = revisit_item(key, body, (day + 1) * WB_DAY_MS);
+        if (mirrored)
+            refer_to(&item, elsewhere);
+    } else {
+        item = page_item(key, body, (day + 1) * WB_DAY_MS);
+    }
+    take(importer, &item);
+    if (chance_one_in(chance, 9))
+        assert_int_equal(wb_importer_commit(importer), 0);
+}
+
+static void expect_diary(struct wb_importer *importer, const struct diary *diary, int page)
+{
+    struct wb_buf expected = WB_BUF_INIT;
+    char key[32];
+
+    for (int day = 0, end; day < DAYS; day = end) {
+        int content = diary->seen[page][day], last = day, captures = 0;
+        for (end = day; end < DAYS && (diary->seen[page][end] == 0 || diary->seen[page][end] == content); end++)
+            if (diary->seen[page][end]) {
+                last = end;
+                captures++;
+            }
+        if (content == 0)
+            end = day + 1;
+        else
+            assert_int_equal(wb_buf_printf(&expected, "%s%d-%d*%d", expected.len ? " " : "", day + 1, last + 1,
+                                           captures), 0);
+    }
+    assert_int_equal(wb_buf_terminate(&expected), 0);
+    key_of_page(page, key);
+    expect_versions(importer, key, expected.ptr);
+    wb_buf_release(&expected);
+}
+
+static void test_any_order_and_form(void **state)
+{
+    struct wb_importer *importer = *state;
+    uint64_t chance = test_seed();
+    struct diary diary;
+    int order[PAGES * DAYS];
+
+    for (int page = 0; page < PAGES; page++)
+        for (int day = 0; day < DAYS; day++)
+            diary.seen[page][day] = chance_one_in(&chance, 3) ? 0 : 1 + (int)chance_below(&chance, CONTENTS);
+    for (int i = 0; i < PAGES * DAYS; i++) {
+        int at = (int)chance_below(&chance, (uint64_t)i + 1);
+        order[i] = order[at];
+        order[at] = i;
+    }
+    /* Twice: the second time changes nothing, whatever is a page and whatever is a revisit. */
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < PAGES * DAYS; i++)
+            if (diary.seen[order[i] / DAYS][order[i] % DAYS])
+                take_capture(importer, &diary, order[i] / DAYS, order[i] % DAYS, &chance);
+        for (int page = 0; page < PAGES; page++)
+            expect_diary(importer, &diary, page);
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST_HISTORY(function) cmocka_unit_test_setup_teardown(function, set_up_history, tear_down)
 
 int main(void)
 {
@@ -255,6 +501,12 @@ int main(void)
         TEST(test_without_a_digest_the_date_decides),
         TEST(test_an_unknown_profile_means_nothing),
         TEST(test_counts),
+        TEST_HISTORY(test_captures_in_any_order),
+        TEST_HISTORY(test_an_old_content_returns_by_a_revisit),
+        TEST_HISTORY(test_a_revisit_waits_for_its_original),
+        TEST_HISTORY(test_a_copy_of_what_arrives_later),
+        TEST_HISTORY(test_a_copy_of_an_old_version),
+        TEST_HISTORY(test_any_order_and_form),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

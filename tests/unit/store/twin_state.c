@@ -167,7 +167,7 @@ bool wb_twin_page_in_site(const struct wb_twin_page *page, struct wb_slice site)
 void wb_twin_revisit_add(struct wb_twin_state *state, const struct wb_store_revisit *revisit)
 {
     struct wb_twin_revisit added = {wb_strndup(revisit->site.ptr, revisit->site.len),
-                                    wb_strndup(revisit->url.ptr, revisit->url.len), *revisit};
+                                    wb_strndup(revisit->url.len ? revisit->url.ptr : "", revisit->url.len), *revisit};
     size_t at = state->revisits.count;
 
     WB_CHECK(added.site && added.url);
