@@ -40,7 +40,7 @@ def from_seeds_to_refreshes(folder):
         for path in ('/3', '/new', '/newer'):
             assert call(repo, 'get', server.url('f.test', path)).stdout == site[path]
         stat = ask(repo, 'stat')[0]
-        assert stat['snapshot'] == 3 and stat['generation'] == 0 and stat['pages_old'] == 0, stat
+        assert stat['snapshot'] == 0 and stat['generation'] == 0 and stat['versions'] == stat['pages'], stat
         assert stat['bytes_dead'] == 0 and stat['unmerged_bytes'] == 0, stat
         assert stat['cycle']['cycle'] == 3 and stat['cycle']['step'] == 'rest' and not stat['cycle']['running'], stat
         assert stat['cycle']['error'] is None, stat

@@ -136,7 +136,7 @@ static inline struct wb_pageid id_of(const char *url)
     return id;
 }
 
-static inline void store_page(const char *dir, const char *url, int64_t time_ms, uint32_t lifetime)
+static inline void store_body(const char *dir, const char *url, const char *body, int64_t time_ms, uint32_t lifetime)
 {
     struct wb_store *store = NULL;
     struct wb_url parsed = WB_URL_INIT;
@@ -150,7 +150,8 @@ static inline void store_page(const char *dir, const char *url, int64_t time_ms,
                            .head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"),
                            .type = WB_SLICE_LIT("text/html"),
                            .charset = WB_SLICE_EMPTY,
-                           .body = WB_SLICE_LIT("bytes"),
+                           .body = wb_slice_str(body),
+                           .body_bytes = strlen(body),
                            .time_ms = time_ms,
                            .lifetime = lifetime,
                            .lifetime_count = lifetime,
@@ -163,6 +164,56 @@ static inline void store_page(const char *dir, const char *url, int64_t time_ms,
     wb_store_close(store);
     wb_url_release(&parsed);
     wb_buf_release(&key);
+}
+
+static inline void store_page(const char *dir, const char *url, int64_t time_ms, uint32_t lifetime)
+{
+    store_body(dir, url, "bytes", time_ms, lifetime);
+}
+
+static inline void keep_all_versions(const char *dir)
+{
+    const struct wb_store_history all = {.keep = WB_STORE_KEEP_ALL};
+    struct wb_store *store = NULL;
+
+    ok(wb_store_open(dir, WB_STORE_WRITE, &store));
+    ok(wb_store_set_history(store, &all));
+    wb_store_close(store);
+}
+
+/* A snapshot that is kept; its number. */
+static inline uint32_t seal(const char *dir)
+{
+    const struct wb_store_holder person = {.kind = WB_STORE_HOLDER_PERSON};
+    struct wb_store_snapshot snapshot;
+    struct wb_store *store = NULL;
+
+    ok(wb_store_open(dir, WB_STORE_WRITE, &store));
+    ok(wb_store_seal(store, WB_SLICE_EMPTY, &person, &snapshot));
+    uint32_t number = snapshot.number;
+    wb_store_snapshot_release(&snapshot);
+    wb_store_close(store);
+    return number;
+}
+
+/* How many versions of a page can be read; *gone_ms_out: since when it has been gone. */
+static inline size_t count_versions(const char *dir, const char *url, int64_t *gone_ms_out)
+{
+    struct wb_store_timeline timeline;
+    struct wb_store *store = NULL;
+    size_t count = 0;
+
+    *gone_ms_out = 0;
+    ok(wb_store_open(dir, WB_STORE_READ, &store));
+    int err = wb_store_timeline(store, id_of(url), &timeline);
+    if (err != WB_E_NOTFOUND) {
+        ok(err);
+        count = timeline.count;
+        *gone_ms_out = timeline.gone_ms;
+        wb_store_timeline_release(&timeline);
+    }
+    wb_store_close(store);
+    return count;
 }
 
 /* As a takedown does first. */

@@ -132,6 +132,10 @@ static void test_strange_lines(void **state)
     ok(wb_statefile_write(path, "cycle", WB_SLICE_LIT("cycle 9\nmoon full\nnext never\n")));
     ok(wb_cyclestate_read(*state, &read));
     assert_int_equal(read.status.cycle, 9);
+    /* A run of an older program was killed in a step that there is no more. */
+    ok(wb_statefile_write(path, "cycle", WB_SLICE_LIT("step swap\n")));
+    ok(wb_cyclestate_read(*state, &read));
+    assert_int_equal(read.status.step, WB_CYCLE_COMPACT);
     ok(wb_statefile_write(path, "thresholds", WB_SLICE_LIT("cycle 9\n")));
     assert_int_equal(wb_cyclestate_read(*state, &read), WB_E_CORRUPT);
     free(path);

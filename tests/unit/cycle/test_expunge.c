@@ -91,6 +91,73 @@ static void test_what_leaves(void **state)
     assert_int_equal(stat.reprieved, 2);
 }
 
+/* A page that ends keeps its past, and the store knows since when it has been gone. */
+static void test_history_stays(void **state)
+{
+    int64_t now = wb_clock_wall_ms(), gone_ms;
+    struct wb_webdb_page pages[] = {fetched_page("http://done.test/gone", now - 20 * WB_DAY_MS),
+                                    fetched_page("http://done.test/expired", now - 20 * WB_DAY_MS),
+                                    fetched_page("http://done.test/back", now - 20 * WB_DAY_MS)};
+
+    keep_all_versions(*state);
+    for (size_t i = 0; i < COUNT(pages); i++) {
+        const char *url = pages[i].url.ptr;
+        store_body(*state, url, "old", now - 30 * WB_DAY_MS, 7);
+        store_body(*state, url, "new", now - 20 * WB_DAY_MS, 7);
+        pages[i].last_tried_ms = i == 1 ? now - 20 * WB_DAY_MS : now - 2 * WB_DAY_MS;
+        pages[i].flags |= i == 1 ? 0 : WB_PAGE_GONE;
+    }
+    pages[1].lifetime = 7;
+    pages[1].expires_ms = now - 13 * WB_DAY_MS;
+    pages[1].asked_ms = now - WB_DAY_MS;
+    add_pages(*state, pages, COUNT(pages));
+    make_site(*state, "done.test", WB_SITE_DONE, 0);
+    /* Somebody has seen this one after the 404, and nobody has told webdb. */
+    store_body(*state, "http://done.test/back", "newest", now - WB_DAY_MS, 7);
+    expunge(*state, "expired http://done.test/expired\ngone http://done.test/gone\n");
+    assert_false(in_store(*state, "http://done.test/gone"));
+    assert_int_equal(count_versions(*state, "http://done.test/gone", &gone_ms), 2);
+    assert_true(gone_ms == now - 2 * WB_DAY_MS);
+    assert_int_equal(count_versions(*state, "http://done.test/expired", &gone_ms), 2);
+    assert_true(gone_ms == now - 13 * WB_DAY_MS);
+    assert_true(in_store(*state, "http://done.test/back"));
+    assert_int_equal(count_versions(*state, "http://done.test/back", &gone_ms), 3);
+    assert_true(gone_ms == 0);
+    /* A takedown ends the history too. */
+    struct wb_expunge_stat stat = take_down(*state, "http://done.test/gone", false);
+    assert_int_equal(stat.pages, 1);
+    assert_int_equal(count_versions(*state, "http://done.test/gone", &gone_ms), 0);
+    stat = take_down(*state, "done.test", false);
+    assert_int_equal(stat.pages, 2);
+    assert_int_equal(count_versions(*state, "http://done.test/expired", &gone_ms), 0);
+}
+
+/* All versions of what is taken down leave all snapshots. */
+static void test_snapshots_lose_what_is_taken_down(void **state)
+{
+    struct wb_store_when when = {.kind = WB_STORE_WHEN_SNAPSHOT};
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_store *store = NULL;
+    struct wb_page page;
+    uint32_t snapshots[2];
+
+    store_body(*state, "http://h.test/a", "first", 1000, 90);
+    store_body(*state, "http://h.test/b", "first", 1000, 90);
+    snapshots[0] = seal(*state);
+    store_body(*state, "http://h.test/a", "second", 2000, 90);
+    snapshots[1] = seal(*state);
+    store_body(*state, "http://h.test/a", "third", 3000, 90);
+    take_down(*state, "http://h.test/a", false);
+    ok(wb_store_open(*state, WB_STORE_READ, &store));
+    for (int i = 0; i < 2; i++) {
+        when.snapshot = snapshots[i];
+        assert_int_equal(wb_store_get_when(store, id_of("http://h.test/a"), &when, &page, &mem), WB_E_NOTFOUND);
+        ok(wb_store_get_when(store, id_of("http://h.test/b"), &when, &page, &mem));
+    }
+    wb_store_close(store);
+    wb_buf_release(&mem);
+}
+
 /* Killed after the store has committed: webdb still has the page, and the next one says goodbye to it. */
 static void test_taken_up(void **state)
 {
@@ -205,7 +272,7 @@ static void test_taken_down_in_advance(void **state)
     assert_true(in_store(*state, "http://s.test/x") && in_store(*state, "http://s.test/y"));
 }
 
-/* Pages that only the store knows (nobody merged the journal), that only webdb knows, old versions of the generation.
+/* Pages that only the store knows (nobody merged the journal), that only webdb knows, old versions of a snapshot.
  */
 static void test_site_is_taken_down(void **state)
 {
@@ -215,16 +282,13 @@ static void test_site_is_taken_down(void **state)
     struct wb_webdb_page page;
     struct wb_store *store = NULL;
     struct wb_store_stat counts;
-    uint32_t snapshot;
 
     add_pages(*state, pages, 3);
     store_page(*state, "http://h.test:81/both", now - WB_DAY_MS, 90);
     store_page(*state, "http://h.test:81/stored", now, 90);
     store_page(*state, "http://h.test/", now, 90);
-    ok(wb_store_open(*state, WB_STORE_WRITE, &store));
-    ok(wb_store_snapshot(store, &snapshot));
-    wb_store_close(store);
-    store_page(*state, "http://h.test:81/both", now, 90);
+    seal(*state);
+    store_body(*state, "http://h.test:81/both", "other bytes", now, 90);
 
     struct wb_expunge_stat stat = take_down(*state, "H.test:81", false);
     assert_int_equal(stat.pages, 2);
@@ -236,7 +300,7 @@ static void test_site_is_taken_down(void **state)
     ok(wb_store_stat(store, &counts));
     wb_store_close(store);
     assert_int_equal(counts.pages, 1);
-    assert_int_equal(counts.pages_old, 0);
+    assert_int_equal(counts.versions, 1);
     const char *barred[] = {"http://h.test:81/both", "http://h.test:81/stored", "http://h.test:81/heard"};
     for (size_t i = 0; i < 3; i++)
         assert_true(get_page(*state, barred[i], &page) && page.flags & WB_PAGE_BARRED);
@@ -280,6 +344,8 @@ static void test_without_webdb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {IN_REPOSITORY(test_what_leaves),
+                                       IN_REPOSITORY(test_history_stays),
+                                       IN_REPOSITORY(test_snapshots_lose_what_is_taken_down),
                                        IN_REPOSITORY(test_taken_up),
                                        IN_REPOSITORY(test_nothing_known),
                                        IN_REPOSITORY(test_page_is_taken_down),
