@@ -8,8 +8,8 @@
  * next call continues with the next record that can be found. A record that is cut off, or whose
  * length is wrong, is returned as far as it goes. Memory is bounded by the limits given.
  *
- * Writing (wb_warc_writer_new, wb_warc_write_page) produces WARC 1.1: plain, or with one gzip
- * member or one zstd frame per record (docs/formats/warc.md).
+ * Writing (wb_warc_writer_new, wb_warc_write_page, wb_warc_write_revisit) produces WARC 1.1: plain,
+ * or with one gzip member or one zstd frame per record (docs/formats/warc.md).
  *
  * Used by the import, `get` and `export`.
  */
@@ -120,6 +120,13 @@ int wb_warc_write_info(struct wb_warc_writer *writer, const char *file_name, int
  * body, because its codings were removed, are renamed to X-Crawl-* (xcrawl.h).
  */
 int wb_warc_write_page(struct wb_warc_writer *writer, const struct wb_page *page);
+
+/*
+ * Writes a revisit record: at page->time_ms the page had the bytes that the record with the same
+ * URL and the date original_ms contains. Uses only the page's URL and SHA-1, which must have been
+ * computed, and its time. The block is empty, because nobody knows the headers of that response.
+ */
+int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *page, int64_t original_ms);
 void wb_warc_writer_free(struct wb_warc_writer *writer);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * warcwriter.c - writes pages as WARC 1.1 records (docs/formats/warc.md).
+ * warcwriter.c - writes pages and revisits as WARC 1.1 records (docs/formats/warc.md).
  *
  * Makes the header of each record, with digests of the bytes that are really written; pack.c
  * compresses them. It never opens a file: the bytes go to the caller's sink.
@@ -238,4 +238,34 @@ int wb_warc_write_page(struct wb_warc_writer *writer, const struct wb_page *page
     struct wb_slice parts[] = {wb_buf_slice(&writer->header), wb_buf_slice(&writer->http), page->body,
                                WB_SLICE_LIT("\r\n\r\n")};
     return wb_pack_write(writer->pack, parts, 4);
+}
+
+/* The profile of WARC 1.1 for "the payload is the same, as its digest shows" (ISO 28500:2017, 6.7.2). */
+#define REVISIT_PROFILE "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+
+int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *page, int64_t original_ms)
+{
+    struct wb_buf *h = &writer->header;
+    char block_digest[DIGEST_TEXT_MAX], payload_digest[DIGEST_TEXT_MAX] = "sha1:", original[WB_DATE_TEXT_MAX];
+
+    WB_CHECK(writer->magic == WRITER_MAGIC);
+    WB_CHECK(page->digested);
+    wb_base32_encode(page->sha1, WB_SHA1_BYTES, payload_digest + 5);
+    wb_date_format(original_ms, original);
+    int err = digest_text(writer, WB_SLICE_EMPTY, WB_SLICE_EMPTY, block_digest);
+    if (err == 0)
+        err = start_header(h, "revisit", page->time_ms);
+    if (err == 0)
+        err = add_field(h, "WARC-Target-URI", page->url);
+    if (err == 0)
+        err = wb_buf_append_str(h, "WARC-Profile: " REVISIT_PROFILE "\r\n");
+    if (err == 0)
+        err = add_field(h, "WARC-Refers-To-Target-URI", page->url);
+    if (err == 0)
+        err = wb_buf_printf(h, "WARC-Refers-To-Date: %s\r\nWARC-Block-Digest: %s\r\nWARC-Payload-Digest: %s\r\n"
+                            "Content-Length: 0\r\n\r\n", original, block_digest, payload_digest);
+    if (err < 0)
+        return err;
+    struct wb_slice parts[] = {wb_buf_slice(h), WB_SLICE_LIT("\r\n\r\n")};
+    return wb_pack_write(writer->pack, parts, 2);
 }

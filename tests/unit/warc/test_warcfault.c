@@ -128,6 +128,7 @@ static void test_full_sink(void **state)
                            .type = WB_SLICE_LIT("text/plain"), .charset = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY,
                            .body = wb_buf_slice(&body)};
 
+    wb_page_digest(&page);
     for (enum wb_warc_coding c = WB_WARC_PLAIN; c <= WB_WARC_ZSTD; c++) {
         int last = WB_E_IO;
         for (size_t room = 0; last == WB_E_IO; room += 500) {
@@ -137,6 +138,8 @@ static void test_full_sink(void **state)
             last = wb_warc_write_info(writer, NULL, 0);
             if (last == 0)
                 last = wb_warc_write_page(writer, &page);
+            if (last == 0)
+                last = wb_warc_write_revisit(writer, &page, 0);
             assert_true(last == 0 || last == WB_E_IO);
             assert_true(room < 200000);
             wb_warc_writer_free(writer);

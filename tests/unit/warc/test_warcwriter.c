@@ -137,6 +137,72 @@ static void test_round_trip(void **state)
     wb_buf_release(&large);
 }
 
+static void assert_header(const struct wb_warc_record *record, const char *name, const char *want)
+{
+    struct wb_slice value;
+
+    if (!wb_warc_header(record, name, &value) || !wb_slice_equal(value, wb_slice_str(want)))
+        fail_msg("%s is not %s", name, want);
+}
+
+/* A revisit names the record that has the bytes, by URL, date and digest, and has an empty block. */
+static void test_revisits(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x.warc", "x.warc.gz", "x.warc.zst"};
+
+    for (enum wb_warc_coding c = WB_WARC_PLAIN; c <= WB_WARC_ZSTD; c++) {
+        struct wb_warc_writer *writer = NULL;
+        struct wb_warc_reader *reader = NULL;
+        struct wb_buf out = WB_BUF_INIT;
+        struct wb_warc_record record;
+        struct wb_warc_revisit revisit;
+        struct wb_page page = page_of(0, WB_SLICE_LIT("twenty bytes of body"));
+        wb_page_digest(&page);
+        assert_int_equal(wb_warc_writer_new(c, take_bytes, &out, &writer), 0);
+        assert_int_equal(wb_warc_write_revisit(writer, &page, 1767312000001), 0);
+        assert_int_equal(wb_warc_write_page(writer, &page), 0);
+        wb_warc_writer_free(writer);
+        assert_int_equal(open_bytes(wb_buf_slice(&out), names[c], 1 << 20, &reader), 0);
+        assert_int_equal(wb_warc_next(reader, &record), 1);
+        assert_int_equal(record.type, WB_WARC_REVISIT);
+        assert_int_equal(record.block_bytes, 0);
+        assert_true(record.has_time && record.time_ms == page.time_ms);
+        assert_true(wb_slice_equal(record.uri, page.url));
+        assert_header(&record, "WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest");
+        assert_header(&record, "WARC-Refers-To-Target-URI", "http://a.example/p");
+        assert_header(&record, "WARC-Refers-To-Date", "2026-01-02T00:00:00.001Z");
+        assert_digest(&record, "WARC-Block-Digest", WB_SLICE_EMPTY);
+        assert_digest(&record, "WARC-Payload-Digest", page.body);
+        wb_warc_revisit(&record, &revisit);
+        assert_true(revisit.known_profile && !revisit.not_modified && revisit.has_sha1);
+        assert_memory_equal(revisit.sha1, page.sha1, WB_SHA1_BYTES);
+        assert_true(revisit.refers_time_ms == 1767312000001);
+        assert_int_equal(wb_warc_next(reader, &record), 1); /* the next record is intact */
+        assert_int_equal(record.type, WB_WARC_RESPONSE);
+        assert_int_equal(wb_warc_next(reader, &record), 0);
+        wb_warc_close(reader);
+        wb_buf_release(&out);
+    }
+}
+
+/* A URL cannot add lines to the header. */
+static void test_revisit_of_a_hostile_url(void **state)
+{
+    (void)state;
+    struct wb_warc_writer *writer = NULL;
+    struct wb_buf out = WB_BUF_INIT;
+    struct wb_page page = page_of(0, WB_SLICE_EMPTY);
+
+    page.url = WB_SLICE_LIT("http://a.example/\r\nContent-Length: 7");
+    wb_page_digest(&page);
+    assert_int_equal(wb_warc_writer_new(WB_WARC_PLAIN, take_bytes, &out, &writer), 0);
+    assert_int_equal(wb_warc_write_revisit(writer, &page, 0), 0);
+    assert_null(memmem(out.ptr, out.len, "\nContent-Length: 7", 18));
+    wb_warc_writer_free(writer);
+    wb_buf_release(&out);
+}
+
 /* Every frame has its content size and a checksum, as the proposal for .warc.zst requires. */
 static void test_zstd_frames(void **state)
 {
@@ -179,6 +245,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_revisits),
+        cmocka_unit_test(test_revisit_of_a_hostile_url),
         cmocka_unit_test(test_zstd_frames),
         cmocka_unit_test(test_names),
     };
