@@ -1,10 +1,11 @@
 /*
  * cmd_compact.c - webbase compact: shows what wb_store_compact() does to free the space of dead pages.
  *
- *   rewrote 1 segment with 1 page: 399 bytes became 362
+ *   rewrote 1 file with 1 page: 399 bytes became 362
+ *   gave up 2 old versions that nobody keeps any more
  *   {"event":"damage","file":"segments/1","offset":4096,"message":"..."}   for damage that remains
  *   {"event":"dropped",...}                                                for damage that no page needed
- *   {"event":"done","segments":1,"pages":1,"bytes_before":399,"bytes_after":362,...}
+ *   {"event":"done","segments":1,"pages":1,"versions":2,"moved":0,"bytes_before":399,...}
  */
 #include "base/error.h"
 #include "base/json.h"
@@ -52,8 +53,10 @@ static int write_json(const struct wb_store_compact_counts *result)
     struct wb_json j;
 
     wb_output_object_begin(&j, "done");
-    wb_json_field_u64(&j, "segments", result->segments);
+    wb_json_field_u64(&j, "segments", result->files);
     wb_json_field_u64(&j, "pages", result->pages);
+    wb_json_field_u64(&j, "versions", result->versions);
+    wb_json_field_u64(&j, "moved", result->moved);
     wb_json_field_u64(&j, "bytes_before", result->bytes_before);
     wb_json_field_u64(&j, "bytes_after", result->bytes_after);
     wb_json_field_u64(&j, "skipped", result->skipped);
@@ -64,13 +67,19 @@ static int write_json(const struct wb_store_compact_counts *result)
 
 static int write_words(const struct wb_store_compact_counts *result)
 {
-    int err = wb_output_printf("rewrote %" PRIu64 " segment%s with %" PRIu64 " page%s: %" PRIu64
+    int err = wb_output_printf("rewrote %" PRIu64 " file%s with %" PRIu64 " page%s: %" PRIu64
                                " bytes became %" PRIu64 "\n",
-                               result->segments, wb_output_plural(result->segments), result->pages,
+                               result->files, wb_output_plural(result->files), result->pages,
                                wb_output_plural(result->pages), result->bytes_before, result->bytes_after);
 
+    if (err == 0 && result->versions)
+        err = wb_output_printf("gave up %" PRIu64 " old version%s that nobody keeps any more\n", result->versions,
+                               wb_output_plural(result->versions));
+    if (err == 0 && result->moved)
+        err = wb_output_printf("put %" PRIu64 " old version%s next to newer ones of the same page\n", result->moved,
+                               wb_output_plural(result->moved));
     if (err == 0 && result->skipped)
-        err = wb_output_printf("segments in use, which were left alone: %" PRIu64 "\n", result->skipped);
+        err = wb_output_printf("files in use, which were left alone: %" PRIu64 "\n", result->skipped);
     return err;
 }
 

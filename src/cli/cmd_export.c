@@ -1,5 +1,6 @@
 /*
- * cmd_export.c - webbase export: writes pages to a web archive.
+ * cmd_export.c - webbase export: writes pages to a web archive: the latest state, that of a snapshot, or with
+ * --versions every capture (captures.c).
  *
  * The archive grows as FILE.tmp and gets its name when it is complete and on disk, so that nobody reads half an
  * archive. Pages that cannot be read are reported and left out, and the exit status is 1.
@@ -7,17 +8,16 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/captures.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/selection.h"
+#include "cli/which.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/path.h"
 #include "os/stop.h"
-#include "store/store.h"
-#include "warc/warc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +34,9 @@ struct archive_export {
     struct wb_selection selection;
     struct wb_store *store;
     struct wb_warc_writer *writer;
+    uint32_t snapshot;     /* 0: the latest state */
+    bool versions;         /* every capture, and pages that are gone */
+    struct wb_captures captures;
     uint64_t pages, records, errors;
 };
 
@@ -144,11 +147,33 @@ static int write_page(struct archive_export *e, const struct wb_page *page)
     return err;
 }
 
+/* Writes all captures of a page. */
+static int write_captures(struct archive_export *e, const struct wb_page *page)
+{
+    struct wb_captures *c = &e->captures;
+    uint64_t captures = c->captures, errors = c->errors;
+
+    int err = wb_captures_write(c, page);
+    e->pages = c->pages;
+    e->records += c->captures - captures;
+    e->errors += c->errors - errors;
+    return err;
+}
+
+static int write_next(struct archive_export *e, const struct wb_page *page)
+{
+    int err = e->versions ? write_captures(e, page) : write_page(e, page);
+
+    if (err == 0 && wb_stop_requested())
+        err = wb_fail(WB_E_STOPPED, "stopped by a signal; %s was not written", e->path);
+    return err;
+}
+
 /* Reads the whole store in the order of the disk. A damaged place costs the pages in it. */
 static int write_pages(struct archive_export *e)
 {
-    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST, .part = 1, .parts = 1,
-                                            .site = wb_buf_slice(&e->selection.site)};
+    struct wb_store_scan_options options = {.snapshot = e->snapshot, .site = wb_buf_slice(&e->selection.site),
+                                            .gone = e->versions};
     struct wb_store_scan *scan = NULL;
     struct wb_store_stat stat;
     struct wb_progress progress;
@@ -158,6 +183,7 @@ static int write_pages(struct archive_export *e)
     int err = wb_store_stat(e->store, &stat);
     if (err == 0)
         err = wb_store_scan_open(e->store, &options, &scan);
+    e->captures = (struct wb_captures){.store = e->store, .writer = e->writer, .selection = &e->selection};
     wb_progress_init(&progress, "export");
     while (err == 0) {
         int got = wb_store_scan_next(scan, &page);
@@ -168,23 +194,32 @@ static int write_pages(struct archive_export *e)
             wb_report("%s", wb_error_message());
             continue;
         }
-        err = got < 0 ? got : write_page(e, &page);
+        err = got < 0 ? got : write_next(e, &page);
         done += got > 0 ? page.body.len : 0;
         wb_progress_update(&progress, done, stat.bytes_pages, e->pages);
-        if (err == 0 && wb_stop_requested())
-            err = wb_fail(WB_E_STOPPED, "stopped by a signal; %s was not written", e->path);
     }
     wb_progress_clear();
+    wb_captures_release(&e->captures);
     wb_store_scan_close(scan);
     return err;
 }
 
 static int write_words(const struct archive_export *e)
 {
-    if (!to_stdout(e))
-        return wb_output_printf("wrote %" PRIu64 " page%s to %s\n", e->pages, wb_output_plural(e->pages), e->path);
-    fprintf(stderr, "wrote %" PRIu64 " page%s to %s\n", e->pages, wb_output_plural(e->pages), e->path);
-    return 0;
+    struct wb_buf line = WB_BUF_INIT;
+
+    int err = wb_buf_printf(&line, "wrote %" PRIu64 " page%s", e->pages, wb_output_plural(e->pages));
+    if (err == 0 && e->versions)
+        err = wb_buf_printf(&line, " with %" PRIu64 " capture%s", e->captures.captures,
+                            wb_output_plural(e->captures.captures));
+    if (err == 0)
+        err = wb_buf_printf(&line, " to %s\n", e->path);
+    if (err == 0 && to_stdout(e))
+        fwrite(line.ptr, 1, line.len, stderr);
+    else if (err == 0)
+        err = wb_output_lines(&line);
+    wb_buf_release(&line);
+    return err;
 }
 
 /* If the archive is on standard output, the summary goes to standard error. */
@@ -199,6 +234,10 @@ static int write_json(const struct archive_export *e)
     wb_json_field_u64(&j, "records", e->records);
     wb_json_field_u64(&j, "pages", e->pages);
     wb_json_field_u64(&j, "errors", e->errors);
+    if (e->versions) {
+        wb_json_field_u64(&j, "captures", e->captures.captures);
+        wb_json_field_u64(&j, "revisits", e->captures.revisits);
+    }
     wb_json_object_end(&j);
     int err = wb_json_line(&j);
     if (err == 0 && to_stdout(e))
@@ -227,6 +266,7 @@ static int read_coding(struct archive_export *e)
 
 static int export_pages(struct archive_export *e, const struct wb_options *options)
 {
+    const char *snapshot = wb_options_text(options, "snapshot");
     bool force = wb_options_flag(options, "force");
 
     int err = read_coding(e);
@@ -234,6 +274,8 @@ static int export_pages(struct archive_export *e, const struct wb_options *optio
         err = wb_selection_init(&e->selection, options);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &e->store);
+    if (err == 0 && snapshot)
+        err = wb_which_snapshot(e->store, snapshot, &e->snapshot);
     if (err == 0)
         err = open_target(e, force);
     if (err == 0)
@@ -251,10 +293,13 @@ static int export_pages(struct archive_export *e, const struct wb_options *optio
 
 int wb_cmd_export(const struct wb_options *options)
 {
-    struct archive_export e = {.path = wb_options_text(options, "warc"), .file = WB_FILE_INIT};
+    struct archive_export e = {.path = wb_options_text(options, "warc"), .file = WB_FILE_INIT,
+                               .versions = wb_options_flag(options, "versions")};
 
     if (!e.path)
         return wb_options_usage("export: --warc FILE is missing");
+    if (e.versions && wb_options_text(options, "snapshot"))
+        return wb_options_usage("export: --versions and --snapshot exclude each other");
     wb_stop_on_signals();
     int err = export_pages(&e, options);
     wb_warc_writer_free(e.writer);
@@ -270,7 +315,7 @@ int wb_cmd_export(const struct wb_options *options)
     wb_selection_release(&e.selection);
     wb_store_close(e.store);
     if (err == 0 && e.errors) {
-        wb_report("%s: pages in %" PRIu64 " damaged place%s were left out", options->dir, e.errors,
+        wb_report("%s: what is in %" PRIu64 " damaged place%s was left out", options->dir, e.errors,
                   wb_output_plural(e.errors));
         return 1;
     }

@@ -1,6 +1,6 @@
 /*
- * cmd_get.c - webbase get: prints one page - its body, its headers, or both as a WARC record - or, with --json, what is
- * known about it:
+ * cmd_get.c - webbase get: prints one version of a page - its body, its headers, or both as a WARC record - or, with
+ * --json, what is known about it:
  *
  *   {"url":"http://example.org/","key":"example.org/","id":"938cf2ad...","time":"2026-11-15T21:29:57.555Z",...}
  */
@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "store/store.h"
+#include "cli/which.h"
 #include "warc/warc.h"
 
 static int write_facts(const struct wb_page *page)
@@ -66,7 +66,7 @@ static int show_page(const struct wb_options *options, const struct wb_page *pag
     return wb_output_write(page->body.ptr, page->body.len);
 }
 
-/* There is no such page. A revisit of it may have been seen, whose original was never stored. */
+/* There is no version of this page. A revisit of it may have been seen, whose original was never stored. */
 static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struct wb_options *options)
 {
     struct wb_store_revisit revisit;
@@ -82,47 +82,70 @@ static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struc
                    options->args[0], options->dir, time);
 }
 
-/* Reads 32 hexadecimal digits as a page id, anything else as a URL. A URL has a scheme, so none looks like an id. */
-static int read_id(const char *what, struct wb_pageid *id_out)
+/* The version that was asked for does not exist. Says what does. */
+static int fail_missing(struct wb_store *store, struct wb_pageid id, const struct wb_options *options)
 {
-    uint8_t bytes[WB_PAGEID_BYTES];
-    struct wb_url url = WB_URL_INIT;
-    struct wb_buf key = WB_BUF_INIT;
-    int err;
+    const char *page = options->args[0], *snapshot = wb_options_text(options, "snapshot");
+    struct wb_store_timeline timeline = {0};
+    char time[WB_DATE_TEXT_MAX];
 
-    *id_out = (struct wb_pageid){0, 0};
-    if (wb_hex_decode(wb_slice_str(what), bytes, sizeof bytes)) {
-        *id_out = wb_pageid_get(bytes);
-        return 0;
+    int err = wb_store_timeline(store, id, &timeline);
+    int64_t gone_ms = timeline.gone_ms;
+    wb_store_timeline_release(&timeline);
+    if (err == WB_E_NOTFOUND)
+        return fail_unknown(store, id, options);
+    if (err < 0)
+        return err;
+    if (snapshot)
+        return wb_fail(WB_E_NOTFOUND, "%s: not in snapshot %s; 'webbase versions' shows when the page was seen", page,
+                       snapshot);
+    if (gone_ms == 0)
+        return wb_fail(WB_E_NOTFOUND, "%s: no longer in %s, but snapshots have it: see 'webbase versions'", page,
+                       options->dir);
+    wb_date_format(gone_ms, time);
+    return wb_fail(WB_E_NOTFOUND, "%s: gone since %s; 'webbase versions' shows its past, and get --at reads it", page,
+                   time);
+}
+
+/* Which version the options mean. */
+static int read_when(struct wb_store *store, const struct wb_options *options, struct wb_store_when *when_out)
+{
+    const char *snapshot = wb_options_text(options, "snapshot");
+
+    *when_out = (struct wb_store_when){.kind = WB_STORE_WHEN_LATEST};
+    if (wb_options_text(options, "at")) {
+        when_out->kind = WB_STORE_WHEN_TIME;
+        when_out->time_ms = wb_options_time(options, "at", 0);
     }
-    err = wb_url_parse(wb_slice_str(what), NULL, &url);
-    if (err == 0)
-        err = wb_url_key(&url, &key);
-    if (err == 0)
-        *id_out = wb_pageid_of_key(wb_buf_slice(&key));
-    wb_buf_release(&key);
-    wb_url_release(&url);
-    return err;
+    if (!snapshot)
+        return 0;
+    when_out->kind = WB_STORE_WHEN_SNAPSHOT;
+    return wb_which_snapshot(store, snapshot, &when_out->snapshot);
 }
 
 int wb_cmd_get(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
     struct wb_buf mem = WB_BUF_INIT;
+    struct wb_store_when when;
     struct wb_pageid id;
     struct wb_page page;
     int err;
 
     if (wb_options_flag(options, "body") + wb_options_flag(options, "headers") + wb_options_flag(options, "record") > 1)
         return wb_options_usage("get: --body, --headers and --record exclude each other");
-    err = read_id(options->args[0], &id);
+    if (wb_options_text(options, "at") && wb_options_text(options, "snapshot"))
+        return wb_options_usage("get: --at and --snapshot exclude each other");
+    err = wb_which_page(options->args[0], &id);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &store);
+    if (err == 0)
+        err = read_when(store, options, &when);
     if (err < 0)
         goto done;
-    err = wb_store_get(store, id, &page, &mem);
+    err = wb_store_get_when(store, id, &when, &page, &mem);
     if (err == WB_E_NOTFOUND)
-        err = fail_unknown(store, id, options);
+        err = fail_missing(store, id, options);
     else if (err == 0)
         err = show_page(options, &page);
 done:

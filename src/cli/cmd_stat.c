@@ -71,22 +71,27 @@ static void write_facts(struct wb_json *j, const struct stat_facts *facts)
 
 static int write_json(const struct wb_store_stat *stat, const struct stat_facts *facts)
 {
+    char history[WB_STORE_HISTORY_TEXT_MAX];
     struct wb_json j;
 
+    wb_store_history_format(&stat->history, history);
     wb_output_object_begin(&j, NULL);
     wb_json_field_u64(&j, "pages", stat->pages);
+    wb_json_field_u64(&j, "versions", stat->versions);
+    wb_json_field_u64(&j, "captures", stat->captures);
     wb_json_field_u64(&j, "sites", stat->sites);
     wb_json_field_u64(&j, "bytes_pages", stat->bytes_pages);
     wb_json_field_u64(&j, "bytes_stored", stat->bytes_stored);
     wb_json_field_u64(&j, "bytes_dead", stat->bytes_dead);
-    wb_json_field_u64(&j, "segments", stat->segments);
+    wb_json_field_u64(&j, "segments", stat->files);
     wb_json_field_str(&j, "organisation", stat->organisation);
     wb_json_field_str(&j, "update", stat->update);
+    wb_json_field_str(&j, "history", history);
     wb_json_field_u64(&j, "epoch", stat->epoch);
     wb_json_field_u64(&j, "snapshot", stat->snapshot);
+    wb_json_field_u64(&j, "snapshots", stat->snapshots);
     wb_json_field_u64(&j, "edition", facts->has_webdb ? facts->webdb.edition : 0);
     wb_json_field_u64(&j, "generation", 0); /* nothing builds one yet */
-    wb_json_field_u64(&j, "pages_old", stat->pages_old);
     wb_json_field_u64(&j, "revisits", stat->revisits);
     wb_json_key(&j, "dispenser");
     if (facts->has_dispenser)
@@ -99,24 +104,30 @@ static int write_json(const struct wb_store_stat *stat, const struct stat_facts 
 
 static int write_words(const char *dir, const struct wb_store_stat *stat)
 {
+    char history[WB_STORE_HISTORY_TEXT_MAX];
+
+    wb_store_history_format(&stat->history, history);
     int err = wb_output_printf("repository    %s (%s, %s)\n"
                                "pages         %" PRIu64 "\n"
+                               "versions      %" PRIu64 " with %" PRIu64 " captures (history %s)\n"
                                "sites         %" PRIu64 "\n"
                                "bytes_pages   %" PRIu64 "\n"
                                "bytes_stored  %" PRIu64,
-                               dir, stat->organisation, stat->update, stat->pages, stat->sites, stat->bytes_pages,
-                               stat->bytes_stored);
+                               dir, stat->organisation, stat->update, stat->pages, stat->versions, stat->captures,
+                               history, stat->sites, stat->bytes_pages, stat->bytes_stored);
 
     if (err == 0 && stat->bytes_stored && stat->bytes_pages)
         err = wb_output_printf(" (pages %.1fx)", (double)stat->bytes_pages / (double)stat->bytes_stored);
     if (err == 0)
         err = wb_output_printf("\nbytes_dead    %" PRIu64 "\n"
                                "segments      %" PRIu64 "\n"
-                               "epoch         %" PRIu32 "\n"
-                               "snapshot      %" PRIu32 "\n",
-                               stat->bytes_dead, stat->segments, stat->epoch, stat->snapshot);
-    if (err == 0 && stat->pages_old)
-        err = wb_output_printf("pages_old     %" PRIu64 " kept for the snapshot\n", stat->pages_old);
+                               "epoch         %" PRIu64 "\n"
+                               "snapshot      %" PRIu32,
+                               stat->bytes_dead, stat->files, stat->epoch, stat->snapshot);
+    if (err == 0 && stat->snapshot)
+        err = wb_output_printf(" (%" PRIu64 " can be read)", stat->snapshots);
+    if (err == 0)
+        err = wb_output_write("\n", 1);
     if (err == 0 && stat->revisits)
         err = wb_output_printf("revisits      %" PRIu64 " whose original is not here\n", stat->revisits);
     return err;

@@ -1,238 +1,34 @@
 /*
- * commands.c - the table of commands: every command with its options and the words of its help. It holds words only;
- * what a command does is in its cmd_*.c.
+ * commands.c - the table of commands: every command with the words of its help. It holds words only; what a command
+ * does is in its cmd_*.c, and its options are in command_options.c.
  *
- * Descriptions are paragraphs of at most 88 columns. In option help, "(default X)" is what happens without the option.
+ * Descriptions are paragraphs of at most 88 columns.
  */
-#include "cli/commands.h"
+#include "cli/command_options.h"
 
 #include <string.h>
 
-#define END {NULL, 0, WB_OPTION_FLAG, NULL, NULL}
-
-const struct wb_option wb_common_options[] = {
-    {"repository", 'r', WB_OPTION_DIR, "DIR", "the repository (default $WEBBASE_REPO, or else ./webbase-data)"},
-    {"json", 0, WB_OPTION_FLAG, NULL, "print JSON, one object per line"},
-    {"help", 'h', WB_OPTION_FLAG, NULL, "show how the command is used"},
-    {"version", 'V', WB_OPTION_FLAG, NULL, "print the version"},
-    END,
-};
-
-/* ---- options that several commands take -------------------------------------------------------- */
-
-/* Everything that steers a crawl: the options of crawl, which run takes as well. */
-#define CRAWL_OPTIONS                                                                                                  \
-    {"seeds", 0, WB_OPTION_FILE, "FILE", "read more seeds from FILE, one per line, with settings of their sites; "     \
-                                         "- is standard input"},                                                       \
-    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "which links are followed: those to the seeds' sites, to "       \
-                                                      "their domains, or to any site (default site)"},                 \
-    {"max-pages", 0, WB_OPTION_NUMBER, "N", "stop after storing N pages"},                                             \
-    {"max-depth", 0, WB_OPTION_COUNT, "N", "follow links at most N steps away from a seed"},                           \
-    {"max-time", 0, WB_OPTION_DURATION, "S", "stop after S seconds (or 10m, 6h)"},                                     \
-    {"delay", 0, WB_OPTION_DURATION, "S", "seconds between two requests to a site (default 5)"},                       \
-    {"max-crawl-delay", 0, WB_OPTION_DURATION, "S", "never wait longer than this for a Crawl-delay in robots.txt "     \
-                                                    "(default 60)"},                                                   \
-    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (default one per processor)"},                          \
-    {"sites", 0, WB_OPTION_NUMBER, "N", "sites that a process crawls at the same time (default 1000)"},                \
-    {"connections", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to a site that has no delay (default 1)"},        \
-    {"per-address", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to one IP address (default 8)"},                  \
-    {"user-agent", 0, WB_OPTION_TEXT, "S", "the crawler's name; robots.txt is read for the part before the first / "   \
-                                           "or blank"},                                                                \
-    {"allow-private", 0, WB_OPTION_FLAG, NULL, "also contact loopback and private addresses"},                         \
-    {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "use ADDR for HOST instead of asking a name server; HOST may be " \
-                                                     "* or *.suffix; may be given several times"},                     \
-    {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, separated by commas, instead of the system's"},   \
-    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names looked up per second (default 100)"},                                \
-    {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), so that crawlers " \
-                                            "on several machines share it; later commands remember this; "             \
-                                            "'sqlite' goes back to the repository's own list"},                        \
-    {"fresh", 0, WB_OPTION_DURATION, "S", "do not fetch pages again that were fetched within the last S seconds"},     \
-    {"timeout", 0, WB_OPTION_DURATION, "S", "how long to wait for a response (default 30)"},                           \
-    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a page and mark longer ones as truncated "        \
-                                            "(default 16777216)"},                                                     \
-    {"site-budget", 0, WB_OPTION_NUMBER, "N", "pages stored of one site in one visit (default 1000000)"},              \
-    {"lifetime", 0, WB_OPTION_NUMBER, "DAYS", "how long a page is kept without being seen again (default 90)"},        \
-    {"root-first", 0, WB_OPTION_FLAG, NULL, "enter each site at its root page, and at other seeds only if the root "   \
-                                            "cannot be fetched"},                                                      \
-    {"no-sitemaps", 0, WB_OPTION_FLAG, NULL, "ignore sitemaps and feeds"},                                             \
-    {"ca-file", 0, WB_OPTION_FILE, "FILE", "trust the certificates in FILE instead of the system's"},                  \
-    {"log", 0, WB_OPTION_FILE, "FILE", "append an event for every fetch to FILE, in the format of --json"},
-
-#define DISPENSER_OPTION {"dispenser", 0, WB_OPTION_TEXT, "URL", "use this list of sites instead of the last crawl's"}
-#define MEMORY_OPTION {"memory", 0, WB_OPTION_NUMBER, "BYTES", "memory for sorting and merging (default 268435456)"}
-#define BUDGET_OPTION {"budget", 0, WB_OPTION_NUMBER, "N", "fetch at most N pages in a cycle (default no limit)"}
-#define REFRESH_OPTIONS                                                                                                \
-    {"policy", 0, WB_OPTION_CHOICE, "optimal|uniform|proportional|adaptive", "how often pages are visited again "      \
-                                                                             "(default optimal)"},                     \
-    {"min-interval", 0, WB_OPTION_DURATION, "S", "never visit a page sooner than this after the last visit "           \
-                                                 "(seconds, or 10m, 6h, 1d)"},                                         \
-    {"max-interval", 0, WB_OPTION_DURATION, "S", "visit every existing page at least this often"}
-
-/* ---- options of one command -------------------------------------------------------------------- */
-
-static const struct wb_option init_options[] = {
-    {"organisation", 0, WB_OPTION_CHOICE, "log|hash|hashed-log", "how pages are laid out on disk (default log)"},
-    {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "whether readers see new pages at once, or a batch at a time "
-                                                         "(default incremental)"},
-    END,
-};
-
-static const struct wb_option import_options[] = {
-    {"dir", 0, WB_OPTION_DIR, "DIR", "import the files below DIR as the pages of a site"},
-    {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL of DIR"},
-    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body and mark longer ones as truncated "
-                                            "(default 50331648)"},
-    {"no-journal", 0, WB_OPTION_FLAG, NULL, "do not record the pages and their links in the journal; this is faster, "
-                                            "but webdb will not know them"},
-    END,
-};
-
-static const struct wb_option export_options[] = {
-    {"warc", 0, WB_OPTION_FILE, "FILE", "write to FILE: .warc, .warc.gz or .warc.zst; - is standard output, "
-                                        "uncompressed"},
-    {"site", 0, WB_OPTION_TEXT, "HOST", "only pages of exactly this host; give its port if that is not the default"},
-    {"suffix", 0, WB_OPTION_TEXT, "DOMAIN", "only pages of hosts below this domain, such as edu or example.org"},
-    {"since", 0, WB_OPTION_TIME, "TIME", "only pages fetched at this time or later; RFC 3339, or a date"},
-    {"until", 0, WB_OPTION_TIME, "TIME", "only pages fetched before this time"},
-    {"type", 0, WB_OPTION_TEXT, "TYPE", "only pages of this media type; html means HTML and XHTML"},
-    {"force", 0, WB_OPTION_FLAG, NULL, "replace FILE if it exists"},
-    END,
-};
-
-static const struct wb_option get_options[] = {
-    {"body", 0, WB_OPTION_FLAG, NULL, "print the body, byte for byte (this is the default)"},
-    {"headers", 0, WB_OPTION_FLAG, NULL, "print the status line and the headers as received"},
-    {"record", 0, WB_OPTION_FLAG, NULL, "print the page as a WARC record"},
-    END,
-};
-
-static const struct wb_option crawl_options[] = {
-    CRAWL_OPTIONS
-    END,
-};
-
-static const struct wb_option webdb_options[] = {
-    {"by", 0, WB_OPTION_CHOICE, "url|md5", "pages: in the order of their URLs, or only those with content, in the "
-                                           "order of its MD5 (default url)"},
-    {"md5", 0, WB_OPTION_TEXT, "MD5", "pages: only those whose content has this MD5"},
-    {"site", 0, WB_OPTION_TEXT, "HOST", "pages: only those of exactly this host; give its port if that is not the "
-                                        "default"},
-    {"to", 0, WB_OPTION_TEXT, "URL", "links: only those that lead to URL"},
-    {"from", 0, WB_OPTION_TEXT, "MD5", "links: only those of the content with this MD5"},
-    {"tsv", 0, WB_OPTION_FLAG, NULL, "print tab-separated columns below a header line"},
-    {"vertices", 0, WB_OPTION_FILE, "FILE", "import, export: the vertices of a graph; a line is a number and a URL or "
-                                            "a reversed host name"},
-    {"edges", 0, WB_OPTION_FILE, "FILE", "import, export: the edges of a graph; a line is two numbers"},
-    {"hosts", 0, WB_OPTION_FLAG, NULL, "export: the graph of hosts instead of pages"},
-    {"force", 0, WB_OPTION_FLAG, NULL, "export: replace files that exist"},
-    {"pages", 0, WB_OPTION_FILE, "FILE", "import: rows of pages, as 'webdb pages' prints them with --json or --tsv"},
-    {"links", 0, WB_OPTION_FILE, "FILE", "import: rows of links, as 'webdb links' prints them with --json or --tsv"},
-    MEMORY_OPTION,
-    END,
-};
-
-static const struct wb_option update_options[] = {
-    DISPENSER_OPTION,
-    MEMORY_OPTION,
-    {"rebuild", 0, WB_OPTION_FLAG, NULL, "make a damaged webdb again from everything that can still be read"},
-    END,
-};
-
-static const struct wb_option generate_options[] = {
-    BUDGET_OPTION,
-    REFRESH_OPTIONS,
-    {"seeds", 0, WB_OPTION_FILE, "FILE", "first read the sites and classes in FILE"},
-    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "which pages may be listed: those of the sites that crawls were "
-                                                      "given, of their domains, or of any site (default site)"},
-    DISPENSER_OPTION,
-    END,
-};
-
-static const struct wb_option expunge_options[] = {
-    {"allow", 0, WB_OPTION_FLAG, NULL, "undo a takedown: the page or site may be fetched and imported again"},
-    DISPENSER_OPTION,
-    MEMORY_OPTION,
-    END,
-};
-
-static const struct wb_option run_options[] = {
-    CRAWL_OPTIONS
-    {"cycles", 0, WB_OPTION_NUMBER, "N", "stop after N cycles (default never)"},
-    {"every", 0, WB_OPTION_DURATION, "S", "time from the start of a cycle to the start of the next, such as 30s, 6h or "
-                                          "1d (default 1d; with --cycles or --budget 0, which means at once)"},
-    BUDGET_OPTION,
-    REFRESH_OPTIONS,
-    MEMORY_OPTION,
-    END,
-};
-
-/* run has the most options. */
-_Static_assert(sizeof run_options / sizeof *run_options <= WB_COMMAND_OPTIONS_MAX + 1, "all options have a value");
-
-static const struct wb_option why_options[] = {
-    DISPENSER_OPTION,
-    {"user-agent", 0, WB_OPTION_TEXT, "S", "the crawler's name, as given to crawl; robots.txt is read for it"},
-    END,
-};
-
-static const struct wb_option url_options[] = {
-    {"base", 0, WB_OPTION_TEXT, "URL", "resolve the other URLs against this one"},
-    END,
-};
-
-static const struct wb_option robots_options[] = {
-    {"agent", 0, WB_OPTION_TEXT, "NAME", "the crawler that asks: its name or its whole User-Agent (default webbase)"},
-    END,
-};
-
-static const struct wb_option web_options[] = {
-    {"listen", 0, WB_OPTION_TEXT, "ADDR:PORT", "where to listen (default 127.0.0.1:0, a free port that only this "
-                                               "machine can reach)"},
-    {"seed", 0, WB_OPTION_TEXT, "N", "which web to play: the same number gives the same bytes (default 1)"},
-    {"sites", 0, WB_OPTION_NUMBER, "N", "number of sites (default 100)"},
-    {"pages", 0, WB_OPTION_NUMBER, "N", "approximate number of pages of all sites together (default 2000)"},
-    {"speed", 0, WB_OPTION_TEXT, "X", "seconds that pass in the synthetic web for each real one; with 0 nothing ever "
-                                      "changes (default 0)"},
-    {"page-bytes", 0, WB_OPTION_NUMBER, "N", "approximate size of a page (default 4096)"},
-    {"latency", 0, WB_OPTION_TEXT, "MS", "wait this long before each response (default 0)"},
-    {"hostile", 0, WB_OPTION_FLAG, NULL, "add errors, slow and dying connections, traps, decompression bombs, and "
-                                         "responses that are not HTTP"},
-    {"raw", 0, WB_OPTION_DIR, "DIR", "also serve the files DIR/NAME.response byte for byte; /raw/ lists them"},
-    END,
-};
-
-static const struct wb_option extract_options[] = {
-    {"url", 0, WB_OPTION_TEXT, "URL", "the URL of the page; links are resolved against it"},
-    {"type", 0, WB_OPTION_TEXT, "TYPE", "its media type, with or without a charset (default by the file's name, or "
-                                        "else by its bytes)"},
-    {"charset", 0, WB_OPTION_TEXT, "CHARSET", "the encoding that the server named"},
-    END,
-};
-
-static const struct wb_option help_options[] = {
-    {"man", 0, WB_OPTION_FLAG, NULL, "print the man page"},
-    {"completion", 0, WB_OPTION_FLAG, NULL, "print the completion script for bash"},
-    END,
-};
-
-static const struct wb_option no_options[] = {END};
-
-/* ---- commands ---------------------------------------------------------------------------------- */
-
 const struct wb_command wb_commands[] = {
-    {"init", "[OPTION...]", "create an empty repository",
+    {"init", "[OPTION...]", NULL, "create an empty repository",
      "Creates a repository in DIR. import and crawl also create one if there is none; use init\n"
-     "to choose the organisation.\n"
+     "to choose the organisation, or how much history is kept.\n"
+     "\n"
+     "--history says which old versions of pages are kept: newest (none), all, a number (so\n"
+     "many of the newest versions of each page) or a duration, such as 30d or 1y (versions that\n"
+     "were the latest at some moment of that time). The latest version is always kept.\n"
+     "'webbase history' changes this later.\n"
      "\n"
      "The organisation log appends pages to segments in the order they arrive. This version\n"
      "knows the names hash, hashed-log and batch, but cannot create such repositories yet.",
-     init_options, 0, 0, wb_cmd_init},
+     wb_init_options, 0, 0, wb_cmd_init},
 
-    {"import", "FILE... | --dir DIR --url BASE", "import web archives or a tree of files",
+    {"import", "FILE... | --dir DIR --url BASE", NULL, "import web archives or a tree of files",
      "Stores every response and resource record of the archives, whatever its status and type.\n"
-     "A newer fetch of a page replaces an older one, never the other way round. FILE is a WARC\n"
-     "(0.17 to 1.1) or ARC 1.0 archive, uncompressed, gzip'd or zstd'd; webbase finds out from\n"
-     "the content of the file.\n"
+     "Each record is a capture of its page. The newest capture decides what the page is now; an\n"
+     "older one takes its place in the past, or is left out if the history policy keeps nothing\n"
+     "that old. A revisit, or a record with the same status, type and bytes as the capture\n"
+     "before, is a further capture of the same version. FILE is a WARC (0.17 to 1.1) or ARC 1.0\n"
+     "archive, uncompressed, gzip'd or zstd'd; webbase finds out from the content of the file.\n"
      "\n"
      "A damaged record is reported with its offset in the file, and the import continues with\n"
      "the next record. A body that is longer than --max-bytes is cut, marked as truncated and\n"
@@ -254,9 +50,9 @@ const struct wb_command wb_commands[] = {
      "\n"
      "  webbase import crawl-1.warc.gz crawl-2.warc.gz\n"
      "  webbase import --dir /usr/share/doc/python3.11/html --url https://docs.python.org/3.11/",
-     import_options, 0, WB_ARGS_ANY, wb_cmd_import},
+     wb_import_options, 0, WB_ARGS_ANY, wb_cmd_import},
 
-    {"crawl", "URL... | --seeds FILE", "copy sites politely into the repository",
+    {"crawl", "URL... | --seeds FILE", NULL, "copy sites politely into the repository",
      "Fetches the seeds and the pages they link to, within --scope. A site gets one request at\n"
      "a time, at least --delay seconds apart; robots.txt, nofollow, Retry-After and\n"
      "Crawl-delay are respected. A site that answers 429 or 503, or does not answer, is left\n"
@@ -282,9 +78,10 @@ const struct wb_command wb_commands[] = {
      "\n"
      "  webbase crawl https://example.org/ --max-pages 1000\n"
      "  webbase crawl --seeds sites.txt --scope domain --max-time 6h",
-     crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
+     wb_crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
 
     {"webdb", "page URL | pages | exists MD5 | links | sites | count | check | import | export",
+     "page|pages|exists|links|sites|count|check|import|export",
      "show what is known about pages and links",
      "webdb knows every URL that a crawl or import came across, and every link of a stored\n"
      "page, as of the last update.\n"
@@ -314,9 +111,9 @@ const struct wb_command wb_commands[] = {
      "  webbase webdb page https://example.org/\n"
      "  webbase webdb pages --md5 900150983cd24fb0d6963f7d28e17f72\n"
      "  webbase webdb links --to https://example.org/ --tsv",
-     webdb_options, 1, 2, wb_cmd_webdb},
+     wb_webdb_options, 1, 2, wb_cmd_webdb},
 
-    {"update", "[OPTION...]", "merge what crawls and imports have found into webdb",
+    {"update", "[OPTION...]", NULL, "merge what crawls and imports have found into webdb",
      "Sorts and merges the journal into the next edition of webdb. The new edition appears\n"
      "when it is complete; readers keep the one they have opened. Then the logs of the journal\n"
      "that neither webdb nor an unfinished crawl needs are removed.\n"
@@ -329,9 +126,9 @@ const struct wb_command wb_commands[] = {
      "--rebuild makes a new one from the rows that can be read, from the pages in the store,\n"
      "whose links are extracted again, and from the journal. Pages whose rows are lost start\n"
      "with an empty history.",
-     update_options, 0, 0, wb_cmd_update},
+     wb_update_options, 0, 0, wb_cmd_update},
 
-    {"generate", "[OPTION...]", "list the pages to fetch next",
+    {"generate", "[OPTION...]", NULL, "list the pages to fetch next",
      "Chooses pages from webdb and puts them on the list of the next crawl, at most --budget\n"
      "of them: first announced pages, then pages whose lifetime ends within a day, then all\n"
      "others by the value of a visit, whether they were never fetched or may have changed. The\n"
@@ -351,9 +148,9 @@ const struct wb_command wb_commands[] = {
      "gets shorter after a visit that found a change, and longer after one that found none.\n"
      "\n"
      "  webbase update && webbase generate --budget 10000 && webbase crawl",
-     generate_options, 0, 0, wb_cmd_generate},
+     wb_generate_options, 0, 0, wb_cmd_generate},
 
-    {"push", "FILE|-", "announce pages that are new, changed or gone",
+    {"push", "FILE|-", NULL, "announce pages that are new, changed or gone",
      "A line of FILE is a URL that is new or has changed (also 'new URL' or 'changed URL'), or\n"
      "'gone URL' for one that is gone; # starts a comment. FILE may also be one JSON object:\n"
      "{\"urlList\": [...]}, as in IndexNow, or {\"changed\": [...], \"gone\": [...]}. - is standard\n"
@@ -364,9 +161,9 @@ const struct wb_command wb_commands[] = {
      "left out.\n"
      "\n"
      "  echo https://example.org/news | webbase push -",
-     no_options, 1, 1, wb_cmd_push},
+     wb_no_options, 1, 1, wb_cmd_push},
 
-    {"expunge", "[URL | HOST[:PORT] [--allow]]", "remove pages that are gone, or on request",
+    {"expunge", "[URL | HOST[:PORT] [--allow]]", NULL, "remove pages that are gone, or on request",
      "Without an argument it removes pages that answered 404 or 410, and pages whose lifetime\n"
      "has ended and which could not be fetched when they were tried for that reason, although\n"
      "their site could be reached. Pages that could not be tried stay for a while.\n"
@@ -381,13 +178,14 @@ const struct wb_command wb_commands[] = {
      "even if its host is barred; the rest of the host stays barred. The exit status is 1 if\n"
      "nothing of that name was taken down.\n"
      "\n"
-     "The bytes stay on disk until the next compact. With --json each removed page is one\n"
-     "line.\n"
+     "A page that is gone or has expired keeps its old versions, as far as the history policy\n"
+     "or a snapshot keeps them. A takedown removes every version, from every snapshot too. The\n"
+     "bytes stay on disk until the next compact. With --json each removed page is one line.\n"
      "\n"
      "  webbase expunge https://example.org/private.html && webbase compact",
-     expunge_options, 0, 1, wb_cmd_expunge},
+     wb_expunge_options, 0, 1, wb_cmd_expunge},
 
-    {"run", "[URL... | --seeds FILE] [OPTION...]", "crawl forever, and visit pages again as they change",
+    {"run", "[URL... | --seeds FILE] [OPTION...]", NULL, "crawl forever, and visit pages again as they change",
      "Repeats a cycle: generate, crawl, update, expunge, swap (take a snapshot of the store\n"
      "and drop the pages that were replaced), compact. A cycle fetches at most --budget pages,\n"
      "and starts --every so often, or as soon as the last one has ended. No more pages of a\n"
@@ -408,63 +206,126 @@ const struct wb_command wb_commands[] = {
      "\n"
      "  webbase run --seeds sites.txt --budget 50000 --every 1d\n"
      "  webbase run --cycles 1 --budget 1000",
-     run_options, 0, WB_ARGS_ANY, wb_cmd_run},
+     wb_run_options, 0, WB_ARGS_ANY, wb_cmd_run},
 
-    {"why", "URL | HOST", "say why a page or a site is, or is not, fetched",
+    {"why", "URL | HOST", NULL, "say why a page or a site is, or is not, fetched",
      "Names what decides: a line of robots.txt, the time until the site's next request, a\n"
      "back-off, a budget, a guard against traps, an error, or that nothing leads to the page.\n"
      "verdict is fetched, waiting, blocked or unknown. It works while a crawl is running.\n"
      "\n"
      "  webbase why https://example.org/private/\n"
      "  webbase why example.org",
-     why_options, 1, 1, wb_cmd_why},
+     wb_why_options, 1, 1, wb_cmd_why},
 
-    {"export", "--warc FILE [OPTION...]", "write pages to a web archive",
+    {"export", "--warc FILE [OPTION...]", NULL, "write pages to a web archive",
      "Writes the latest version of the selected pages as WARC 1.1, in the order in which the\n"
      "repository stores them. Without selecting options it writes all pages. FILE appears when\n"
      "everything is written.\n"
      "\n"
+     "--snapshot writes the pages as they were when that snapshot was sealed. --versions writes\n"
+     "every capture that is kept, also of pages that are gone: page by page, oldest first.\n"
+     "Captures that saw bytes which are in FILE already are written as revisit records. --since\n"
+     "and --until then select captures, and --type selects versions. Importing FILE into a\n"
+     "repository with --history all gives the same versions and captures.\n"
+     "\n"
      "  webbase export --warc all.warc.gz\n"
+     "  webbase export --warc corpus.warc.gz --snapshot corpus-2026\n"
+     "  webbase export --warc everything.warc.gz --versions\n"
      "  webbase export --warc html.warc.zst --suffix edu --type html --since 2026-01-01",
-     export_options, 0, 0, wb_cmd_export},
+     wb_export_options, 0, 0, wb_cmd_export},
 
-    {"get", "URL|ID [--body | --headers | --record]", "print a page",
+    {"get", "URL|ID [--body | --headers | --record] [--at TIME | --snapshot N|NAME]", NULL, "print a page",
      "Prints the latest version of a page. Every spelling of its URL with the same normal form\n"
      "finds it. ID is the page id, 32 hexadecimal digits, which --json and 'webbase url' show.\n"
-     "With --json it prints everything about the page except the body.",
-     get_options, 1, 1, wb_cmd_get},
+     "With --json it prints everything about the page except the body.\n"
+     "\n"
+     "--at TIME prints the version that has the newest capture at or before TIME, or else the\n"
+     "oldest version that is kept. --snapshot prints the page as it was in that snapshot. The\n"
+     "time that --json and --record show is that of the version's newest capture. A page that\n"
+     "is gone can still be read with --at, if the history policy keeps its versions.\n"
+     "\n"
+     "  webbase get https://example.org/ --at 2026-01-31\n"
+     "  webbase get https://example.org/ --snapshot corpus-2026",
+     wb_get_options, 1, 1, wb_cmd_get},
 
-    {"stat", "", "count pages, sites and bytes",
-     "bytes_pages is the total size of the bodies of live pages, bytes_stored the size of the\n"
-     "repository on disk, and bytes_dead what compact could free. webdb says how much is known\n"
+    {"versions", "URL|ID", NULL, "list the versions of a page",
+     "Prints every version of a page that can be read, oldest first: those that the history\n"
+     "policy keeps, and those that a snapshot contains. A version is one combination of status,\n"
+     "media type and body. Every fetch that saw it is a capture; time is that of the first one\n"
+     "and last_seen that of the last one. 'webbase get --at' prints a version. The exit status\n"
+     "is 1 if there is none.",
+     wb_no_options, 1, 1, wb_cmd_versions},
+
+    {"snapshot", "[--name NAME] [--keep DURATION] | list | drop N|NAME", "list|drop",
+     "freeze the present state, so that it can be read later",
+     "Seals a snapshot of all pages as they are now. It takes no time and no space. Later\n"
+     "crawls and imports do not change what is in it: get and export read it with --snapshot.\n"
+     "Only a takedown (expunge URL) removes pages from snapshots.\n"
+     "\n"
+     "  list         the snapshots that can be read, and who holds them\n"
+     "  drop N|NAME  give a snapshot up; what only it contained is freed by the next compact\n"
+     "\n"
+     "Snapshots are numbered from 1, and numbers are never used again. A name has 1 to 64\n"
+     "letters, digits, '.', '_' or '-', and is not a number. A snapshot that a generation or a\n"
+     "stream holds cannot be dropped; one whose time is over is dropped by itself. expires is\n"
+     "null if a snapshot is kept until it is dropped.\n"
+     "\n"
+     "  webbase snapshot --name corpus-2026\n"
+     "  webbase snapshot --keep 30d",
+     wb_snapshot_options, 0, 2, wb_cmd_snapshot},
+
+    {"history", "[newest | all | N | DURATION]", "newest|all", "show or set which old versions are kept",
+     "Without an argument it prints the history policy of the repository. With one it sets it:\n"
+     "\n"
+     "  newest    only the latest version of each page\n"
+     "  all       every version\n"
+     "  N         the N newest versions of each page, such as 3\n"
+     "  DURATION  versions that were the latest at some moment of that time, such as 12h, 30d,\n"
+     "            6w or 1y\n"
+     "\n"
+     "The latest version is always kept, and snapshots keep what is in them. Versions that a\n"
+     "narrower policy no longer keeps cannot be read any more at once; their bytes are freed by\n"
+     "the next compact.\n"
+     "\n"
+     "  webbase history all",
+     wb_no_options, 0, 1, wb_cmd_history},
+
+    {"stat", "", NULL, "count pages, versions, sites and bytes",
+     "versions counts those that can be read, at least one for each page, and captures how\n"
+     "often they were seen. bytes_pages is the total size of the bodies of the latest versions,\n"
+     "bytes_stored the size of the repository on disk, and bytes_dead what compact could free.\n"
+     "epoch grows with every commit that changes a page; snapshot is the number of the newest\n"
+     "snapshot, even if it was dropped, and 0 if there was none. webdb says how much is known\n"
      "about pages and links, unmerged how much update would merge, and cycle what run is doing\n"
      "or where it stopped. It works while other commands are running.",
-     no_options, 0, 0, wb_cmd_stat},
+     wb_no_options, 0, 0, wb_cmd_stat},
 
-    {"verify", "", "read and check everything",
+    {"verify", "", NULL, "read and check everything",
      "Checks every block, record and catalog entry, the journal, the tables of webdb and the\n"
      "state of the cycle against their checksums and against each other. The exit status is 1\n"
      "if anything is damaged. What a crash left behind is not damage; it is reported as a\n"
      "note.",
-     no_options, 0, 0, wb_cmd_verify},
+     wb_no_options, 0, 0, wb_cmd_verify},
 
-    {"compact", "", "free the space of replaced and removed pages",
-     "Rewrites segments that contain dead pages. Other processes can read and write meanwhile;\n"
-     "segments in use are left for another time.\n"
+    {"compact", "", NULL, "free the space of replaced and removed pages",
+     "Gives up old versions that neither the history policy nor a snapshot keeps, and rewrites\n"
+     "files that contain dead pages. Old versions that are kept are put next to newer ones of\n"
+     "the same page, where they take little space. Other processes can read and write\n"
+     "meanwhile; files in use are left for another time.\n"
      "\n"
      "Damage does not stop it: a damaged part is dropped if no page needs it, and otherwise\n"
      "kept as it is. Both are reported with file and offset. The exit status is 1 if damage\n"
      "remains; 'webbase verify' shows all of it.",
-     no_options, 0, 0, wb_cmd_compact},
+     wb_no_options, 0, 0, wb_cmd_compact},
 
-    {"url", "[--base URL] URL...", "show how a URL is read",
+    {"url", "[--base URL] URL...", NULL, "show how a URL is read",
      "Prints for each URL its serialisation according to the WHATWG standard, the normal form\n"
      "that names the page, the page id, the site, the SURT and the registrable domain. - reads\n"
      "URLs from standard input, one per line. The exit status is 1 if one of them is not a URL.\n"
      "It needs no repository.",
-     url_options, 1, WB_ARGS_ANY, wb_cmd_url},
+     wb_url_options, 1, WB_ARGS_ANY, wb_cmd_url},
 
-    {"robots", "FILE [--agent NAME] URL...", "show how a robots.txt is read",
+    {"robots", "FILE [--agent NAME] URL...", NULL, "show how a robots.txt is read",
      "Prints for each URL whether the robots.txt in FILE allows it, and which line decides. If\n"
      "FILE is -, it is read from standard input; if a URL is -, URLs are read from there, one\n"
      "a line. Without a URL it prints the crawl delay and the sitemaps. The exit status does\n"
@@ -472,9 +333,9 @@ const struct wb_command wb_commands[] = {
      "fetches nothing.\n"
      "\n"
      "  webbase robots robots.txt --agent examplebot https://example.org/private/",
-     robots_options, 1, WB_ARGS_ANY, wb_cmd_robots},
+     wb_robots_options, 1, WB_ARGS_ANY, wb_cmd_robots},
 
-    {"web", "[OPTION...]", "serve a synthetic web to crawl",
+    {"web", "[OPTION...]", NULL, "serve a synthetic web to crawl",
      "Plays many sites on the loopback interface: s1.localhost:PORT, s2.localhost:PORT and so\n"
      "on. They have robots.txt, sitemaps, aliases, redirects and copies; with --speed their\n"
      "pages change, appear and vanish. Everything is computed from --seed; nothing is stored.\n"
@@ -485,9 +346,9 @@ const struct wb_command wb_commands[] = {
      "\n"
      "  webbase web --listen 127.0.0.1:8080 --seed 7 --sites 1000 --pages 100000\n"
      "  webbase crawl http://127.0.0.1:8080/ --scope any --delay 0.1 --allow-private",
-     web_options, 0, 0, wb_cmd_web},
+     wb_web_options, 0, 0, wb_cmd_web},
 
-    {"extract", "[--url URL] FILE...", "show what is found in a page",
+    {"extract", "[--url URL] FILE...", NULL, "show what is found in a page",
      "Prints for each FILE, or for standard input if it is -: the encoding, title, language,\n"
      "dates, author and type, its instructions to robots, its links as written and resolved,\n"
      "the visible text, the main text (without navigation, comments and the like), and the\n"
@@ -495,13 +356,13 @@ const struct wb_command wb_commands[] = {
      "text, and needs no repository.\n"
      "\n"
      "  webbase extract --url https://example.org/ index.html",
-     extract_options, 1, WB_ARGS_ANY, wb_cmd_extract},
+     wb_extract_options, 1, WB_ARGS_ANY, wb_cmd_extract},
 
-    {"help", "[COMMAND]", "show how webbase, or a command, is used",
+    {"help", "[COMMAND]", NULL, "show how webbase, or a command, is used",
      "Prints the same as --help, or the man page, or the completion script for bash.",
-     help_options, 0, 1, wb_cmd_help},
+     wb_help_options, 0, 1, wb_cmd_help},
 
-    {NULL, NULL, NULL, NULL, NULL, 0, 0, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL},
 };
 
 const struct wb_command *wb_command_find(const char *name)

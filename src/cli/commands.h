@@ -6,8 +6,8 @@
  *
  *   1  write cmd_thing.c with int wb_cmd_thing(const struct wb_options *options), and add it to meson.build;
  *   2  declare wb_cmd_thing at the end of this header;
- *   3  give it a row in wb_commands (commands.c): name, usage, summary, description, options, how many arguments it
- *      takes, and the function. Its options are an array beside the others there.
+ *   3  give it a row in wb_commands (commands.c): name, usage, words, summary, description, options, how many
+ *      arguments it takes, and the function. Its options are an array in command_options.c.
  *
  * Help, man page and completion show the new row at once, and tests/unit/cli/test_help.c checks that. Add the command
  * to the list in tests/e2e/commands.py, and test there what it does.
@@ -55,6 +55,7 @@ struct wb_options;
 struct wb_command {
     const char *name;
     const char *usage;       /* what follows the name, in one line */
+    const char *words;       /* what the completion suggests as the first argument, separated by |; NULL: files */
     const char *summary;     /* half a sentence; starts in lower case, has no full stop */
     const char *description; /* paragraphs; a line that starts with two blanks is printed as it is */
     const struct wb_option *options; /* the last one has no name */
@@ -80,6 +81,9 @@ int wb_cmd_init(const struct wb_options *options);
 int wb_cmd_import(const struct wb_options *options);
 int wb_cmd_export(const struct wb_options *options);
 int wb_cmd_get(const struct wb_options *options);
+int wb_cmd_versions(const struct wb_options *options);
+int wb_cmd_snapshot(const struct wb_options *options);
+int wb_cmd_history(const struct wb_options *options);
 int wb_cmd_stat(const struct wb_options *options);
 int wb_cmd_verify(const struct wb_options *options);
 int wb_cmd_compact(const struct wb_options *options);

@@ -40,7 +40,7 @@ static int add_values(const struct wb_option *option, struct wb_buf *out)
     return 0;
 }
 
-/* Appends the case of one command: its options, and what may follow each of them. */
+/* Appends the case of one command: its options, the words for its first argument, and what may follow an option. */
 static int add_command_case(const struct wb_command *command, struct wb_buf *out)
 {
     int err = wb_buf_printf(out, "    %s)\n        options='", command->name);
@@ -48,7 +48,16 @@ static int add_command_case(const struct wb_command *command, struct wb_buf *out
     if (err == 0)
         err = add_names(command->options, out);
     if (err == 0)
-        err = wb_buf_append_str(out, "'\n        case $last in\n");
+        err = wb_buf_append_char(out, '\'');
+    if (err == 0 && command->words) {
+        err = wb_buf_append_str(out, " words='");
+        for (const char *c = command->words; err == 0 && *c; c++)
+            err = wb_buf_append_char(out, *c == '|' ? ' ' : *c);
+        if (err == 0)
+            err = wb_buf_append_char(out, '\'');
+    }
+    if (err == 0)
+        err = wb_buf_append_str(out, "\n        case $last in\n");
     for (const struct wb_option *o = command->options; err == 0 && o->name; o++)
         err = add_values(o, out);
     return err < 0 ? err : wb_buf_append_str(out, "        esac ;;\n");
@@ -59,7 +68,7 @@ int wb_help_completion(struct wb_buf *text_out)
     int err = wb_buf_append_str(text_out,
         "# bash completion for webbase; made from its table of commands\n"
         "_webbase() {\n"
-        "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} command= options= i\n"
+        "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} command= options= words= i\n"
         "    COMPREPLY=()\n"
         "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
         "        case ${COMP_WORDS[i]} in\n"
@@ -84,7 +93,8 @@ int wb_help_completion(struct wb_buf *text_out)
     for (const struct wb_command *c = wb_commands; err == 0 && c->name; c++)
         err = wb_buf_printf(text_out, " %s", c->name);
     if (err == 0)
-        err = wb_buf_append_str(text_out, "' -- \"$word\"))\n    else\n"
+        err = wb_buf_append_str(text_out, "' -- \"$word\"))\n    elif [[ $last == \"$command\" && $words ]]; then\n"
+                                          "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n    else\n"
                                           "        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
                                           "complete -o filenames -F _webbase webbase\n");
     return err;

@@ -57,14 +57,14 @@ static bool choice_known(const char *words, const char *value)
     }
 }
 
-/* "0.5", "90s", "10m", "6h", "30d": to milliseconds. */
+/* "0.5", "90s", "10m", "6h", "30d", "2w", "1y": to milliseconds. A year has 365 days, as in a history policy. */
 static bool parse_duration(const char *text, int64_t *ms_out)
 {
     static const struct {
         const char *unit;
         double ms;
     } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", WB_MINUTE_MS}, {"min", WB_MINUTE_MS}, {"h", WB_HOUR_MS},
-                 {"d", WB_DAY_MS}};
+                 {"d", WB_DAY_MS}, {"w", 7 * WB_DAY_MS}, {"y", 365 * WB_DAY_MS}};
     char *end = NULL;
 
     *ms_out = 0;

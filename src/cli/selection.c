@@ -84,15 +84,27 @@ static bool type_matches(struct wb_slice type, struct wb_slice wanted)
     return wb_slice_equal(type, wanted);
 }
 
-bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page)
+bool wb_selection_has_site(const struct wb_selection *selection, struct wb_slice key)
 {
-    struct wb_slice site = wb_key_site(page->key);
+    struct wb_slice site = wb_key_site(key);
 
-    if (page->time_ms < selection->since_ms || page->time_ms >= selection->until_ms)
-        return false;
     if (selection->site.len && !wb_slice_equal(site, wb_buf_slice(&selection->site)))
         return false;
-    if (selection->suffix.len && !suffix_matches(host_of_site(site), wb_buf_slice(&selection->suffix)))
-        return false;
-    return selection->type.len == 0 || type_matches(page->type, wb_buf_slice(&selection->type));
+    return selection->suffix.len == 0 || suffix_matches(host_of_site(site), wb_buf_slice(&selection->suffix));
+}
+
+bool wb_selection_has_time(const struct wb_selection *selection, int64_t time_ms)
+{
+    return time_ms >= selection->since_ms && time_ms < selection->until_ms;
+}
+
+bool wb_selection_has_type(const struct wb_selection *selection, struct wb_slice type)
+{
+    return selection->type.len == 0 || type_matches(type, wb_buf_slice(&selection->type));
+}
+
+bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page)
+{
+    return wb_selection_has_time(selection, page->time_ms) && wb_selection_has_site(selection, page->key) &&
+           wb_selection_has_type(selection, page->type);
 }

@@ -17,7 +17,12 @@ struct wb_selection {
 /* WB_USAGE with a message that names the option if a host is invalid. Must be released even if this fails. */
 int wb_selection_init(struct wb_selection *selection, const struct wb_options *options);
 void wb_selection_release(struct wb_selection *selection);
+
+/* All conditions at once, and each kind by itself. */
 bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page);
+bool wb_selection_has_site(const struct wb_selection *selection, struct wb_slice key);
+bool wb_selection_has_time(const struct wb_selection *selection, int64_t time_ms);
+bool wb_selection_has_type(const struct wb_selection *selection, struct wb_slice type);
 
 /*
  * Turns a host as people write it, which may have a port, into the spelling of keys. WB_USAGE with a message that names

@@ -1,0 +1,227 @@
+/*
+ * command_options.c - the options of every command, with the words of their help. In the help, "(default X)" is what
+ * happens without the option.
+ */
+#include "cli/command_options.h"
+
+#define END {NULL, 0, WB_OPTION_FLAG, NULL, NULL}
+
+const struct wb_option wb_common_options[] = {
+    {"repository", 'r', WB_OPTION_DIR, "DIR", "the repository (default $WEBBASE_REPO, or else ./webbase-data)"},
+    {"json", 0, WB_OPTION_FLAG, NULL, "print JSON, one object per line"},
+    {"help", 'h', WB_OPTION_FLAG, NULL, "show how the command is used"},
+    {"version", 'V', WB_OPTION_FLAG, NULL, "print the version"},
+    END,
+};
+
+/* ---- options that several commands take -------------------------------------------------------- */
+
+/* Everything that steers a crawl: the options of crawl, which run takes as well. */
+#define CRAWL_OPTIONS                                                                                                  \
+    {"seeds", 0, WB_OPTION_FILE, "FILE", "read more seeds from FILE, one per line, with settings of their sites; "     \
+                                         "- is standard input"},                                                       \
+    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "which links are followed: those to the seeds' sites, to "       \
+                                                      "their domains, or to any site (default site)"},                 \
+    {"max-pages", 0, WB_OPTION_NUMBER, "N", "stop after storing N pages"},                                             \
+    {"max-depth", 0, WB_OPTION_COUNT, "N", "follow links at most N steps away from a seed"},                           \
+    {"max-time", 0, WB_OPTION_DURATION, "S", "stop after S seconds (or 10m, 6h)"},                                     \
+    {"delay", 0, WB_OPTION_DURATION, "S", "seconds between two requests to a site (default 5)"},                       \
+    {"max-crawl-delay", 0, WB_OPTION_DURATION, "S", "never wait longer than this for a Crawl-delay in robots.txt "     \
+                                                    "(default 60)"},                                                   \
+    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (default one per processor)"},                          \
+    {"sites", 0, WB_OPTION_NUMBER, "N", "sites that a process crawls at the same time (default 1000)"},                \
+    {"connections", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to a site that has no delay (default 1)"},        \
+    {"per-address", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to one IP address (default 8)"},                  \
+    {"user-agent", 0, WB_OPTION_TEXT, "S", "the crawler's name; robots.txt is read for the part before the first / "   \
+                                           "or blank"},                                                                \
+    {"allow-private", 0, WB_OPTION_FLAG, NULL, "also contact loopback and private addresses"},                         \
+    {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "use ADDR for HOST instead of asking a name server; HOST may be " \
+                                                     "* or *.suffix; may be given several times"},                     \
+    {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, separated by commas, instead of the system's"},   \
+    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names looked up per second (default 100)"},                                \
+    {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), so that crawlers " \
+                                            "on several machines share it; later commands remember this; "             \
+                                            "'sqlite' goes back to the repository's own list"},                        \
+    {"fresh", 0, WB_OPTION_DURATION, "S", "do not fetch pages again that were fetched within the last S seconds"},     \
+    {"timeout", 0, WB_OPTION_DURATION, "S", "how long to wait for a response (default 30)"},                           \
+    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a page and mark longer ones as truncated "        \
+                                            "(default 16777216)"},                                                     \
+    {"site-budget", 0, WB_OPTION_NUMBER, "N", "pages stored of one site in one visit (default 1000000)"},              \
+    {"lifetime", 0, WB_OPTION_NUMBER, "DAYS", "how long a page is kept without being seen again (default 90)"},        \
+    {"root-first", 0, WB_OPTION_FLAG, NULL, "enter each site at its root page, and at other seeds only if the root "   \
+                                            "cannot be fetched"},                                                      \
+    {"no-sitemaps", 0, WB_OPTION_FLAG, NULL, "ignore sitemaps and feeds"},                                             \
+    {"ca-file", 0, WB_OPTION_FILE, "FILE", "trust the certificates in FILE instead of the system's"},                  \
+    {"log", 0, WB_OPTION_FILE, "FILE", "append an event for every fetch to FILE, in the format of --json"},
+
+#define SNAPSHOT_OPTION {"snapshot", 0, WB_OPTION_TEXT, "N|NAME", "the state of this snapshot instead of the latest"}
+#define DISPENSER_OPTION {"dispenser", 0, WB_OPTION_TEXT, "URL", "use this list of sites instead of the last crawl's"}
+#define MEMORY_OPTION {"memory", 0, WB_OPTION_NUMBER, "BYTES", "memory for sorting and merging (default 268435456)"}
+#define BUDGET_OPTION {"budget", 0, WB_OPTION_NUMBER, "N", "fetch at most N pages in a cycle (default no limit)"}
+#define REFRESH_OPTIONS                                                                                                \
+    {"policy", 0, WB_OPTION_CHOICE, "optimal|uniform|proportional|adaptive", "how often pages are visited again "      \
+                                                                             "(default optimal)"},                     \
+    {"min-interval", 0, WB_OPTION_DURATION, "S", "never visit a page sooner than this after the last visit "           \
+                                                 "(seconds, or 10m, 6h, 1d)"},                                         \
+    {"max-interval", 0, WB_OPTION_DURATION, "S", "visit every existing page at least this often"}
+
+/* ---- options of one command -------------------------------------------------------------------- */
+
+const struct wb_option wb_init_options[] = {
+    {"organisation", 0, WB_OPTION_CHOICE, "log|hash|hashed-log", "how pages are laid out on disk (default log)"},
+    {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "whether readers see new pages at once, or a batch at a time "
+                                                         "(default incremental)"},
+    {"history", 0, WB_OPTION_TEXT, "newest|all|N|DURATION", "which old versions of pages are kept (default newest)"},
+    END,
+};
+
+const struct wb_option wb_import_options[] = {
+    {"dir", 0, WB_OPTION_DIR, "DIR", "import the files below DIR as the pages of a site"},
+    {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL of DIR"},
+    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body and mark longer ones as truncated "
+                                            "(default 50331648)"},
+    {"no-journal", 0, WB_OPTION_FLAG, NULL, "do not record the pages and their links in the journal; this is faster, "
+                                            "but webdb will not know them"},
+    END,
+};
+
+const struct wb_option wb_export_options[] = {
+    {"warc", 0, WB_OPTION_FILE, "FILE", "write to FILE: .warc, .warc.gz or .warc.zst; - is standard output, "
+                                        "uncompressed"},
+    SNAPSHOT_OPTION,
+    {"versions", 0, WB_OPTION_FLAG, NULL, "write every capture, not only the latest version of each page"},
+    {"site", 0, WB_OPTION_TEXT, "HOST", "only pages of exactly this host; give its port if that is not the default"},
+    {"suffix", 0, WB_OPTION_TEXT, "DOMAIN", "only pages of hosts below this domain, such as edu or example.org"},
+    {"since", 0, WB_OPTION_TIME, "TIME", "only pages fetched at this time or later; RFC 3339, or a date"},
+    {"until", 0, WB_OPTION_TIME, "TIME", "only pages fetched before this time"},
+    {"type", 0, WB_OPTION_TEXT, "TYPE", "only pages of this media type; html means HTML and XHTML"},
+    {"force", 0, WB_OPTION_FLAG, NULL, "replace FILE if it exists"},
+    END,
+};
+
+const struct wb_option wb_get_options[] = {
+    {"body", 0, WB_OPTION_FLAG, NULL, "print the body, byte for byte (this is the default)"},
+    {"headers", 0, WB_OPTION_FLAG, NULL, "print the status line and the headers as received"},
+    {"record", 0, WB_OPTION_FLAG, NULL, "print the page as a WARC record"},
+    {"at", 0, WB_OPTION_TIME, "TIME", "the version of this time: RFC 3339, or a date, which means its midnight (UTC)"},
+    SNAPSHOT_OPTION,
+    END,
+};
+
+const struct wb_option wb_snapshot_options[] = {
+    {"name", 0, WB_OPTION_TEXT, "NAME", "call the snapshot by this name"},
+    {"keep", 0, WB_OPTION_DURATION, "DURATION", "how long it is kept, such as 12h or 30d (default until it is "
+                                                "dropped)"},
+    END,
+};
+
+const struct wb_option wb_crawl_options[] = {
+    CRAWL_OPTIONS
+    END,
+};
+
+const struct wb_option wb_webdb_options[] = {
+    {"by", 0, WB_OPTION_CHOICE, "url|md5", "pages: in the order of their URLs, or only those with content, in the "
+                                           "order of its MD5 (default url)"},
+    {"md5", 0, WB_OPTION_TEXT, "MD5", "pages: only those whose content has this MD5"},
+    {"site", 0, WB_OPTION_TEXT, "HOST", "pages: only those of exactly this host; give its port if that is not the "
+                                        "default"},
+    {"to", 0, WB_OPTION_TEXT, "URL", "links: only those that lead to URL"},
+    {"from", 0, WB_OPTION_TEXT, "MD5", "links: only those of the content with this MD5"},
+    {"tsv", 0, WB_OPTION_FLAG, NULL, "print tab-separated columns below a header line"},
+    {"vertices", 0, WB_OPTION_FILE, "FILE", "import, export: the vertices of a graph; a line is a number and a URL or "
+                                            "a reversed host name"},
+    {"edges", 0, WB_OPTION_FILE, "FILE", "import, export: the edges of a graph; a line is two numbers"},
+    {"hosts", 0, WB_OPTION_FLAG, NULL, "export: the graph of hosts instead of pages"},
+    {"force", 0, WB_OPTION_FLAG, NULL, "export: replace files that exist"},
+    {"pages", 0, WB_OPTION_FILE, "FILE", "import: rows of pages, as 'webdb pages' prints them with --json or --tsv"},
+    {"links", 0, WB_OPTION_FILE, "FILE", "import: rows of links, as 'webdb links' prints them with --json or --tsv"},
+    MEMORY_OPTION,
+    END,
+};
+
+const struct wb_option wb_update_options[] = {
+    DISPENSER_OPTION,
+    MEMORY_OPTION,
+    {"rebuild", 0, WB_OPTION_FLAG, NULL, "make a damaged webdb again from everything that can still be read"},
+    END,
+};
+
+const struct wb_option wb_generate_options[] = {
+    BUDGET_OPTION,
+    REFRESH_OPTIONS,
+    {"seeds", 0, WB_OPTION_FILE, "FILE", "first read the sites and classes in FILE"},
+    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "which pages may be listed: those of the sites that crawls were "
+                                                      "given, of their domains, or of any site (default site)"},
+    DISPENSER_OPTION,
+    END,
+};
+
+const struct wb_option wb_expunge_options[] = {
+    {"allow", 0, WB_OPTION_FLAG, NULL, "undo a takedown: the page or site may be fetched and imported again"},
+    DISPENSER_OPTION,
+    MEMORY_OPTION,
+    END,
+};
+
+const struct wb_option wb_run_options[] = {
+    CRAWL_OPTIONS
+    {"cycles", 0, WB_OPTION_NUMBER, "N", "stop after N cycles (default never)"},
+    {"every", 0, WB_OPTION_DURATION, "S", "time from the start of a cycle to the start of the next, such as 30s, 6h or "
+                                          "1d (default 1d; with --cycles or --budget 0, which means at once)"},
+    BUDGET_OPTION,
+    REFRESH_OPTIONS,
+    MEMORY_OPTION,
+    END,
+};
+
+/* run has the most options. */
+_Static_assert(sizeof wb_run_options / sizeof *wb_run_options <= WB_COMMAND_OPTIONS_MAX + 1, "each has a value");
+
+const struct wb_option wb_why_options[] = {
+    DISPENSER_OPTION,
+    {"user-agent", 0, WB_OPTION_TEXT, "S", "the crawler's name, as given to crawl; robots.txt is read for it"},
+    END,
+};
+
+const struct wb_option wb_url_options[] = {
+    {"base", 0, WB_OPTION_TEXT, "URL", "resolve the other URLs against this one"},
+    END,
+};
+
+const struct wb_option wb_robots_options[] = {
+    {"agent", 0, WB_OPTION_TEXT, "NAME", "the crawler that asks: its name or its whole User-Agent (default webbase)"},
+    END,
+};
+
+const struct wb_option wb_web_options[] = {
+    {"listen", 0, WB_OPTION_TEXT, "ADDR:PORT", "where to listen (default 127.0.0.1:0, a free port that only this "
+                                               "machine can reach)"},
+    {"seed", 0, WB_OPTION_TEXT, "N", "which web to play: the same number gives the same bytes (default 1)"},
+    {"sites", 0, WB_OPTION_NUMBER, "N", "number of sites (default 100)"},
+    {"pages", 0, WB_OPTION_NUMBER, "N", "approximate number of pages of all sites together (default 2000)"},
+    {"speed", 0, WB_OPTION_TEXT, "X", "seconds that pass in the synthetic web for each real one; with 0 nothing ever "
+                                      "changes (default 0)"},
+    {"page-bytes", 0, WB_OPTION_NUMBER, "N", "approximate size of a page (default 4096)"},
+    {"latency", 0, WB_OPTION_TEXT, "MS", "wait this long before each response (default 0)"},
+    {"hostile", 0, WB_OPTION_FLAG, NULL, "add errors, slow and dying connections, traps, decompression bombs, and "
+                                         "responses that are not HTTP"},
+    {"raw", 0, WB_OPTION_DIR, "DIR", "also serve the files DIR/NAME.response byte for byte; /raw/ lists them"},
+    END,
+};
+
+const struct wb_option wb_extract_options[] = {
+    {"url", 0, WB_OPTION_TEXT, "URL", "the URL of the page; links are resolved against it"},
+    {"type", 0, WB_OPTION_TEXT, "TYPE", "its media type, with or without a charset (default by the file's name, or "
+                                        "else by its bytes)"},
+    {"charset", 0, WB_OPTION_TEXT, "CHARSET", "the encoding that the server named"},
+    END,
+};
+
+const struct wb_option wb_help_options[] = {
+    {"man", 0, WB_OPTION_FLAG, NULL, "print the man page"},
+    {"completion", 0, WB_OPTION_FLAG, NULL, "print the completion script for bash"},
+    END,
+};
+
+const struct wb_option wb_no_options[] = {END};
