@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/report.h"
+#include "cli/which.h"
 #include "os/stop.h"
+
+#include <stdlib.h>
 
 #define TRIES 100
 
@@ -48,39 +51,56 @@ static int load_timeline(struct wb_captures *c, struct wb_pageid id)
     return c->contents ? 0 : WB_E_NOMEM;
 }
 
-static bool is_wanted(const struct wb_captures *c, int64_t time_ms)
+static int compare_times(const void *a, const void *b)
 {
-    return time_ms > c->skip_ms && wb_selection_has_time(c->selection, time_ms);
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
 }
 
-/* Finds the first capture of a version that is still to be written; false if there is none. */
-static bool find_wanted(const struct wb_captures *c, const struct wb_store_version *v, size_t *at_out)
+/*
+ * Whether an older version with the same content has this capture too. That happens if a page was removed while a
+ * snapshot held it, and its captures came back later.
+ */
+static bool is_repeated(const struct wb_captures *c, size_t version, int64_t time_ms)
 {
-    for (*at_out = v->first; *at_out < v->first + v->captures; (*at_out)++)
-        if (is_wanted(c, c->timeline.times[*at_out]))
+    const struct wb_store_version *versions = c->timeline.versions;
+
+    for (size_t i = 0; time_ms <= c->reach_ms && i < version; i++)
+        if (versions[i].same == versions[version].same && versions[i].last_ms >= time_ms &&
+            bsearch(&time_ms, c->timeline.times + versions[i].first, versions[i].captures, sizeof time_ms,
+                    compare_times))
             return true;
     return false;
 }
 
-static bool is_version(const struct wb_page *page, const struct wb_store_version *v)
+/* Whether a capture of a version is still to be written. */
+static bool is_wanted(const struct wb_captures *c, size_t version, size_t at)
 {
-    return page->time_ms == v->last_ms && page->status == v->status && page->body_bytes == v->body_bytes;
+    int64_t time_ms = c->timeline.times[at];
+
+    return time_ms > c->skip_ms && wb_selection_has_time(c->selection, time_ms) && !is_repeated(c, version, time_ms);
+}
+
+/* Finds the first capture of a version that is still to be written; false if there is none. */
+static bool find_wanted(const struct wb_captures *c, size_t version, size_t *at_out)
+{
+    const struct wb_store_version *v = &c->timeline.versions[version];
+
+    for (*at_out = v->first; *at_out < v->first + v->captures; (*at_out)++)
+        if (is_wanted(c, version, *at_out))
+            return true;
+    return false;
 }
 
 /* Reads a version, unless it is the one that the scan has read. Returns 1, or 0 if the page has changed meanwhile. */
 static int read_version(struct wb_captures *c, const struct wb_page *newest, const struct wb_store_version *v,
                         struct wb_page *page_out)
 {
-    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = v->time_ms};
-
     *page_out = *newest;
-    if (is_version(newest, v))
+    if (wb_which_is_version(newest, v))
         return 1;
-    wb_buf_clear(&c->mem);
-    int err = wb_store_get_when(c->store, newest->id, &when, page_out, &c->mem);
-    if (err < 0)
-        return err == WB_E_NOTFOUND ? 0 : err;
-    return is_version(page_out, v);
+    return wb_which_version(c->store, newest->id, v, page_out, &c->mem);
 }
 
 /*
@@ -119,7 +139,7 @@ static int write_revisit(struct wb_captures *c, const struct wb_captures_content
 {
     struct wb_page page = {.url = wb_buf_slice(&content->url), .time_ms = time_ms, .digested = true};
 
-    WB_CHECK(content->written && content->original_ms != time_ms);
+    WB_CHECK(content->written);
     memcpy(page.sha1, content->sha1, WB_SHA1_BYTES);
     int err = wb_warc_write_revisit(c->writer, &page, content->original_ms);
     if (err < 0)
@@ -140,7 +160,7 @@ static int write_version(struct wb_captures *c, const struct wb_page *newest, si
     int err = 0;
 
     WB_CHECK(v->same <= i);
-    if (!find_wanted(c, v, &at))
+    if (!find_wanted(c, i, &at))
         return 1;
     if (!content->written || is_ambiguous(c, v->same)) {
         int got = read_version(c, newest, v, &page);
@@ -156,7 +176,7 @@ static int write_version(struct wb_captures *c, const struct wb_page *newest, si
         err = write_bytes(c, content, &page, c->timeline.times[at++]);
     }
     for (; err == 0 && at < v->first + v->captures; at++)
-        if (is_wanted(c, c->timeline.times[at]))
+        if (is_wanted(c, i, at))
             err = write_revisit(c, content, c->timeline.times[at]);
     return err < 0 ? err : 1;
 }
@@ -169,8 +189,12 @@ static int write_timeline(struct wb_captures *c, const struct wb_page *newest)
     if (got == WB_E_NOTFOUND) /* taken down since the scan read it */
         return 1;
     got = got < 0 ? got : 1;
-    for (size_t i = 0; got > 0 && i < c->timeline.count && !wb_stop_requested(); i++)
+    c->reach_ms = INT64_MIN;
+    for (size_t i = 0; got > 0 && i < c->timeline.count && !wb_stop_requested(); i++) {
+        int64_t last_ms = c->timeline.versions[i].last_ms;
         got = write_version(c, newest, i);
+        c->reach_ms = last_ms > c->reach_ms ? last_ms : c->reach_ms;
+    }
     return got;
 }
 

@@ -71,8 +71,11 @@ static int write_words(const struct wb_import *im)
 
     if (err == 0 && im->replaced)
         err = wb_output_printf("; %" PRIu64 " replaced older ones", im->replaced);
+    if (err == 0 && im->captures)
+        err = wb_output_printf("; %" PRIu64 " further capture%s of known bytes", im->captures,
+                               wb_output_plural(im->captures));
     if (err == 0 && im->older)
-        err = wb_output_printf("; %" PRIu64 " not newer than what was there", im->older);
+        err = wb_output_printf("; %" PRIu64 " known already, or too old to be kept", im->older);
     if (err == 0 && im->barred)
         err = wb_output_printf("; %" PRIu64 " kept out because they were taken down", im->barred);
     if (err == 0 && im->revisits)
@@ -91,6 +94,7 @@ static int write_json(const struct wb_import *im)
     wb_json_field_u64(&j, "records", im->records);
     wb_json_field_u64(&j, "pages", im->pages);
     wb_json_field_u64(&j, "replaced", im->replaced);
+    wb_json_field_u64(&j, "captures", im->captures);
     wb_json_field_u64(&j, "revisits", im->revisits);
     wb_json_field_u64(&j, "errors", im->errors);
     wb_json_field_u64(&j, "older", im->older);

@@ -79,31 +79,21 @@ static int add_words(struct version_list *list, size_t i, const struct wb_page *
     return err < 0 ? err : wb_buf_append_char(&list->rows, '\n');
 }
 
-/* Whether the page is this version, as the timeline shows it. */
-static bool is_version(const struct wb_page *page, const struct wb_store_version *v)
-{
-    return page->time_ms == v->last_ms && page->status == v->status && page->body_bytes == v->body_bytes;
-}
-
 /* Returns 1 if the row was added, 0 if the page has changed meanwhile. */
 static int add_row(struct version_list *list, size_t i)
 {
-    const struct wb_store_version *v = &list->timeline.versions[i];
-    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = v->time_ms};
     struct wb_page page;
-    bool damaged = false;
+    const struct wb_page *shown = &page;
 
-    wb_buf_clear(&list->mem);
-    int err = wb_store_get_when(list->store, list->id, &when, &page, &list->mem);
-    if (err == WB_E_CORRUPT) {
-        damaged = true;
-        err = wb_buf_printf(&list->damage, "%s\n", wb_error_message()); /* a message is one line */
+    int got = wb_which_version(list->store, list->id, &list->timeline.versions[i], &page, &list->mem);
+    if (got == WB_E_CORRUPT) {
+        shown = NULL;
+        got = wb_buf_printf(&list->damage, "%s\n", wb_error_message()); /* a message is one line */
+        got = got < 0 ? got : 1;
     }
-    if (err == WB_E_NOTFOUND || (err == 0 && !damaged && !is_version(&page, v)))
-        return 0;
-    if (err == 0)
-        err = list->options->json ? add_json(list, i, damaged ? NULL : &page)
-                                  : add_words(list, i, damaged ? NULL : &page);
+    if (got <= 0)
+        return got;
+    int err = list->options->json ? add_json(list, i, shown) : add_words(list, i, shown);
     return err < 0 ? err : 1;
 }
 
