@@ -68,7 +68,8 @@ static bool parse_duration(const char *text, int64_t *ms_out)
     char *end = NULL;
 
     *ms_out = 0;
-    if (!(*text >= '0' && *text <= '9') && *text != '.')
+    /* strtod() would also take "inf", "nan" and hexadecimal numbers. */
+    if ((!(*text >= '0' && *text <= '9') && *text != '.') || strpbrk(text, "xX"))
         return false;
     double value = strtod(text, &end);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)

@@ -4,7 +4,8 @@ import hashlib, os, pty, signal, subprocess, time
 
 from e2e import *
 
-COMMANDS = 'init import export get stat verify compact url help webdb update generate push expunge run'.split()
+COMMANDS = ('init import export get versions snapshot history stat verify compact url help webdb update generate push '
+            'expunge run').split()
 
 
 @test
@@ -25,10 +26,12 @@ def man_page_and_completion_are_well_formed(folder):
     (folder / 'c').write_bytes(completion)
     script = '. ./c; COMP_WORDS=(webbase init --organisation ha); COMP_CWORD=3; _webbase; echo ${COMPREPLY[*]}; ' \
              'COMP_WORDS=(webbase -r d expo); COMP_CWORD=3; _webbase; echo ${COMPREPLY[*]}; ' \
-             'COMP_WORDS=(webbase export --s); COMP_CWORD=2; _webbase; echo ${COMPREPLY[*]}'
+             'COMP_WORDS=(webbase export --s); COMP_CWORD=2; _webbase; echo ${COMPREPLY[*]}; ' \
+             'COMP_WORDS=(webbase -r d snapshot ""); COMP_CWORD=4; _webbase; echo ${COMPREPLY[*]}; ' \
+             'COMP_WORDS=(webbase history a); COMP_CWORD=2; _webbase; echo ${COMPREPLY[*]}'
     out = subprocess.run(['bash', '-c', script], cwd=folder, capture_output=True,
                          check=True).stdout.decode().split('\n')
-    assert out[:3] == ['hash hashed-log', 'export', '--site --suffix --since'], out
+    assert out[:5] == ['hash hashed-log', 'export', '--snapshot --site --suffix --since', 'list drop', 'all'], out
 
 
 @test
@@ -63,9 +66,11 @@ def a_directory_that_is_not_a_repository_is_refused(folder):
 
 @test
 def init_creates_each_supported_organisation(folder):
-    call(folder / 'a', 'init', '--organisation', 'log', '--update', 'incremental')
+    p = call(folder / 'a', 'init', '--organisation', 'log', '--update', 'incremental')
+    assert p.stdout.endswith(b'/a (log, incremental, history newest)\n'), p.stdout
     s = ask(folder / 'a', 'stat')[0]
-    assert (s['organisation'], s['update'], s['pages']) == ('log', 'incremental', 0), s
+    assert (s['organisation'], s['update'], s['history'], s['pages'], s['versions']) == \
+        ('log', 'incremental', 'newest', 0, 0), s
     verified(folder / 'a')
     refused(folder / 'a', 'a', 'init')
     for option, name in (('--organisation', 'hash'), ('--organisation', 'hashed-log'), ('--update', 'batch')):

@@ -52,7 +52,9 @@ let status = blocks.length === payloads.length ? 0 : 1;
 blocks.forEach((block, i) => {
   const payload = payloads[i];
   let digests = 0;
-  for (const [claimed, found] of [[block.block, block.sha1], [block.payload, payload.sha1]]) {
+  // The payload of a revisit is in another record.
+  const payloadClaim = block.type === "revisit" ? null : block.payload;
+  for (const [claimed, found] of [[block.block, block.sha1], [payloadClaim, payload.sha1]]) {
     if (!claimed) continue;
     digests++;
     if (claimed !== "sha1:" + base32(found)) {

@@ -1,5 +1,5 @@
 /*
- * test_cmd_faults.c - import and export while one operation after the other fails.
+ * test_cmd_faults.c - import, export, snapshot, history and versions while one operation after the other fails.
  *
  * Whatever fails, the command says so or does its work; what it leaves behind is
  * a sound repository, and an archive that is whole or not there.
@@ -27,6 +27,7 @@
 
 #define PAGES 3
 #define NTH_MAX 5000
+#define ALL_FILES (WB_FAULT_OPEN | WB_FAULT_READ | WB_FAULT_WRITE | WB_FAULT_SYNC | WB_FAULT_RENAME)
 
 static char repo[80], archive[80], out[80], out_tmp[96];
 
@@ -66,6 +67,22 @@ static int run_export(void)
     char *argv[] = {(char *)"webbase", (char *)"-r", repo, (char *)"export", (char *)"--warc", out};
 
     return run_quietly(argv, 6);
+}
+
+static int run_export_versions(void)
+{
+    char *argv[] = {(char *)"webbase", (char *)"-r", repo, (char *)"export", (char *)"--warc", out,
+                    (char *)"--versions"};
+
+    return run_quietly(argv, 7);
+}
+
+/* A command of up to two words. */
+static int run_words(const char *first, const char *second)
+{
+    char *argv[] = {(char *)"webbase", (char *)"-r", repo, (char *)first, (char *)second};
+
+    return run_quietly(argv, second ? 5 : 4);
 }
 
 static uint64_t sound_pages(void)
@@ -127,7 +144,7 @@ static void import_with_faults(unsigned kinds, int error)
     assert_false(struck);
 }
 
-static void export_with_faults(unsigned kinds, int error)
+static void export_with_faults(int (*export)(void), unsigned kinds, int error)
 {
     bool struck = true;
 
@@ -136,7 +153,7 @@ static void export_with_faults(unsigned kinds, int error)
     for (uint64_t nth = 1; struck && nth < NTH_MAX; nth = next(nth)) {
         unlink(out);
         wb_fault_arm(kinds, nth, error);
-        int result = run_export();
+        int result = export();
         struck = wb_fault_struck();
         wb_fault_disarm();
         /* A failure after the rename is reported, although the archive exists. */
@@ -147,7 +164,60 @@ static void export_with_faults(unsigned kinds, int error)
     }
     assert_false(struck);
     unlink(out);
-    assert_int_equal(run_export(), 0);
+    assert_int_equal(export(), 0);
+}
+
+static uint64_t snapshots(void)
+{
+    struct wb_store *store = NULL;
+    struct wb_store_stat stat;
+
+    assert_int_equal(wb_store_open(repo, WB_STORE_READ, &store), 0);
+    assert_int_equal(wb_store_stat(store, &stat), 0);
+    wb_store_close(store);
+    return stat.snapshots;
+}
+
+/* A command that fails has done nothing; one that succeeds has done its work. */
+static void snapshot_with_faults(unsigned kinds, int error)
+{
+    bool struck = true;
+
+    remove_tree(repo);
+    assert_int_equal(run_import(), 0);
+    for (uint64_t nth = 1; struck && nth < NTH_MAX; nth = next(nth)) {
+        uint64_t before = snapshots();
+        wb_fault_arm(kinds, nth, error);
+        int result = run_words("snapshot", NULL);
+        struck = wb_fault_struck();
+        wb_fault_disarm();
+        uint64_t after = snapshots();
+        assert_true(after == before + 1 || (result != 0 && after == before));
+        if (!struck)
+            assert_int_equal(result, 0);
+    }
+    assert_false(struck);
+    assert_int_equal(sound_pages(), PAGES);
+}
+
+/* Commands that only read, or whose effect shows in the next call. */
+static void words_with_faults(const char *first, const char *second, unsigned kinds, int error)
+{
+    bool struck = true;
+
+    remove_tree(repo);
+    assert_int_equal(run_import(), 0);
+    for (uint64_t nth = 1; struck && nth < NTH_MAX; nth = next(nth)) {
+        wb_fault_arm(kinds, nth, error);
+        int result = run_words(first, second);
+        struck = wb_fault_struck();
+        wb_fault_disarm();
+        if (!struck)
+            assert_int_equal(result, 0);
+        assert_int_equal(run_words(first, second), 0);
+    }
+    assert_false(struck);
+    assert_int_equal(sound_pages(), PAGES);
 }
 
 static void test_import_files_fail(void **state)
@@ -171,13 +241,35 @@ static void test_import_memory_fails(void **state)
 static void test_export_files_fail(void **state)
 {
     (void)state;
-    export_with_faults(WB_FAULT_OPEN | WB_FAULT_READ | WB_FAULT_WRITE | WB_FAULT_SYNC | WB_FAULT_RENAME, EIO);
+    export_with_faults(run_export, ALL_FILES, EIO);
+    export_with_faults(run_export_versions, ALL_FILES, EIO);
 }
 
 static void test_export_memory_fails(void **state)
 {
     (void)state;
-    export_with_faults(WB_FAULT_ALLOC, ENOMEM);
+    export_with_faults(run_export, WB_FAULT_ALLOC, ENOMEM);
+    export_with_faults(run_export_versions, WB_FAULT_ALLOC, ENOMEM);
+}
+
+static void test_snapshot_fails(void **state)
+{
+    (void)state;
+    snapshot_with_faults(ALL_FILES, ENOSPC);
+    snapshot_with_faults(WB_FAULT_ALLOC, ENOMEM);
+}
+
+static void test_words_fail(void **state)
+{
+    static const char *const words[][2] = {
+        {"versions", "http://h.example/1"}, {"get", "http://h.example/1"}, {"snapshot", "list"}, {"history", "all"},
+        {"history", NULL}, {"stat", NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        words_with_faults(words[i][0], words[i][1], ALL_FILES, EIO);
+        words_with_faults(words[i][0], words[i][1], WB_FAULT_ALLOC, ENOMEM);
+    }
 }
 
 int main(void)
@@ -188,6 +280,8 @@ int main(void)
         cmocka_unit_test(test_import_memory_fails),
         cmocka_unit_test(test_export_files_fail),
         cmocka_unit_test(test_export_memory_fails),
+        cmocka_unit_test(test_snapshot_fails),
+        cmocka_unit_test(test_words_fail),
     };
 
     return cmocka_run_group_tests(tests, set_up, remove_root);

@@ -126,6 +126,7 @@ static void test_completion_knows_everything(void **state)
         }
     }
     assert_contains(&text, "compgen -W 'log hash hashed-log'");
+    assert_contains(&text, " words='list drop'");
     wb_buf_release(&text);
 }
 

@@ -138,6 +138,28 @@ static void test_values_of_their_kinds(void **state)
     wb_options_release(&options);
 }
 
+static void test_durations(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } right[] = {{"500ms", 500}, {"0.5", 500}, {"90", 90000}, {"10m", 600000}, {"6h", 21600000}, {"30d", 2592000000},
+                 {"2w", 1209600000}, {"1y", 31536000000}};
+    static const char *const wrong[] = {"", "-1s", "banana", "5 parsecs", "1e99y", "0x10", "d", ".", "1d1", "inf"};
+    struct wb_options options;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_int_equal(PARSE(&options, "snapshot", "--keep", right[i].text), 0);
+        assert_true(wb_options_duration(&options, "keep", 0) == right[i].ms);
+        wb_options_release(&options);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        REFUSED("--keep", "snapshot", "--keep", wrong[i]);
+        REFUSED(wrong[i], "snapshot", "--keep", wrong[i]);
+    }
+}
+
 static void test_help_forgives_what_is_missing(void **state)
 {
     struct wb_options options;
@@ -208,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_a_dash_and_an_empty_word_are_arguments),
         cmocka_unit_test(test_wrong_usage_is_named),
         cmocka_unit_test(test_values_of_their_kinds),
+        cmocka_unit_test(test_durations),
         cmocka_unit_test(test_help_forgives_what_is_missing),
         cmocka_unit_test(test_the_repository_comes_from_the_environment),
         cmocka_unit_test(test_out_of_memory),

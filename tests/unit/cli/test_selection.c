@@ -84,6 +84,28 @@ static void test_type(void **state)
     assert_false(matches("--type", "text/plain", key, "", time));
 }
 
+/* Each condition can be asked for by itself; conditions that were not given match anything. */
+static void test_one_condition_at_a_time(void **state)
+{
+    struct wb_selection selection;
+
+    (void)state;
+    assert_int_equal(select_pages(&selection, "--site", "one.example"), 0);
+    assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("one.example/a")));
+    assert_false(wb_selection_has_site(&selection, WB_SLICE_LIT("two.example/a")));
+    assert_true(wb_selection_has_time(&selection, 0) && wb_selection_has_type(&selection, WB_SLICE_EMPTY));
+    wb_selection_release(&selection);
+    assert_int_equal(select_pages(&selection, "--since", "1970-01-01T00:00:00.005Z"), 0);
+    assert_true(wb_selection_has_time(&selection, 5));
+    assert_false(wb_selection_has_time(&selection, 4));
+    assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("two.example/a")));
+    wb_selection_release(&selection);
+    assert_int_equal(select_pages(&selection, "--type", "html"), 0);
+    assert_false(wb_selection_has_type(&selection, WB_SLICE_EMPTY));
+    assert_true(wb_selection_has_type(&selection, WB_SLICE_LIT("text/html")));
+    wb_selection_release(&selection);
+}
+
 static void test_what_is_no_host_is_refused(void **state)
 {
     static const char *const wrong[] = {"a b", "host/path", "user@host", "[::1", "h?q"};
@@ -104,6 +126,7 @@ int main(void)
         cmocka_unit_test(test_suffix_is_whole_labels),
         cmocka_unit_test(test_since_is_inclusive_and_until_exclusive),
         cmocka_unit_test(test_type),
+        cmocka_unit_test(test_one_condition_at_a_time),
         cmocka_unit_test(test_what_is_no_host_is_refused),
     };
 
