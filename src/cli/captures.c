@@ -22,8 +22,10 @@
 struct wb_captures_content {
     bool written;        /* its bytes are in the archive... */
     int64_t original_ms; /* ...in the record with this date */
+    bool ambiguous;      /* another content has the same body, but another status or type */
     uint8_t sha1[WB_SHA1_BYTES];
     struct wb_buf url;   /* as it was fetched */
+    size_t listed;       /* of the n-th element: the index of the n-th content that was written */
 };
 
 static void forget_page(struct wb_captures *c)
@@ -32,6 +34,7 @@ static void forget_page(struct wb_captures *c)
         wb_buf_release(&c->contents[i].url);
     wb_free(c->contents);
     c->contents = NULL;
+    c->content_count = 0;
     wb_store_timeline_release(&c->timeline);
 }
 
@@ -104,21 +107,26 @@ static int read_version(struct wb_captures *c, const struct wb_page *newest, con
 }
 
 /*
- * Whether a revisit that names this content by its digest could be taken for another content: one with the same body,
- * but another status or type.
+ * Adds a content to those that are written. A revisit names a content by its digest. That does not say which one is
+ * meant if another content of the page has the same body, so both are marked.
  */
-static bool is_ambiguous(const struct wb_captures *c, size_t content)
+static void list_content(struct wb_captures *c, size_t index)
 {
-    for (size_t i = 0; i < c->timeline.count; i++)
-        if (i != content && c->contents[i].written &&
-            memcmp(c->contents[i].sha1, c->contents[content].sha1, WB_SHA1_BYTES) == 0)
-            return true;
-    return false;
+    struct wb_captures_content *content = &c->contents[index];
+
+    for (size_t i = 0; i < c->content_count; i++) {
+        struct wb_captures_content *other = &c->contents[c->contents[i].listed];
+        if (memcmp(other->sha1, content->sha1, WB_SHA1_BYTES) == 0)
+            other->ambiguous = content->ambiguous = true;
+    }
+    WB_CHECK(c->content_count < c->timeline.count);
+    c->contents[c->content_count++].listed = index;
 }
 
-static int write_bytes(struct wb_captures *c, struct wb_captures_content *content, struct wb_page *page,
-                       int64_t time_ms)
+static int write_bytes(struct wb_captures *c, size_t index, struct wb_page *page, int64_t time_ms)
 {
+    struct wb_captures_content *content = &c->contents[index];
+
     page->time_ms = time_ms;
     wb_page_digest(page);
     wb_buf_clear(&content->url);
@@ -127,9 +135,11 @@ static int write_bytes(struct wb_captures *c, struct wb_captures_content *conten
         err = wb_warc_write_page(c->writer, page);
     if (err < 0)
         return err;
+    memcpy(content->sha1, page->sha1, WB_SHA1_BYTES);
+    if (!content->written)
+        list_content(c, index);
     content->written = true;
     content->original_ms = time_ms;
-    memcpy(content->sha1, page->sha1, WB_SHA1_BYTES);
     c->captures++;
     c->last_ms = time_ms;
     return 0;
@@ -162,7 +172,7 @@ static int write_version(struct wb_captures *c, const struct wb_page *newest, si
     WB_CHECK(v->same <= i);
     if (!find_wanted(c, i, &at))
         return 1;
-    if (!content->written || is_ambiguous(c, v->same)) {
+    if (!content->written || content->ambiguous) {
         int got = read_version(c, newest, v, &page);
         if (got == WB_E_CORRUPT) {
             c->errors++;
@@ -173,7 +183,7 @@ static int write_version(struct wb_captures *c, const struct wb_page *newest, si
             return got;
         if (!wb_selection_has_type(c->selection, page.type))
             return 1;
-        err = write_bytes(c, content, &page, c->timeline.times[at++]);
+        err = write_bytes(c, v->same, &page, c->timeline.times[at++]);
     }
     for (; err == 0 && at < v->first + v->captures; at++)
         if (is_wanted(c, i, at))

@@ -18,6 +18,7 @@ struct wb_captures {
     uint64_t pages, captures, revisits;   /* written so far; revisits are captures too */
     uint64_t errors;                      /* versions that could not be read; they were reported */
     struct wb_captures_content *contents; /* what follows is about one page */
+    size_t content_count;                 /* contents that are written */
     struct wb_store_timeline timeline;
     struct wb_buf mem;
     int64_t last_ms;                      /* the capture that was written last */
