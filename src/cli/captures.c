@@ -24,8 +24,8 @@ struct wb_captures_content {
     int64_t original_ms; /* ...in the record with this date */
     bool ambiguous;      /* another content has the same body, but another status or type */
     uint8_t sha1[WB_SHA1_BYTES];
-    struct wb_buf url;   /* as it was fetched */
-    size_t listed;       /* of the n-th element: the index of the n-th content that was written */
+    struct wb_buf url; /* as it was fetched */
+    size_t listed;     /* of the n-th element: the index of the n-th content that was written */
 };
 
 static void forget_page(struct wb_captures *c)

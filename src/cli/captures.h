@@ -21,9 +21,9 @@ struct wb_captures {
     size_t content_count;                 /* contents that are written */
     struct wb_store_timeline timeline;
     struct wb_buf mem;
-    int64_t last_ms;                      /* the capture that was written last */
-    int64_t reach_ms;                     /* the newest capture of the versions so far */
-    int64_t skip_ms;                      /* captures up to this time were written before the page changed */
+    int64_t last_ms;  /* the capture that was written last */
+    int64_t reach_ms; /* the newest capture of the versions so far */
+    int64_t skip_ms;  /* captures up to this time were written before the page changed */
 };
 
 /* newest: the page as a scan returned it. Ends early if a stop is requested. */

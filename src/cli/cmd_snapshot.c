@@ -161,7 +161,8 @@ static int drop(struct wb_store *store, const struct wb_options *options)
         err = wb_output_object_end(&j);
     } else if (err == 0) {
         err = wb_output_printf("dropped snapshot %" PRIu32 "%s%s%s; what only it kept is gone from disk after the next "
-                               "compact\n", s.number, s.name[0] ? " (" : "", s.name, s.name[0] ? ")" : "");
+                               "compact\n",
+                               s.number, s.name[0] ? " (" : "", s.name, s.name[0] ? ")" : "");
     }
     wb_store_snapshot_release(&s);
     return err;
@@ -203,7 +204,8 @@ static int check_words(const struct wb_options *options, const struct snapshot_a
         return wb_options_usage("snapshot %s: does not take --%s", action->name, name ? "name" : "keep");
     if (name && wb_store_name_check(wb_slice_str(name)) < 0)
         return wb_options_usage("--name takes 1 to %d letters, digits, '.', '_' or '-' that are not a number, "
-                                "not '%.80s'", WB_STORE_NAME_MAX, name);
+                                "not '%.80s'",
+                                WB_STORE_NAME_MAX, name);
     if (keep && wb_options_duration(options, "keep", 0) == 0)
         return wb_options_usage("--keep takes a duration of more than 0, not '%s'", keep);
     return 0;

@@ -82,9 +82,9 @@ int wb_which_version(struct wb_store *store, struct wb_pageid id, const struct w
 {
     struct version_holder holder = {.version = version};
 
-    int got = read_when(store, id, version,
-                        (struct wb_store_when){.kind = WB_STORE_WHEN_TIME, .time_ms = version->time_ms}, page_out,
-                        mem_out);
+    int got =
+        read_when(store, id, version, (struct wb_store_when){.kind = WB_STORE_WHEN_TIME, .time_ms = version->time_ms},
+                  page_out, mem_out);
     if (got == 0 && version->ceased == 0)
         return read_when(store, id, version, (struct wb_store_when){.kind = WB_STORE_WHEN_LATEST}, page_out, mem_out);
     if (got != 0)

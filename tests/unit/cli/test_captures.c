@@ -37,8 +37,8 @@ static void describe(const struct wb_buf *archive, struct wb_buf *text_out)
         int day = (int)((record.time_ms - START_MS) / WB_DAY_MS);
         if (record.type == WB_WARC_REVISIT) {
             wb_warc_revisit(&record, &revisit);
-            assert_int_equal(wb_buf_printf(text_out, "%d>%d ", day,
-                                           (int)((revisit.refers_time_ms - START_MS) / WB_DAY_MS)), 0);
+            assert_int_equal(
+                wb_buf_printf(text_out, "%d>%d ", day, (int)((revisit.refers_time_ms - START_MS) / WB_DAY_MS)), 0);
         } else {
             assert_int_equal(record.type, WB_WARC_RESOURCE);
             assert_int_equal(wb_buf_printf(text_out, "%d:%.*s ", day, WB_SLICE_ARG(record.block)), 0);

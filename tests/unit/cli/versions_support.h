@@ -34,9 +34,15 @@ static inline struct wb_page page_on(const char *name, int day, const char *body
     char *url = urls[next++ % 4];
 
     snprintf(url, sizeof urls[0], "http://h.example/%s", name);
-    struct wb_page page = {.url = wb_slice_str(url), .key = wb_slice_str(url + 7), .type = WB_SLICE_LIT("text/plain"),
-                           .charset = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .body = wb_slice_str(body),
-                           .time_ms = START_MS + day * WB_DAY_MS, .kind = WB_PAGE_RESOURCE, .status = 200};
+    struct wb_page page = {.url = wb_slice_str(url),
+                           .key = wb_slice_str(url + 7),
+                           .type = WB_SLICE_LIT("text/plain"),
+                           .charset = WB_SLICE_EMPTY,
+                           .head = WB_SLICE_EMPTY,
+                           .body = wb_slice_str(body),
+                           .time_ms = START_MS + day * WB_DAY_MS,
+                           .kind = WB_PAGE_RESOURCE,
+                           .status = 200};
     page.id = wb_pageid_of_key(page.key);
     page.body_bytes = page.body.len;
     return page;
