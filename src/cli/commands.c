@@ -186,11 +186,10 @@ const struct wb_command wb_commands[] = {
      wb_expunge_options, 0, 1, wb_cmd_expunge},
 
     {"run", "[URL... | --seeds FILE] [OPTION...]", NULL, "crawl forever, and visit pages again as they change",
-     "Repeats a cycle: generate, crawl, update, expunge, swap (take a snapshot of the store\n"
-     "and drop the pages that were replaced), compact. A cycle fetches at most --budget pages,\n"
-     "and starts --every so often, or as soon as the last one has ended. No more pages of a\n"
-     "site are listed than it can be asked for within --every. Seeds that were never fetched\n"
-     "are crawled at the start of the first cycle, within its budget.\n"
+     "Repeats a cycle: generate, crawl, update, expunge, compact. A cycle fetches at most\n"
+     "--budget pages, and starts --every so often, or as soon as the last one has ended. No\n"
+     "more pages of a site are listed than it can be asked for within --every. Seeds that were\n"
+     "never fetched are crawled at the start of the first cycle, within its budget.\n"
      "\n"
      "It can be killed at any moment: the next run continues with the step that was\n"
      "interrupted, and that cycle counts towards --cycles. SIGINT and SIGTERM end it cleanly.\n"
