@@ -353,6 +353,7 @@ struct wb_log_edit {
     struct wb_log_epochs held;       /* what moment.rule.held points to */
     bool changed;                    /* a page was changed: the epoch of this commit has begun */
     bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
+    bool forgetting;                 /* the bytes of versions that nobody keeps any more must disappear, too */
     struct wb_log_view view;         /* the page that is being changed */
     WB_VEC(struct wb_log_place) before, after; /* the places of its versions */
 };

@@ -232,6 +232,7 @@ static int bury(struct wb_log_edit *edit, const struct wb_log_place *place)
     row->live--;
     row->old -= !place->latest;
     row->bytes_dead += place->stored_bytes;
+    row->removed += edit->forgetting;
     return 0;
 }
 
