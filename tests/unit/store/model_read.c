@@ -168,7 +168,7 @@ void step_walk(struct trace *t)
     }
     drain_scan(twin_scan, without, &expected);
     bool more =
-        read_scan(scan, 1 + chance_below(&t->chance, 1 + t->shape.sites * t->shape.numbers / 4), without, &w->seen);
+        scan_some(scan, 1 + chance_below(&t->chance, 1 + t->shape.sites * t->shape.numbers / 4), without, &w->seen);
     wb_store_scan_tell(scan, &w->position);
     wb_store_scan_close(scan);
     w->options.after = more ? &w->position : NULL;

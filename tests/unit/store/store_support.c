@@ -360,7 +360,7 @@ bool holds_spec(struct wb_store *store, const struct spec *spec)
 
 /* ---- scans ------------------------------------------------------------------------------ */
 
-bool read_scan(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights)
+bool scan_some(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights)
 {
     struct wb_page page;
     int more = 1;
@@ -380,7 +380,7 @@ bool read_scan(struct wb_store_scan *scan, size_t max, unsigned without, struct 
 
 void drain_scan(struct wb_store_scan *scan, unsigned without, struct sights *sights)
 {
-    read_scan(scan, SIZE_MAX, without, sights);
+    scan_some(scan, SIZE_MAX, without, sights);
     wb_store_scan_close(scan);
 }
 

@@ -50,10 +50,10 @@ uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask);
 struct spec {
     uint32_t site, number; /* which page */
     int64_t time_ms;
-    uint32_t size;         /* of the body */
-    uint32_t variant;      /* of everything else */
-    uint32_t content;      /* if not 0, the body depends on this instead of the time: contents that return */
-    uint32_t dress;        /* changes what is not content: URL, head, charset, lifetime, digest of the payload */
+    uint32_t size;    /* of the body */
+    uint32_t variant; /* of everything else */
+    uint32_t content; /* if not 0, the body depends on this instead of the time: contents that return */
+    uint32_t dress;   /* changes what is not content: URL, head, charset, lifetime, digest of the payload */
 };
 
 struct made {
@@ -109,7 +109,7 @@ struct sights {
 };
 
 /* Reads up to max pages of a scan. Returns false at its end. The mask is that of page_hash(). */
-bool read_scan(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights);
+bool scan_some(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights);
 
 /* Reads the rest of a scan and closes it; or all of one. */
 void drain_scan(struct wb_store_scan *scan, unsigned without, struct sights *sights);

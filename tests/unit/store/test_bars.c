@@ -76,13 +76,13 @@ static void test_outcomes(void **state)
 
     (void)state;
     assert_int_equal(put(store, 1, 1, 1000), WB_STORE_PUT_NEW);
-    assert_int_equal(put(store, 1, 1, 1000), WB_STORE_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, 1000), WB_STORE_PUT_KNOWN);
     assert_int_equal(put(store, 1, 1, 999), WB_STORE_PUT_OLDER);
-    assert_int_equal(put(store, 1, 1, 1001), WB_STORE_PUT_REPLACED);
+    assert_int_equal(put(store, 1, 1, 1001), WB_STORE_PUT_VERSION);
     struct wb_store_commit_counts counts = commit(store);
     assert_true(counts.added == 1 && counts.replaced == 1 && counts.older == 2 && counts.barred == 0);
-    assert_int_equal(put(store, 1, 1, 1001), WB_STORE_PUT_OLDER);
-    assert_int_equal(put(store, 1, 1, 1002), WB_STORE_PUT_REPLACED);
+    assert_int_equal(put(store, 1, 1, 1001), WB_STORE_PUT_KNOWN);
+    assert_int_equal(put(store, 1, 1, 1002), WB_STORE_PUT_VERSION);
     bar(store, 1, 1, WB_STORE_BAR_PAGE, false); /* commits what was put before */
     assert_true(has(store, 1, 1));
     assert_int_equal(put(store, 1, 1, 2000), WB_STORE_PUT_BARRED);
@@ -103,18 +103,19 @@ static void test_wrong_clock(void **state)
     (void)state;
     assert_int_equal(put(store, 1, 1, ahead), WB_STORE_PUT_NEW);
     commit(store);
-    assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_REPLACED);
-    assert_int_equal(put(store, 1, 1, now - 1), WB_STORE_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_VERSION);
+    assert_int_equal(put(store, 1, 1, now - 1), WB_STORE_PUT_KNOWN); /* what gave way is there now */
+    assert_int_equal(put(store, 1, 1, now - 2), WB_STORE_PUT_OLDER);
     /* Less than a day ahead: somebody's clock is a little fast. */
-    assert_int_equal(put(store, 1, 1, now + 1000), WB_STORE_PUT_REPLACED);
-    assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, now + 1000), WB_STORE_PUT_VERSION);
+    assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_KNOWN);
     assert_int_equal(commit(store).replaced, 2);
     /* The page is seen unchanged: its time becomes a plausible one. */
-    assert_int_equal(put(store, 1, 1, ahead), WB_STORE_PUT_REPLACED);
+    assert_int_equal(put(store, 1, 1, ahead), WB_STORE_PUT_VERSION);
     commit(store);
     must_ok(wb_store_touch(store, spec_id(&spec), now + 2000));
     commit(store);
-    assert_int_equal(put(store, 1, 1, now + 3000), WB_STORE_PUT_REPLACED);
+    assert_int_equal(put(store, 1, 1, now + 3000), WB_STORE_PUT_VERSION);
     wb_store_close(store);
     verify_clean(dir);
 }
@@ -125,9 +126,10 @@ static void test_wrong_clock(void **state)
 static void test_pages_in_hand(void **state)
 {
     struct wb_store *crawler = new_store(), *other = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_revisit revisit = {.time_ms = 5};
     struct wb_buf room = WB_BUF_INIT;
     struct spec secret = page(1, 3, 1000), revisited = page(2, 99, 0);
+    struct wb_store_revisit revisit = {
+        .id = spec_id(&revisited), .site = spec_site(&revisited, &room), .time_ms = 5, .original = spec_id(&revisited)};
     struct wb_store_compact_counts compact;
     struct wb_store_stat stat;
 
@@ -135,7 +137,7 @@ static void test_pages_in_hand(void **state)
     for (uint32_t i = 0; i < 10; i++)
         assert_int_equal(put(crawler, 1, i, 1000), WB_STORE_PUT_NEW);
     assert_int_equal(put(crawler, 2, 0, 1000), WB_STORE_PUT_NEW);
-    must_ok(wb_store_put_revisit(crawler, spec_id(&revisited), spec_site(&revisited, &room), &revisit));
+    must_ok(wb_store_put_revisit(crawler, &revisit, NULL));
     bar(other, 1, 3, WB_STORE_BAR_PAGE, false);
     bar(other, 2, 0, WB_STORE_BAR_SITE, false);
     assert_true(barred(crawler, 1, 3)); /* the crawler can see that at once */
@@ -200,28 +202,41 @@ static void test_sites_and_exceptions(void **state)
     verify_clean(dir);
 }
 
+/* A revisit that waits for its original. */
+static enum wb_store_outcome put_revisit(struct wb_store *store, uint32_t site, uint32_t number)
+{
+    struct wb_buf room = WB_BUF_INIT;
+    struct spec spec = page(site, number, 0);
+    struct wb_store_revisit revisit = {.id = spec_id(&spec),
+                                       .site = spec_site(&spec, &room),
+                                       .time_ms = 5,
+                                       .has_sha1 = true,
+                                       .original = spec_id(&spec)};
+    enum wb_store_outcome outcome;
+
+    must_ok(wb_store_put_revisit(store, &revisit, &outcome));
+    wb_buf_release(&room);
+    return outcome;
+}
+
 /* A remembered revisit reveals when a page existed, and its digest. */
 static void test_revisits_go(void **state)
 {
     struct wb_store *store = new_store();
-    struct wb_store_revisit revisit = {.time_ms = 5, .has_sha1 = true};
-    struct wb_buf room = WB_BUF_INIT;
 
     (void)state;
-    for (uint32_t i = 0; i < 4; i++) {
-        struct spec spec = page(i / 2, i, 0);
-        must_ok(wb_store_put_revisit(store, spec_id(&spec), spec_site(&spec, &room), &revisit));
-    }
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(put_revisit(store, i / 2, i), WB_STORE_PUT_NEW);
     bar(store, 0, 0, WB_STORE_BAR_PAGE, false);
     bar(store, 1, 99, WB_STORE_BAR_SITE, false);
     for (uint32_t i = 0; i < 4; i++) {
         struct spec spec = page(i / 2, i, 0);
-        assert_int_equal(wb_store_get_revisit(store, spec_id(&spec), &revisit), i == 1 ? 0 : WB_E_NOTFOUND);
-        must_ok(wb_store_put_revisit(store, spec_id(&spec), spec_site(&spec, &room), &revisit));
+        struct wb_store_revisit found;
+        assert_int_equal(wb_store_get_revisit(store, spec_id(&spec), &found), i == 1 ? 0 : WB_E_NOTFOUND);
+        assert_int_equal(put_revisit(store, i / 2, i), i == 1 ? WB_STORE_PUT_KNOWN : WB_STORE_PUT_BARRED);
     }
     assert_int_equal(commit(store).barred, 3);
     wb_store_close(store);
-    wb_buf_release(&room);
     verify_clean(dir);
 }
 

@@ -3,6 +3,7 @@
  * own, readers that each see one state, compactions in between, and a writer that dies
  * while it has the lock.
  */
+#include "conversation.h"
 #include "store_support.h"
 #include "os/file.h"
 
@@ -97,7 +98,7 @@ static int read_rounds(void *context)
         int64_t time_of[WRITERS] = {0};
         unsigned pages_of[WRITERS] = {0};
         int more;
-        must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &scan));
+        must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){0}, &scan));
         while ((more = wb_store_scan_next(scan, &page)) > 0) {
             char key[64];
             unsigned writer;
@@ -237,28 +238,6 @@ static void test_new_segments_beside_recovery(void **state)
 
 /* ---- a scan over files that were replaced -------------------------------------------------------------- */
 
-/* A child that does something when told, and says when it has. */
-struct conversation {
-    int to_child[2], from_child[2];
-};
-
-static void converse(struct conversation *c)
-{
-    must(pipe(c->to_child) == 0 && pipe(c->from_child) == 0);
-}
-
-static void tell(int fd)
-{
-    must(write(fd, "x", 1) == 1);
-}
-
-static void await(int fd)
-{
-    char c;
-
-    must(read(fd, &c, 1) == 1);
-}
-
 static int scan_slowly(void *context)
 {
     struct conversation *c = context;
@@ -266,12 +245,12 @@ static int scan_slowly(void *context)
     struct sights now = {0}, later = {0};
     struct wb_store_scan *scan;
 
-    scan_all(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &now);
+    scan_all(store, &(struct wb_store_scan_options){0}, 0, &now);
     must(now.count == OWN_PAGES);
-    must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &scan));
+    must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){0}, &scan));
     tell(c->from_child[1]);
     await(c->to_child[0]); /* by then, everything was replaced and compacted */
-    drain_scan(scan, &later);
+    drain_scan(scan, 0, &later);
     compare_sights("a scan opened before compaction", &later, &now);
     sights_release(&now);
     sights_release(&later);
@@ -300,7 +279,7 @@ static int compact_once(void *context)
     struct wb_store_compact_counts compact;
 
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
-    must(!*expect_work || compact.segments > 0);
+    must(!*expect_work || compact.files > 0);
     wb_store_close(store);
     return 0;
 }
@@ -327,7 +306,7 @@ static int count_rows(void *context)
     (void)context;
     must_ok(wb_store_stat(store, &stat));
     wb_store_close(store);
-    return (int)stat.segments;
+    return (int)stat.files;
 }
 
 /* Starts a scan in a child and replaces the files that it reads. Returns the child, which waits in its scan. */

@@ -6,6 +6,9 @@
  * parent knows what must be there after each of them: after the acknowledged ones, or after
  * one more, whose acknowledgement was lost in the kill. The parent itself never opens a
  * store, because an open catalog must not be used after fork.
+ *
+ * Snapshots are sealed and dropped, and the policy changes, according to the number of the commit too. A snapshot
+ * must be there from its acknowledged commit until the one that drops it, and contain exactly what was there then.
  */
 #include "store_support.h"
 #include "os/path.h"
@@ -14,7 +17,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { PAGES = 60, OPS_MAX = 24 };
+enum {
+    PAGES = 60,
+    OPS_MAX = 24,
+    SEAL_EVERY = 9, /* commits: number 4, 13, 22 ... seal a snapshot */
+    SEAL_AT = 4,
+    DROP_AFTER = 15, /* so many commits later it is dropped, before that commit's own pages are put */
+    SEALED_MAX = 3,  /* that can be there at once */
+};
 
 /* Another process writes the same pages: they may have been removed, or a compaction may be running. */
 static bool shared;
@@ -24,6 +34,10 @@ struct model {
     uint64_t seed;
     unsigned commits;
     struct spec latest[PAGES]; /* time 0 if the page does not exist */
+    struct {
+        unsigned commit; /* 0: not used */
+        struct spec pages[PAGES];
+    } sealed[SEALED_MAX];
 };
 
 struct writer {
@@ -33,6 +47,23 @@ struct writer {
     bool compact_always;
     unsigned pause_after; /* after this many commits, puts more without committing, reports that and waits; 0: never */
 };
+
+static bool seals(unsigned commit)
+{
+    return commit % SEAL_EVERY == SEAL_AT;
+}
+
+/* Whether this commit drops a snapshot; it was sealed DROP_AFTER commits earlier. */
+static bool drops(unsigned commit)
+{
+    return commit >= DROP_AFTER && seals(commit - DROP_AFTER);
+}
+
+static void forget_page(struct model *model, uint32_t page)
+{
+    for (size_t i = 0; i < SEALED_MAX; i++)
+        model->sealed[i].pages[page].time_ms = 0;
+}
 
 /* Applies commit number model->commits to the model and, if there is one, to the store. */
 static void do_ops(struct model *model, struct wb_store *store)
@@ -47,6 +78,8 @@ static void do_ops(struct model *model, struct wb_store *store)
             bool everywhere = chance_one_in(&chance, 2);
             int err = latest->time_ms && store ? remove_spec(store, latest, everywhere) : 0;
             must(err == 0 || (shared && err == WB_E_NOTFOUND));
+            if (latest->time_ms && everywhere)
+                forget_page(model, page);
             latest->time_ms = 0;
             continue;
         }
@@ -57,6 +90,11 @@ static void do_ops(struct model *model, struct wb_store *store)
                                 .variant = (uint32_t)chance_below(&chance, 700)};
         if (store)
             must_ok(put_spec(store, latest));
+    }
+    if (seals(model->commits)) {
+        size_t i = model->commits / SEAL_EVERY % SEALED_MAX;
+        model->sealed[i].commit = model->commits;
+        memcpy(model->sealed[i].pages, model->latest, sizeof model->latest);
     }
     model->commits++;
 }
@@ -74,17 +112,62 @@ static void compact_store(struct wb_store *store)
     must(err == 0 || (shared && err == WB_E_BUSY));
 }
 
+static void name_snapshot(unsigned commit, char name_out[WB_STORE_NAME_MAX + 1])
+{
+    snprintf(name_out, WB_STORE_NAME_MAX + 1, "c%u", commit);
+}
+
+/* If another process writes too, it may have used the name. */
+static void seal_commit(struct wb_store *store, unsigned commit)
+{
+    const struct wb_store_holder person = {.kind = WB_STORE_HOLDER_PERSON};
+    struct wb_store_snapshot snapshot;
+    char name[WB_STORE_NAME_MAX + 1];
+
+    name_snapshot(commit, name);
+    int err = wb_store_seal(store, wb_slice_str(name), &person, &snapshot);
+    must(err == 0 || (shared && err == WB_E_INVALID));
+    wb_store_snapshot_release(&snapshot);
+}
+
+/* An earlier attempt at the same commit may have dropped it before it was killed. */
+static void drop_commit(struct wb_store *store, unsigned commit)
+{
+    struct wb_store_snapshot snapshot;
+    char name[WB_STORE_NAME_MAX + 1];
+
+    name_snapshot(commit, name);
+    int err = wb_store_snapshot_find(store, wb_slice_str(name), &snapshot);
+    if (err == 0)
+        err = wb_store_drop(store, snapshot.number);
+    must(err == 0 || err == WB_E_NOTFOUND);
+    wb_store_snapshot_release(&snapshot);
+}
+
+static void change_policy(struct wb_store *store, unsigned commit)
+{
+    const struct wb_store_history policies[] = {{WB_STORE_KEEP_ALL, 0},
+                                                {WB_STORE_KEEP_COUNT, 2},
+                                                {WB_STORE_KEEP_NEWEST, 0},
+                                                {WB_STORE_KEEP_DURATION, (uint64_t)100 * 365 * WB_DAY_MS}};
+
+    must_ok(wb_store_set_history(store, &policies[commit % COUNT(policies)]));
+}
+
 static int write_on(void *context)
 {
     struct writer *w = context;
     struct wb_store *store = open_store(w->dir, WB_STORE_WRITE);
-    uint32_t snapshot;
 
     for (;;) {
         unsigned number = w->model.commits;
+        if (drops(number))
+            drop_commit(store, number - DROP_AFTER);
+        if (number % 7 == 3)
+            change_policy(store, number);
         do_ops(&w->model, store);
-        if (number % 9 == 4)
-            must_ok(wb_store_snapshot(store, &snapshot));
+        if (seals(number))
+            seal_commit(store, number);
         else
             commit_store(store);
         acknowledge(w, w->model.commits);
@@ -143,30 +226,87 @@ static void check_pages(struct wb_store *store, const struct model *model)
     wb_buf_release(&memory);
 }
 
-/* Returns 0 if the state is the acknowledged one, 1 if it is one commit further. */
+/* Whether the snapshot of a commit is there. If so, it contains exactly the pages of that moment. */
+static bool has_snapshot(struct wb_store *store, unsigned commit, const struct spec *pages)
+{
+    struct wb_store_snapshot snapshot;
+    struct sights found = {0};
+    char name[WB_STORE_NAME_MAX + 1];
+    size_t expected = 0;
+
+    name_snapshot(commit, name);
+    int err = wb_store_snapshot_find(store, wb_slice_str(name), &snapshot);
+    must(err == 0 || err == WB_E_NOTFOUND);
+    if (err < 0)
+        return false;
+    scan_all(store, &(struct wb_store_scan_options){.snapshot = snapshot.number}, 0, &found);
+    for (uint32_t i = 0; i < PAGES; i++) {
+        size_t j = 0;
+        if (!pages[i].time_ms)
+            continue;
+        expected++;
+        while (j < found.count && !wb_pageid_equal(found.list[j].id, spec_id(&pages[i])))
+            j++;
+        must(j < found.count && found.list[j].time_ms == pages[i].time_ms);
+    }
+    must(found.count == expected);
+    sights_release(&found);
+    wb_store_snapshot_release(&snapshot);
+    return true;
+}
+
+/*
+ * acknowledged: what the writer has said; the model may be one commit further. Returns true if the snapshot of that
+ * commit is missing: the writer was killed between committing and sealing.
+ */
+static bool check_sealed(struct wb_store *store, const struct model *model, unsigned acknowledged)
+{
+    bool missing = false;
+
+    for (size_t i = 0; i < SEALED_MAX; i++) {
+        unsigned commit = model->sealed[i].commit, dropped = commit + DROP_AFTER;
+        if (!commit)
+            continue;
+        bool there = has_snapshot(store, commit, model->sealed[i].pages);
+        if (commit < acknowledged && dropped > model->commits) /* the commit that drops it has not begun */
+            must(there);
+        if (dropped < model->commits)
+            must(!there);
+        missing = missing || (commit == acknowledged && !there);
+    }
+    return missing;
+}
+
+/* What an inspection has found. */
+enum { FURTHER = 1, NOT_SEALED = 2 };
+
+/* Returns 0 if the state is the acknowledged one, FURTHER if it is one commit further, perhaps with NOT_SEALED. */
 static int inspect(void *context)
 {
     struct inspection *in = context;
     struct sights found = {0};
-    struct wb_store_scan_options all = {.view = WB_STORE_VIEW_LATEST};
+    struct wb_store_scan_options all = {0};
+    unsigned acknowledged = in->model.commits;
     int further = 0;
 
     verify_clean(in->dir); /* before a writer has cleaned up */
     struct wb_store *store = open_store(in->dir, WB_STORE_READ);
-    scan_all(store, &all, &found);
+    scan_all(store, &all, 0, &found);
     if (!is_state(&in->model, &found)) {
         do_ops(&in->model, NULL);
-        further = 1;
+        further = FURTHER;
         must(is_state(&in->model, &found));
     }
     check_pages(store, &in->model);
+    bool missing = check_sealed(store, &in->model, acknowledged);
     wb_store_close(store);
     store = open_store(in->dir, WB_STORE_WRITE);
     check_pages(store, &in->model);
+    check_sealed(store, &in->model, acknowledged);
     wb_store_close(store);
     must(verify_clean(in->dir).notes == 0); /* opening for writing has cleaned up */
     sights_release(&found);
-    return further;
+    return further | (missing ? NOT_SEALED : 0);
 }
 
 static void inspect_in_child(const char *dir, struct model *model)
@@ -175,12 +315,14 @@ static void inspect_in_child(const char *dir, struct model *model)
 
     snprintf(in.dir, sizeof in.dir, "%s", dir);
     int status = run_child(inspect, &in);
-    if (status != 0 && status != 1)
+    if (status < 0 || status > (FURTHER | NOT_SEALED))
         fprintf(stderr, "inspecting ended with %d after %u commits, seed %llu\n", status, model->commits,
                 (unsigned long long)model->seed);
-    must(status == 0 || status == 1);
-    if (status == 1)
+    must(status >= 0 && status <= (FURTHER | NOT_SEALED));
+    if (status & FURTHER)
         do_ops(model, NULL);
+    if (status & NOT_SEALED)
+        model->sealed[(model->commits - 1) / SEAL_EVERY % SEALED_MAX].commit = 0;
 }
 
 /* ---- killing ---------------------------------------------------------------------------------------- */
@@ -443,10 +585,8 @@ static void test_power_loss(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_writers),
-        cmocka_unit_test(test_killed_beside_another),
-        cmocka_unit_test(test_killed_creation),
-        cmocka_unit_test(test_leftovers_of_a_creation),
+        cmocka_unit_test(test_killed_writers),  cmocka_unit_test(test_killed_beside_another),
+        cmocka_unit_test(test_killed_creation), cmocka_unit_test(test_leftovers_of_a_creation),
         cmocka_unit_test(test_power_loss),
     };
 

@@ -7,24 +7,27 @@
  * to flip; if it dies, the parent starts another one for the rest.
  */
 #include "store_support.h"
+#include "base/hash.h"
 #include "os/file.h"
 
 #include <dirent.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SITES = 5, NUMBERS = 7, EXPECTED_MAX = 100 };
+enum { SITES = 5, NUMBERS = 7, EXPECTED_MAX = 100, SNAPSHOTS = 2 };
 
 /* The result of reading a repository with one changed byte. */
 enum outcome { UNAFFECTED, NOTICED_BY_READING, NOTICED_BY_VERIFY, OUTCOMES };
 
 struct repository {
     char dir[DIR_MAX];
-    struct sights latest, snapshot;
+    struct wb_store_history history;
+    struct sights latest, snapshots[SNAPSHOTS]; /* snapshots 1 and 2 */
+    uint64_t timelines[SITES * NUMBERS];        /* hashes; 0: there is none */
     struct wb_store_stat stat;
 };
 
-static struct repository mixed, removed_last;
+static struct repository mixed = {.history = {WB_STORE_KEEP_COUNT, 3}}, removed_last;
 
 /* ---- the repositories ------------------------------------------------------------------------------ */
 
@@ -33,45 +36,77 @@ static void put_round(struct wb_store *store, int64_t round)
     for (uint32_t site = 0; site < SITES; site++)
         for (uint32_t number = 0; number < NUMBERS; number++)
             if (round == 0 || (site + number) % 4 == (uint32_t)round % 4) {
-                struct spec spec = {.site = site, .number = number, .time_ms = 1000 + round, .size = 100 + number * 150,
+                struct spec spec = {.site = site,
+                                    .number = number,
+                                    .time_ms = 1000 + round,
+                                    .size = 100 + number * 150,
                                     .variant = site + number * 3};
                 must_ok(put_spec(store, &spec));
             }
+}
+
+/* Everything that the store says about the past of a page. */
+static int hash_timeline(struct wb_store *store, uint32_t page, uint64_t *hash_out)
+{
+    struct wb_store_timeline timeline;
+    int err =
+        wb_store_timeline(store, spec_id(&(struct spec){.site = page % SITES, .number = page / SITES}), &timeline);
+
+    *hash_out = 0;
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    for (size_t i = 0; i < timeline.count; i++) {
+        const struct wb_store_version *v = &timeline.versions[i];
+        uint64_t parts[] = {*hash_out, v->captures, v->arrived, v->ceased, v->body_bytes, v->status, v->same};
+        *hash_out = wb_hash64(parts, sizeof parts);
+    }
+    *hash_out ^= wb_hash64(timeline.times, timeline.time_count * sizeof *timeline.times) ^ (uint64_t)timeline.gone_ms;
+    wb_store_timeline_release(&timeline);
+    return 0;
 }
 
 static void remember(struct repository *repository)
 {
     struct wb_store *store = open_store(repository->dir, WB_STORE_READ);
 
-    scan_all(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &repository->latest);
-    scan_all(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_SNAPSHOT}, &repository->snapshot);
+    scan_all(store, &(struct wb_store_scan_options){0}, WITHOUT_EPOCH, &repository->latest);
+    for (uint32_t i = 0; i < SNAPSHOTS; i++) {
+        scan_all(store, &(struct wb_store_scan_options){.snapshot = i + 1}, WITHOUT_EPOCH, &repository->snapshots[i]);
+        must(repository->snapshots[i].count > 10);
+    }
+    for (uint32_t i = 0; i < SITES * NUMBERS; i++)
+        must_ok(hash_timeline(store, i, &repository->timelines[i]));
     must_ok(wb_store_stat(store, &repository->stat));
-    must(repository->latest.count > 10 && repository->snapshot.count > 10 && repository->stat.pages_old > 0);
+    must(repository->latest.count > 10 && repository->stat.versions > repository->stat.pages);
     wb_store_close(store);
 }
 
-/* Segments as written and compacted, class A pages, revisits, a page removed everywhere. */
+/* Segments as written and compacted, old versions in two snapshots, revisits, a page removed everywhere. */
 static void build(struct repository *repository, bool remove_last)
 {
     struct wb_store_compact_counts compact;
-    uint32_t snapshot;
 
     use_small_sizes(6000);
     test_dir(repository->dir);
-    create_store(repository->dir);
+    create_store_as(repository->dir, repository->history);
     struct wb_store *store = open_store(repository->dir, WB_STORE_WRITE);
     put_round(store, 0);
-    commit_store(store);
+    must(seal_store(store) == 1);
     put_round(store, 1);
     must_ok(remove_spec(store, &(struct spec){.site = 1, .number = 1}, true));
     commit_store(store);
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
-    must(compact.segments > 0);
-    must_ok(wb_store_snapshot(store, &snapshot));
+    must(compact.files > 0);
+    must(seal_store(store) == 2);
     put_round(store, 2);
     for (uint64_t i = 0; i < 5; i++)
-        must_ok(wb_store_put_revisit(store, (struct wb_pageid){i, i}, WB_SLICE_LIT("revisited.example"),
-                                     &(struct wb_store_revisit){.time_ms = 5, .has_sha1 = true}));
+        must_ok(wb_store_put_revisit(store,
+                                     &(struct wb_store_revisit){.id = {i, i},
+                                                                .site = WB_SLICE_LIT("revisited.example"),
+                                                                .time_ms = 5,
+                                                                .has_sha1 = true,
+                                                                .original = {i, i + 1}},
+                                     NULL));
     commit_store(store);
     wb_store_close(store);
     store = open_store(repository->dir, WB_STORE_WRITE);
@@ -100,9 +135,11 @@ static int forget_all(void **state)
 {
     (void)state;
     sights_release(&mixed.latest);
-    sights_release(&mixed.snapshot);
     sights_release(&removed_last.latest);
-    sights_release(&removed_last.snapshot);
+    for (size_t i = 0; i < SNAPSHOTS; i++) {
+        sights_release(&mixed.snapshots[i]);
+        sights_release(&removed_last.snapshots[i]);
+    }
     return 0;
 }
 
@@ -117,7 +154,7 @@ static const struct seen *find_expected(const struct sights *sights, struct wb_p
 }
 
 /* Returns true if all pages could be read; those that could must be right. */
-static bool read_scan(struct wb_store *store, enum wb_store_view view, const struct sights *expected)
+static bool read_scan(struct wb_store *store, uint32_t snapshot, const struct sights *expected)
 {
     struct wb_store_scan *scan;
     struct wb_page page;
@@ -126,7 +163,7 @@ static bool read_scan(struct wb_store *store, enum wb_store_view view, const str
     unsigned errors = 0;
     int more;
 
-    if (wb_store_scan_open(store, &(struct wb_store_scan_options){.view = view}, &scan) < 0)
+    if (wb_store_scan_open(store, &(struct wb_store_scan_options){.snapshot = snapshot}, &scan) < 0)
         return false;
     while ((more = wb_store_scan_next(scan, &page)) != 0) {
         if (more < 0) {
@@ -136,7 +173,7 @@ static bool read_scan(struct wb_store *store, enum wb_store_view view, const str
             continue;
         }
         const struct seen *seen = find_expected(expected, page.id);
-        must(seen && seen->hash == page_hash(&page, true));
+        must(seen && seen->hash == page_hash(&page, WITHOUT_EPOCH));
         for (size_t i = 0; i < count; i++)
             must(!wb_pageid_equal(came[i], page.id));
         must(count < EXPECTED_MAX);
@@ -156,13 +193,40 @@ static bool read_pages(struct wb_store *store, const struct repository *reposito
         const struct seen *seen = &repository->latest.list[i];
         int err = wb_store_get(store, seen->id, &page, &memory);
         must(err == 0 || (err == WB_E_CORRUPT && strstr(wb_error_message(), repository->dir)));
-        must(err < 0 || page_hash(&page, true) == seen->hash);
+        must(err < 0 || page_hash(&page, WITHOUT_EPOCH) == seen->hash);
         all = all && err == 0;
     }
     /* Pages that never existed, or were removed, must not exist now. */
     struct wb_pageid gone = spec_id(&(struct spec){.site = 1, .number = 1});
     if (!find_expected(&repository->latest, gone))
         must(wb_store_get(store, gone, &page, &memory) < 0);
+    wb_buf_release(&memory);
+    return all;
+}
+
+/* A version in a snapshot, and the timeline, are right or not there at all. */
+static bool read_history(struct wb_store *store, const struct repository *repository)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+    bool all = true;
+
+    for (uint32_t i = 0; i < SITES * NUMBERS; i++) {
+        uint64_t hash;
+        int err = hash_timeline(store, i, &hash);
+        must(err == 0 || err == WB_E_CORRUPT);
+        must(err < 0 || hash == repository->timelines[i]);
+        all = all && err == 0;
+    }
+    for (uint32_t i = 0; i < SNAPSHOTS; i++)
+        for (size_t j = 0; j < repository->snapshots[i].count; j++) {
+            const struct seen *seen = &repository->snapshots[i].list[j];
+            struct wb_store_when when = {WB_STORE_WHEN_SNAPSHOT, 0, i + 1};
+            int err = wb_store_get_when(store, seen->id, &when, &page, &memory);
+            must(err == 0 || (err == WB_E_CORRUPT && strstr(wb_error_message(), repository->dir)));
+            must(err < 0 || page_hash(&page, WITHOUT_EPOCH) == seen->hash);
+            all = all && err == 0;
+        }
     wb_buf_release(&memory);
     return all;
 }
@@ -175,10 +239,13 @@ static enum outcome read_all(const struct repository *repository)
 
     if (wb_store_open(repository->dir, WB_STORE_READ, &store) == 0) {
         all = read_pages(store, repository);
-        all = read_scan(store, WB_STORE_VIEW_LATEST, &repository->latest) && all;
-        all = read_scan(store, WB_STORE_VIEW_SNAPSHOT, &repository->snapshot) && all;
+        all = read_history(store, repository) && all;
+        all = read_scan(store, 0, &repository->latest) && all;
+        for (uint32_t i = 0; i < SNAPSHOTS; i++)
+            all = read_scan(store, i + 1, &repository->snapshots[i]) && all;
         all = wb_store_stat(store, &stat) == 0 && stat.pages == repository->stat.pages &&
-              stat.sites == repository->stat.sites && stat.snapshot == repository->stat.snapshot && all;
+              stat.sites == repository->stat.sites && stat.snapshot == repository->stat.snapshot &&
+              stat.snapshots == SNAPSHOTS && stat.versions == repository->stat.versions && all;
         wb_store_close(store);
     } else {
         must(wb_error_message()[0]);
@@ -404,7 +471,8 @@ static int write_all(void *context)
     const char *dir = context;
     struct wb_store *store;
     struct wb_store_compact_counts compact;
-    uint32_t snapshot;
+    const struct wb_store_holder person = {.kind = WB_STORE_HOLDER_PERSON};
+    struct wb_store_snapshot snapshot;
     bool ok = true;
 
     if (damaged_error(wb_store_open(dir, WB_STORE_WRITE, &store)) < 0)
@@ -415,7 +483,10 @@ static int write_all(void *context)
         ok = damaged_error(put_spec(store, &spec)) == 0 && ok;
     }
     ok = damaged_error(wb_store_commit(store, &(struct wb_store_commit_counts){0})) == 0 && ok;
-    ok = damaged_error(wb_store_snapshot(store, &snapshot)) == 0 && ok;
+    ok = damaged_error(wb_store_seal(store, WB_SLICE_LIT("last"), &person, &snapshot)) == 0 && ok;
+    wb_store_snapshot_release(&snapshot);
+    ok = damaged_error(wb_store_drop(store, 1)) == 0 && ok;
+    ok = damaged_error(wb_store_set_history(store, &(struct wb_store_history){WB_STORE_KEEP_NEWEST, 0})) == 0 && ok;
     ok = damaged_error(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact)) == 0 && ok;
     wb_store_close(store);
     verify_count(dir, false);
@@ -442,7 +513,7 @@ static int read_after(void *context)
         if (damaged_error(wb_store_get(store, seen->id, &page, &memory)) < 0)
             continue;
         must(page.time_ms == 9000 || page.time_ms == seen->time_ms);
-        must(page.time_ms == 9000 || page_hash(&page, true) == seen->hash);
+        must(page.time_ms == 9000 || page_hash(&page, WITHOUT_EPOCH) == seen->hash);
     }
     wb_buf_release(&memory);
     wb_store_close(store);

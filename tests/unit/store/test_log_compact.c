@@ -72,13 +72,11 @@ static void test_takedown(void **state)
 /* The version in the snapshot is in another block than the latest one. */
 static void test_takedown_of_class_a(void **state)
 {
-    uint32_t snapshot;
-
     (void)state;
     for (uint32_t number = 3; number <= 35; number += 32) {
         struct wb_store *store = new_store();
         put_pages(store, 0, 40, 1000);
-        must_ok(wb_store_snapshot(store, &snapshot));
+        seal_store(store);
         put_pages(store, number, 2, 2000);
         take_down_and_look(store, number, (int64_t[]){1000, 2000}, 2);
     }
@@ -128,14 +126,14 @@ static void test_space(void **state)
     must_ok(wb_store_stat(store, &before));
     assert_true(before.bytes_dead > 50 * 3000);
     struct wb_store_compact_counts result = compact(store);
-    assert_true(result.segments >= 1 && result.bytes_before - result.bytes_after > 50 * 3000);
+    assert_true(result.files >= 1 && result.bytes_before - result.bytes_after > 50 * 3000);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_WRITE);
     must_ok(wb_store_stat(store, &after));
     assert_int_equal(after.pages, 200);
     assert_true(after.bytes_stored + 50 * 3000 < before.bytes_stored);
     result = compact(store); /* nothing left to do */
-    assert_int_equal(result.segments, 0);
+    assert_int_equal(result.files, 0);
     wb_store_close(store);
 }
 
@@ -178,9 +176,9 @@ static void test_order(void **state)
         must_ok(remove_spec(store, &spec, i % 2));
     }
     commit_store(store);
-    scan_all(store, &(struct wb_store_scan_options){0}, &before);
+    scan_all(store, &(struct wb_store_scan_options){0}, 0, &before);
     compact(store);
-    scan_all(store, &(struct wb_store_scan_options){0}, &after);
+    scan_all(store, &(struct wb_store_scan_options){0}, 0, &after);
     assert_int_equal(before.count, 66);
     assert_int_equal(after.count, 66);
     for (at = 0; at < after.count; at++)
@@ -208,7 +206,7 @@ static void test_whole_segments(void **state)
     wb_store_close(store);
     store = open_store(dir, WB_STORE_WRITE);
     must_ok(wb_store_stat(store, &stat));
-    assert_int_equal(stat.segments, 0);
+    assert_int_equal(stat.files, 0);
     assert_int_equal(stat.bytes_dead, 0);
     path_in(dir, WB_SEGMENT_DIR "/00000001.seg", pages);
     assert_int_equal(wb_path_kind(pages), WB_PATH_NONE);
