@@ -26,10 +26,8 @@ void wb_twin_rule_now(struct wb_twin *twin, struct wb_twin_rule *rule_out)
     *rule_out = (struct wb_twin_rule){.policy = twin->history, .now_ms = wb_clock_wall_ms()};
     for (size_t i = 0; i < twin->snapshots.list.count; i++) {
         const struct wb_store_snapshot *sealed = &twin->snapshots.list.items[i].sealed;
-        if (!wb_twin_snapshot_find(&twin->snapshots, sealed->number, rule_out->now_ms))
-            continue;
-        WB_CHECK(wb_vec_push(&rule_out->seen, sealed->epoch) == 0);
-        WB_CHECK(wb_vec_push(&rule_out->held, sealed->epoch) == 0);
+        if (wb_twin_snapshot_find(&twin->snapshots, sealed->number, rule_out->now_ms))
+            WB_CHECK(wb_vec_push(&rule_out->held, sealed->epoch) == 0);
     }
     for (size_t i = 0; i < twin->scans.count; i++)
         WB_CHECK(wb_vec_push(&rule_out->held, wb_twin_scan_epoch(twin->scans.items[i])) == 0);
@@ -37,7 +35,6 @@ void wb_twin_rule_now(struct wb_twin *twin, struct wb_twin_rule *rule_out)
 
 void wb_twin_rule_release(struct wb_twin_rule *rule)
 {
-    wb_vec_release(&rule->seen);
     wb_vec_release(&rule->held);
 }
 
@@ -70,40 +67,69 @@ static void count(struct wb_twin *twin, enum wb_store_outcome outcome)
     }
 }
 
-/* Adds a capture to `now` and counts it. */
+/*
+ * Adds a capture to `now`. The lifetime belongs to the page: a new latest version takes it over. A capture that is
+ * refused changes nothing.
+ */
 static enum wb_store_outcome insert(struct wb_twin *twin, struct wb_pageid id, int64_t time_ms,
-                                    struct wb_twin_record *record, struct wb_twin_version **version_out)
+                                    struct wb_twin_record *record)
 {
-    struct wb_twin_page *page = wb_twin_page_make(&twin->now, id);
+    struct wb_twin_page *page = wb_twin_page_make(&twin->now, id), before;
+    const struct wb_twin_version *latest = wb_twin_latest(page);
+    uint32_t lifetime = latest ? latest->lifetime : 0, lifetime_count = latest ? latest->lifetime_count : 0;
+    struct wb_twin_version *version;
     struct wb_twin_rule rule;
 
+    wb_twin_page_copy(page, &before);
     wb_twin_rule_now(twin, &rule);
-    enum wb_store_outcome outcome =
-        wb_twin_insert(page, &rule, time_ms, record, twin->committed.epoch + 1, version_out);
+    enum wb_store_outcome outcome = wb_twin_insert(page, &rule, time_ms, record, twin->committed.epoch + 1, &version);
     wb_twin_rule_release(&rule);
-    twin->now.changed = twin->now.changed || page->changed;
-    if (outcome == WB_STORE_PUT_PAST && twin->history.keep == WB_STORE_KEEP_NEWEST)
-        outcome = WB_STORE_PUT_OLDER;
-    count(twin, outcome);
+    if (outcome > WB_STORE_PUT_PAST) {
+        wb_twin_page_release(page);
+        *page = before;
+        return outcome;
+    }
+    wb_twin_page_release(&before);
+    page->concerned = twin->now.changed = true;
+    if (outcome == WB_STORE_PUT_NEW || outcome == WB_STORE_PUT_VERSION) {
+        version->lifetime = lifetime;
+        version->lifetime_count = lifetime_count;
+    }
     return outcome;
+}
+
+/* What the caller is told, and the next commit counts: a policy that keeps no past does not keep this either. */
+static enum wb_store_outcome as_kept(const struct wb_twin *twin, enum wb_store_outcome outcome)
+{
+    return outcome == WB_STORE_PUT_PAST && twin->history.keep == WB_STORE_KEEP_NEWEST ? WB_STORE_PUT_OLDER : outcome;
+}
+
+/* The latest version, if the capture that was just added is its newest. */
+static struct wb_twin_version *renewed(struct wb_twin *twin, struct wb_pageid id, int64_t time_ms,
+                                       enum wb_store_outcome outcome)
+{
+    struct wb_twin_version *latest = wb_twin_latest(wb_twin_page_find(&twin->now, id));
+
+    return latest && outcome <= WB_STORE_PUT_CAPTURE && wb_twin_version_last(latest) == time_ms ? latest : NULL;
 }
 
 static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
     struct wb_twin *twin = wb_twin_of(store);
-    struct wb_twin_version *version;
 
     if (wb_twin_barred(&twin->bars, page->id, wb_key_site(page->key))) {
         count(twin, *outcome_out = WB_STORE_PUT_BARRED);
         return 0;
     }
     struct wb_twin_record *record = wb_twin_record_new(page);
-    *outcome_out = insert(twin, page->id, page->time_ms, record, &version);
+    enum wb_store_outcome outcome = insert(twin, page->id, page->time_ms, record);
+    struct wb_twin_version *latest = renewed(twin, page->id, page->time_ms, outcome);
     wb_twin_record_unref(record);
-    if (version && wb_twin_version_last(version) == page->time_ms) {
-        version->lifetime = page->lifetime;
-        version->lifetime_count = page->lifetime_count ? page->lifetime_count : page->lifetime;
+    if (latest) {
+        latest->lifetime = page->lifetime;
+        latest->lifetime_count = page->lifetime_count ? page->lifetime_count : page->lifetime;
     }
+    count(twin, *outcome_out = as_kept(twin, outcome));
     return 0;
 }
 
@@ -111,18 +137,21 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
 {
     struct wb_twin *twin = wb_twin_of(store);
     struct wb_twin_page *page = wb_twin_page_find(&twin->now, id);
-    struct wb_twin_version *latest = page ? wb_twin_latest(page) : NULL, *version;
+    struct wb_twin_version *latest = page ? wb_twin_latest(page) : NULL;
 
     if (!latest)
         return wb_store_not_found();
     struct wb_twin_record *record = wb_twin_record_ref(latest->record);
-    uint32_t lifetime = latest->lifetime;
-    insert(twin, id, time_ms, record, &version);
+    bool renews = latest->lifetime_count != latest->lifetime;
+    enum wb_store_outcome outcome = as_kept(twin, insert(twin, id, time_ms, record));
     wb_twin_record_unref(record);
+    if (renews && outcome > WB_STORE_PUT_PAST)
+        outcome = WB_STORE_PUT_CAPTURE;
+    count(twin, outcome);
+    page->concerned = true;
+    twin->now.changed = twin->now.changed || renews;
     latest = wb_twin_latest(page);
-    if (latest->lifetime_count != lifetime)
-        page->changed = twin->now.changed = true;
-    latest->lifetime = latest->lifetime_count = lifetime;
+    latest->lifetime_count = latest->lifetime;
     return 0;
 }
 
@@ -131,11 +160,10 @@ static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_sl
 {
     struct wb_twin *twin = wb_twin_of(store);
     struct wb_twin_page *page = wb_twin_page_find(&twin->now, id);
-    struct wb_twin_version *latest = page ? wb_twin_latest(page) : NULL;
     struct wb_twin_rule rule;
 
     (void)site;
-    if (everywhere ? !page : !latest)
+    if (!page || !(everywhere || wb_twin_latest(page)))
         return wb_store_not_found();
     twin->counts.removed++;
     twin->now.changed = true;
@@ -146,6 +174,7 @@ static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_sl
     wb_twin_rule_now(twin, &rule);
     wb_twin_end(page, time_ms, twin->committed.epoch + 1, &rule);
     wb_twin_rule_release(&rule);
+    page->concerned = true;
     if (page->versions.count == 0)
         wb_twin_page_drop(&twin->now, page);
     return 0;
@@ -157,42 +186,49 @@ static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_sl
 static bool resolve(struct wb_twin *twin, const struct wb_store_revisit *revisit, enum wb_store_outcome *outcome_out)
 {
     struct wb_twin_page *page = wb_twin_page_find(&twin->now, revisit->id);
-    struct wb_twin_version *original = page ? wb_twin_original(page, revisit) : NULL, *version;
+    struct wb_twin_version *original = page ? wb_twin_original(page, revisit) : NULL;
 
     if (!original)
         return false;
     struct wb_twin_record *record = wb_twin_record_ref(original->record);
-    uint32_t lifetime = original->lifetime, lifetime_count = original->lifetime_count;
-    *outcome_out = insert(twin, revisit->id, revisit->time_ms, record, &version);
+    *outcome_out = insert(twin, revisit->id, revisit->time_ms, record);
+    struct wb_twin_version *latest = renewed(twin, revisit->id, revisit->time_ms, *outcome_out);
     wb_twin_record_unref(record);
-    if (*outcome_out == WB_STORE_PUT_CAPTURE || *outcome_out == WB_STORE_PUT_KNOWN ||
-        *outcome_out == WB_STORE_PUT_OLDER)
-        return true;
-    version->lifetime = lifetime;
-    version->lifetime_count = lifetime_count;
-    *outcome_out = WB_STORE_PUT_CAPTURE;
+    if (latest)
+        latest->lifetime_count = latest->lifetime;
     return true;
+}
+
+static bool is_waiting(const struct wb_twin_state *state, const struct wb_store_revisit *revisit)
+{
+    for (size_t i = 0; i < state->revisits.count; i++)
+        if (wb_pageid_equal(state->revisits.items[i].revisit.id, revisit->id) &&
+            state->revisits.items[i].revisit.time_ms == revisit->time_ms)
+            return true;
+    return false;
 }
 
 static int twin_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
                             enum wb_store_outcome *outcome_out)
 {
     struct wb_twin *twin = wb_twin_of(store);
+    enum wb_store_outcome outcome;
 
     if (wb_twin_barred(&twin->bars, revisit->id, revisit->site)) {
         count(twin, *outcome_out = WB_STORE_PUT_BARRED);
-        return 0;
+    } else if (resolve(twin, revisit, &outcome)) {
+        count(twin, *outcome_out = as_kept(twin, outcome));
+        if (*outcome_out <= WB_STORE_PUT_PAST)
+            *outcome_out = WB_STORE_PUT_CAPTURE;
+    } else if (is_waiting(&twin->now, revisit)) {
+        count(twin, *outcome_out = WB_STORE_PUT_KNOWN);
+    } else {
+        struct wb_twin_page *page = wb_twin_page_find(&twin->now, revisit->id);
+        if (page)
+            page->concerned = true;
+        wb_twin_revisit_add(&twin->now, revisit);
+        *outcome_out = WB_STORE_PUT_NEW;
     }
-    if (resolve(twin, revisit, outcome_out))
-        return 0;
-    *outcome_out = WB_STORE_PUT_NEW;
-    for (size_t i = 0; i < twin->now.revisits.count; i++)
-        if (wb_pageid_equal(twin->now.revisits.items[i].revisit.id, revisit->id) &&
-            twin->now.revisits.items[i].revisit.time_ms == revisit->time_ms) {
-            count(twin, *outcome_out = WB_STORE_PUT_KNOWN);
-            return 0;
-        }
-    wb_twin_revisit_add(&twin->now, revisit);
     return 0;
 }
 
@@ -226,22 +262,23 @@ static int twin_waiting_each(struct wb_store *store, struct wb_pageid original,
 
 /* ---- committing ------------------------------------------------------------------------------------ */
 
-/* What waits for the content of a page that has changed may have found it. */
+/* What waits for the content of a page that this commit concerns may have found it. */
 static void resolve_waiting(struct wb_twin *twin)
 {
-    enum wb_store_outcome ignored;
-
     for (size_t i = 0; i < twin->now.revisits.count;) {
         struct wb_store_revisit revisit = twin->now.revisits.items[i].revisit;
         const struct wb_twin_page *page = wb_twin_page_find(&twin->now, revisit.id);
-        if (page && page->changed && resolve(twin, &revisit, &ignored))
+        enum wb_store_outcome outcome;
+        if (page && page->concerned && resolve(twin, &revisit, &outcome)) {
+            twin->counts.captures += outcome <= WB_STORE_PUT_PAST;
             wb_twin_revisit_drop(&twin->now, i);
-        else
+        } else {
             i++;
+        }
     }
 }
 
-/* Gives up old versions of the pages that have changed, or of all. */
+/* Gives up old versions of the pages that the commit concerns, or of all. */
 static void trim(struct wb_twin *twin, bool all)
 {
     struct wb_twin_rule rule;
@@ -249,9 +286,9 @@ static void trim(struct wb_twin *twin, bool all)
     wb_twin_rule_now(twin, &rule);
     for (size_t i = 0; i < twin->now.pages.count;) {
         struct wb_twin_page *page = &twin->now.pages.items[i];
-        if (all || page->changed)
+        if (all || page->concerned)
             wb_twin_trim(page, &rule);
-        page->changed = false;
+        page->concerned = false;
         if (page->versions.count == 0)
             wb_twin_page_drop(&twin->now, page);
         else
@@ -363,16 +400,19 @@ static int twin_seal(struct wb_store *store, struct wb_slice name, const struct 
 
 static int twin_drop(struct wb_store *store, uint32_t number)
 {
+    commit_quietly(store);
     return wb_twin_drop(&wb_twin_of(store)->snapshots, number, wb_clock_wall_ms());
 }
 
 static int twin_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
 {
+    commit_quietly(store);
     return wb_twin_hold(&wb_twin_of(store)->snapshots, number, holder, wb_clock_wall_ms());
 }
 
 static int twin_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
 {
+    commit_quietly(store);
     return wb_twin_let_go(&wb_twin_of(store)->snapshots, number, holder, wb_clock_wall_ms());
 }
 
@@ -402,6 +442,7 @@ static int twin_history(struct wb_store *store, struct wb_store_history *history
 
 static int twin_set_history(struct wb_store *store, const struct wb_store_history *history)
 {
+    commit_quietly(store);
     wb_twin_of(store)->history = *history;
     return 0;
 }
@@ -464,6 +505,7 @@ int wb_twin_open(struct wb_store **store_out)
     WB_CHECK(twin);
     wb_store_init(&twin->store, WB_STORE_WRITE, &twin_ops);
     twin->magic = WB_TWIN_MAGIC;
+    twin->now.epoch = twin->committed.epoch = 1;
     *store_out = &twin->store;
     return 0;
 }

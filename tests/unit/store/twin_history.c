@@ -18,7 +18,9 @@ bool wb_twin_visible(const struct wb_twin_version *version, uint64_t epoch)
 
 /* ---- adding a capture ------------------------------------------------------------------------------ */
 
-/* Removes the times that only a wrong clock explains. Returns the newest time that remains; INT64_MIN if there is none.
+/*
+ * Removes the times that only a wrong clock explains. An old version that has no others becomes a ghost. Returns the
+ * newest time that remains; INT64_MIN if there is none.
  */
 static int64_t drop_ahead(struct wb_twin_page *page, int64_t now_ms)
 {
@@ -26,14 +28,14 @@ static int64_t drop_ahead(struct wb_twin_page *page, int64_t now_ms)
 
     for (size_t i = 0; i < page->versions.count; i++) {
         struct wb_twin_version *version = &page->versions.items[i];
+        if (version->ceased != 0 && wb_store_time_is_ahead(wb_twin_version_first(version), now_ms))
+            version->ghost = true;
         if (version->ghost)
             continue;
         while (version->times.count && wb_store_time_is_ahead(wb_twin_version_last(version), now_ms))
             version->times.count--;
         if (version->times.count && wb_twin_version_last(version) > newest_ms)
             newest_ms = wb_twin_version_last(version);
-        if (version->times.count == 0 && version->ceased != 0)
-            wb_twin_version_drop(page, i--);
     }
     return newest_ms;
 }
@@ -48,18 +50,25 @@ static int64_t newest_time(const struct wb_twin_page *page)
     return newest_ms;
 }
 
-/* Times that only a wrong clock explains give way to one that is plausible. The latest version stays just before it. */
+/*
+ * Times that only a wrong clock explains give way to one that is plausible. The latest version stays just before it.
+ * What was forgotten up to such a time, or gone since then, does not lock out the new one either.
+ */
 static void give_way(struct wb_twin_page *page, int64_t time_ms, int64_t now_ms)
 {
-    if (!wb_store_time_is_ahead(newest_time(page), now_ms) || wb_store_time_is_ahead(time_ms, now_ms))
+    if (wb_store_time_is_ahead(time_ms, now_ms) ||
+        (!wb_store_time_is_ahead(newest_time(page), now_ms) && !wb_store_time_is_ahead(page->gone_ms, now_ms)))
         return;
 
     int64_t newest_ms = drop_ahead(page, now_ms);
     struct wb_twin_version *latest = wb_twin_latest(page);
 
-    page->changed = true;
     if (latest && latest->times.count == 0)
         WB_CHECK(wb_vec_push(&latest->times, newest_ms < time_ms - 1 ? time_ms - 1 : newest_ms + 1) == 0);
+    if (wb_store_time_is_ahead(page->floor_ms, now_ms))
+        page->floor_ms = INT64_MIN;
+    if (wb_store_time_is_ahead(page->gone_ms, now_ms))
+        page->gone_ms = newest_ms > 1 ? newest_ms : 1;
 }
 
 static bool is_known(const struct wb_twin_page *page, int64_t time_ms)
@@ -142,9 +151,8 @@ enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_
 
     struct wb_twin_version *latest = wb_twin_latest(page);
     ptrdiff_t before = find_before(page, time_ms), after = find_after(page, time_ms);
-    bool begins = !latest && (page->gone_ms == 0 || time_ms > page->gone_ms);
+    bool begins = !latest && (page->gone_ms == 0 || time_ms > page->gone_ms || (before < 0 && after < 0));
 
-    page->changed = true;
     if (!begins && before >= 0 && wb_twin_record_same(page->versions.items[before].record, record))
         *version_out = &page->versions.items[before];
     else if (!begins && after >= 0 && wb_twin_record_same(page->versions.items[after].record, record))
@@ -214,27 +222,19 @@ static bool visible_in_any(const struct wb_twin_version *version, const uint64_t
     return false;
 }
 
-bool wb_twin_readable(const struct wb_twin_page *page, const struct wb_twin_version *version,
-                      const struct wb_twin_rule *rule)
-{
-    return version->ceased == 0 || policy_keeps(page, version, rule) ||
-           visible_in_any(version, rule->seen.items, rule->seen.count);
-}
-
 void wb_twin_trim(struct wb_twin_page *page, const struct wb_twin_rule *rule)
 {
     WB_VEC(bool) kept = WB_VEC_INIT; /* decided for all before any goes */
 
     for (size_t i = 0; i < page->versions.count; i++) {
         const struct wb_twin_version *version = &page->versions.items[i];
-        bool keeps = version->ceased == 0 || (!version->hollow && policy_keeps(page, version, rule));
-        WB_CHECK(wb_vec_push(&kept, keeps) == 0);
+        WB_CHECK(wb_vec_push(&kept, version->ceased == 0 || policy_keeps(page, version, rule)) == 0);
     }
     for (size_t i = page->versions.count; i-- > 0;) {
         struct wb_twin_version *version = &page->versions.items[i];
-        if (kept.items[i])
+        if (kept.items[i] && !version->hollow)
             continue;
-        if (!version->ghost && wb_twin_version_last(version) > page->floor_ms)
+        if (!kept.items[i] && !version->ghost && wb_twin_version_last(version) > page->floor_ms)
             page->floor_ms = wb_twin_version_last(version);
         version->ghost = true;
         if (!visible_in_any(version, rule->held.items, rule->held.count))
@@ -255,7 +255,6 @@ void wb_twin_end(struct wb_twin_page *page, int64_t time_ms, uint64_t epoch, con
     page->gone_ms = time_ms < 1 ? 1 : time_ms;
     if (page->gone_ms < newest_ms)
         page->gone_ms = newest_ms;
-    page->changed = true;
     wb_twin_trim(page, rule);
 }
 
@@ -278,17 +277,40 @@ static bool has_second(const struct wb_twin_version *version, int64_t time_ms)
     return false;
 }
 
+/* The newest version that has the digest, or a capture in that second. Ghosts come last. */
+static struct wb_twin_version *find_version(struct wb_twin_page *page, const struct wb_store_revisit *revisit)
+{
+    for (int ghosts = 0; ghosts < 2; ghosts++)
+        for (size_t i = page->versions.count; i-- > 0;) {
+            struct wb_twin_version *version = &page->versions.items[i];
+            if (version->ghost != (ghosts == 1) || version->hollow)
+                continue;
+            if (revisit->has_sha1 ? has_digest(version, revisit->sha1) : has_second(version, revisit->original_ms))
+                return version;
+        }
+    return NULL;
+}
+
+/* The version that has the newest capture before the time, ghosts included. */
+static struct wb_twin_version *find_just_before(struct wb_twin_page *page, int64_t time_ms)
+{
+    struct wb_twin_version *found = NULL;
+    int64_t newest_ms = INT64_MIN;
+
+    for (size_t i = 0; i < page->versions.count; i++)
+        for (size_t j = 0; j < page->versions.items[i].times.count; j++) {
+            int64_t seen_ms = page->versions.items[i].times.items[j];
+            if (seen_ms <= time_ms && seen_ms > newest_ms) {
+                newest_ms = seen_ms;
+                found = &page->versions.items[i];
+            }
+        }
+    return found && !found->hollow ? found : NULL;
+}
+
 struct wb_twin_version *wb_twin_original(struct wb_twin_page *page, const struct wb_store_revisit *revisit)
 {
-    ptrdiff_t before = find_before(page, revisit->time_ms);
-
-    for (size_t i = page->versions.count; revisit->has_sha1 && i-- > 0;)
-        if (has_digest(&page->versions.items[i], revisit->sha1))
-            return &page->versions.items[i];
-    for (size_t i = page->versions.count; revisit->original_ms && i-- > 0;)
-        if (has_second(&page->versions.items[i], revisit->original_ms))
-            return &page->versions.items[i];
-    if (revisit->not_modified && !revisit->has_sha1 && !revisit->original_ms && before >= 0)
-        return &page->versions.items[before];
-    return NULL;
+    if (revisit->has_sha1 || revisit->original_ms)
+        return find_version(page, revisit);
+    return revisit->not_modified ? find_just_before(page, revisit->time_ms) : NULL;
 }

@@ -6,9 +6,6 @@
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* The readable versions of a page, the oldest first. */
-struct readable WB_VEC_OF(const struct wb_twin_version *);
-
 static bool comes_before(const struct wb_twin_version *a, const struct wb_twin_version *b)
 {
     int64_t a_ms = wb_twin_version_first(a), b_ms = wb_twin_version_first(b);
@@ -16,40 +13,38 @@ static bool comes_before(const struct wb_twin_version *a, const struct wb_twin_v
     return a_ms != b_ms ? a_ms < b_ms : a->ghost && !b->ghost;
 }
 
-static struct readable find_readable(struct wb_twin *twin, const struct wb_twin_page *page)
+struct wb_twin_page wb_twin_page_read(struct wb_twin *twin, const struct wb_twin_page *page)
 {
-    struct readable list = WB_VEC_INIT;
+    struct wb_twin_page copied;
     struct wb_twin_rule rule;
 
+    wb_twin_page_copy(page, &copied);
     wb_twin_rule_now(twin, &rule);
-    for (size_t i = 0; page && i < page->versions.count; i++) {
-        const struct wb_twin_version *version = &page->versions.items[i];
-        if (!wb_twin_readable(page, version, &rule))
-            continue;
-        WB_CHECK(wb_vec_push(&list, version) == 0);
-        for (size_t at = list.count - 1; at > 0 && comes_before(version, list.items[at - 1]); at--) {
-            list.items[at] = list.items[at - 1];
-            list.items[at - 1] = version;
-        }
-    }
+    wb_twin_trim(&copied, &rule);
     wb_twin_rule_release(&rule);
-    return list;
+    for (size_t i = 1; i < copied.versions.count; i++)
+        for (size_t at = i; at > 0 && comes_before(&copied.versions.items[at], &copied.versions.items[at - 1]); at--) {
+            struct wb_twin_version moved = copied.versions.items[at];
+            copied.versions.items[at] = copied.versions.items[at - 1];
+            copied.versions.items[at - 1] = moved;
+        }
+    return copied;
 }
 
 /* The version of the newest capture at or before the time, or else of the oldest capture. */
-static const struct wb_twin_version *find_at(struct wb_twin *twin, const struct wb_twin_page *page, int64_t time_ms)
+static const struct wb_twin_version *find_at(const struct wb_twin_page *page, int64_t time_ms)
 {
-    struct readable list = find_readable(twin, page);
-    const struct wb_twin_version *version = list.count ? list.items[0] : NULL;
+    const struct wb_twin_version *version = page->versions.count ? &page->versions.items[0] : NULL;
     int64_t newest_ms = INT64_MIN;
 
-    for (size_t i = 0; i < list.count; i++)
-        for (size_t j = 0; j < list.items[i]->times.count; j++)
-            if (list.items[i]->times.items[j] <= time_ms && list.items[i]->times.items[j] >= newest_ms) {
-                newest_ms = list.items[i]->times.items[j];
-                version = list.items[i];
+    for (size_t i = 0; i < page->versions.count; i++)
+        for (size_t j = 0; j < page->versions.items[i].times.count; j++) {
+            int64_t seen_ms = page->versions.items[i].times.items[j];
+            if (seen_ms <= time_ms && seen_ms >= newest_ms) {
+                newest_ms = seen_ms;
+                version = &page->versions.items[i];
             }
-    wb_vec_release(&list);
+        }
     return version;
 }
 
@@ -61,31 +56,41 @@ static const struct wb_twin_version *find_in(const struct wb_twin_page *page, ui
     return NULL;
 }
 
+/* Copies a version, so that the page borrows from mem_out alone. */
+static int show(const struct wb_twin_version *version, struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct wb_twin_record copied = {.refs = 1};
+    struct wb_twin_version borrowed;
+
+    if (!version)
+        return wb_store_not_found();
+    wb_buf_clear(mem_out);
+    WB_CHECK(wb_buf_append_slice(mem_out, wb_buf_slice(&version->record->bytes)) == 0);
+    borrowed = *version;
+    copied.bytes = *mem_out;
+    borrowed.record = &copied;
+    wb_twin_version_page(&borrowed, page_out);
+    return 0;
+}
+
 static int get(struct wb_twin *twin, const struct wb_twin_state *state, struct wb_pageid id,
                const struct wb_store_when *when, struct wb_page *page_out, struct wb_buf *mem_out)
 {
     const struct wb_twin_page *page = wb_twin_page_find(state, id);
-    const struct wb_twin_version *version = NULL;
-    struct wb_twin_record copied = {.refs = 1};
 
     if (when->kind == WB_STORE_WHEN_SNAPSHOT) {
         const struct wb_twin_snapshot *snapshot =
             wb_twin_snapshot_find(&twin->snapshots, when->snapshot, wb_clock_wall_ms());
         if (!snapshot)
             return wb_twin_no_snapshot(when->snapshot);
-        version = page ? find_in(page, snapshot->sealed.epoch) : NULL;
-    } else if (page) {
-        version = when->kind == WB_STORE_WHEN_TIME ? find_at(twin, page, when->time_ms) : wb_twin_latest(page);
+        return show(page ? find_in(page, snapshot->sealed.epoch) : NULL, page_out, mem_out);
     }
-    if (!version)
-        return wb_store_not_found();
-    wb_buf_clear(mem_out);
-    WB_CHECK(wb_buf_append_slice(mem_out, wb_buf_slice(&version->record->bytes)) == 0);
-    struct wb_twin_version borrowed = *version;
-    copied.bytes = *mem_out;
-    borrowed.record = &copied;
-    wb_twin_version_page(&borrowed, page_out);
-    return 0;
+    if (!page || when->kind == WB_STORE_WHEN_LATEST)
+        return show(page ? wb_twin_latest(page) : NULL, page_out, mem_out);
+    struct wb_twin_page readable = wb_twin_page_read(twin, page);
+    int err = show(find_at(&readable, when->time_ms), page_out, mem_out);
+    wb_twin_page_release(&readable);
+    return err;
 }
 
 /* A writer sees the latest state with its own changes, and committed versions otherwise. */
@@ -124,46 +129,44 @@ int wb_twin_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_o
     return 0;
 }
 
-static void fill_version(const struct readable *list, size_t at, struct wb_store_version *version_out)
+static void fill_version(const struct wb_twin_page *page, size_t at, struct wb_store_version *version_out)
 {
-    const struct wb_twin_version *version = list->items[at];
-    struct wb_page page;
+    const struct wb_twin_version *version = &page->versions.items[at];
+    struct wb_page decoded;
 
-    wb_twin_version_page(version, &page);
+    wb_twin_version_page(version, &decoded);
     *version_out = (struct wb_store_version){
         .time_ms = wb_twin_version_first(version),
         .last_ms = wb_twin_version_last(version),
         .captures = version->times.count,
         .arrived = version->arrived,
         .ceased = version->ceased,
-        .body_bytes = page.body.len,
-        .status = page.status,
+        .body_bytes = decoded.body.len,
+        .status = decoded.status,
     };
-    while (!wb_twin_record_same(list->items[version_out->same]->record, version->record))
+    while (!wb_twin_record_same(page->versions.items[version_out->same].record, version->record))
         version_out->same++;
 }
 
 int wb_twin_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
 {
     struct wb_twin *twin = wb_twin_of(store);
-    const struct wb_twin_page *page = wb_twin_page_find(&twin->committed, id);
-    struct readable list = find_readable(twin, page);
+    const struct wb_twin_page *found = wb_twin_page_find(&twin->committed, id);
+    struct wb_twin_page page = found ? wb_twin_page_read(twin, found) : (struct wb_twin_page){0};
     WB_VEC(struct wb_store_version) versions = WB_VEC_INIT;
     WB_VEC(int64_t) times = WB_VEC_INIT;
 
-    if (list.count == 0)
-        return wb_store_not_found();
-    for (size_t i = 0; i < list.count; i++) {
+    for (size_t i = 0; i < page.versions.count; i++) {
         struct wb_store_version *version = wb_vec_add(&versions);
         WB_CHECK(version);
-        fill_version(&list, i, version);
+        fill_version(&page, i, version);
         version->first = times.count;
-        for (size_t j = 0; j < list.items[i]->times.count; j++)
-            WB_CHECK(wb_vec_push(&times, list.items[i]->times.items[j]) == 0);
+        for (size_t j = 0; j < page.versions.items[i].times.count; j++)
+            WB_CHECK(wb_vec_push(&times, page.versions.items[i].times.items[j]) == 0);
     }
-    wb_vec_release(&list);
-    *timeline_out = (struct wb_store_timeline){versions.items, versions.count, times.items, times.count, page->gone_ms};
-    return 0;
+    *timeline_out = (struct wb_store_timeline){versions.items, versions.count, times.items, times.count, page.gone_ms};
+    wb_twin_page_release(&page);
+    return timeline_out->count ? 0 : wb_store_not_found();
 }
 
 int wb_twin_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
@@ -228,15 +231,15 @@ int wb_twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
             wb_twin_snapshot_find(&twin->snapshots, twin->snapshots.list.items[i].sealed.number, now_ms) != NULL;
     for (size_t i = 0; i < state->pages.count; i++) {
         const struct wb_twin_version *latest = wb_twin_latest(&state->pages.items[i]);
-        struct readable list = find_readable(twin, &state->pages.items[i]);
+        struct wb_twin_page readable = wb_twin_page_read(twin, &state->pages.items[i]);
         struct wb_page page = {0};
         if (latest)
             wb_twin_version_page(latest, &page);
         stat_out->bytes_pages += page.body.len;
-        stat_out->versions += list.count;
-        for (size_t j = 0; j < list.count; j++)
-            stat_out->captures += list.items[j]->times.count;
-        wb_vec_release(&list);
+        stat_out->versions += readable.versions.count;
+        for (size_t j = 0; j < readable.versions.count; j++)
+            stat_out->captures += readable.versions.items[j].times.count;
+        wb_twin_page_release(&readable);
     }
     return 0;
 }

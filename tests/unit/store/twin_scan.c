@@ -41,19 +41,18 @@ static struct wb_pageid id_of(const struct wb_twin_version *version)
 
 /* The version of a page that the scan shows, or NULL. */
 static const struct wb_twin_version *pick(const struct wb_twin_page *page, const struct wb_store_scan_options *options,
-                                          uint64_t epoch, const struct wb_twin_rule *rule)
+                                          uint64_t epoch)
 {
-    const struct wb_twin_version *last = NULL;
+    const struct wb_twin_version *newest = NULL;
 
     for (size_t i = 0; i < page->versions.count; i++) {
         const struct wb_twin_version *version = &page->versions.items[i];
         if (options->snapshot ? wb_twin_visible(version, epoch) : version->ceased == 0)
             return version;
-        if (wb_twin_readable(page, version, rule) &&
-            (!last || wb_twin_version_last(version) > wb_twin_version_last(last)))
-            last = version;
+        if (!newest || wb_twin_version_last(version) >= wb_twin_version_last(newest))
+            newest = version;
     }
-    return options->gone ? last : NULL;
+    return options->gone ? newest : NULL;
 }
 
 static bool is_wanted(const struct wb_twin_page *page, const struct wb_twin_version *version,
@@ -89,7 +88,6 @@ int wb_twin_scan_open(struct wb_store *store, const struct wb_store_scan_options
     struct wb_twin *twin = wb_twin_of(store);
     int64_t now_ms = wb_clock_wall_ms();
     const struct wb_twin_snapshot *snapshot = wb_twin_snapshot_find(&twin->snapshots, options->snapshot, now_ms);
-    struct wb_twin_rule rule;
 
     if (options->snapshot && !snapshot)
         return wb_twin_no_snapshot(options->snapshot);
@@ -100,14 +98,13 @@ int wb_twin_scan_open(struct wb_store *store, const struct wb_store_scan_options
     scan->epoch = snapshot ? snapshot->sealed.epoch : twin->committed.epoch;
     scan->opened_ms = now_ms;
     scan->facts = options->facts;
-    wb_twin_rule_now(twin, &rule);
     for (size_t i = 0; i < twin->committed.pages.count; i++) {
-        const struct wb_twin_page *page = &twin->committed.pages.items[i];
-        const struct wb_twin_version *version = pick(page, options, scan->epoch, &rule);
-        if (version && is_wanted(page, version, options))
+        struct wb_twin_page page = wb_twin_page_read(twin, &twin->committed.pages.items[i]);
+        const struct wb_twin_version *version = pick(&page, options, scan->epoch);
+        if (version && is_wanted(&page, version, options))
             show(scan, version);
+        wb_twin_page_release(&page);
     }
-    wb_twin_rule_release(&rule);
     WB_CHECK(wb_vec_push(&twin->scans, scan) == 0);
     *scan_out = &scan->scan;
     return 0;

@@ -138,7 +138,7 @@ struct wb_twin_page *wb_twin_page_make(struct wb_twin_state *state, struct wb_pa
     return page;
 }
 
-static void release_page(struct wb_twin_page *page)
+void wb_twin_page_release(struct wb_twin_page *page)
 {
     while (page->versions.count)
         wb_twin_version_drop(page, page->versions.count - 1);
@@ -149,8 +149,19 @@ void wb_twin_page_drop(struct wb_twin_state *state, struct wb_twin_page *page)
 {
     WB_CHECK(page >= state->pages.items);
     WB_CHECK(page < state->pages.items + state->pages.count);
-    release_page(page);
+    wb_twin_page_release(page);
     *page = wb_vec_pop(&state->pages);
+}
+
+void wb_twin_page_copy(const struct wb_twin_page *from, struct wb_twin_page *to_out)
+{
+    *to_out = *from;
+    memset(&to_out->versions, 0, sizeof to_out->versions);
+    for (size_t i = 0; i < from->versions.count; i++) {
+        struct wb_twin_version *version = wb_vec_add(&to_out->versions);
+        WB_CHECK(version);
+        wb_twin_version_copy(&from->versions.items[i], version);
+    }
 }
 
 bool wb_twin_page_in_site(const struct wb_twin_page *page, struct wb_slice site)
@@ -195,7 +206,7 @@ void wb_twin_revisit_drop(struct wb_twin_state *state, size_t at)
 void wb_twin_state_release(struct wb_twin_state *state)
 {
     for (size_t i = 0; i < state->pages.count; i++)
-        release_page(&state->pages.items[i]);
+        wb_twin_page_release(&state->pages.items[i]);
     while (state->revisits.count)
         wb_twin_revisit_drop(state, state->revisits.count - 1);
     wb_vec_release(&state->pages);
@@ -207,16 +218,9 @@ void wb_twin_state_copy(const struct wb_twin_state *from, struct wb_twin_state *
 {
     *to_out = (struct wb_twin_state){.epoch = from->epoch, .changed = from->changed};
     for (size_t i = 0; i < from->pages.count; i++) {
-        const struct wb_twin_page *page = &from->pages.items[i];
         struct wb_twin_page *copied = wb_vec_add(&to_out->pages);
         WB_CHECK(copied);
-        *copied = (struct wb_twin_page){
-            .id = page->id, .floor_ms = page->floor_ms, .gone_ms = page->gone_ms, .changed = page->changed};
-        for (size_t j = 0; j < page->versions.count; j++) {
-            struct wb_twin_version *version = wb_vec_add(&copied->versions);
-            WB_CHECK(version);
-            wb_twin_version_copy(&page->versions.items[j], version);
-        }
+        wb_twin_page_copy(&from->pages.items[i], copied);
     }
     for (size_t i = 0; i < from->revisits.count; i++)
         wb_twin_revisit_add(to_out, &from->revisits.items[i].revisit);

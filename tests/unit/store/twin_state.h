@@ -50,7 +50,7 @@ struct wb_twin_page {
     WB_VEC(struct wb_twin_version) versions; /* in the order of time, ghosts anywhere */
     int64_t floor_ms;                        /* captures at or before this are not kept */
     int64_t gone_ms;                         /* 0: not gone */
-    bool changed;                            /* since the last commit */
+    bool concerned;                          /* the next commit has an op of this page, and trims it */
 };
 
 struct wb_twin_revisit {
@@ -69,6 +69,9 @@ void wb_twin_state_release(struct wb_twin_state *state);
 void wb_twin_state_copy(const struct wb_twin_state *from, struct wb_twin_state *to_out);
 
 struct wb_twin_page *wb_twin_page_find(const struct wb_twin_state *state, struct wb_pageid id);
+
+void wb_twin_page_copy(const struct wb_twin_page *from, struct wb_twin_page *to_out);
+void wb_twin_page_release(struct wb_twin_page *page);
 
 /* Finds the page, or adds one without versions. */
 struct wb_twin_page *wb_twin_page_make(struct wb_twin_state *state, struct wb_pageid id);
@@ -96,8 +99,7 @@ void wb_twin_revisit_drop(struct wb_twin_state *state, size_t at);
 /* What decides which versions are kept. */
 struct wb_twin_rule {
     struct wb_store_history policy;
-    WB_VEC(uint64_t) seen; /* epochs of the snapshots */
-    WB_VEC(uint64_t) held; /* the same, and those of running scans */
+    WB_VEC(uint64_t) held; /* epochs of the snapshots and of running scans */
     int64_t now_ms;
 };
 
@@ -108,7 +110,7 @@ struct wb_twin_version *wb_twin_latest(const struct wb_twin_page *page);
 bool wb_twin_visible(const struct wb_twin_version *version, uint64_t epoch);
 
 /*
- * Adds a capture of a content. Marks the page if that changes it. *version_out is the version that the capture
+ * Adds a capture of a content. *version_out is the version that the capture
  * belongs to; NULL if the outcome is KNOWN or OLDER. A policy that keeps no past also has the outcome PAST: such a
  * version only divides what was around it until the page is trimmed.
  */
@@ -121,10 +123,6 @@ void wb_twin_end(struct wb_twin_page *page, int64_t time_ms, uint64_t epoch, con
 
 /* Gives up what nobody keeps. */
 void wb_twin_trim(struct wb_twin_page *page, const struct wb_twin_rule *rule);
-
-/* Whether the version can be read by its time: the policy keeps it, or a snapshot contains it, or it is the latest. */
-bool wb_twin_readable(const struct wb_twin_page *page, const struct wb_twin_version *version,
-                      const struct wb_twin_rule *rule);
 
 /* The version whose content a revisit repeats, or NULL. */
 struct wb_twin_version *wb_twin_original(struct wb_twin_page *page, const struct wb_store_revisit *revisit);
@@ -193,6 +191,9 @@ void wb_twin_rule_now(struct wb_twin *twin, struct wb_twin_rule *rule_out);
 void wb_twin_rule_release(struct wb_twin_rule *rule);
 
 int wb_twin_no_snapshot(uint32_t number);
+
+/* A copy of the page as it can be read: without what nobody keeps any more, in the order of time. */
+struct wb_twin_page wb_twin_page_read(struct wb_twin *twin, const struct wb_twin_page *page);
 
 /* How many pages have a latest version. */
 uint64_t wb_twin_count_pages(const struct wb_twin_state *state);
