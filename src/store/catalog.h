@@ -85,6 +85,7 @@ struct wb_catalog_entry {
     uint16_t lifetime;       /* in days */
     uint16_t lifetime_count; /* days left */
     uint64_t site;           /* hash of the site, so that an unreadable page can be taken down with its site */
+    bool ended;              /* not in the row: describes an old version, which has no lifetime of its own any more */
 };
 
 /* What the catalog knows about one segment. */

@@ -353,6 +353,7 @@ static struct wb_catalog_entry entry_of(const struct wb_history *history, const 
         .body_bytes = (uint32_t)version->body_bytes,
         .epoch = version->arrived,
         .status = version->status,
+        .ended = true,
     };
 }
 
@@ -436,6 +437,7 @@ int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct
         WB_CHECK(entry->epoch > 0);
         page->time_ms = entry->time_ms;
         page->epoch = entry->epoch;
+        page->lifetime = entry->ended ? page->lifetime : entry->lifetime; /* a later capture may have changed it */
         page->lifetime_count = entry->lifetime_count;
     }
     return 0;
@@ -511,6 +513,7 @@ static int get_changed(struct wb_log *log, struct wb_pageid id, struct wb_page *
         err = wb_log_get_pending(log, (size_t)entry.place.logical - 1, page_out, mem_out);
         if (err == 0) {
             page_out->time_ms = entry.time_ms;
+            page_out->lifetime = entry.lifetime;
             page_out->lifetime_count = entry.lifetime_count;
         }
         return err;

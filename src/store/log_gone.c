@@ -85,6 +85,7 @@ static int read_gone(struct wb_log_scan *scan, struct wb_pageid id, struct wb_pa
         err = wb_segment_read_record(&segment, &scan->reader, &version->place, id, &scan->text);
     struct wb_catalog_entry entry = {0};
     if (err == 0 && there) {
+        entry.ended = true;
         entry.epoch = version->arrived;
         entry.time_ms = wb_history_last_ms(&scan->view.history, version);
         err = wb_log_page(wb_buf_slice(&scan->text), id, &entry, page_out);

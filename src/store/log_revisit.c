@@ -20,17 +20,19 @@ static bool has_digest(const struct wb_store_revisit *revisit, const uint8_t *sh
 
 /* ---- finding the original among the versions of a page ------------------------------------------------- */
 
-/* By time: the version that has a capture in that second, or the one just before the revisit. */
+/* By time: the version that has a capture in that second; or if none is given, the one just before the revisit. */
 static const struct wb_history_version *find_by_time(const struct wb_history *history,
                                                      const struct wb_store_revisit *revisit)
 {
-    if (revisit->not_modified) {
-        const struct wb_history_version *before = wb_history_at(history, revisit->time_ms);
-        return before && history->times.items[before->first] <= revisit->time_ms ? before : NULL;
+    if (revisit->original_ms == 0) {
+        const struct wb_history_version *before =
+            revisit->not_modified ? wb_history_at(history, revisit->time_ms) : NULL;
+        bool earlier = before && history->times.items[before->first] <= revisit->time_ms;
+        return earlier && before->place.segment ? before : NULL;
     }
-    for (size_t i = history->versions.count; revisit->original_ms && i > 0; i--) {
+    for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
-        for (size_t k = 0; k < version->count; k++)
+        for (size_t k = 0; k < version->count && version->place.segment; k++)
             if (same_second(history->times.items[version->first + k], revisit->original_ms))
                 return version;
     }
@@ -41,7 +43,8 @@ static const struct wb_history_version *find_by_time(const struct wb_history *hi
 static int read_version(struct wb_log *log, struct wb_pageid id, const struct wb_history_version *version,
                         struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    struct wb_catalog_entry entry = {.place = version->place, .epoch = version->arrived, .time_ms = 1};
+    struct wb_catalog_entry entry = {
+        .place = version->place, .epoch = version->arrived, .time_ms = 1, .ended = true};
 
     if (version->place.segment == WB_LOG_PENDING_SEGMENT)
         return wb_log_get_pending(log, (size_t)version->place.logical - 1, page_out, mem_out);
@@ -74,19 +77,69 @@ static int find_by_digest(struct wb_log *log, const struct wb_log_view *view, co
 
 /* The content is there: a capture of it. */
 static int put_capture(struct wb_log *log, struct wb_log_op *op, const struct wb_history_version *version,
-                       enum wb_store_outcome *outcome_out)
+                       enum wb_store_outcome *outcome_inout)
 {
+    bool forgets = log->writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
+
     op->kind = version->content ? WB_LOG_OP_CAPTURE : WB_LOG_OP_TOUCH; /* only the latest can lack a hash: format 2 */
     op->content = version->content;
-    *outcome_out = WB_STORE_PUT_CAPTURE;
+    *outcome_inout =
+        *outcome_inout == WB_STORE_PUT_PAST && forgets ? WB_STORE_PUT_OLDER : WB_STORE_PUT_CAPTURE;
     return wb_log_op_add(log, op);
 }
 
-/* The content is not there: it waits. */
-static int put_waiting(struct wb_log *log, struct wb_log_op *op)
+/* Whether a revisit of this page and time waits already. */
+struct waiting_lookup {
+    struct wb_log *log;
+    const struct wb_store_revisit *revisit;
+    bool found;
+};
+
+static int match_waiting(void *context, const struct wb_store_revisit *revisit, uint64_t site)
 {
+    struct waiting_lookup *l = context;
+
+    (void)site;
+    l->found = l->found || revisit->time_ms == l->revisit->time_ms;
+    return 0;
+}
+
+static int look_up_waiting(void *context)
+{
+    struct waiting_lookup *l = context;
+
+    return wb_catalog_revisit_of(&l->log->reader, l->revisit->id, match_waiting, l);
+}
+
+static int is_waiting(struct wb_log *log, const struct wb_store_revisit *revisit, bool *waiting_out)
+{
+    struct waiting_lookup l = {.log = log, .revisit = revisit};
+    struct wb_log_writer *writer = log->writer;
+    uint32_t last;
+    int err = writer->any_waiting ? wb_log_read(log, look_up_waiting, &l) : 0;
+
+    if (wb_log_index_get(&writer->page_index, revisit->id, &last))
+        for (int64_t i = last; i >= 0 && !l.found; i = writer->ops.items[i].previous)
+            l.found = writer->ops.items[i].kind == WB_LOG_OP_REVISIT &&
+                      writer->ops.items[i].time_ms == revisit->time_ms;
+    *waiting_out = l.found;
+    return err;
+}
+
+/* The content is not there: it waits. */
+static int put_waiting(struct wb_log *log, struct wb_log_op *op, enum wb_store_outcome *outcome_out)
+{
+    bool known;
+    int err = is_waiting(log, &op->revisit, &known);
+
+    if (err == 0 && known) {
+        *outcome_out = WB_STORE_PUT_KNOWN;
+        log->writer->older++;
+        return 0;
+    }
     op->kind = WB_LOG_OP_REVISIT;
-    int err = wb_log_op_add(log, op);
+    if (err == 0)
+        err = wb_log_op_add(log, op);
     log->writer->waiting_ops += err == 0 && !wb_pageid_equal(op->revisit.id, op->revisit.original);
     return err;
 }
@@ -167,7 +220,7 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
         return err;
     *outcome_out = WB_STORE_PUT_NEW;
     if (!version || (version->content == 0 && version->ceased))
-        return put_waiting(log, &op);
+        return put_waiting(log, &op, outcome_out);
     struct wb_history_version original = *version;
     err = forecast(log, view, &original, revisit->time_ms, outcome_out);
     if (err < 0)

@@ -321,7 +321,9 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
         .time_ms = wb_history_last_ms(history, version),
         .epoch = version->arrived,
         .status = version->status,
+        .lifetime = scan->view.lifetime,
         .lifetime_count = version->ceased == 0 ? scan->view.lifetime_count : 0,
+        .ended = version->ceased != 0,
     };
     return 0;
 }

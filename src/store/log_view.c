@@ -178,12 +178,14 @@ int wb_log_view_apply(struct wb_log_view *view, const struct wb_log_op *op, stru
             return 0;
         wb_history_end(&view->history, op->time_ms, moment->epoch);
         wb_history_trim(&view->history, &moment->rule);
+        view->lifetime = view->lifetime_count = 0;
         *outcome_out = WB_STORE_PUT_NEW;
         return 0;
     case WB_LOG_OP_REMOVE_EVERYWHERE:
         if (view->history.versions.count == 0)
             return 0;
         wb_history_clear(&view->history);
+        view->lifetime = view->lifetime_count = 0;
         *outcome_out = WB_STORE_PUT_NEW;
         return 0;
     case WB_LOG_OP_REVISIT:
