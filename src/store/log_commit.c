@@ -100,11 +100,12 @@ static int apply_op(struct log_commit *c, const struct wb_log_op *op, bool *touc
     }
     if (op->kind == WB_LOG_OP_REVISIT)
         return apply_revisit(c, op);
-    uint64_t site = c->edit.log->writer->sites.items[op->site].hash;
-    if (view->history.versions.count && view->site != site && op->kind != WB_LOG_OP_TOUCH)
-        return wb_catalog_corrupt(c->edit.log->catalog, WB_CATALOG_PAGES, "a page of another site");
-    if (op->kind != WB_LOG_OP_TOUCH)
+    if (op->kind != WB_LOG_OP_TOUCH) { /* a touch does not know its site */
+        uint64_t site = c->edit.log->writer->sites.items[op->site].hash;
+        if (view->history.versions.count && view->site != site)
+            return wb_catalog_corrupt(c->edit.log->catalog, WB_CATALOG_PAGES, "a page of another site");
         view->site = site;
+    }
     err = wb_log_view_apply(view, op, op->entry.place, &c->edit.moment, &outcome);
     if (err < 0)
         return err;
