@@ -203,9 +203,10 @@ static int find_forgettable(void *context, struct wb_pageid id, struct wb_slice 
     int err = wb_log_view_load(&f->txn, true, id, &f->view);
     if (err < 0)
         return err;
-    size_t versions = f->view.history.versions.count;
+    size_t versions = f->view.history.versions.count, ghosts = f->view.history.ghosts;
     wb_history_trim(&f->view.history, &f->rule);
-    return f->view.history.versions.count < versions ? wb_vec_push(&f->ids, id) : 0;
+    bool forgets = f->view.history.versions.count < versions || f->view.history.ghosts != ghosts;
+    return forgets ? wb_vec_push(&f->ids, id) : 0;
 }
 
 /* Finds the next pages. Returns 1 if there are more after them. */

@@ -308,17 +308,28 @@ int wb_log_hold(struct wb_store *store, uint32_t number, const struct wb_store_h
     return number ? in_transaction(store, &c, hold) : no_snapshot(number);
 }
 
+/* Whether somebody is among the holders whose time has not run out. A person has no name. */
+static bool is_held_by(const struct wb_store_snapshot *snapshot, const struct wb_store_holder *wanted)
+{
+    for (size_t i = 0; i < snapshot->holder_count; i++) {
+        const struct wb_store_holder *holder = &snapshot->holders[i];
+        if (holder->kind == wanted->kind &&
+            (holder->kind == WB_STORE_HOLDER_PERSON || strcmp(holder->name, wanted->name) == 0))
+            return true;
+    }
+    return false;
+}
+
 static int let_go(struct snapshot_change *c)
 {
     struct wb_store_snapshot snapshot;
     int err = find_for_change(c, &snapshot);
 
-    if (err == 0) {
+    if (err == 0 && !is_held_by(&snapshot, c->holder))
+        err = wb_fail(WB_E_NOTFOUND, "snapshot %u is not held by %s", (unsigned)c->number,
+                      c->holder->name[0] ? c->holder->name : "a person");
+    if (err == 0)
         err = wb_catalog_holder_delete(&c->txn, c->number, c->holder);
-        if (err == WB_E_NOTFOUND)
-            err = wb_fail(WB_E_NOTFOUND, "snapshot %u is not held by %s", (unsigned)c->number,
-                          c->holder->name[0] ? c->holder->name : "a person");
-    }
     if (err == 0 && snapshot.holder_count == 1)
         err = delete_snapshot(c, c->number);
     wb_store_snapshot_release(&snapshot);

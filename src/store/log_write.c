@@ -398,7 +398,9 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view
     struct wb_history *history = &(*view_out)->history;
     const struct wb_history_version *latest = wb_history_latest(history);
     op->learned = latest && latest->content == op->content;
-    bool known = wb_history_find(history, op->content) != NULL;
+    /* A ghost may be gone by the time of the commit, and the bytes with it. */
+    const struct wb_history_version *found = wb_history_find(history, op->content);
+    bool known = found && !found->ghost;
     op->kind = WB_LOG_OP_PUT;
     err = wb_log_view_apply(*view_out, op, place, &writer->moment, outcome_out);
     bool forgotten = *outcome_out == WB_STORE_PUT_PAST && writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;

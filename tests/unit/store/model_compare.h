@@ -27,6 +27,8 @@ void compare_revisits(struct pair *p, struct wb_pageid id);
 /* What is barred, and which pages of the site there are. */
 void compare_bars(struct pair *p, const struct spec *spec);
 void compare_snapshots(struct pair *p);
-void compare_stat(struct pair *p);
+
+/* Returns false if the numbers differ, and prints them. */
+bool same_stat(struct pair *p);
 
 #endif

@@ -18,8 +18,12 @@ int64_t last_unit(const struct trace *t)
     return t->clock_ms - UNIT_MS / 2;
 }
 
-void set_clock(const struct trace *t)
+void set_clock(struct trace *t)
 {
+    if (t->p.committed && t->tick_ms > UNIT_MS / 100) {
+        t->tick_ms = 0;
+        t->clock_ms += UNIT_MS;
+    }
     wb_clock_shift(t->clock_ms - wb_clock_wall_ms(), 0);
 }
 
@@ -40,11 +44,6 @@ int64_t random_time(struct trace *t, struct wb_pageid id)
         wb_store_timeline_release(&timeline);
     } else if (r < 7)
         time_ms += (int64_t)chance_below(&t->chance, 6) * WB_DAY_MS / 2;
-    if (t->tick_ms > UNIT_MS / 4) {
-        t->tick_ms = 0;
-        t->clock_ms += UNIT_MS;
-        set_clock(t);
-    }
     return time_ms;
 }
 

@@ -39,7 +39,8 @@ struct walk {
     struct wb_store_scan_options options; /* snapshot 0: none is under way */
     struct wb_store_position position;
     struct wb_buf site;
-    struct sights seen;
+    struct sights seen, expected;
+    size_t taken; /* how many pages had been taken down when it began */
 };
 
 struct trace {
@@ -62,7 +63,9 @@ void say(const struct trace *t, const char *what, const struct spec *spec);
 /* ---- the clock ---- */
 
 int64_t last_unit(const struct trace *t);
-void set_clock(const struct trace *t);
+
+/* Between a call and its commit the clock stands still: what has expired by then is for the commit to decide. */
+void set_clock(struct trace *t);
 
 /* ---- random choices ---- */
 
@@ -76,11 +79,16 @@ struct wb_store_history random_history(struct trace *t);
 uint32_t random_snapshot(struct trace *t);
 struct wb_store_holder random_holder(struct trace *t);
 
-/* ---- steps that read ---- */
+/* ---- steps ---- */
+
+void step_commit(struct trace *t);
 
 /* Everything about one page. */
 void compare_page(struct trace *t, struct wb_pageid id);
 void compare_many(struct trace *t);
+
+/* The numbers about the whole. If they differ, fails with the page that does. */
+void compare_stat(struct trace *t);
 
 /* Any state, in one to three parts, of all sites or one, through the writer's handle or a separate reader. */
 void compare_scan(struct trace *t);

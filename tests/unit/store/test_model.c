@@ -137,10 +137,10 @@ static void step_bar(struct trace *t)
     t->p.committed = true;
     compare_bars(&t->p, &spec);
     compare_page(t, spec_id(&spec));
-    compare_stat(&t->p);
+    compare_stat(t);
 }
 
-static void step_commit(struct trace *t)
+void step_commit(struct trace *t)
 {
     struct wb_store_commit_counts log = {.added = 1}, twin = {.added = 1};
 
@@ -154,7 +154,7 @@ static void step_commit(struct trace *t)
                 (int)(log.removed - twin.removed));
     must(memcmp(&log, &twin, sizeof log) == 0);
     t->p.committed = true;
-    compare_stat(&t->p);
+    compare_stat(t);
 }
 
 static void step_seal(struct trace *t)
@@ -174,7 +174,7 @@ static void step_seal(struct trace *t)
     wb_store_snapshot_release(&twin);
     t->p.committed = true;
     compare_snapshots(&t->p);
-    compare_stat(&t->p);
+    compare_stat(t);
 }
 
 static void step_holders(struct trace *t)
@@ -199,10 +199,13 @@ static void step_holders(struct trace *t)
         log_err = wb_store_drop(t->p.log, number);
         twin_err = wb_store_drop(t->p.twin, number);
     }
+    if (log_err != twin_err)
+        fprintf(stderr, "says %d (%s), the twin %d about snapshot %u and holder %d %s\n", log_err, wb_error_message(),
+                twin_err, number, holder.kind, holder.name);
     must(log_err == twin_err);
     must(log_err == 0 || log_err == WB_E_NOTFOUND || log_err == WB_E_BUSY);
     compare_snapshots(&t->p);
-    compare_stat(&t->p);
+    compare_stat(t);
 }
 
 static void step_history(struct trace *t)
@@ -216,7 +219,7 @@ static void step_history(struct trace *t)
     say(t, "set the policy", NULL);
     must_ok(wb_store_set_history(t->p.log, &history));
     must_ok(wb_store_set_history(t->p.twin, &history));
-    compare_stat(&t->p);
+    compare_stat(t);
     compare_page(t, spec_id(&spec));
 }
 
@@ -232,7 +235,7 @@ static void step_compact(struct trace *t)
     must(log_compact.skipped == 0 &&
          log_compact.bytes_after <= log_compact.bytes_before + log_compact.bytes_before / 8 + 4096);
     t->p.committed = true;
-    compare_stat(&t->p);
+    compare_stat(t);
     must_ok(wb_store_stat(t->p.log, &stat));
     bool held = false;
     for (size_t i = 0; i < SCANS_MAX; i++)
@@ -249,18 +252,19 @@ static void step_reopen(struct trace *t)
     t->p.log = open_store(t->dir, WB_STORE_WRITE);
     wb_twin_reopen(t->p.twin);
     t->p.committed = true;
-    compare_stat(&t->p);
+    compare_stat(t);
     compare_snapshots(&t->p);
 }
 
 static void step_wait(struct trace *t)
 {
+    step_commit(t);
     t->clock_ms += UNIT_MS * (int64_t)chance_below(&t->chance, 10);
     t->tick_ms = 0;
     say(t, "wait", NULL);
     set_clock(t);
     compare_snapshots(&t->p);
-    compare_stat(&t->p);
+    compare_stat(t);
 }
 
 static void step_read(struct trace *t)
