@@ -200,11 +200,9 @@ def a_read_only_disk_and_a_full_one(folder):
         assert call(repo, 'get', urls(1)[0], '--snapshot', 'kept').stdout == b'one'
         assert len(ask(repo, 'versions', urls(1)[0])) == 2
         remount(disk, 'rw')
-        (disk / 'ballast').write_bytes(b'')
-        with open(disk / 'ballast', 'wb') as ballast, contextlib.suppress(OSError):
-            while True:
-                ballast.write(bytes(4096))
-                ballast.flush()
+        with contextlib.suppress(OSError), open(disk / 'ballast', 'wb', buffering=0) as ballast:
+            while ballast.write(bytes(4096)):
+                pass
         for n in range(100):
             p = call(repo, 'snapshot', '--name', 'full-%d' % n, status=None)
             assert p.returncode == 0 or p.returncode == 1 and b'pages.repo' in p.stderr, p
@@ -225,7 +223,7 @@ def an_export_sees_its_snapshot_while_everything_changes(folder):
     put(repo, folder, 'first', first, '2026-01-01T00:00:00Z')
     seal(repo, '--name', 'state')
     p = subprocess.Popen(command(repo, 'export', '--warc', '-', '--snapshot', 'state'), stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE)
+                         stderr=subprocess.PIPE, bufsize=0)
     data = p.stdout.read(1000)
     put(repo, folder, 'second', [random_.randbytes(20000) for _ in range(200)], '2026-01-02T00:00:00Z')
     call(repo, 'snapshot', 'drop', 'state')
