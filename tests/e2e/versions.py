@@ -307,6 +307,32 @@ def warcio_reads_revisits(folder):
 
 
 @test
+def damage_costs_the_versions_in_it(folder):
+    random_ = rng('damage')
+    bodies = [random_.randbytes(30000) for _ in range(4)]
+    repo = made(folder, 'all', list(enumerate(bodies, 1)))
+    segments = [p for p in (repo / 'pages').iterdir() if bodies[1][10000:10032] in p.read_bytes()]
+    assert len(segments) == 1, segments
+    data = bytearray(segments[0].read_bytes())
+    data[data.index(bodies[1][10000:10032])] ^= 1
+    segments[0].write_bytes(data)
+    p = call(repo, 'versions', URL, '--json', status=1)
+    listed = lines(p.stdout)
+    assert [r['md5'] for r in listed] == \
+        [None if i == 1 else hashlib.md5(b).hexdigest() for i, b in enumerate(bodies)], listed
+    assert [r['time'] for r in listed] == [full(day(n)) for n in range(1, 5)], listed
+    assert p.stderr.count(b'\n') == 1 and URL.encode() in p.stderr and segments[0].name.encode() in p.stderr, p.stderr
+    assert b'(damaged)' in call(repo, 'versions', URL, status=1).stdout
+    p = call(repo, 'export', '--warc', folder / 'out.warc', '--versions', '--json', status=1)
+    assert segments[0].name.encode() in p.stderr, p.stderr
+    end = done(lines(p.stdout))
+    assert (end['captures'], end['errors']) == (3, 1), end
+    assert [f['WARC-Date'] for f, _ in read_warc(folder / 'out.warc')[1:]] == [full(day(n)) for n in (1, 3, 4)]
+    refused(repo, segments[0].name, 'get', URL, '--at', day(2))
+    assert call(repo, 'get', URL, '--at', day(3)).stdout == bodies[2]
+
+
+@test
 def a_closed_pipe_and_a_full_disk_are_not_success(folder):
     repo = made(folder, 'all', [(1, b'A'), (2, b'x' * 3000000)])
     with open('/dev/full', 'wb') as device:
