@@ -273,6 +273,16 @@ static void gather_urls(const char *dir, struct wb_buf *urls_out)
     wb_journal_reader_close(reader);
 }
 
+/* Nothing was merged if the first operations failed. */
+static bool has_webdb(const char *dir)
+{
+    struct wb_webdb *webdb = NULL;
+    int err = wb_webdb_open(dir, &webdb);
+
+    wb_webdb_close(webdb);
+    return err == 0;
+}
+
 /*
  * Whatever operation fails: what the store has is in the journal, because the journal is written first; and after an
  * update, webdb has the content of exactly those pages that are stored.
@@ -306,11 +316,11 @@ static void test_imports_that_fail(void **state)
         update(dir);
         for (int i = 0; i < FILES; i++) {
             name_file(i, url);
-            bool fetched = get_page(dir, url, &page) && page.has_content;
+            bool fetched = has_webdb(dir) && get_page(dir, url, &page) && page.has_content;
             if (fetched != in_store(dir, url))
                 fail_msg("operation %llu: %s is %s", (unsigned long long)nth, url, fetched ? "not stored" : "unknown");
         }
-        assert_int_equal(seen_epoch(dir), store_epoch(dir));
+        assert_int_equal(has_webdb(dir) ? seen_epoch(dir) : 0, store_epoch(dir));
         wb_buf_release(&told);
         assert_int_equal(tear_down_repository(&dir), 0);
     }
