@@ -320,7 +320,8 @@ static void test_imports_that_fail(void **state)
             if (fetched != in_store(dir, url))
                 fail_msg("operation %llu: %s is %s", (unsigned long long)nth, url, fetched ? "not stored" : "unknown");
         }
-        assert_int_equal(has_webdb(dir) ? seen_epoch(dir) : 0, store_epoch(dir));
+        if (has_webdb(dir))
+            assert_int_equal(seen_epoch(dir), store_epoch(dir));
         wb_buf_release(&told);
         assert_int_equal(tear_down_repository(&dir), 0);
     }
