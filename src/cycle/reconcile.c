@@ -283,6 +283,9 @@ int wb_reconcile_rest(struct wb_reconcile *r)
         if (err == 0)
             err = next_stored(r);
     }
+    /* Whoever holds the old edition keeps it from being removed when the new one is published. */
+    wb_webdb_close(r->old);
+    r->old = NULL;
     return err;
 }
 
