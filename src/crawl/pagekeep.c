@@ -5,7 +5,8 @@
  *   the same bytes   a further capture of the stored version; its links are followed as if it were new
  *
  * The store comes before the journal because the store says what it does with the page: the page may have been taken
- * down, its content may be known, or the store may have a newer version and keep no older ones. What an answer means was decided before, in pagework.c.
+ * down, its content may be known, or the store may have a newer version and keep no older ones. What an answer means
+ * was decided before, in pagework.c.
  */
 #include "crawl/worker.h"
 

@@ -20,13 +20,13 @@
 #include <time.h>
 
 enum {
-    MEMORY_BYTES = 64 << 20,   /* for sorting, if nobody asks for something else */
+    MEMORY_BYTES = 64 << 20, /* for sorting, if nobody asks for something else */
     VALUE_BYTES = WB_PAGEID_BYTES + 8 + WB_MD5_BYTES,
     PROGRESS_PAGES = 4096,
     UNSTORED_BYTES = 16 << 20, /* URLs of unstored pages that are remembered; the others wait for the next update */
     CONFIRM_MS = 6000,         /* longer than a crawler waits with its commits */
     NAP_MS = 100,
-    READ_PAGES = 1024,         /* that are read together */
+    READ_PAGES = 1024, /* that are read together */
 };
 
 /* What the sorter has about a stored page. */
@@ -120,15 +120,14 @@ static uint64_t seen_until(const struct wb_reconcile *r)
     return count.store_epoch;
 }
 
-int wb_reconcile_open(struct wb_reconcile *r, const struct wb_update_options *options,
-                      const struct wb_cycle_sink *sink)
+int wb_reconcile_open(struct wb_reconcile *r, const struct wb_update_options *options, const struct wb_cycle_sink *sink)
 {
     size_t memory = options->memory_bytes ? options->memory_bytes / 4 : MEMORY_BYTES;
     struct wb_sorter_options sorting = {.dir = options->dir, .memory_bytes = memory, .threads = options->threads};
     struct wb_store_stat stat;
 
-    *r = (struct wb_reconcile){.options = options, .sink = sink, .url = WB_URL_INIT,
-                               .unheard_max = memory / sizeof(struct wb_pageid)};
+    *r = (struct wb_reconcile){
+        .options = options, .sink = sink, .url = WB_URL_INIT, .unheard_max = memory / sizeof(struct wb_pageid)};
     int err = options->rebuild ? WB_E_NOTFOUND : wb_webdb_open(options->dir, &r->old);
     if (err == WB_E_NOTFOUND)
         err = 0;

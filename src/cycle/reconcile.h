@@ -18,15 +18,15 @@ struct wb_reconcile {
     const struct wb_update_options *options;
     const struct wb_cycle_sink *sink;
     struct wb_store *store;
-    struct wb_webdb *old;          /* the edition before this update; NULL: there is none */
-    uint64_t epoch;                /* everything that arrived until then is in the store's part of the comparison */
-    struct wb_sorter *stored;      /* pages that arrived since the last edition, by SURT */
-    struct wb_table_record next;   /* of them, the one that comes next; its key is NULL after the last */
+    struct wb_webdb *old;             /* the edition before this update; NULL: there is none */
+    uint64_t epoch;                   /* everything that arrived until then is in the store's part of the comparison */
+    struct wb_sorter *stored;         /* pages that arrived since the last edition, by SURT */
+    struct wb_table_record next;      /* of them, the one that comes next; its key is NULL after the last */
     WB_VEC(struct wb_pageid) unheard; /* stored pages that webdb must adopt */
-    size_t unheard_max;            /* so that memory is bounded */
-    bool more;                     /* there are more than that */
-    struct wb_buf unstored;        /* URLs, one per line, of pages that the store does not have as webdb describes them */
-    struct wb_url url;             /* work space, as these */
+    size_t unheard_max;               /* so that memory is bounded */
+    bool more;                        /* there are more than that */
+    struct wb_buf unstored; /* URLs, one per line, of pages that the store does not have as webdb describes them */
+    struct wb_url url;      /* work space, as these */
     struct wb_buf key, href, surt;
 };
 

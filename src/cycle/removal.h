@@ -11,11 +11,11 @@
 struct wb_removal {
     const char *dir;
     struct wb_store *store;
-    struct wb_journal_writer *log;    /* NULL: nothing was recorded yet */
+    struct wb_journal_writer *log; /* NULL: nothing was recorded yet */
     int64_t now_ms;
-    bool everywhere;            /* remove all versions, from all snapshots too, in the same commit */
+    bool everywhere; /* remove all versions, from all snapshots too, in the same commit */
     uint64_t uncommitted;
-    struct wb_buf expired;      /* URLs, one per line, to be recorded after the store has committed */
+    struct wb_buf expired; /* URLs, one per line, to be recorded after the store has committed */
     struct wb_url url;
     struct wb_buf key, mem;
 };

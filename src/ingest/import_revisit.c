@@ -62,8 +62,8 @@ static int journal_capture(struct wb_importer *importer, const struct wb_store_r
 /* ---- copies -------------------------------------------------------------------------------------------------- */
 
 /* Stores page, an original, as what was seen at the URL and the time of the revisit. */
-static int put_copy(struct wb_importer *importer, const struct wb_store_revisit *revisit, const struct wb_page *original,
-                    const struct wb_page *own_head)
+static int put_copy(struct wb_importer *importer, const struct wb_store_revisit *revisit,
+                    const struct wb_page *original, const struct wb_page *own_head)
 {
     enum wb_store_outcome put;
     struct wb_page page = *original;
@@ -175,10 +175,14 @@ int wb_import_revisit_settle(struct wb_importer *importer)
 int wb_import_revisit_take(struct wb_importer *importer, const struct wb_import_item *item)
 {
     const struct wb_import_original *original = &item->original;
-    struct wb_store_revisit revisit = {.id = item->page.id, .site = wb_key_site(item->page.key),
-                                       .time_ms = item->page.time_ms, .has_sha1 = original->has_sha1,
-                                       .not_modified = original->not_modified, .original_ms = original->time_ms,
-                                       .original = original->id, .url = item->page.url};
+    struct wb_store_revisit revisit = {.id = item->page.id,
+                                       .site = wb_key_site(item->page.key),
+                                       .time_ms = item->page.time_ms,
+                                       .has_sha1 = original->has_sha1,
+                                       .not_modified = original->not_modified,
+                                       .original_ms = original->time_ms,
+                                       .original = original->id,
+                                       .url = item->page.url};
     enum wb_store_outcome put;
     struct wb_page page;
 

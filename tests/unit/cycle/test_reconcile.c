@@ -70,9 +70,15 @@ static void journal_page(const char *dir, const char *url, const char *body, int
     struct wb_journal_writer *writer = NULL;
     struct wb_edit_place place;
 
-    edit.page = (struct wb_edit_page){.url = wb_slice_str(url), .outcome = WB_OUTCOME_STORED, .status = 200,
-                                      .has_content = true, .bytes = strlen(body), .type = WB_SLICE_LIT("text/html"),
-                                      .reason = WB_SLICE_EMPTY, .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY,
+    edit.page = (struct wb_edit_page){.url = wb_slice_str(url),
+                                      .outcome = WB_OUTCOME_STORED,
+                                      .status = 200,
+                                      .has_content = true,
+                                      .bytes = strlen(body),
+                                      .type = WB_SLICE_LIT("text/html"),
+                                      .reason = WB_SLICE_EMPTY,
+                                      .etag = WB_SLICE_EMPTY,
+                                      .modified = WB_SLICE_EMPTY,
                                       .location = WB_SLICE_EMPTY};
     md5_of(body, edit.page.md5);
     ok(wb_journal_writer_open(dir, 0, &writer));
@@ -178,8 +184,8 @@ static void test_loaded_rows_stay(void **state)
 {
     int64_t now = wb_clock_wall_ms();
     struct wb_webdb_page row = fetched_page("http://h.test/row", now - WB_DAY_MS), page;
-    struct wb_edit edit = {.kind = WB_EDIT_PUSH, .time_ms = now, .prev = WB_EDIT_NOWHERE, .text = row.url,
-                           .count = WB_PUSH_CHANGED};
+    struct wb_edit edit = {
+        .kind = WB_EDIT_PUSH, .time_ms = now, .prev = WB_EDIT_NOWHERE, .text = row.url, .count = WB_PUSH_CHANGED};
     struct wb_journal_writer *writer = NULL;
     struct wb_edit_place place;
 
@@ -206,10 +212,15 @@ static void test_a_writer_that_is_about_to_commit(void **state)
         struct wb_edit edit = {.kind = WB_EDIT_PAGE, .time_ms = now - 5000, .prev = WB_EDIT_NOWHERE};
         struct wb_journal_writer *writer = NULL;
         struct wb_edit_place place;
-        edit.page = (struct wb_edit_page){.url = WB_SLICE_LIT("http://h.test/a"), .outcome = WB_OUTCOME_STORED,
-                                          .status = 200, .has_content = true, .bytes = 5,
-                                          .type = WB_SLICE_LIT("text/html"), .reason = WB_SLICE_EMPTY,
-                                          .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY,
+        edit.page = (struct wb_edit_page){.url = WB_SLICE_LIT("http://h.test/a"),
+                                          .outcome = WB_OUTCOME_STORED,
+                                          .status = 200,
+                                          .has_content = true,
+                                          .bytes = 5,
+                                          .type = WB_SLICE_LIT("text/html"),
+                                          .reason = WB_SLICE_EMPTY,
+                                          .etag = WB_SLICE_EMPTY,
+                                          .modified = WB_SLICE_EMPTY,
                                           .location = WB_SLICE_EMPTY};
         md5_of("bytes", edit.page.md5);
         if (wb_journal_writer_open(*state, 0, &writer) < 0 || wb_journal_writer_append(writer, &edit, &place) < 0 ||
@@ -251,8 +262,11 @@ static void make_files(const char *tree)
 static int import_files(const char *dir, const char *tree, bool no_journal)
 {
     const struct wb_ingest_sink silent = {NULL, NULL, NULL, NULL};
-    struct wb_import_options options = {.dir = dir, .tree = tree, .tree_url = WB_SLICE_LIT("http://h.test/"),
-                                        .body_max = 1000, .no_journal = no_journal};
+    struct wb_import_options options = {.dir = dir,
+                                        .tree = tree,
+                                        .tree_url = WB_SLICE_LIT("http://h.test/"),
+                                        .body_max = 1000,
+                                        .no_journal = no_journal};
     struct wb_import import;
 
     return wb_import(&options, &silent, &import);
