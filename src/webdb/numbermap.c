@@ -32,6 +32,7 @@ static void check_set(const struct wb_numberset *set)
 
 static uint64_t bit_words(const struct wb_numberset *set)
 {
+    WB_CHECK(set->limit > 0);
     return set->limit / 64 + 1;
 }
 
@@ -53,6 +54,7 @@ static int move_to_bits(struct wb_numberset *set)
         set->bits = memory;
     }
     set->in_bits = true;
+    WB_CHECK(set->bits != NULL);
     for (size_t i = 0; i < set->count; i++) {
         uint64_t *word = &set->bits[set->numbers[i] / 64], bit = 1ull << set->numbers[i] % 64;
         if (*word & bit)
@@ -80,6 +82,7 @@ int wb_numberset_add(struct wb_numberset *set, uint32_t number)
 {
     WB_CHECK(number < set->limit);
     WB_CHECK(!set->sorted);
+    WB_CHECK(set->count <= set->cap);
     if (set->count == set->cap) {
         bool full = set->count >= ARRAY_MIN && set->count >= set->limit / PART;
         int err = full ? move_to_bits(set) : grow(set);
@@ -180,6 +183,7 @@ static void take_bits(struct wb_numberset *set)
 
 int wb_numberset_next(struct wb_numberset *set, const uint32_t **numbers_out, size_t *count_out)
 {
+    check_set(set);
     *numbers_out = NULL;
     *count_out = 0;
     if (!set->sorted)
@@ -196,6 +200,7 @@ int wb_numberset_next(struct wb_numberset *set, const uint32_t **numbers_out, si
 
 void wb_numberset_release(struct wb_numberset *set)
 {
+    WB_CHECK(set->count <= set->cap);
     if (set->bits)
         wb_nameless_unmap(set->bits, bit_words(set) * sizeof *set->bits);
     wb_free(set->numbers);

@@ -4,11 +4,12 @@
  * Links are stored by content: outlinks has a list of page numbers for each content, inlinks a list of content numbers
  * for each target. The pages with a content are the entries of pages by MD5 from its number on.
  *
- *   by source, all   every piece of outlinks goes into a sorter, once for each page with the content. Without texts
- * only the bytes of its numbers do, as they are. Then the pieces come out in the order of pages by source, one   page
- * -> MD5 -> content -> its pieces by target        the pieces of inlinks are in the right order. The pages with their
- * contents are gathered target by target and sorted (numbermap.h)
- *   with texts       by target, they are not sorted, so that nothing has to be kept but one piece
+ *   by source, all   Every piece of outlinks goes into a sorter, once for each page with the content, and comes out
+ *                    in the order of pages. Without texts, only the bytes of its numbers do, as they are.
+ *   by source, one   From the page to its MD5, to the content, to the pieces of its list.
+ *   by target        The pieces of inlinks are in the right order. The pages with their contents are gathered target
+ *                    by target, and sorted (numbermap.h). With texts they are not sorted, so that nothing has to be
+ *                    kept but one piece.
  *
  * A piece has at most 4096 links. After an error a walk is over.
  */

@@ -8,6 +8,7 @@
 #include "webdb/webdb_read.h"
 #include "base/bytes.h"
 #include "os/path.h"
+#include "webdb/numbermap.h"
 #include "webdb/pagerow.h"
 #include "webdb/rulesrow.h"
 #include "webdb/sitesum.h"
@@ -61,6 +62,8 @@ static int check_sizes(const struct wb_webdb *webdb)
     WB_CHECK(webdb->pages != NULL);
     WB_CHECK((webdb->rules != NULL) == (webdb->manifest.version >= 2));
     wb_table_stat(webdb->pages, &stat);
+    if (stat.records > WB_NUMBERS_MAX)
+        return wb_fail(WB_E_CORRUPT, "%s: it has more rows than there are numbers", webdb->path);
     if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records ||
         webdb->contents.count > stat.records || (webdb->rules && webdb->near.count != stat.records) ||
         (webdb->manifest.version >= 3 && webdb->kinds.count != stat.records) || webdb->ids.count > stat.records)
