@@ -2,8 +2,8 @@
  * webdb_numbers.c - from numbers to URLs, kinds and ids of pages, and back.
  *
  * The number of a URL is its rank in pages by URL. Kinds are a column by number, one byte each. Pages by id are a
- * column that is sorted by id: a single id is found by interpolation, as MD5s are; ascending ids by
- * looking ahead from the last one found, in steps that double. This file never reads links.
+ * column that is sorted by id: a single id is found by interpolation, as MD5s are. If ids ascend, each is found by
+ * looking ahead from the one before, in steps that double. This file never reads links.
  */
 #include "base/bytes.h"
 #include "webdb/pagerow.h"

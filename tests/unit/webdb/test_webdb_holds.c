@@ -2,6 +2,7 @@
  * test_webdb_holds.c - editions stay as long as an open handle or a name holds them, in whatever process, and go
  * afterwards; and the epoch of the store that an edition has seen.
  */
+#include "../allocfail.h"
 #include "webdb/edition.h"
 #include "webdb_compare.h"
 
@@ -212,6 +213,7 @@ static void test_bad_names(void **state)
 static void test_faults(void **state)
 {
     const char *dir = new_dir();
+    unsigned called = 0;
 
     (void)state;
     fresh_twin();
@@ -223,6 +225,17 @@ static void test_faults(void **state)
         wb_fault_disarm();
         assert_int_equal(err < 0, struck);
         if (!struck)
+            break;
+    }
+    for (size_t nth = 0;; nth++) {
+        alloc_fail_nth(nth);
+        int err = wb_webdb_hold(dir, 1, "me");
+        if (err == 0)
+            err = wb_webdb_holds(dir, stop_listing, &called) == WB_E_STOPPED ? 0 : WB_E_NOMEM;
+        bool failed = alloc_has_failed();
+        wb_alloc_should_fail = NULL;
+        assert_int_equal(err, failed ? WB_E_NOMEM : 0);
+        if (!failed)
             break;
     }
     assert_int_equal(list(dir).count, 1);

@@ -2,6 +2,7 @@
  * test_webdb_numbers.c - an edition by number: URLs, kinds, ids of pages, and links as pairs of numbers, compared with
  * the arrays that the edition was written from.
  */
+#include "../allocfail.h"
 #include "webdb_harms.h"
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -580,6 +581,16 @@ static void test_faults(void **state)
         wb_fault_disarm();
         assert_int_equal(err < 0, struck);
         if (!struck)
+            break;
+    }
+    for (size_t nth = 0;; nth += 1 + nth / 20) {
+        alloc_fail_nth(nth);
+        int err = read_numbers(dir, &sum);
+        bool failed = alloc_has_failed();
+        wb_alloc_should_fail = NULL;
+        assert_int_equal(err, failed ? WB_E_NOMEM : 0);
+        assert_true(failed || sum == right);
+        if (!failed)
             break;
     }
     free_parts(&parts);
