@@ -55,89 +55,137 @@ static void try_record(struct wb_slice bytes)
 
 /* ---- correcting checksums ----------------------------------------------------------------------- */
 
+/* Corrects the checksum of a stored frame at `at`, if it is within the block; check is where the checksum is. */
+static void mend_frame(const char *block, size_t size, uint64_t at, uint32_t stored, char *check)
+{
+    if (stored && at <= size && stored <= size - at)
+        wb_put32(check, wb_hash32(block + at, stored));
+}
+
+static void mend_old_frames(char *block, size_t size, size_t count)
+{
+    uint64_t at = WB_BLOCK_HEADER_BYTES + count * ENTRY1_BYTES;
+
+    mend_frame(block, size, at, wb_get32(block + HEAD1_LEAD_STORED_AT), block + HEAD1_LEAD_CHECK_AT);
+    at += wb_get32(block + HEAD1_LEAD_STORED_AT);
+    for (size_t i = 0; i < count; i++) {
+        char *entry = block + WB_BLOCK_HEADER_BYTES + i * ENTRY1_BYTES;
+        mend_frame(block, size, at, wb_get32(entry + ENTRY1_STORED_AT), entry + ENTRY1_CHECK_AT);
+        at += wb_get32(entry + ENTRY1_STORED_AT);
+    }
+}
+
+static void mend_frames(char *block, size_t size, size_t directory_bytes)
+{
+    size_t frames = wb_get16(block + HEAD_FRAMES_AT), lead = wb_get16(block + HEAD_LEAD_AT);
+    uint64_t at = WB_BLOCK_HEADER_BYTES + directory_bytes;
+
+    if (frames * FRAME_ROW_BYTES > directory_bytes || lead >= frames)
+        return;
+    for (size_t i = 0; i <= frames; i++) { /* the lead first */
+        size_t frame = i == 0 ? lead : i - 1;
+        char *row = block + WB_BLOCK_HEADER_BYTES + frame * FRAME_ROW_BYTES;
+        if (i > 0 && frame == lead)
+            continue;
+        mend_frame(block, size, at, wb_get32(row + FRAME_STORED_AT), row + FRAME_CHECK_AT);
+        at += wb_get32(row + FRAME_STORED_AT);
+    }
+}
+
 static void mend_block(char *block, size_t size)
 {
-    size_t count = wb_get16(block + HEAD_COUNT_AT),
-           directory_end = WB_BLOCK_HEADER_BYTES + count * WB_BLOCK_ENTRY_BYTES;
-    uint64_t at = directory_end + wb_get32(block + HEAD_LEAD_STORED_AT);
+    size_t count = wb_get16(block + HEAD_COUNT_AT);
+    bool old = wb_get16(block + HEAD_FORMAT_AT) == BLOCK_FORMAT_OLD;
+    size_t directory_bytes = old ? count * ENTRY1_BYTES : wb_get32(block + HEAD_DIRECTORY_BYTES_AT);
 
-    if (directory_end > size)
+    if (directory_bytes > size - WB_BLOCK_HEADER_BYTES)
         return;
-    if (at <= size)
-        wb_put32(block + HEAD_LEAD_CHECK_AT, wb_hash32(block + directory_end, wb_get32(block + HEAD_LEAD_STORED_AT)));
-    for (size_t i = 0; i < count; i++) {
-        char *entry = block + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES;
-        uint32_t stored = wb_get32(entry + ENTRY_STORED_AT);
-        if (stored && at <= size && stored <= size - at)
-            wb_put32(entry + ENTRY_CHECK_AT, wb_hash32(block + at, stored));
-        at += stored;
-    }
-    wb_put64(block + HEAD_DIRECTORY_CHECK_AT, wb_hash64(block + WB_BLOCK_HEADER_BYTES, count * WB_BLOCK_ENTRY_BYTES));
+    if (old)
+        mend_old_frames(block, size, count);
+    else
+        mend_frames(block, size, directory_bytes);
+    wb_put64(block + HEAD_DIRECTORY_CHECK_AT, wb_hash64(block + WB_BLOCK_HEADER_BYTES, directory_bytes));
     wb_block_stamp(block, wb_get64(block + HEAD_LOGICAL_AT), wb_get64(block + HEAD_COMMIT_AT));
 }
 
 /* ---- reading a block ------------------------------------------------------------------------------- */
 
-static void try_pages(struct wb_block_reader *reader, const struct wb_block_head *head, const char *block)
+static bool is_small(const struct wb_block_index *index)
 {
-    const char *directory = block + WB_BLOCK_HEADER_BYTES;
-    struct wb_buf lead = WB_BUF_INIT, record = WB_BUF_INIT;
-    int err = 0;
+    for (size_t i = 0; i < index->frames.count; i++)
+        if (index->frames.items[i].raw_bytes > RAW_MAX)
+            return false;
+    return true;
+}
 
-    if (head->lead_count)
-        err = wb_block_read_lead(reader, head, block + wb_block_directory_end(head), &lead);
-    WB_CHECK(err < 0 || lead.len == head->lead_raw_bytes);
-    for (size_t i = 0; i < head->count && err == 0; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(directory, i);
+/* What can be read of a page says the same, with and without its body. */
+static void try_pages(struct wb_block_reader *reader, const struct wb_block_index *index, const char *block)
+{
+    struct wb_buf record = WB_BUF_INIT;
+    struct wb_page page, facts;
+
+    if (!is_small(index))
+        return;
+    for (size_t i = 0; i < index->entries.count; i++) {
         size_t found;
-        WB_CHECK(wb_block_find_slot(head, directory, entry.slot, &found) && found == i);
-        int got;
-        if (entry.flags & WB_BLOCK_ENTRY_LEAD)
-            got = wb_block_lead_record(&entry, wb_buf_slice(&lead), wb_block_lead_at(directory, i), &record);
-        else if (entry.raw_bytes <= RAW_MAX)
-            got = wb_block_read_frame(reader, &entry, block + wb_block_frame_at(head, directory, i),
-                                      wb_buf_slice(&lead), &record);
-        else
-            continue;
-        if (got == 0)
+        WB_CHECK(wb_block_find_slot(index, index->entries.items[i].slot, &found) && found == i);
+        wb_block_reader_open_bytes(reader, index, block);
+        int known = wb_block_read_facts(reader, i, &facts);
+        struct wb_slice key = facts.key;
+        struct wb_pageid id = known == 0 ? wb_pageid_of_key(key) : (struct wb_pageid){0};
+        int whole = wb_block_read_page(reader, i, &page);
+        /* The heads may be shorter than the header claims and still be complete, or the bodies may be damaged. */
+        if (known == 0 && whole == 0)
+            WB_CHECK(wb_pageid_equal(id, wb_pageid_of_key(page.key)) && page.body_bytes == facts.body_bytes);
+        if (wb_block_read_record(reader, i, &record) == 0)
             try_record(wb_buf_slice(&record));
     }
-    wb_buf_release(&lead);
     wb_buf_release(&record);
 }
 
-/* A valid block without every other page is still a valid block. */
-static void try_thinning(const struct wb_block_head *head, const char *block)
+/* A valid block without every other page, and with one more, is still a valid block. */
+static void try_rewriting(struct wb_block_reader *reader, const struct wb_block_index *index, const char *block,
+                          bool scrub)
 {
-    bool dead[WB_BLOCK_PAGES_MAX];
-    struct wb_buf thin = WB_BUF_INIT;
-    struct wb_block_head thinned;
-    bool any = false;
+    static struct wb_block_builder *builder;
+    static const char record[] = "0123456789abcdef0123456789abcdef0123 a record that is not one";
+    static bool dead[WB_BLOCK_PAGES_MAX];
+    struct wb_block_page extra = {.record = wb_slice(record, sizeof record), .newest = 1};
+    struct wb_block_change change = {.dead = dead, .scrub = scrub, .extra = &extra, .extra_count = 1};
+    struct wb_block_index after = {0};
+    struct wb_block_head head;
+    struct wb_buf out = WB_BUF_INIT;
 
-    for (size_t i = 0; i < head->count; i++) {
-        dead[i] = i % 2 == 0 || wb_block_entry_read(block + WB_BLOCK_HEADER_BYTES, i).flags & WB_BLOCK_ENTRY_DEAD;
-        any = any || !dead[i];
+    if (!is_small(index))
+        return;
+    WB_CHECK(builder || wb_block_builder_new(&builder) == 0);
+    for (size_t i = 0; i < index->entries.count; i++)
+        dead[i] = i % 2 == 0 || index->entries.items[i].flags & WB_BLOCK_ENTRY_DEAD;
+    int err = wb_block_rewrite(builder, reader, index, block, &change, &out);
+    WB_CHECK(err == 0 || err == WB_E_CORRUPT || err == WB_E_LIMIT);
+    WB_CHECK((out.len > 0) == (err == 0));
+    if (err == 0) {
+        WB_CHECK(wb_block_head_read(out.ptr, &head) == 0 && head.bytes == out.len &&
+                 head.logical == index->head.logical);
+        WB_CHECK(wb_block_index_read(&head, out.ptr + WB_BLOCK_HEADER_BYTES, &after) == 0);
     }
-    WB_CHECK(wb_block_thin(head, block, dead, &thin) == 0);
-    WB_CHECK((thin.len > 0) == any);
-    if (any) {
-        WB_CHECK(wb_block_head_read(thin.ptr, &thinned) == 0 && thinned.bytes == thin.len &&
-                 thinned.logical == head->logical);
-        WB_CHECK(wb_block_directory_check(&thinned, thin.ptr + WB_BLOCK_HEADER_BYTES) == 0);
-    }
-    wb_buf_release(&thin);
+    wb_block_index_release(&after);
+    wb_buf_release(&out);
 }
 
 static void try_block(struct wb_block_reader *reader, const char *block, size_t size)
 {
     struct wb_block_head head;
+    struct wb_block_index index = {0};
 
     if (size < WB_BLOCK_HEADER_BYTES || wb_block_head_read(block, &head) < 0 || head.bytes != size)
         return;
-    if (wb_block_directory_check(&head, block + WB_BLOCK_HEADER_BYTES) < 0)
-        return;
-    try_pages(reader, &head, block);
-    try_thinning(&head, block);
+    if (wb_block_index_read(&head, block + WB_BLOCK_HEADER_BYTES, &index) == 0) {
+        try_pages(reader, &index, block);
+        try_rewriting(reader, &index, block, false);
+        try_rewriting(reader, &index, block, true);
+    }
+    wb_block_index_release(&index);
 }
 
 /* ---- walking a segment ---------------------------------------------------------------------------------- */
@@ -168,7 +216,7 @@ static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_
         WB_CHECK(at > last && ++steps <= size); /* the walk must always move forward */
         last = at;
         if (more == 1)
-            try_pages(reader, &head, block);
+            try_pages(reader, &walk.index, block);
     }
     wb_segment_walk_release(&walk);
     wb_free(segment.file.path);

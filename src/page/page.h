@@ -91,6 +91,9 @@ int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);
 /* Reads a record whose digests (WB_RECORD_DIGEST_BYTES) are stored apart from the rest. */
 int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out);
 
+/* The same without the body, whose length must be body_bytes: head is what the record has between digests and body. */
+int wb_page_decode_head(const char *digests, struct wb_slice head, uint64_t body_bytes, struct wb_page *page_out);
+
 /* ---- HTTP messages, as stored in archives ------------------------------------------ */
 
 struct wb_http_head {

@@ -156,42 +156,69 @@ static bool fixed_is_known(const char *rest)
            (kind == WB_PAGE_RESPONSE || kind == WB_PAGE_RESOURCE);
 }
 
-int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out)
+/* Reads everything before the body. Returns the length that the body should have in *body_len_out. */
+static int decode_head(const char *digests, struct wb_fields *c, struct wb_page *page_out, uint64_t *body_len_out)
 {
-    struct wb_fields c = wb_fields_of(rest);
-    struct wb_slice fixed = wb_fields_take_slice(&c, FIXED_BYTES - WB_RECORD_DIGEST_BYTES);
+    struct wb_slice fixed = wb_fields_take_slice(c, FIXED_BYTES - WB_RECORD_DIGEST_BYTES);
 
     *page_out = (struct wb_page){0};
-    if (!c.ok || !fixed_is_known(fixed.ptr))
+    *body_len_out = 0;
+    if (!c->ok || !fixed_is_known(fixed.ptr))
         return wb_fail(WB_E_CORRUPT, "not a page record");
     uint8_t flags = (uint8_t)fixed.ptr[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
     get_fixed(digests, fixed.ptr, page_out);
     if (page_out->has_payload_sha1) {
-        struct wb_slice given = wb_fields_take_slice(&c, WB_SHA1_BYTES);
+        struct wb_slice given = wb_fields_take_slice(c, WB_SHA1_BYTES);
         memcpy(page_out->payload_sha1, given.ptr, given.len);
     }
-    uint64_t url_len = wb_fields_take(&c, UINT64_MAX);
-    uint64_t key_at = flags & FLAG_KEY_IN_URL ? wb_fields_take(&c, UINT64_MAX) : 0;
-    uint64_t key_len = wb_fields_take(&c, UINT64_MAX);
-    uint64_t head_len = wb_fields_take(&c, UINT64_MAX);
-    uint64_t type_len = wb_fields_take(&c, UINT64_MAX);
-    uint64_t charset_len = wb_fields_take(&c, UINT64_MAX);
-    uint64_t body_len = wb_fields_take(&c, UINT64_MAX);
-    page_out->url = wb_fields_take_slice(&c, url_len);
+    uint64_t url_len = wb_fields_take(c, UINT64_MAX);
+    uint64_t key_at = flags & FLAG_KEY_IN_URL ? wb_fields_take(c, UINT64_MAX) : 0;
+    uint64_t key_len = wb_fields_take(c, UINT64_MAX);
+    uint64_t head_len = wb_fields_take(c, UINT64_MAX);
+    uint64_t type_len = wb_fields_take(c, UINT64_MAX);
+    uint64_t charset_len = wb_fields_take(c, UINT64_MAX);
+    *body_len_out = wb_fields_take(c, UINT64_MAX);
+    page_out->url = wb_fields_take_slice(c, url_len);
     if (flags & FLAG_KEY_IN_URL) {
-        c.ok = c.ok && key_at <= url_len && key_len <= url_len - key_at;
-        page_out->key = c.ok ? wb_slice(page_out->url.ptr + key_at, (size_t)key_len) : WB_SLICE_EMPTY;
+        c->ok = c->ok && key_at <= url_len && key_len <= url_len - key_at;
+        page_out->key = c->ok ? wb_slice(page_out->url.ptr + key_at, (size_t)key_len) : WB_SLICE_EMPTY;
     } else {
-        page_out->key = wb_fields_take_slice(&c, key_len);
+        page_out->key = wb_fields_take_slice(c, key_len);
     }
-    page_out->head = wb_fields_take_slice(&c, head_len);
-    page_out->type = wb_fields_take_slice(&c, type_len);
-    page_out->charset = wb_fields_take_slice(&c, charset_len);
+    page_out->head = wb_fields_take_slice(c, head_len);
+    page_out->type = wb_fields_take_slice(c, type_len);
+    page_out->charset = wb_fields_take_slice(c, charset_len);
+    return 0;
+}
+
+static int bad_lengths(void)
+{
+    return wb_fail(WB_E_CORRUPT, "the lengths in a page record do not add up");
+}
+
+int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out)
+{
+    struct wb_fields c = wb_fields_of(rest);
+    uint64_t body_len;
+    int err = decode_head(digests, &c, page_out, &body_len);
+
+    if (err < 0)
+        return err;
     page_out->body = wb_fields_take_slice(&c, body_len);
     page_out->body_bytes = page_out->body.len;
-    if (!c.ok || c.at != c.end)
-        return wb_fail(WB_E_CORRUPT, "the lengths in a page record do not add up");
-    return 0;
+    return c.ok && c.at == c.end ? 0 : bad_lengths();
+}
+
+int wb_page_decode_head(const char *digests, struct wb_slice head, uint64_t body_bytes, struct wb_page *page_out)
+{
+    struct wb_fields c = wb_fields_of(head);
+    uint64_t body_len;
+    int err = decode_head(digests, &c, page_out, &body_len);
+
+    if (err < 0)
+        return err;
+    page_out->body_bytes = body_bytes;
+    return c.ok && c.at == c.end && body_len == body_bytes ? 0 : bad_lengths();
 }
 
 static int compare_lengths(const void *a, const void *b, void *context)

@@ -1,16 +1,17 @@
 /*
- * block.c - reads blocks of pages: checks them, decompresses pages, leaves dead ones out.
- * It works on bytes in memory and knows neither files nor the catalog.
+ * block.c - takes the header and the directory of a block apart and checks them. It works
+ * on bytes in memory and knows neither files nor the catalog, and it decompresses nothing
+ * (block_read.c does).
  *
  * Header, 80 bytes. At, bytes, what; numbers are little-endian:
  *
  *   0   4  magic "WBBK"
- *   4   2  format, 1
- *   6   2  entries in the directory, n (1 to 4096)
- *   8   2  entries in the lead, k (0: the block has no lead)
- *   10  2  zero
- *   12  4  lead: stored bytes          16  4  lead: raw bytes
- *   20  4  lead: checksum of the stored bytes
+ *   4   2  format, 2
+ *   6   2  entries in the directory, n (1 to 16384)
+ *   8   2  frames, m (1 to n)          10  2  the frame that is stored first: the lead
+ *   12  4  bytes of the directory
+ *   16  4  the slot that the next page would get; all slots are smaller
+ *   20  4  zero
  *   24  8  bytes of the whole block
  *   32  8  logical offset: the name of the block in its segment
  *   40  8  number of the catalog's last commit when the block was written
@@ -19,38 +20,70 @@
  *   64  8  zero
  *   72  8  checksum of bytes 0 to 71
  *
- * Directory, 68 bytes for each entry, sorted by slot:
+ * Directory: m rows of 20 bytes, one for each frame, ...
  *
- *   0   16 page id, big-endian
- *   16  2  slot                        18  2  flags: 1 in the lead, 2 dead
- *   20  4  raw bytes of the record's text (the record without its digests)
- *   24  4  stored bytes of its frame (0 in the lead)
- *   28  4  checksum of its frame (0 in the lead)
- *   32  36 the digests with which the record starts
+ *   0   4  stored bytes                4   4  raw bytes (decompressed)
+ *   8   4  checksum of the stored bytes
+ *   12  4  how many of the stored bytes are needed to decompress the heads
+ *   16  2  its base, or 65535          18  2  entries, at least 1
+ *
+ * ... and then n entries, sorted by slot, those of one frame next to each other:
+ *
+ *   1 byte   flags: 1 dead, 2 the same page as the entry before, 4 the slot follows
+ *   varint   slot, with flag 4; otherwise one more than that of the entry before, or 0
+ *   varints  bytes of the head and of the body
+ *   16 bytes page id, big-endian; not with flag 2
+ *   36 bytes the digests with which the record starts
+ *
+ * After the directory come the frames: the lead first, then the others in their order. A
+ * frame contains the heads of its records and then their bodies.
  *
  * A block is valid if and only if
  *   - all checksums match (XXH3, 64 bits or the low 32); they cover every byte
- *   - slots increase
- *   - k entries are in the lead, and their raw lengths add up to that of the lead
- *   - no entry outside the lead is flagged as dead
- *   - header, directory, lead and frames together have exactly the block's bytes
+ *   - slots increase, and all are smaller than the next slot
+ *   - the heads and bodies of a frame's entries add up to its raw length
+ *   - no frame has more than two others below it (its base, and the base of that)
+ *   - header, directory and frames together have exactly the block's bytes
+ *
+ * Format 1, which is only read, has another header and directory: docs/formats/segment.md.
  */
 #include "store/block.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/hash.h"
-#include "base/mem.h"
 #include "store/block_bytes.h"
 
-#include <zstd.h>
+static bool head_old(const char *bytes, struct wb_block_head *head)
+{
+    WB_CHECK(head->format == BLOCK_FORMAT_OLD);
+    head->lead_count = wb_get16(bytes + HEAD1_LEAD_COUNT_AT);
+    head->lead_stored_bytes = wb_get32(bytes + HEAD1_LEAD_STORED_AT);
+    head->lead_raw_bytes = wb_get32(bytes + HEAD1_LEAD_RAW_AT);
+    head->lead_check = wb_get32(bytes + HEAD1_LEAD_CHECK_AT);
+    head->directory_bytes = head->count * ENTRY1_BYTES;
+    if (head->count == 0 || head->count > ENTRIES1_MAX || head->lead_count > head->count ||
+        (head->lead_count == 0) != (head->lead_stored_bytes == 0) || head->lead_raw_bytes > LEAD_RAW_MAX)
+        return false;
+    head->frame_count = head->count - head->lead_count + (head->lead_count > 0);
+    WB_CHECK(head->frame_count > 0);
+    return head->bytes >= wb_block_directory_end(head) + head->lead_stored_bytes;
+}
 
-enum { READER_MAGIC = 0x57424252 };
-
-struct wb_block_reader {
-    uint32_t magic;
-    ZSTD_DCtx *zstd;
-};
+static bool head_new(const char *bytes, struct wb_block_head *head)
+{
+    WB_CHECK(head->format == BLOCK_FORMAT);
+    head->frame_count = wb_get16(bytes + HEAD_FRAMES_AT);
+    head->lead = wb_get16(bytes + HEAD_LEAD_AT);
+    head->directory_bytes = wb_get32(bytes + HEAD_DIRECTORY_BYTES_AT);
+    head->next_slot = wb_get32(bytes + HEAD_NEXT_SLOT_AT);
+    uint64_t least = (uint64_t)head->frame_count * FRAME_ROW_BYTES + (uint64_t)head->count * WB_RECORD_DIGEST_BYTES;
+    return head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX && head->frame_count > 0 &&
+           head->frame_count <= head->count && head->lead < head->frame_count && head->directory_bytes > least &&
+           head->bytes > wb_block_directory_end(head) && head->next_slot >= head->count &&
+           head->next_slot <= BLOCK_SLOTS_MAX && wb_get32(bytes + HEAD_ZERO_AT) == 0;
+}
 
 int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
 {
@@ -62,306 +95,283 @@ int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
         return wb_fail(WB_E_CORRUPT, "no block starts here");
     if (wb_get64(bytes + HEAD_CHECK_AT) != wb_hash64(bytes, HEAD_CHECK_AT))
         return wb_fail(WB_E_CORRUPT, "the block's header does not match its checksum");
-    if (wb_get16(bytes + HEAD_FORMAT_AT) != BLOCK_FORMAT)
-        return wb_fail(WB_E_NEWER, "the block has format %u, which this program does not know",
-                       wb_get16(bytes + HEAD_FORMAT_AT));
     head = (struct wb_block_head){
+        .format = wb_get16(bytes + HEAD_FORMAT_AT),
         .count = wb_get16(bytes + HEAD_COUNT_AT),
-        .lead_count = wb_get16(bytes + HEAD_LEAD_COUNT_AT),
-        .lead_stored_bytes = wb_get32(bytes + HEAD_LEAD_STORED_AT),
-        .lead_raw_bytes = wb_get32(bytes + HEAD_LEAD_RAW_AT),
-        .lead_check = wb_get32(bytes + HEAD_LEAD_CHECK_AT),
         .bytes = wb_get64(bytes + HEAD_BYTES_AT),
         .logical = wb_get64(bytes + HEAD_LOGICAL_AT),
         .commit = wb_get64(bytes + HEAD_COMMIT_AT),
         .site = wb_get64(bytes + HEAD_SITE_AT),
         .directory_check = wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT),
     };
-    if (head.count == 0 || head.count > WB_BLOCK_PAGES_MAX || head.lead_count > head.count ||
-        head.bytes < wb_block_directory_end(&head) + head.lead_stored_bytes ||
-        (head.lead_count == 0) != (head.lead_stored_bytes == 0) || head.lead_raw_bytes > LEAD_RAW_MAX)
+    if (head.format != BLOCK_FORMAT && head.format != BLOCK_FORMAT_OLD)
+        return wb_fail(WB_E_NEWER, "the block has format %u, which this program does not know", head.format);
+    bool sound = head.format == BLOCK_FORMAT ? head_new(bytes, &head) : head_old(bytes, &head);
+    if (!sound || wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT + 8) != 0)
         return wb_fail(WB_E_CORRUPT, "the block's header contradicts itself");
     *head_out = head;
     return 0;
 }
 
-struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
+static int contradiction(void)
 {
-    const char *at = directory + index * WB_BLOCK_ENTRY_BYTES;
-
-    WB_CHECK(index < WB_BLOCK_PAGES_MAX);
-    return (struct wb_block_entry){
-        .id = wb_pageid_get(at),
-        .slot = wb_get16(at + ENTRY_SLOT_AT),
-        .flags = wb_get16(at + ENTRY_FLAGS_AT),
-        .raw_bytes = wb_get32(at + ENTRY_RAW_AT),
-        .stored_bytes = wb_get32(at + ENTRY_STORED_AT),
-        .check = wb_get32(at + ENTRY_CHECK_AT),
-        .digests = at + ENTRY_DIGESTS_AT,
-    };
+    return wb_fail(WB_E_CORRUPT, "the block's directory contradicts itself");
 }
 
-int wb_block_directory_check(const struct wb_block_head *head, const char *directory)
+/* ---- format 1: one lead, and a frame for each other page ------------------------------ */
+
+/* Adds an entry of format 1 and, unless it is in the lead, its frame. False if it contradicts the rules. */
+static bool add_old_entry(const char *at, struct wb_block_index *index, uint32_t *lead_at, uint32_t *lead_entries)
 {
-    WB_CHECK(head->bytes >= wb_block_directory_end(head) + head->lead_stored_bytes);
-    WB_CHECK(head->count > 0);
-    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
+    uint16_t flags = wb_get16(at + ENTRY1_FLAGS_AT);
+    bool in_lead = flags & ENTRY1_LEAD;
+    uint32_t number = (uint32_t)index->entries.count, raw = wb_get32(at + ENTRY1_RAW_AT),
+             stored = wb_get32(at + ENTRY1_STORED_AT);
+    struct wb_block_entry entry = {
+        .id = wb_pageid_get(at),
+        .slot = wb_get16(at + ENTRY1_SLOT_AT),
+        .flags = (uint16_t)(WB_BLOCK_ENTRY_WHOLE | (flags & ENTRY1_DEAD ? WB_BLOCK_ENTRY_DEAD : 0)),
+        .body_bytes = raw,
+        .digests = at + ENTRY1_DIGESTS_AT,
+    };
 
-    uint64_t bytes = wb_block_directory_end(head) + head->lead_stored_bytes, lead_raw_bytes = 0;
-    uint32_t lead_count = 0;
-    int last_slot = -1;
-
-    if (wb_hash64(directory, (size_t)head->count * WB_BLOCK_ENTRY_BYTES) != head->directory_check)
-        return wb_fail(WB_E_CORRUPT, "the block's directory does not match its checksum");
-    for (size_t i = 0; i < head->count; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        bool in_lead = entry.flags & WB_BLOCK_ENTRY_LEAD;
-        if (entry.slot <= last_slot || in_lead != (entry.stored_bytes == 0) ||
-            (entry.flags & WB_BLOCK_ENTRY_DEAD && !in_lead))
-            return wb_fail(WB_E_CORRUPT, "the block's directory contradicts itself");
-        last_slot = entry.slot;
-        bytes += entry.stored_bytes;
-        if (in_lead) {
-            lead_count++;
-            lead_raw_bytes += entry.raw_bytes;
-        }
+    WB_CHECK(index->entries.count < index->entries.cap);
+    WB_CHECK(index->frames.count <= index->frames.cap);
+    if (in_lead != (stored == 0) || (flags & ENTRY1_DEAD && !in_lead) ||
+        (number > 0 && entry.slot <= index->entries.items[number - 1].slot))
+        return false;
+    if (in_lead) {
+        entry.body_at = *lead_at;
+        if (raw > LEAD_RAW_MAX - *lead_at)
+            return false;
+        *lead_at += raw;
+        index->frames.items[0].first = *lead_entries == 0 ? number : index->frames.items[0].first;
+        ++*lead_entries;
+    } else {
+        if (index->frames.count == index->head.frame_count)
+            return false;
+        entry.frame = (uint32_t)index->frames.count;
+        index->frames.items[index->frames.count++] = (struct wb_block_frame){
+            .stored_bytes = stored,
+            .raw_bytes = raw,
+            .check = wb_get32(at + ENTRY1_CHECK_AT),
+            .heads_stored = stored,
+            .first = number,
+            .count = 1,
+            .base = index->head.lead_count ? 0 : -1,
+        };
     }
-    if (bytes != head->bytes || lead_count != head->lead_count || lead_raw_bytes != head->lead_raw_bytes)
+    index->entries.items[index->entries.count++] = entry;
+    return true;
+}
+
+static int index_old(const char *directory, struct wb_block_index *index)
+{
+    const struct wb_block_head *head = &index->head;
+    uint32_t lead_at = 0, lead_entries = 0;
+
+    WB_CHECK(head->format == BLOCK_FORMAT_OLD);
+    WB_CHECK(index->frames.count == 0);
+    if (head->lead_count)
+        index->frames.items[index->frames.count++] = (struct wb_block_frame){
+            .stored_bytes = head->lead_stored_bytes,
+            .raw_bytes = head->lead_raw_bytes,
+            .check = head->lead_check,
+            .heads_stored = head->lead_stored_bytes,
+            .count = head->lead_count,
+            .base = -1,
+        };
+    for (size_t i = 0; i < head->count; i++)
+        if (!add_old_entry(directory + i * ENTRY1_BYTES, index, &lead_at, &lead_entries))
+            return contradiction();
+    if (lead_entries != head->lead_count || lead_at != head->lead_raw_bytes)
         return wb_fail(WB_E_CORRUPT, "the block's lengths do not add up");
+    WB_CHECK(index->frames.count == head->frame_count);
     return 0;
 }
 
-bool wb_block_find_slot(const struct wb_block_head *head, const char *directory, uint16_t slot, size_t *index_out)
-{
-    size_t low = 0, high = head->count;
+/* ---- format 2 ---------------------------------------------------------------------------- */
 
-    WB_CHECK(head->bytes > WB_BLOCK_HEADER_BYTES);
+/* Reads the table of frames. The entries of each are known only later. */
+static bool read_frames(const char *table, struct wb_block_index *index)
+{
+    uint32_t first = 0;
+
+    WB_CHECK(index->frames.cap >= index->head.frame_count);
+    WB_CHECK(index->frames.count == 0);
+    for (uint32_t i = 0; i < index->head.frame_count; i++) {
+        const char *row = table + (size_t)i * FRAME_ROW_BYTES;
+        uint16_t base = wb_get16(row + FRAME_BASE_AT);
+        struct wb_block_frame frame = {
+            .stored_bytes = wb_get32(row + FRAME_STORED_AT),
+            .raw_bytes = wb_get32(row + FRAME_RAW_AT),
+            .check = wb_get32(row + FRAME_CHECK_AT),
+            .heads_stored = wb_get32(row + FRAME_HEADS_AT),
+            .first = first,
+            .count = wb_get16(row + FRAME_COUNT_AT),
+            .base = base == BLOCK_NO_BASE ? -1 : base,
+        };
+        if (frame.stored_bytes == 0 || frame.raw_bytes == 0 || frame.heads_stored == 0 || frame.count == 0 ||
+            frame.heads_stored > frame.stored_bytes || frame.base >= (int32_t)index->head.frame_count)
+            return false;
+        first += frame.count;
+        index->frames.items[index->frames.count++] = frame;
+    }
+    return first == index->head.count;
+}
+
+/* Whether no frame has more frames below it than it may; in particular, none is its own base. */
+static bool depths_are_sound(const struct wb_block_index *index)
+{
+    WB_CHECK(index->frames.count == index->head.frame_count);
+    WB_CHECK(index->frames.count > 0);
+    for (size_t i = 0; i < index->frames.count; i++) {
+        int32_t frame = (int32_t)i;
+        for (int depth = 0; frame >= 0; depth++, frame = index->frames.items[frame].base)
+            if (depth == WB_BLOCK_DEPTH_MAX)
+                return false;
+    }
+    return true;
+}
+
+/* Reads the entry of which the last one is `before`, or NULL. Its position in the frame is known only later. */
+static bool read_entry(struct wb_fields *from, const struct wb_block_entry *before, struct wb_block_entry *entry_out)
+{
+    uint8_t flags = wb_fields_take_byte(from);
+    uint64_t slot = before ? (uint64_t)before->slot + 1 : 0;
+
+    WB_CHECK(from->at <= from->end);
+    if (flags & ~ENTRY_FLAGS_KNOWN || (flags & ENTRY_SAME_PAGE && !before))
+        return false;
+    if (flags & ENTRY_SLOT) {
+        uint64_t given = wb_fields_take(from, BLOCK_SLOTS_MAX);
+        if (given < slot)
+            return false;
+        slot = given;
+    }
+    *entry_out = (struct wb_block_entry){.slot = (uint16_t)slot, .flags = flags & ENTRY_DEAD ? WB_BLOCK_ENTRY_DEAD : 0};
+    entry_out->head_bytes = (uint32_t)wb_fields_take(from, UINT32_MAX);
+    entry_out->body_bytes = (uint32_t)wb_fields_take(from, UINT32_MAX);
+    const char *id = flags & ENTRY_SAME_PAGE ? NULL : wb_fields_take_bytes(from, WB_PAGEID_BYTES);
+    entry_out->digests = wb_fields_take_bytes(from, WB_RECORD_DIGEST_BYTES);
+    if (from->ok)
+        entry_out->id = id ? wb_pageid_get(id) : before->id;
+    return from->ok && slot < BLOCK_SLOTS_MAX;
+}
+
+/* Computes where heads and bodies are in the decompressed frame. False if they do not fill it exactly. */
+static bool place_entries(struct wb_block_index *index, struct wb_block_frame *frame, uint32_t number)
+{
+    struct wb_block_entry *entries = index->entries.items + frame->first;
+    uint64_t heads = 0, bodies = 0;
+
+    WB_CHECK(number < index->frames.count);
+    WB_CHECK(frame->first + frame->count <= index->entries.count);
+    for (size_t i = 0; i < frame->count; i++) {
+        entries[i].frame = number;
+        entries[i].head_at = (uint32_t)heads;
+        heads += entries[i].head_bytes;
+        bodies += entries[i].body_bytes;
+    }
+    if (heads + bodies != frame->raw_bytes)
+        return false;
+    frame->heads_raw = (uint32_t)heads;
+    for (size_t i = 0; i < frame->count; i++) {
+        entries[i].body_at = (uint32_t)heads;
+        heads += entries[i].body_bytes;
+    }
+    return true;
+}
+
+static int index_new(const char *directory, struct wb_block_index *index)
+{
+    const struct wb_block_head *head = &index->head;
+    size_t table_bytes = (size_t)head->frame_count * FRAME_ROW_BYTES;
+
+    WB_CHECK(head->format == BLOCK_FORMAT);
+    WB_CHECK(head->directory_bytes > table_bytes);
+    if (!read_frames(directory, index) || !depths_are_sound(index))
+        return contradiction();
+    struct wb_fields from = wb_fields_of(wb_slice(directory + table_bytes, head->directory_bytes - table_bytes));
+    for (size_t i = 0; i < head->count; i++) {
+        struct wb_block_entry *entry = &index->entries.items[i];
+        if (!read_entry(&from, i ? entry - 1 : NULL, entry) || entry->slot >= head->next_slot)
+            return contradiction();
+        index->entries.count++;
+    }
+    if (from.at != from.end)
+        return contradiction();
+    for (uint32_t i = 0; i < head->frame_count; i++)
+        if (!place_entries(index, &index->frames.items[i], i))
+            return wb_fail(WB_E_CORRUPT, "the lengths in a frame of the block do not add up");
+    return 0;
+}
+
+/* Computes where the frames are. The lead comes first. */
+static int place_frames(struct wb_block_index *index)
+{
+    uint64_t at = wb_block_directory_end(&index->head);
+
+    WB_CHECK(index->frames.count == index->head.frame_count);
+    WB_CHECK(index->head.lead < index->frames.count);
+    index->frames.items[index->head.lead].at = at;
+    at += index->frames.items[index->head.lead].stored_bytes;
+    for (size_t i = 0; i < index->frames.count; i++) {
+        if (i == index->head.lead)
+            continue;
+        index->frames.items[i].at = at;
+        at += index->frames.items[i].stored_bytes;
+    }
+    return at == index->head.bytes ? 0 : wb_fail(WB_E_CORRUPT, "the block's lengths do not add up");
+}
+
+int wb_block_index_read(const struct wb_block_head *head, const char *directory, struct wb_block_index *index)
+{
     WB_CHECK(head->count > 0);
     WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
+    index->head = *head;
+    wb_vec_clear(&index->entries);
+    wb_vec_clear(&index->frames);
+    if (wb_hash64(directory, head->directory_bytes) != head->directory_check)
+        return wb_fail(WB_E_CORRUPT, "the block's directory does not match its checksum");
+    int err = wb_vec_reserve(&index->entries, head->count);
+    if (err == 0)
+        err = wb_vec_reserve(&index->frames, head->frame_count);
+    if (err == 0)
+        err = head->format == BLOCK_FORMAT ? index_new(directory, index) : index_old(directory, index);
+    return err < 0 ? err : place_frames(index);
+}
+
+void wb_block_index_release(struct wb_block_index *index)
+{
+    WB_CHECK(index->entries.count <= index->entries.cap);
+    wb_vec_release(&index->entries);
+    wb_vec_release(&index->frames);
+    *index = (struct wb_block_index){0};
+}
+
+bool wb_block_is_base(const struct wb_block_index *index, uint32_t frame)
+{
+    WB_CHECK(frame < index->frames.count);
+    for (size_t i = 0; i < index->frames.count; i++)
+        if (index->frames.items[i].base == (int32_t)frame)
+            return true;
+    return false;
+}
+
+bool wb_block_find_slot(const struct wb_block_index *index, uint16_t slot, size_t *at_out)
+{
+    size_t low = 0, high = index->entries.count;
+
+    WB_CHECK(high > 0);
+    WB_CHECK(high <= WB_BLOCK_PAGES_MAX);
     while (low < high) {
         size_t middle = (low + high) / 2;
-        uint16_t here = wb_get16(directory + middle * WB_BLOCK_ENTRY_BYTES + ENTRY_SLOT_AT);
-        if (here == slot) {
-            *index_out = middle;
-            return true;
-        }
-        if (here < slot)
+        if (index->entries.items[middle].slot < slot)
             low = middle + 1;
         else
             high = middle;
     }
-    *index_out = 0;
-    WB_CHECK(low == high);
-    return false;
-}
-
-uint64_t wb_block_frame_at(const struct wb_block_head *head, const char *directory, size_t index)
-{
-    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
-    WB_CHECK(index < head->count);
-
-    uint64_t at = wb_block_directory_end(head) + head->lead_stored_bytes;
-
-    for (size_t i = 0; i < index; i++)
-        at += wb_get32(directory + i * WB_BLOCK_ENTRY_BYTES + ENTRY_STORED_AT);
-    WB_CHECK(at <= head->bytes);
-    return at;
-}
-
-size_t wb_block_lead_at(const char *directory, size_t index)
-{
-    size_t at = 0;
-
-    WB_CHECK(index < WB_BLOCK_PAGES_MAX);
-    for (size_t i = 0; i < index; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        if (entry.flags & WB_BLOCK_ENTRY_LEAD)
-            at += entry.raw_bytes;
-    }
-    WB_CHECK(at <= LEAD_RAW_MAX);
-    return at;
-}
-
-int wb_block_reader_new(struct wb_block_reader **reader_out)
-{
-    struct wb_block_reader *reader = wb_alloc_zero(1, sizeof *reader);
-
-    *reader_out = NULL;
-    if (!reader)
-        return WB_E_NOMEM;
-    reader->zstd = ZSTD_createDCtx();
-    if (!reader->zstd) {
-        wb_free(reader);
-        return wb_fail_nomem();
-    }
-    reader->magic = READER_MAGIC;
-    *reader_out = reader;
-    return 0;
-}
-
-void wb_block_reader_free(struct wb_block_reader *reader)
-{
-    if (!reader)
-        return;
-    WB_CHECK(reader->magic == READER_MAGIC);
-    ZSTD_freeDCtx(reader->zstd);
-    reader->magic = 0;
-    wb_free(reader);
-}
-
-/* Decompresses a frame of exactly `raw` bytes to the end of out. */
-static int decompress(struct wb_block_reader *reader, struct wb_slice frame, struct wb_slice dictionary, size_t raw,
-                      struct wb_buf *out)
-{
-    WB_CHECK(reader->magic == READER_MAGIC);
-    WB_CHECK(frame.len > 0);
-
-    int err = wb_buf_reserve(out, raw + 1);
-
-    if (err < 0)
-        return err;
-    /* The lead starts with a record's format number, so zstd never mistakes it for a dictionary with tables. */
-    size_t n = ZSTD_decompress_usingDict(reader->zstd, out->ptr + out->len, raw, frame.ptr, frame.len, dictionary.ptr,
-                                         dictionary.len);
-    if (ZSTD_isError(n) || n != raw)
-        return wb_fail(WB_E_CORRUPT, "a frame of the block does not decompress");
-    out->len += raw;
-    WB_CHECK(out->len <= out->cap);
-    return 0;
-}
-
-int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame,
-                       struct wb_buf *lead_out)
-{
-    WB_CHECK(reader->magic == READER_MAGIC);
-    WB_CHECK(head->lead_count > 0);
-    WB_CHECK(head->lead_raw_bytes <= LEAD_RAW_MAX);
-    if (wb_hash32(frame, head->lead_stored_bytes) != head->lead_check)
-        return wb_fail(WB_E_CORRUPT, "the block's lead does not match its checksum");
-    wb_buf_clear(lead_out);
-    return decompress(reader, wb_slice(frame, head->lead_stored_bytes), WB_SLICE_EMPTY, head->lead_raw_bytes,
-                      lead_out);
-}
-
-/* Starts a record: its digests, with room for the text. */
-static int begin_record(const struct wb_block_entry *entry, struct wb_buf *record_out)
-{
-    WB_CHECK(entry->digests != NULL);
-    wb_buf_clear(record_out);
-    int err = wb_buf_reserve(record_out, WB_RECORD_DIGEST_BYTES + (size_t)entry->raw_bytes + 1);
-    return err < 0 ? err : wb_buf_append(record_out, entry->digests, WB_RECORD_DIGEST_BYTES);
-}
-
-int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at,
-                         struct wb_buf *record_out)
-{
-    WB_CHECK(lead.len <= LEAD_RAW_MAX);
-    WB_CHECK(entry->flags & WB_BLOCK_ENTRY_LEAD);
-    WB_CHECK(lead_at + entry->raw_bytes <= lead.len);
-    int err = begin_record(entry, record_out);
-    return err < 0 ? err : wb_buf_append(record_out, lead.ptr + lead_at, entry->raw_bytes);
-}
-
-/* Checks and decompresses the frame of an entry. */
-static int append_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
-                       struct wb_slice lead, struct wb_buf *out)
-{
-    WB_CHECK(reader->magic == READER_MAGIC);
-    WB_CHECK(lead.len <= LEAD_RAW_MAX);
-    WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_LEAD));
-    WB_CHECK(entry->stored_bytes > 0);
-    /* The entry was covered by the directory's checksum, so raw_bytes is our own number: safe to allocate by. */
-    if (wb_hash32(frame, entry->stored_bytes) != entry->check)
-        return wb_fail(WB_E_CORRUPT, "a page's frame does not match its checksum");
-    return decompress(reader, wb_slice(frame, entry->stored_bytes), lead, entry->raw_bytes, out);
-}
-
-int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
-                       struct wb_slice lead, struct wb_buf *text_out)
-{
-    WB_CHECK(reader->magic == READER_MAGIC);
-    wb_buf_clear(text_out);
-    return append_text(reader, entry, frame, lead, text_out);
-}
-
-int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
-                        struct wb_slice lead, struct wb_buf *record_out)
-{
-    WB_CHECK(entry->digests != NULL);
-    WB_CHECK(reader->magic == READER_MAGIC);
-
-    int err = begin_record(entry, record_out);
-
-    return err < 0 ? err : append_text(reader, entry, frame, lead, record_out);
-}
-
-/* ---- thinning ------------------------------------------------------------------- */
-
-/* Writes the directory of the thinned block and computes its size. Returns false if no page of the block is alive. */
-static bool thin_directory(const struct wb_block_head *head, const char *block, const bool *dead, char *directory_out,
-                           uint32_t *count_out, uint64_t *bytes_out)
-{
-    uint32_t live = 0;
-
-    WB_CHECK(head->count > 0);
-    *count_out = 0;
-    *bytes_out = head->lead_stored_bytes;
-    for (size_t i = 0; i < head->count; i++) {
-        const char *from = block + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES;
-        bool in_lead = wb_get16(from + ENTRY_FLAGS_AT) & WB_BLOCK_ENTRY_LEAD;
-        live += !dead[i];
-        if (dead[i] && !in_lead)
-            continue;
-        char *to = directory_out + (size_t)*count_out * WB_BLOCK_ENTRY_BYTES;
-        memcpy(to, from, WB_BLOCK_ENTRY_BYTES);
-        if (dead[i])
-            wb_put16(to + ENTRY_FLAGS_AT, WB_BLOCK_ENTRY_LEAD | WB_BLOCK_ENTRY_DEAD);
-        *bytes_out += wb_get32(from + ENTRY_STORED_AT);
-        (*count_out)++;
-    }
-    *bytes_out += WB_BLOCK_HEADER_BYTES + (uint64_t)*count_out * WB_BLOCK_ENTRY_BYTES;
-    WB_CHECK(live <= *count_out);
-    WB_CHECK(*count_out <= head->count);
-    WB_CHECK(*bytes_out <= head->bytes);
-    return live > 0;
-}
-
-int wb_block_thin(const struct wb_block_head *head, const char *block, const bool *dead, struct wb_buf *block_out)
-{
-    uint64_t bytes;
-    uint32_t count;
-    int err;
-
-    WB_CHECK(memcmp(block, BLOCK_MAGIC, HEAD_FORMAT_AT) == 0);
-    WB_CHECK(head->count > 0);
-    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
-    err = wb_buf_reserve(block_out, (size_t)head->bytes);
-    if (err < 0)
-        return err;
-    char *to = block_out->ptr + block_out->len;
-    if (!thin_directory(head, block, dead, to + WB_BLOCK_HEADER_BYTES, &count, &bytes))
-        return 0;
-    memcpy(to, block, WB_BLOCK_HEADER_BYTES);
-    wb_put16(to + HEAD_COUNT_AT, (uint16_t)count);
-    wb_put64(to + HEAD_BYTES_AT, bytes);
-    wb_put64(to + HEAD_DIRECTORY_CHECK_AT,
-             wb_hash64(to + WB_BLOCK_HEADER_BYTES, (size_t)count * WB_BLOCK_ENTRY_BYTES));
-    char *at = to + WB_BLOCK_HEADER_BYTES + (size_t)count * WB_BLOCK_ENTRY_BYTES;
-    const char *from = block + wb_block_directory_end(head);
-    memcpy(at, from, head->lead_stored_bytes);
-    at += head->lead_stored_bytes;
-    from += head->lead_stored_bytes;
-    for (size_t i = 0; i < head->count; i++) {
-        uint32_t stored = wb_get32(block + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES + ENTRY_STORED_AT);
-        if (!dead[i]) {
-            memcpy(at, from, stored);
-            at += stored;
-        }
-        from += stored;
-    }
-    WB_CHECK((uint64_t)(from - block) == head->bytes);
-    WB_CHECK((uint64_t)(at - to) == bytes);
-    block_out->len += bytes;
-    wb_block_stamp(to, head->logical, head->commit);
-    return 0;
+    *at_out = low;
+    return low < index->entries.count && index->entries.items[low].slot == slot;
 }

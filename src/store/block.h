@@ -1,25 +1,34 @@
 /*
- * block.h - a block of pages as bytes: building one, checking one, reading pages from it.
+ * block.h - a block of pages as bytes: building one, checking one, reading pages from it,
+ * leaving pages out of it and adding older versions to it.
  *
  * Neighbouring pages, mostly of one site, are stored together in a block, because they
- * have a lot of text in common. A run of pages from the middle of the block, the *lead*
- * (64 KiB or a little more), is compressed as one zstd frame. Every other page is a
- * frame of its own that uses the decompressed lead as its dictionary:
+ * have a lot of text in common. A block consists of *frames*, which are compressed one by
+ * one. A frame holds one page or several small ones. It may have a *base*: another frame
+ * of the block whose decompressed bytes are its dictionary.
  *
- *   +--------+-----------+------------+---------+---------+- -
- *   | header | directory | lead frame | frame   | frame   |
- *   +--------+-----------+------------+---------+---------+- -
- *     80       68 a page   pages 9-12   page 0    page 1
+ *   +--------+-----------+------------+---------+---------+---------+- -
+ *   | header | directory | lead       | frame 0 | frame 2 | history |
+ *   +--------+-----------+------------+---------+---------+---------+- -
+ *     80 B                 = frame 1 <--- base ---'  '-- base --'
  *
- * This has two consequences. Reading one page costs decompressing the lead and that
- * page, however large the block is. And a dead page is removed by leaving out its frame,
- * without compressing anything again (wb_block_thin).
+ * The frame without base that most others are based on is called the *lead*: a run of
+ * pages from the middle of the block, 32 KiB or a little more. Older versions of a page
+ * are in frames of their own, *history*, based on the frame that has the page. There is
+ * nothing deeper: lead <- frame <- history.
  *
- * The digests at the start of each page record are kept uncompressed in the directory:
- * random bytes in the middle of text would cost zstd twice their size. What is
- * compressed is the rest of the record, called its *text* below.
+ * This has three consequences. Reading one page costs decompressing the lead and one
+ * frame, and an older version one frame more, however large the block is. An old version
+ * costs little more than what makes it different. And a dead page is removed by leaving out
+ * its frame, or by compressing that frame again without it (wb_block_rewrite).
  *
- * Segments are made of blocks (segment.h), and log_flush.c and log_compact.c build them.
+ * Each record is stored in three parts. Its digests are uncompressed in the directory:
+ * random bytes in the middle of text would cost zstd twice their size. A frame has first
+ * the *heads* of all its records, which is everything before the body, and then the
+ * *bodies*. So the facts about pages are read without decompressing their bodies.
+ *
+ * Blocks of format 1 (one lead, and a frame for each other page) are read the same way;
+ * wb_block_rewrite() turns them into format 2. Segments are made of blocks (segment.h).
  * block.c draws the bytes; docs/formats/segment.md is the reference for them, and
  * docs/design/0001-blocks.md has the measurements behind the sizes chosen here.
  *
@@ -29,46 +38,75 @@
 #define WB_STORE_BLOCK_H
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "page/page.h"
 #include "url/url.h"
 
 enum {
     WB_BLOCK_HEADER_BYTES = 80,
-    WB_BLOCK_ENTRY_BYTES = 68,
-    WB_BLOCK_PAGES_MAX = 4096,
-    WB_BLOCK_RAW_TARGET = 1 << 20,      /* a block is closed when its records reach this many bytes */
-    WB_BLOCK_LEAD_MIN = 64 << 10,       /* the lead is closed when it reaches this many bytes */
+    WB_BLOCK_PAGES_MAX = 16384,         /* entries of a directory, older versions included */
+    WB_BLOCK_PAGES_FULL = 4096,         /* a block is closed when it has this many pages, ... */
+    WB_BLOCK_RAW_TARGET = 1 << 20,      /* ... or when its records reach this many bytes */
+    WB_BLOCK_LEAD_MIN = 32 << 10,       /* the lead is closed when it reaches this many bytes */
     WB_BLOCK_LEAD_PAGE_MAX = 256 << 10, /* a page larger than this is never part of the lead */
+    WB_BLOCK_FRAME_RAW = 32 << 10,      /* any other frame is closed when it reaches this many bytes, ... */
+    WB_BLOCK_HISTORY_RAW = 64 << 10,    /* ... and a frame of older versions when it reaches this many */
+    WB_BLOCK_DEPTH_MAX = 3,             /* frames that must be decompressed to read one */
 };
 
 /* The header of a block. */
 struct wb_block_head {
-    uint32_t count;             /* entries in the directory */
-    uint32_t lead_count;        /* how many of them have WB_BLOCK_ENTRY_LEAD; they are consecutive */
+    uint16_t format;
+    uint32_t count; /* entries in the directory */
+    uint32_t frame_count;
+    uint32_t lead; /* the frame that is stored first */
+    uint32_t directory_bytes;
+    uint32_t next_slot;       /* slots from here on have never been used; 0 in format 1 */
+    uint64_t bytes;           /* of the whole block, header included */
+    uint64_t logical;         /* the block's name in its segment: its logical offset (segment.h) */
+    uint64_t commit;          /* the last commit of the catalog when the block was written */
+    uint64_t site;            /* hash of the site if all pages belong to one, otherwise 0 */
+    uint64_t directory_check; /* checksum of the directory */
+
+    /* ---- format 1 only ---- */
+    uint32_t lead_count;        /* entries in the lead */
     uint32_t lead_stored_bytes; /* the lead as stored, compressed */
     uint32_t lead_raw_bytes;    /* the lead decompressed */
     uint32_t lead_check;        /* checksum of the stored lead */
-    uint64_t bytes;             /* of the whole block, header included */
-    uint64_t logical;           /* the block's name in its segment: its logical offset (segment.h) */
-    uint64_t commit;            /* the last commit of the catalog when the block was written */
-    uint64_t site;              /* hash of the site if all pages belong to one, otherwise 0 */
-    uint64_t directory_check;   /* checksum of the directory */
 };
 
 enum wb_block_entry_flags {
-    WB_BLOCK_ENTRY_LEAD = 1, /* the page is in the lead and has no frame of its own */
-    WB_BLOCK_ENTRY_DEAD = 2, /* the page is dead, but its bytes are still needed as part of the lead */
+    WB_BLOCK_ENTRY_DEAD = 1,  /* the page is dead, but its bytes are still there, because the frame is needed */
+    WB_BLOCK_ENTRY_WHOLE = 2, /* the record is not divided into head and body (format 1): it is all body */
 };
 
 /* One entry of the directory: one page. */
 struct wb_block_entry {
     struct wb_pageid id;
-    uint16_t slot;         /* the page's number in the block, which never changes */
-    uint16_t flags;        /* enum wb_block_entry_flags */
-    uint32_t raw_bytes;    /* length of the record's text, decompressed */
-    uint32_t stored_bytes; /* length of its frame; 0 in the lead */
-    uint32_t check;        /* checksum of its frame; 0 in the lead */
-    const char *digests;   /* WB_RECORD_DIGEST_BYTES, borrowed from the directory */
+    uint16_t slot;  /* the page's number in the block, which never changes */
+    uint16_t flags; /* enum wb_block_entry_flags */
+    uint32_t frame;
+    uint32_t head_bytes, body_bytes;
+    uint32_t head_at, body_at; /* where they start in the decompressed frame */
+    const char *digests;       /* WB_RECORD_DIGEST_BYTES, borrowed from the directory */
+};
+
+/* One frame, with a run of consecutive entries. */
+struct wb_block_frame {
+    uint64_t at; /* where it starts, counted from the start of the block */
+    uint32_t stored_bytes, raw_bytes;
+    uint32_t check;        /* checksum of the stored bytes */
+    uint32_t heads_stored; /* the heads are decompressed from this many stored bytes */
+    uint32_t heads_raw;    /* length of all heads */
+    uint32_t first, count; /* its entries */
+    int32_t base;          /* the frame that is its dictionary, or -1 */
+};
+
+/* Header and directory of a block, checked and taken apart. All bytes zero: valid and empty. */
+struct wb_block_index {
+    struct wb_block_head head;
+    WB_VEC(struct wb_block_entry) entries; /* sorted by slot */
+    WB_VEC(struct wb_block_frame) frames;
 };
 
 /* ---- building --------------------------------------------------------------- */
@@ -83,15 +121,20 @@ struct wb_block_page {
     struct wb_pageid id;
     struct wb_slice record;
     uint64_t site;         /* hash of its site */
+    uint32_t newest;       /* 0; or this is an older version of page number newest - 1 (see the functions below) */
     uint32_t stored_bytes; /* output: the bytes that removing the page later would free (0 in the lead) */
-    uint16_t slot;         /* input if slots_given is set; otherwise output: the position in the block */
+    uint16_t slot;         /* output: the page's number in the block */
 };
 
 /*
  * Appends a block of 1 to WB_BLOCK_PAGES_MAX pages to block_out. On error block_out is
  * unchanged. The caller stamps the block when it knows where the block will be stored.
+ *
+ * If newest is n > 0, the page is an older version of pages[n - 1], whose own newest is
+ * 0. Older versions of one page are stored together in the order in which they are given,
+ * which should be the newest first, after all pages that are not older versions.
  */
-int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages, size_t count, bool slots_given,
+int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages, size_t count,
                    struct wb_buf *block_out);
 
 /* Fills in the logical offset and the commit number, and computes the header's checksum. */
@@ -102,63 +145,91 @@ void wb_block_stamp(char *block, uint64_t logical, uint64_t commit);
 /* Reads and checks a header of WB_BLOCK_HEADER_BYTES. WB_E_CORRUPT, WB_E_NEWER; the message does not name the file. */
 int wb_block_head_read(const char *bytes, struct wb_block_head *head_out);
 
+/* Whether a block has a format that is only read: it should be rewritten. */
+static inline bool wb_block_is_old(const struct wb_block_head *head)
+{
+    return head->next_slot == 0;
+}
+
 /* Length of header and directory together: where the lead starts. */
 static inline size_t wb_block_directory_end(const struct wb_block_head *head)
 {
-    return WB_BLOCK_HEADER_BYTES + (size_t)head->count * WB_BLOCK_ENTRY_BYTES;
+    return WB_BLOCK_HEADER_BYTES + (size_t)head->directory_bytes;
 }
 
-/* Checks the directory that follows the header: its checksum, its order, and that its lengths add up to the block's. */
-int wb_block_directory_check(const struct wb_block_head *head, const char *directory);
+/*
+ * Checks the directory, which follows the header, and takes it apart: its checksum, its
+ * order, the bases, and that its lengths add up to the block's. Replaces what index held;
+ * its entries borrow their digests from directory. WB_E_CORRUPT, WB_E_NOMEM.
+ */
+int wb_block_index_read(const struct wb_block_head *head, const char *directory, struct wb_block_index *index);
+void wb_block_index_release(struct wb_block_index *index);
 
-/* Reads entry number index of a directory that was checked. */
-struct wb_block_entry wb_block_entry_read(const char *directory, size_t index);
+/* Whether a frame is the base of another one. */
+bool wb_block_is_base(const struct wb_block_index *index, uint32_t frame);
 
-/* Finds the entry of a slot; false if there is none. Entries are sorted by slot. */
-bool wb_block_find_slot(const struct wb_block_head *head, const char *directory, uint16_t slot, size_t *index_out);
+/* Finds the entry of a slot; false if there is none. */
+bool wb_block_find_slot(const struct wb_block_index *index, uint16_t slot, size_t *at_out);
 
-/* Where the frame of entry `index` starts, counted from the start of the block. */
-uint64_t wb_block_frame_at(const struct wb_block_head *head, const char *directory, size_t index);
-
-/* Where the text of entry `index`, which must be in the lead, starts in the decompressed lead. */
-size_t wb_block_lead_at(const char *directory, size_t index);
-
-/* Holds the decompression context. */
+/* Holds the decompression context, and the frames that were decompressed last. */
 struct wb_block_reader;
 int wb_block_reader_new(struct wb_block_reader **reader_out);
 void wb_block_reader_free(struct wb_block_reader *reader);
 
-/* Checks and decompresses the lead; replaces what lead_out held. */
-int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame,
-                       struct wb_buf *lead_out);
-
-/* A record, digests and text, of an entry in the lead. lead_at is from wb_block_lead_at(). */
-int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at,
-                         struct wb_buf *record_out);
-
-/* Only the text of the same record, without copying it. */
-static inline struct wb_slice wb_block_lead_text(const struct wb_block_entry *entry, struct wb_slice lead,
-                                                 size_t lead_at)
-{
-    return wb_slice(lead.ptr + lead_at, entry->raw_bytes);
-}
-
-/* Only the text of a record that has a frame of its own. lead is empty if the block has none. */
-int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
-                       struct wb_slice lead, struct wb_buf *text_out);
-
-/* The whole record of an entry that has a frame of its own. */
-int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
-                        struct wb_slice lead, struct wb_buf *record_out);
-
-/* ---- thinning ------------------------------------------------------------------- */
+/* Provides `size` stored bytes that start `at` bytes after the start of the block; valid until the next call. */
+typedef int (*wb_block_fetch)(void *context, uint64_t at, size_t size, const char **bytes_out);
 
 /*
- * Appends a copy of a checked block to block_out, without the pages marked in dead (one
- * flag for each entry of the directory). Frames are copied as they are. Dead pages in the
- * lead keep their bytes, because other frames need them, and are flagged as dead. If no
- * page is alive, nothing is appended.
+ * Starts reading a block, whose index must stay as it is while it is read. lead is the
+ * decompressed lead if the caller has it, otherwise empty. Pages may be read in any order;
+ * read in the order of the index, each frame that is no base is decompressed once.
  */
-int wb_block_thin(const struct wb_block_head *head, const char *block, const bool *dead, struct wb_buf *block_out);
+void wb_block_reader_open(struct wb_block_reader *reader, const struct wb_block_index *index, wb_block_fetch fetch,
+                          void *context, struct wb_slice lead);
+
+/* The same for a block that is in memory as a whole. */
+void wb_block_reader_open_bytes(struct wb_block_reader *reader, const struct wb_block_index *index, const char *block);
+
+/* The page of entry `at`; it borrows from the reader until the next call. Its id is not checked. */
+int wb_block_read_page(struct wb_block_reader *reader, size_t at, struct wb_page *page_out);
+
+/* The same without the body, which is not decompressed (except in format 1). body_bytes is set. */
+int wb_block_read_facts(struct wb_block_reader *reader, size_t at, struct wb_page *page_out);
+
+/* The whole record of entry `at`; replaces what record_out held. */
+int wb_block_read_record(struct wb_block_reader *reader, size_t at, struct wb_buf *record_out);
+
+/* A frame, decompressed; valid until the next call. */
+int wb_block_read_frame(struct wb_block_reader *reader, uint32_t frame, struct wb_slice *raw_out);
+
+/* ---- leaving pages out and adding older versions ---------------------------------- */
+
+/* What wb_block_rewrite() is to change, and what it did. */
+struct wb_block_change {
+    const bool *dead;            /* a flag for each entry: the page is not wanted any more */
+    bool scrub;                  /* no byte of a dead page may stay */
+    struct wb_block_page *extra; /* pages to be added, under new slots */
+    size_t extra_count;
+    uint32_t kept_dead; /* output: dead pages whose bytes are still there */
+    uint32_t lost;      /* output: pages that could not be read and were replaced by "lost" records */
+};
+
+/*
+ * Appends a copy of a block to block_out without its dead pages and with the extra pages.
+ * If newest is n > 0 in one of those, it is an older version of the page of entry n - 1.
+ * If no page is left, nothing is appended.
+ *
+ * Frames are copied as they are if possible. One of which at least half is dead is
+ * compressed again, unless others are based on it. Other dead pages keep their bytes and
+ * are flagged, except if scrub is set: then everything is compressed again that contains
+ * a dead page or is based on such a frame. If a page cannot be read then, it becomes a
+ * record without content. A block of format 1 is compressed again as a whole.
+ *
+ * WB_E_CORRUPT if a base cannot be read (or any page of a block of format 1, without
+ * scrub) and the change is impossible without it. On error block_out is unchanged.
+ */
+int wb_block_rewrite(struct wb_block_builder *builder, struct wb_block_reader *reader,
+                     const struct wb_block_index *index, const char *block, struct wb_block_change *change,
+                     struct wb_buf *block_out);
 
 #endif

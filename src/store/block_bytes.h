@@ -1,26 +1,37 @@
 /*
- * block_bytes.h - offsets of the fields in a block's header and directory entries.
+ * block_bytes.h - offsets of the fields in a block's header and directory.
  *
  * Shared by block.c, which reads blocks and draws this layout, and block_build.c, which
- * writes them. The fuzzer of blocks uses it too. Nothing else should.
+ * writes them. The tests and the fuzzer of blocks use it too. Nothing else should.
  */
 #ifndef WB_STORE_BLOCK_BYTES_H
 #define WB_STORE_BLOCK_BYTES_H
 
+#include "store/block.h"
+
 #define BLOCK_MAGIC "WBBK"
 
 enum {
-    BLOCK_FORMAT = 1,
-    LEAD_RAW_MAX = 1 << 20, /* a header that claims a longer lead is not valid */
+    BLOCK_FORMAT_OLD = 1,
+    BLOCK_FORMAT = 2,
+    BLOCK_NO_BASE = 0xffff,
+    BLOCK_SLOTS_MAX = 0xffff,
+    LEAD_RAW_MAX = 1 << 20, /* a header of format 1 that claims a longer lead is not valid */
 };
 
+/* The header; fields with "1" are those of format 1 only. */
 enum {
     HEAD_FORMAT_AT = 4,
     HEAD_COUNT_AT = 6,
-    HEAD_LEAD_COUNT_AT = 8,
-    HEAD_LEAD_STORED_AT = 12,
-    HEAD_LEAD_RAW_AT = 16,
-    HEAD_LEAD_CHECK_AT = 20,
+    HEAD_FRAMES_AT = 8,
+    HEAD_LEAD_AT = 10,
+    HEAD_DIRECTORY_BYTES_AT = 12,
+    HEAD_NEXT_SLOT_AT = 16,
+    HEAD_ZERO_AT = 20,
+    HEAD1_LEAD_COUNT_AT = 8,
+    HEAD1_LEAD_STORED_AT = 12,
+    HEAD1_LEAD_RAW_AT = 16,
+    HEAD1_LEAD_CHECK_AT = 20,
     HEAD_BYTES_AT = 24,
     HEAD_LOGICAL_AT = 32,
     HEAD_COMMIT_AT = 40,
@@ -29,22 +40,47 @@ enum {
     HEAD_CHECK_AT = 72,
 };
 
+/* A row of the table of frames. */
 enum {
-    ENTRY_SLOT_AT = 16,
-    ENTRY_FLAGS_AT = 18,
-    ENTRY_RAW_AT = 20,
-    ENTRY_STORED_AT = 24,
-    ENTRY_CHECK_AT = 28,
-    ENTRY_DIGESTS_AT = 32,
+    FRAME_STORED_AT = 0,
+    FRAME_RAW_AT = 4,
+    FRAME_CHECK_AT = 8,
+    FRAME_HEADS_AT = 12,
+    FRAME_BASE_AT = 16,
+    FRAME_COUNT_AT = 18,
+    FRAME_ROW_BYTES = 20,
+};
+
+/* The first byte of an entry. */
+enum {
+    ENTRY_DEAD = 1,
+    ENTRY_SAME_PAGE = 2, /* no id follows: it is that of the entry before */
+    ENTRY_SLOT = 4,      /* the slot follows; otherwise it is the next one */
+    ENTRY_FLAGS_KNOWN = 7,
+};
+
+/* An entry of format 1. */
+enum {
+    ENTRY1_SLOT_AT = 16,
+    ENTRY1_FLAGS_AT = 18,
+    ENTRY1_RAW_AT = 20,
+    ENTRY1_STORED_AT = 24,
+    ENTRY1_CHECK_AT = 28,
+    ENTRY1_DIGESTS_AT = 32,
+    ENTRY1_BYTES = 68,
+    ENTRY1_LEAD = 1,
+    ENTRY1_DEAD = 2,
+    ENTRIES1_MAX = 4096,
 };
 
 _Static_assert(sizeof BLOCK_MAGIC - 1 == HEAD_FORMAT_AT, "the format follows the magic");
-_Static_assert(HEAD_LEAD_STORED_AT % 4 == 0 && HEAD_BYTES_AT % 8 == 0, "fields are aligned");
+_Static_assert(HEAD_DIRECTORY_BYTES_AT % 4 == 0 && HEAD_BYTES_AT % 8 == 0, "fields are aligned");
 _Static_assert(HEAD_DIRECTORY_CHECK_AT + 16 == HEAD_CHECK_AT, "eight zero bytes lie between the two checksums");
 _Static_assert(HEAD_CHECK_AT + 8 == WB_BLOCK_HEADER_BYTES, "the checksum ends the header");
-_Static_assert(WB_PAGEID_BYTES == ENTRY_SLOT_AT, "an entry starts with the page id");
-_Static_assert(ENTRY_DIGESTS_AT + WB_RECORD_DIGEST_BYTES == WB_BLOCK_ENTRY_BYTES, "the digests end the entry");
-_Static_assert(WB_BLOCK_PAGES_MAX <= UINT16_MAX, "counts and slots have two bytes");
-_Static_assert(WB_BLOCK_LEAD_MIN + WB_BLOCK_LEAD_PAGE_MAX <= LEAD_RAW_MAX, "a lead that we build is one that we read");
+_Static_assert(WB_PAGEID_BYTES == ENTRY1_SLOT_AT, "an entry of format 1 starts with the page id");
+_Static_assert(ENTRY1_DIGESTS_AT + WB_RECORD_DIGEST_BYTES == ENTRY1_BYTES, "and ends with the digests");
+_Static_assert((int)FRAME_COUNT_AT + 2 == (int)FRAME_ROW_BYTES, "the number of entries ends a row");
+_Static_assert((int)WB_BLOCK_PAGES_MAX < (int)BLOCK_NO_BASE, "numbers of entries, frames and slots have two bytes");
+_Static_assert((int)WB_BLOCK_PAGES_FULL <= (int)WB_BLOCK_PAGES_MAX, "a block that is full is valid");
 
 #endif

@@ -3,9 +3,9 @@
  * block is copied in the cheapest way that is allowed:
  *
  *   all pages alive                       as it is
- *   some pages dead                       thinned: the frames of dead pages are left out (block.h)
- *   some dead in the lead, after a        rebuilt ("scrubbed"): decompressed, and compressed
- *   takedown                              again without the dead pages
+ *   some pages dead                       frame by frame, as wb_block_rewrite() decides (block.h)
+ *   some pages dead, after a takedown     the same, but no byte of a dead page may stay ("scrubbed")
+ *   an old format                         compressed again as a whole
  *   damaged, with live pages              byte by byte, as it is
  *   no page alive                         not at all
  *
@@ -34,84 +34,6 @@ static int add_unscrubbed(struct wb_log_compaction *c, const struct wb_block_hea
     snprintf(block.why, sizeof block.why, "%s", wb_error_message());
     wb_segment_locate(&c->from, head->logical, &block.at);
     return wb_vec_push(&c->unscrubbed, block);
-}
-
-/* What replaces a record that cannot be read: the digests from the directory, and "lost" (docs/formats/segment.md). */
-static int put_lost(const struct wb_block_entry *entry, struct wb_buf *record_out)
-{
-    WB_CHECK(entry->digests != NULL);
-    wb_buf_clear(record_out);
-    int err = wb_buf_append(record_out, entry->digests, WB_RECORD_DIGEST_BYTES);
-    return err < 0 ? err : wb_buf_append_str(record_out, "lost");
-}
-
-/*
- * Scrubs a block: decompresses its live pages and compresses them as a new block, with the
- * same slots. If a page outside the lead cannot be read, it becomes a record without
- * content, because it must not keep the bytes of a takedown on disk. If the lead cannot be
- * read, no page of the block can be: WB_E_CORRUPT.
- */
-static int rebuild(struct wb_log_compaction *c, const struct wb_block_head *head, const char *block, const bool *dead,
-                   size_t live)
-{
-    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
-    WB_CHECK(c->builder != NULL);
-    WB_CHECK(c->zstd != NULL);
-    WB_CHECK(live > 0);
-    WB_CHECK(live < head->count);
-
-    const char *directory = block + WB_BLOCK_HEADER_BYTES;
-    struct wb_block_page *pages = wb_alloc_zero(live, sizeof *pages);
-    struct wb_buf *records = wb_alloc_zero(live, sizeof *records), lead = WB_BUF_INIT;
-    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored_bytes;
-    size_t n = 0, lead_at = 0, start = c->out.len;
-    int err = pages && records ? 0 : WB_E_NOMEM;
-
-    if (err == 0 && head->lead_count)
-        err = wb_block_read_lead(c->zstd, head, block + wb_block_directory_end(head), &lead);
-    for (size_t i = 0; i < head->count && err == 0; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        bool in_lead = entry.flags & WB_BLOCK_ENTRY_LEAD;
-        if (!dead[i]) {
-            if (in_lead)
-                err = wb_block_lead_record(&entry, wb_buf_slice(&lead), lead_at, &records[n]);
-            else
-                err = wb_block_read_frame(c->zstd, &entry, block + frame_at, wb_buf_slice(&lead), &records[n]);
-            if (err == WB_E_CORRUPT && !in_lead) {
-                err = add_unscrubbed(c, head, true);
-                if (err == 0)
-                    err = put_lost(&entry, &records[n]);
-            }
-            pages[n] = (struct wb_block_page){
-                .id = entry.id, .record = wb_buf_slice(&records[n]), .site = head->site, .slot = entry.slot};
-            n++;
-        }
-        lead_at += in_lead ? entry.raw_bytes : 0;
-        frame_at += entry.stored_bytes;
-    }
-    WB_CHECK(err < 0 || n == live);
-    if (err == 0)
-        err = wb_block_build(c->builder, pages, n, true, &c->out);
-    if (err == 0)
-        wb_block_stamp(c->out.ptr + start, head->logical, head->commit);
-    for (size_t i = 0; records && i < live; i++)
-        wb_buf_release(&records[i]);
-    wb_buf_release(&lead);
-    wb_free(records);
-    wb_free(pages);
-    return err;
-}
-
-/* The number of dead pages in the lead. */
-static uint64_t count_lead_dead(const struct wb_block_head *head, const char *directory, const bool *dead)
-{
-    uint64_t count = 0;
-
-    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
-    WB_CHECK(head->count > 0);
-    for (size_t i = 0; i < head->count; i++)
-        count += dead[i] && wb_block_entry_read(directory, i).flags & WB_BLOCK_ENTRY_LEAD;
-    return count;
 }
 
 static int add_to_map(struct wb_log_compaction *c, uint64_t logical, uint64_t physical)
@@ -194,9 +116,40 @@ static int copy_damage(struct wb_log_compaction *c, uint64_t at, uint64_t end)
     return err;
 }
 
-/* Copies what is alive of a block, in the cheapest way that is allowed: as it is, thinned, or rebuilt. */
-static int copy_block(struct wb_log_compaction *c, const struct wb_block_head *head, const char *block)
+/*
+ * Copies a block of which something must change. If it cannot be scrubbed because a base
+ * cannot be read, it keeps its dead bytes. If it has an old format and cannot be read, it
+ * stays as it is.
+ */
+static int change_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block,
+                        const bool *dead)
 {
+    struct wb_block_change change = {.dead = dead, .scrub = c->row.removed > 0};
+
+    WB_CHECK(c->builder != NULL);
+    WB_CHECK(c->zstd != NULL);
+    int err = wb_block_rewrite(c->builder, c->zstd, index, block, &change, &c->out);
+    if (err == 0 && change.lost)
+        err = add_unscrubbed(c, &index->head, true);
+    if (err == WB_E_CORRUPT && change.scrub) {
+        err = add_unscrubbed(c, &index->head, false);
+        change.scrub = false;
+        if (err == 0)
+            err = wb_block_rewrite(c->builder, c->zstd, index, block, &change, &c->out);
+    }
+    if (err == WB_E_CORRUPT) {
+        for (size_t i = 0; i < index->entries.count; i++)
+            change.kept_dead += dead[i];
+        err = wb_buf_append(&c->out, block, (size_t)index->head.bytes);
+    }
+    c->lead_dead += change.kept_dead;
+    return err;
+}
+
+/* Copies what is alive of a block. */
+static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block)
+{
+    const struct wb_block_head *head = &index->head;
     const bool *dead = c->live.dead + c->judged;
     size_t live = 0;
     int err;
@@ -212,24 +165,11 @@ static int copy_block(struct wb_log_compaction *c, const struct wb_block_head *h
     err = add_to_map(c, head->logical, c->out_at + c->out.len);
     if (err < 0)
         return err;
-    uint64_t lead_dead = count_lead_dead(head, block + WB_BLOCK_HEADER_BYTES, dead);
     c->kept += live;
-    bool scrub = c->row.removed && lead_dead;
-    if (live == head->count) {
+    if (live < head->count || wb_block_is_old(head))
+        err = change_block(c, index, block, dead);
+    else
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);
-    } else if (scrub) {
-        size_t start = c->out.len;
-        err = rebuild(c, head, block, dead, live);
-        if (err == WB_E_CORRUPT) { /* a live page cannot be read, so the block keeps its dead bytes */
-            c->out.len = start;
-            scrub = false;
-            err = add_unscrubbed(c, head, false);
-        }
-    }
-    if (err == 0 && live < head->count && !scrub) {
-        err = wb_block_thin(head, block, dead, &c->out);
-        c->lead_dead += lead_dead;
-    }
     if (err == 0 && c->out.len >= WRITE_BYTES)
         err = write_out(c);
     return err;
@@ -255,7 +195,7 @@ int wb_log_copy_blocks(struct wb_log_compaction *c)
         if (err == WB_E_CORRUPT)
             err = copy_damage(c, walk.error_at, walk.next);
         else if (err > 0)
-            err = copy_block(c, &head, block);
+            err = copy_block(c, &walk.index, block);
         if (err < 0)
             break;
         c->done = before + walk.next;

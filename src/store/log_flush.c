@@ -111,7 +111,7 @@ static void build_block(void *context)
 
     int err = wb_page_record_digest(job->digests, job->count);
     if (err == 0)
-        err = wb_block_build(builder, job->pages, job->count, false, &job->block);
+        err = wb_block_build(builder, job->pages, job->count, &job->block);
     if (err < 0)
         wb_error_save(err, &job->error);
 
@@ -148,7 +148,7 @@ static bool block_ends(const struct wb_block_page *next, const struct wb_block_p
     WB_CHECK(bytes > 0);
     WB_CHECK(count > 0);
     WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
-    if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > wb_log_sizes.block_bytes)
+    if (count == WB_BLOCK_PAGES_FULL || bytes + next->record.len > wb_log_sizes.block_bytes)
         return true;
     return next->site != last->site && bytes >= wb_log_sizes.block_bytes / 2;
 }

@@ -35,20 +35,21 @@ struct live_item {
 struct live_gathering {
     WB_VEC(struct live_item) items;
     struct wb_buf bytes;      /* header and directory of the current block */
+    struct wb_block_index index;
     struct wb_log_live *live; /* where damage is recorded */
 };
 
-static int add_items(struct live_gathering *g, const struct wb_block_head *head, const char *directory)
+/* Adds the entries of the current block. */
+static int add_items(struct live_gathering *g)
 {
     WB_CHECK(g->live != NULL);
-    WB_CHECK(head->count > 0);
-    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(g->index.entries.count > 0);
 
-    int err = wb_vec_reserve(&g->items, g->items.count + head->count);
+    int err = wb_vec_reserve(&g->items, g->items.count + g->index.entries.count);
 
-    for (size_t i = 0; i < head->count && err == 0; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        err = wb_vec_push(&g->items, (struct live_item){entry.id, head->logical, entry.slot, entry.flags});
+    for (size_t i = 0; i < g->index.entries.count && err == 0; i++) {
+        const struct wb_block_entry *entry = &g->index.entries.items[i];
+        err = wb_vec_push(&g->items, (struct live_item){entry->id, g->index.head.logical, entry->slot, entry->flags});
     }
     return err;
 }
@@ -79,8 +80,8 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
             err = wb_file_read_exact(&segment->file, at, g->bytes.ptr, need);
     }
     if (err == 0)
-        err = wb_block_directory_check(head_out, g->bytes.ptr + WB_BLOCK_HEADER_BYTES);
-    return err < 0 ? err : add_items(g, head_out, g->bytes.ptr + WB_BLOCK_HEADER_BYTES);
+        err = wb_block_index_read(head_out, g->bytes.ptr + WB_BLOCK_HEADER_BYTES, &g->index);
+    return err < 0 ? err : add_items(g);
 }
 
 /* Records a damaged part of the file. The current error message says why. */
@@ -352,6 +353,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
     wb_log_view_release(&j.view);
     wb_vec_release(&g.items);
     wb_buf_release(&g.bytes);
+    wb_block_index_release(&g.index);
     if (err < 0)
         wb_log_live_release(live_out);
     return err;

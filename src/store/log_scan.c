@@ -47,10 +47,8 @@ void wb_log_scan_close(struct wb_store_scan *base)
     wb_vec_release(&scan->gone_ids);
     wb_segment_reader_release(&scan->reader);
     wb_block_reader_free(scan->zstd);
-    wb_buf_release(&scan->lead);
     wb_buf_release(&scan->text);
-    wb_free(scan->known);
-    wb_free(scan->visible);
+    wb_vec_release(&scan->known);
     wb_free(scan->site);
     wb_store_scan_release(&scan->scan);
     wb_free(scan);
@@ -125,10 +123,6 @@ static int prepare(struct wb_log_scan *scan, const struct wb_store_scan_options 
         scan->site = wb_strndup(options->site.ptr, options->site.len);
         err = scan->site ? 0 : WB_E_NOMEM;
     }
-    scan->known = wb_alloc(WB_BLOCK_PAGES_MAX * sizeof *scan->known);
-    scan->visible = wb_alloc(WB_BLOCK_PAGES_MAX * sizeof *scan->visible);
-    if (!scan->known || !scan->visible)
-        return WB_E_NOMEM;
     if (err == 0)
         err = wb_block_reader_new(&scan->zstd);
     if (err == 0)
@@ -331,15 +325,17 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
 /* Finds out which pages of the block are visible, while the catalog's state is held. */
 static int judge_block(struct wb_log_scan *scan)
 {
-    const char *directory = scan->block + WB_BLOCK_HEADER_BYTES;
     int err = 0;
 
     scan->plain = is_plain(scan, &scan->row);
-    for (size_t i = 0; i < scan->head.count && !scan->plain && err == 0; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        scan->visible[i] = false;
-        if (!(entry.flags & WB_BLOCK_ENTRY_DEAD))
-            err = look_up(scan, &entry, &scan->known[i], &scan->visible[i]);
+    if (scan->plain)
+        return 0;
+    err = wb_vec_reserve(&scan->known, scan->head.count);
+    for (size_t i = 0; i < scan->head.count && err == 0; i++) {
+        const struct wb_block_entry *entry = &scan->walk.index.entries.items[i];
+        scan->known.items[i].visible = false;
+        if (!(entry->flags & WB_BLOCK_ENTRY_DEAD))
+            err = look_up(scan, entry, &scan->known.items[i].entry, &scan->known.items[i].visible);
     }
     return err;
 }
@@ -378,10 +374,8 @@ static int next_block(struct wb_log_scan *scan)
     }
     end(scan);
     scan->index = 0;
-    scan->lead_at = 0;
-    scan->lead_ready = false;
     if (err > 0)
-        scan->frame_at = wb_block_directory_end(&scan->head) + scan->head.lead_stored_bytes;
+        wb_block_reader_open_bytes(scan->zstd, &scan->walk.index, scan->block);
     else
         scan->block = NULL;
     return err;
@@ -389,73 +383,26 @@ static int next_block(struct wb_log_scan *scan)
 
 /* ---- from page to page ------------------------------------------------------------------------------ */
 
-/* Decompresses the lead of the block, unless that was done before. */
-static int read_lead(struct wb_log_scan *scan)
-{
-    int err = 0;
-
-    WB_CHECK(scan->zstd != NULL);
-    WB_CHECK(scan->block != NULL);
-    if (scan->lead_ready)
-        return 0;
-    wb_buf_clear(&scan->lead);
-    if (scan->head.lead_count)
-        err = wb_block_read_lead(scan->zstd, &scan->head, scan->block + wb_block_directory_end(&scan->head),
-                                 &scan->lead);
-    scan->lead_ready = err == 0;
-    return err;
-}
-
-/* The text of an entry's record: from its frame at frame_at, or from the lead at lead_at. */
-static int read_text(struct wb_log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
-                     struct wb_slice *text_out)
-{
-    WB_CHECK(scan->block != NULL);
-    WB_CHECK(frame_at <= scan->head.bytes);
-
-    int err = read_lead(scan);
-
-    if (err == 0 && entry->flags & WB_BLOCK_ENTRY_LEAD) {
-        *text_out = wb_block_lead_text(entry, wb_buf_slice(&scan->lead), lead_at);
-    } else if (err == 0) {
-        err = wb_block_read_text(scan->zstd, entry, scan->block + frame_at, wb_buf_slice(&scan->lead), &scan->text);
-        *text_out = wb_buf_slice(&scan->text);
-    }
-    return err;
-}
-
 /* Reads the page of the block's next entry. Returns 1, or 0 if the view or the selection does not include it. */
 static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
 {
     WB_CHECK(scan->block != NULL);
     WB_CHECK(scan->index < scan->head.count);
 
-    struct wb_block_entry entry = wb_block_entry_read(scan->block + WB_BLOCK_HEADER_BYTES, scan->index++);
-    size_t index = scan->index - 1;
-    uint64_t frame_at = scan->frame_at;
-    size_t lead_at = scan->lead_at;
-    struct wb_slice text;
-    int err;
-
-    scan->frame_at += entry.stored_bytes;
-    if (entry.flags & WB_BLOCK_ENTRY_LEAD)
-        scan->lead_at += entry.raw_bytes;
+    size_t at = scan->index++;
+    const struct wb_block_entry *entry = &scan->walk.index.entries.items[at];
     bool passed = scan->told.segment == scan->row.number && scan->told.logical == scan->head.logical &&
-                  entry.slot <= scan->told.slot;
-    if (entry.flags & WB_BLOCK_ENTRY_DEAD || passed || (!scan->plain && !scan->visible[index]))
+                  entry->slot <= scan->told.slot;
+    if (entry->flags & WB_BLOCK_ENTRY_DEAD || passed || (!scan->plain && !scan->known.items[at].visible))
         return 0;
-    err = read_text(scan, &entry, frame_at, lead_at, &text);
+    int err = scan->facts ? wb_block_read_facts(scan->zstd, at, page_out) : wb_block_read_page(scan->zstd, at, page_out);
     if (err == 0)
-        err = wb_page_decode_parts(entry.digests, text, page_out);
-    if (err == 0)
-        err = wb_log_page_identify(page_out, entry.id, scan->plain ? NULL : &scan->known[index]);
+        err = wb_log_page_identify(page_out, entry->id, scan->plain ? NULL : &scan->known.items[at].entry);
     if (err < 0)
         return err;
     if (scan->site && !wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site)))
         return 0;
-    scan->told = (struct wb_catalog_place){scan->row.number, entry.slot, scan->head.logical};
-    if (scan->facts)
-        page_out->body = WB_SLICE_EMPTY;
+    scan->told = (struct wb_catalog_place){scan->row.number, entry->slot, scan->head.logical};
     return 1;
 }
 

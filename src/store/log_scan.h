@@ -10,6 +10,12 @@
 
 #include "store/log.h"
 
+/* An entry of the block that a scan is in. */
+struct wb_log_scan_known {
+    struct wb_catalog_entry entry; /* what the catalog knows about it */
+    bool visible;
+};
+
 struct wb_log_scan {
     struct wb_store_scan scan;     /* must be the first member */
     struct wb_log *log;            /* only what does not change is used: dir, superblock, content_seed */
@@ -42,20 +48,16 @@ struct wb_log_scan {
     struct wb_block_head head;
     const char *block;             /* the current block; NULL if the next one must be found */
     bool plain;                    /* all its pages are visible, and as their records say */
-    bool *visible;                 /* otherwise, for each entry: whether it is visible ... */
-    struct wb_catalog_entry *known; /* ... and what the catalog knows about it */
+    WB_VEC(struct wb_log_scan_known) known; /* otherwise, what is known about each of its entries */
     size_t index;                  /* of the next entry in the block */
-    uint64_t frame_at;             /* where the frame of that entry starts in the block */
-    size_t lead_at;                /* where the next text in the lead starts */
-    bool lead_ready;               /* the lead of the block was decompressed */
     struct wb_block_reader *zstd;
-    struct wb_buf lead, text;
 
     /* ---- pages that are gone ---- */
     WB_VEC(struct wb_pageid) gone_ids; /* those to be returned next, in descending order */
     struct wb_pageid gone_next;        /* where to look for more */
     bool gone_done;                    /* there are no more */
     struct wb_segment_reader reader;
+    struct wb_buf text;
 };
 
 /*

@@ -40,7 +40,7 @@ struct log_verifier {
     uint64_t bytes_pages, site_pages, sites, revisits, bars;
     struct wb_log_view view;
     struct wb_block_reader *zstd;
-    struct wb_buf lead, record;
+    struct wb_buf record;
     wb_store_found found;
     void *found_context;
     wb_store_progress progress;
@@ -339,37 +339,28 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
     return 0;
 }
 
-static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
+static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_index *index,
                        const char *block, const char *file, uint64_t at)
 {
+    const struct wb_block_frame *lead = &index->frames.items[index->head.lead];
+    struct wb_slice raw;
+
     WB_CHECK(v->zstd != NULL);
-    WB_CHECK(head->count > 0);
-    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
-
-    const char *directory = block + WB_BLOCK_HEADER_BYTES;
-    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored_bytes;
-    size_t lead_at = 0;
-    int err = 0;
-
-    wb_buf_clear(&v->lead);
-    if (head->lead_count)
-        err = wb_block_read_lead(v->zstd, head, block + wb_block_directory_end(head), &v->lead);
+    WB_CHECK(index->entries.count > 0);
+    WB_CHECK(index->head.lead < index->frames.count);
+    wb_block_reader_open_bytes(v->zstd, index, block);
+    /* If nothing can be read without it, damage of the lead is reported once, and not for each page. */
+    int err = wb_block_is_base(index, index->head.lead) ? wb_block_read_frame(v->zstd, index->head.lead, &raw) : 0;
     if (err < 0)
-        return absorb(v, err, file, at);
-    for (size_t i = 0; i < head->count; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        if (entry.flags & WB_BLOCK_ENTRY_LEAD) {
-            err = wb_block_lead_record(&entry, wb_buf_slice(&v->lead), lead_at, &v->record);
-            lead_at += entry.raw_bytes;
-        } else {
-            err = wb_block_read_frame(v->zstd, &entry, block + frame_at, wb_buf_slice(&v->lead), &v->record);
-        }
+        return absorb(v, err, file, at + lead->at);
+    for (size_t i = 0; i < index->entries.count; i++) {
+        const struct wb_block_entry *entry = &index->entries.items[i];
+        err = wb_block_read_record(v->zstd, i, &v->record);
         if (err == 0)
-            err = check_page(v, row, head, &entry, wb_buf_slice(&v->record));
-        err = absorb(v, err, file, at + (entry.stored_bytes ? frame_at : 0));
+            err = check_page(v, row, &index->head, entry, wb_buf_slice(&v->record));
+        err = absorb(v, err, file, at + index->frames.items[entry->frame].at);
         if (err < 0)
             return err;
-        frame_at += entry.stored_bytes;
     }
     return 0;
 }
@@ -398,7 +389,7 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
             report(v, true, WB_CATALOG_NAME, 0,
                    "the catalog is at commit %llu, but a block in %s knows of commit %llu: it has lost commits",
                    (unsigned long long)v->summary.commit, file, (unsigned long long)head.commit);
-        err = check_block(v, row, &head, block, file, at);
+        err = check_block(v, row, &walk.index, block, file, at);
         v->done = before + at + head.bytes;
         if (err == 0 && v->progress && !v->progress(v->progress_context, v->done, v->total))
             err = wb_fail(WB_E_STOPPED, "verification was stopped");
@@ -586,7 +577,6 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
     wb_catalog_close(v.catalog);
     wb_log_rows_release(&v.rows);
     wb_block_reader_free(v.zstd);
-    wb_buf_release(&v.lead);
     wb_buf_release(&v.record);
     wb_log_view_release(&v.view);
     wb_free(v.tallies);

@@ -341,6 +341,8 @@ void wb_segment_reader_release(struct wb_segment_reader *source)
     WB_CHECK(source->bytes.len <= source->bytes.cap);
     wb_block_reader_free(source->zstd);
     wb_buf_release(&source->bytes);
+    wb_buf_release(&source->frame);
+    wb_block_index_release(&source->index);
     wb_block_cache_release(&source->cache);
     source->zstd = NULL;
 }
@@ -383,51 +385,87 @@ static int read_first(const struct wb_segment *segment, struct wb_segment_reader
     return require(segment, source, at, WB_BLOCK_HEADER_BYTES);
 }
 
-/* Reads and checks the header, the directory and the lead of a block. */
-static int load_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at,
-                      struct wb_block_start *start)
+/* A block from which a frame is wanted. */
+struct block_place {
+    const struct wb_segment *segment;
+    struct wb_segment_reader *source;
+    uint64_t at;       /* where the block starts in the file */
+    size_t have_bytes; /* how much of it source->bytes has */
+};
+
+/* Provides stored bytes of a block (wb_block_fetch): those that were read with its directory, or others. */
+static int fetch(void *context, uint64_t at, size_t size, const char **bytes_out)
 {
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(start->directory.len == 0);
-    WB_CHECK(start->lead.len == 0);
+    const struct block_place *place = context;
+    struct wb_buf *frame = &place->source->frame;
+    size_t got = 0;
 
-    int err = read_first(segment, source, at);
-
+    WB_CHECK(place->segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(place->have_bytes <= place->source->bytes.len);
+    if (at + size <= place->have_bytes) {
+        *bytes_out = place->source->bytes.ptr + at;
+        return 0;
+    }
+    wb_buf_clear(frame);
+    int err = wb_buf_reserve(frame, size);
     if (err == 0)
-        err = wb_block_head_read(source->bytes.ptr, &start->head);
-    if (err < 0)
-        return err;
-    size_t directory_end = wb_block_directory_end(&start->head);
-    err = require(segment, source, at, directory_end + start->head.lead_stored_bytes);
-    if (err == 0)
-        err = wb_block_directory_check(&start->head, source->bytes.ptr + WB_BLOCK_HEADER_BYTES);
-    if (err == 0 && start->head.lead_count)
-        err = wb_block_read_lead(source->zstd, &start->head, source->bytes.ptr + directory_end, &start->lead);
-    if (err == 0)
-        err = wb_buf_append(&start->directory, source->bytes.ptr + WB_BLOCK_HEADER_BYTES,
-                            directory_end - WB_BLOCK_HEADER_BYTES);
+        err = wb_file_read_at(&place->segment->file, place->at + at, frame->ptr, size, &got);
+    if (err == 0 && got < size)
+        err = wb_fail(WB_E_CORRUPT, "the file ends inside the block");
+    *bytes_out = frame->ptr;
     return err;
 }
 
-/* Returns the start of a block, from the cache if it is there. */
-static int find_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t logical, uint64_t at,
-                      const struct wb_block_start **start_out)
+/* Reads and checks the header and the directory of a block: source->bytes and source->index. */
+static int load_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at)
 {
-    struct wb_block_start start = {.name = {segment->number, segment->revision, logical}};
-    int err;
-
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(source->zstd != NULL);
-    WB_CHECK(segment->number > 0);
-    *start_out = wb_block_cache_find(&source->cache, &start.name);
-    if (*start_out)
-        return 0;
-    err = load_start(segment, source, at, &start);
+
+    struct wb_block_head head;
+    int err = read_first(segment, source, at);
+
     if (err == 0)
-        err = wb_block_cache_put(&source->cache, &start, start_out);
-    wb_buf_release(&start.directory);
-    wb_buf_release(&start.lead);
+        err = wb_block_head_read(source->bytes.ptr, &head);
+    if (err == 0)
+        err = require(segment, source, at, wb_block_directory_end(&head));
+    return err < 0 ? err : wb_block_index_read(&head, source->bytes.ptr + WB_BLOCK_HEADER_BYTES, &source->index);
+}
+
+/* Puts the block that was just read into the cache. Its lead goes with it, unless no frame is based on it. */
+static int keep_start(struct wb_segment_reader *source, const struct wb_block_name *name)
+{
+    const struct wb_block_index *index = &source->index;
+    struct wb_block_start start = {.name = *name};
+    const struct wb_block_start *kept;
+    struct wb_slice lead = WB_SLICE_EMPTY;
+    int err;
+
+    WB_CHECK(index->frames.count > 0);
+    WB_CHECK(index->head.lead < index->frames.count);
+    err = wb_buf_append(&start.directory, source->bytes.ptr + WB_BLOCK_HEADER_BYTES, index->head.directory_bytes);
+    if (err == 0)
+        err = wb_block_index_read(&index->head, start.directory.ptr, &start.index);
+    if (err == 0 && wb_block_is_base(index, index->head.lead))
+        err = wb_block_read_frame(source->zstd, index->head.lead, &lead);
+    if (err == 0)
+        err = wb_buf_append_slice(&start.lead, lead);
+    if (err == 0)
+        err = wb_block_cache_put(&source->cache, &start, &kept);
+    wb_block_start_release(&start);
     return err;
+}
+
+/* The record of a slot, from a block that was opened for reading. */
+static int read_slot(struct wb_segment_reader *source, const struct wb_block_index *index, uint16_t slot,
+                     struct wb_pageid id, struct wb_buf *record_out)
+{
+    size_t at;
+
+    WB_CHECK(index->entries.count > 0);
+    if (!wb_block_find_slot(index, slot, &at) || !wb_pageid_equal(index->entries.items[at].id, id))
+        return wb_fail(WB_E_CORRUPT, "the block does not hold the page that the catalog says it holds");
+    return wb_block_read_record(source->zstd, at, record_out);
 }
 
 /* The same as wb_segment_read_record(), with the position of the block; errors do not name the file. */
@@ -438,25 +476,23 @@ static int read_record(const struct wb_segment *segment, struct wb_segment_reade
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(place->segment == segment->number);
 
-    const struct wb_block_start *start;
-    size_t index;
-    int err = find_start(segment, source, place->logical, at, &start);
+    struct wb_block_name name = {segment->number, segment->revision, place->logical};
+    struct block_place block = {.segment = segment, .source = source, .at = at};
+    const struct wb_block_start *start = wb_block_cache_find(&source->cache, &name);
 
+    if (start) {
+        wb_block_reader_open(source->zstd, &start->index, fetch, &block, wb_buf_slice(&start->lead));
+        return read_slot(source, &start->index, place->slot, id, record_out);
+    }
+    int err = load_start(segment, source, at);
     if (err < 0)
         return err;
-    const char *directory = start->directory.ptr;
-    if (!wb_block_find_slot(&start->head, directory, place->slot, &index) ||
-        !wb_pageid_equal(wb_block_entry_read(directory, index).id, id))
-        return wb_fail(WB_E_CORRUPT, "the block does not hold the page that the catalog says it holds");
-    struct wb_block_entry entry = wb_block_entry_read(directory, index);
-    if (entry.flags & WB_BLOCK_ENTRY_LEAD)
-        return wb_block_lead_record(&entry, wb_buf_slice(&start->lead), wb_block_lead_at(directory, index),
-                                    record_out);
-    wb_buf_clear(&source->bytes);
-    err = require(segment, source, at + wb_block_frame_at(&start->head, directory, index), entry.stored_bytes);
-    if (err < 0)
-        return err;
-    return wb_block_read_frame(source->zstd, &entry, source->bytes.ptr, wb_buf_slice(&start->lead), record_out);
+    block.have_bytes = source->bytes.len;
+    wb_block_reader_open(source->zstd, &source->index, fetch, &block, WB_SLICE_EMPTY);
+    err = read_slot(source, &source->index, place->slot, id, record_out);
+    if (err == 0 && wb_block_cache_wants(&source->cache, &name))
+        err = keep_start(source, &name);
+    return err;
 }
 
 int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *source,

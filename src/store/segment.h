@@ -103,7 +103,9 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
 /* Buffers and the cache of blocks, used again for each page. Works for any number of segments. */
 struct wb_segment_reader {
     struct wb_block_reader *zstd;
-    struct wb_buf bytes; /* a part of the file */
+    struct wb_buf bytes;         /* the beginning of a block, at least header and directory */
+    struct wb_buf frame;         /* a frame that is not in bytes */
+    struct wb_block_index index; /* of the block in bytes */
     struct wb_block_cache cache;
 };
 int wb_segment_reader_init(struct wb_segment_reader *reader);
@@ -122,6 +124,7 @@ struct wb_segment_walk {
     uint64_t next;        /* position of the next block */
     uint64_t end;         /* where the blocks end */
     uint64_t error_at;    /* after WB_E_CORRUPT: where the damage starts; it ends at `next` */
+    struct wb_block_index index; /* of the last block that was returned; borrows from it */
 };
 
 /* Starts at the first block; end is where the blocks end. */
@@ -129,8 +132,8 @@ void wb_segment_walk_init(struct wb_segment_walk *walk, const struct wb_segment 
 void wb_segment_walk_release(struct wb_segment_walk *walk);
 
 /*
- * Returns 1 and the next block, with its header and directory checked; 0 at the end; or
- * an error. *block_out is valid until the next call. After WB_E_CORRUPT, the next call
+ * Returns 1 and the next block, with its header and directory checked, and walk->index
+ * filled; 0 at the end; or an error. *block_out is valid until the next call. After WB_E_CORRUPT, the next call
  * continues with the next block that can be found.
  */
 int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *head_out, const char **block_out,

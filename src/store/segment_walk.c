@@ -30,6 +30,7 @@ void wb_segment_walk_release(struct wb_segment_walk *walk)
 {
     WB_CHECK(walk->window.len <= walk->window.cap);
     wb_buf_release(&walk->window);
+    wb_block_index_release(&walk->index);
 }
 
 /*
@@ -177,7 +178,7 @@ int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *hea
     if (have < head_out->bytes)
         return damaged_because(walk, at, "the file ends inside the block");
     walk->next = at + head_out->bytes; /* the header is valid, so the next block is where it says */
-    err = wb_block_directory_check(head_out, bytes + WB_BLOCK_HEADER_BYTES);
+    err = wb_block_index_read(head_out, bytes + WB_BLOCK_HEADER_BYTES, &walk->index);
     if (err < 0) {
         walk->error_at = at;
         return name_place(walk, at, err);

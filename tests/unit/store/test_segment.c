@@ -250,7 +250,7 @@ static void write_blocks(uint32_t number, struct file_of_blocks *f)
             pages[i] = (struct wb_block_page){.id = made.page.id, .record = wb_buf_slice(&records[i]), .site = b};
             made_release(&made);
         }
-        must_ok(wb_block_build(builder, pages, PAGES, false, &block));
+        must_ok(wb_block_build(builder, pages, PAGES, &block));
         wb_block_stamp(block.ptr, at, 1);
         must_ok(wb_file_write_at(&f->segment.file, at, block.ptr, block.len));
         f->at[b] = at;

@@ -1,0 +1,197 @@
+/*
+ * block_plan.c - decides which records of a block share a frame, and which frame is the
+ * dictionary of which. It compresses nothing (block_build.c does).
+ */
+#include "store/block_plan.h"
+#include "base/check.h"
+
+/* The items that form the lead: first, first + 1, ..., first + count - 1. */
+struct lead_run {
+    size_t first, count;
+    size_t bytes; /* of their records */
+};
+
+struct wb_block_item wb_block_item_of(struct wb_slice record)
+{
+    struct wb_page page;
+
+    WB_CHECK(record.len > WB_RECORD_DIGEST_BYTES);
+    WB_CHECK(record.len <= UINT32_MAX);
+    /* A record that cannot be read is stored as it is, as a head without a body. */
+    size_t body = wb_page_decode(record, &page) == 0 ? page.body.len : 0;
+    return (struct wb_block_item){
+        .digests = record.ptr,
+        .head = record.ptr + WB_RECORD_DIGEST_BYTES,
+        .body = record.ptr + record.len - body,
+        .head_bytes = (uint32_t)(record.len - WB_RECORD_DIGEST_BYTES - body),
+        .body_bytes = (uint32_t)body,
+        .newest = -1,
+    };
+}
+
+static size_t item_bytes(const struct wb_block_item *item)
+{
+    return (size_t)item->head_bytes + item->body_bytes;
+}
+
+/*
+ * Finds the first run of items in [from, to) that reaches WB_BLOCK_LEAD_MIN without
+ * containing an older version or a page that is too large for a lead. If there is none,
+ * returns the longest run there is.
+ */
+static struct lead_run find_run(const struct wb_block_item *items, size_t from, size_t to)
+{
+    struct lead_run run = {from, 0, 0}, best = run;
+
+    WB_CHECK(to <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(from <= to);
+    for (size_t i = from; i < to && run.bytes < WB_BLOCK_LEAD_MIN; i++) {
+        if (item_bytes(&items[i]) > WB_BLOCK_LEAD_PAGE_MAX || items[i].newest >= 0) {
+            run = (struct lead_run){i + 1, 0, 0};
+            continue;
+        }
+        run.count++;
+        run.bytes += item_bytes(&items[i]);
+        if (run.bytes > best.bytes)
+            best = run;
+    }
+    WB_CHECK(best.first + best.count <= to);
+    return best;
+}
+
+/*
+ * Takes the lead from the middle of the block, where it is closest to all other pages:
+ * the block becomes 2 % smaller than with a lead from its start. If no run in the second
+ * half is long enough, looks in the first half too. A block of one page has no use for
+ * a lead.
+ */
+static struct lead_run choose_lead(const struct wb_block_item *items, size_t count)
+{
+    size_t bytes = 0, before = 0, middle = 0, pages = 0;
+
+    WB_CHECK(count > 0);
+    WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        pages += items[i].newest < 0;
+        bytes += items[i].newest < 0 ? item_bytes(&items[i]) : 0;
+    }
+    if (pages < 2)
+        return (struct lead_run){0, 0, 0};
+    for (; before + WB_BLOCK_LEAD_MIN / 2 < bytes / 2; middle++)
+        before += items[middle].newest < 0 ? item_bytes(&items[middle]) : 0;
+    struct lead_run run = find_run(items, middle, count);
+    if (run.bytes < WB_BLOCK_LEAD_MIN && middle > 0) {
+        struct lead_run earlier = find_run(items, 0, middle);
+        if (earlier.bytes > run.bytes)
+            run = earlier;
+    }
+    WB_CHECK(run.count <= count);
+    return run;
+}
+
+static int add_frame(struct wb_block_plan *plan, size_t first, size_t count, int32_t base)
+{
+    WB_CHECK(count > 0);
+    WB_CHECK(first + count <= plan->items.count);
+    return wb_vec_push(&plan->frames, (struct wb_block_plan_frame){.first = first, .count = count, .base = base});
+}
+
+/* How many items from `first` on, but not from `end` on, share a frame: a run of pages, or of versions of one page. */
+static size_t frame_length(const struct wb_block_plan *plan, size_t first, size_t end)
+{
+    const struct wb_block_item *items = plan->items.items;
+    size_t limit = items[first].newest < 0 ? WB_BLOCK_FRAME_RAW : WB_BLOCK_HISTORY_RAW, bytes = 0, i = first;
+
+    WB_CHECK(first < end);
+    WB_CHECK(end <= plan->items.count);
+    do
+        bytes += item_bytes(&items[i++]);
+    while (i < end && bytes < limit && items[i].newest == items[first].newest);
+    return i - first;
+}
+
+/* Divides the items [first, end) into frames. Frames of older versions get their base later. */
+static int cut_frames(struct wb_block_plan *plan, size_t first, size_t end, int32_t base)
+{
+    int err = 0;
+
+    WB_CHECK(end <= plan->items.count);
+    while (first < end && err == 0) {
+        size_t count = frame_length(plan, first, end);
+        err = add_frame(plan, first, count, base);
+        first += count;
+    }
+    return err;
+}
+
+/* The frame that has an item. */
+static int32_t frame_of(const struct wb_block_plan *plan, int32_t item)
+{
+    WB_CHECK(item >= 0);
+    WB_CHECK((size_t)item < plan->items.count);
+    for (size_t i = 0; i < plan->frames.count; i++)
+        if ((size_t)item >= plan->frames.items[i].first &&
+            (size_t)item < plan->frames.items[i].first + plan->frames.items[i].count)
+            return (int32_t)i;
+    return -1;
+}
+
+/* Bases the frames of older versions, from frame `from` on, on the frames that have their pages. */
+static void base_history(struct wb_block_plan *plan, size_t from, int32_t lead)
+{
+    WB_CHECK(from <= plan->frames.count);
+    WB_CHECK(lead < (int32_t)plan->frames.count);
+    for (size_t i = from; i < plan->frames.count; i++) {
+        struct wb_block_plan_frame *frame = &plan->frames.items[i];
+        int32_t newest = plan->items.items[frame->first].newest;
+        if (frame->from || newest < 0)
+            continue;
+        int32_t base = frame_of(plan, newest);
+        /* At most two frames below: the page itself must not be in a frame of older versions. */
+        bool deep = base >= 0 && plan->frames.items[base].base >= 0 &&
+                    plan->frames.items[plan->frames.items[base].base].base >= 0;
+        frame->base = base < 0 || deep ? lead : base;
+    }
+}
+
+int wb_block_plan_rest(struct wb_block_plan *plan, size_t first, int32_t lead)
+{
+    size_t frames = plan->frames.count;
+    int err = cut_frames(plan, first, plan->items.count, lead);
+
+    WB_CHECK(lead < (int32_t)frames);
+    WB_CHECK(first <= plan->items.count);
+    if (err == 0)
+        base_history(plan, frames, lead);
+    return err;
+}
+
+int wb_block_plan_all(struct wb_block_plan *plan)
+{
+    WB_CHECK(plan->items.count > 0);
+    WB_CHECK(plan->frames.count == 0);
+
+    struct lead_run run = choose_lead(plan->items.items, plan->items.count);
+    int err = cut_frames(plan, 0, run.first, -1);
+
+    plan->lead = -1;
+    if (err == 0 && run.count) {
+        plan->lead = (int32_t)plan->frames.count;
+        err = add_frame(plan, run.first, run.count, -1);
+    }
+    if (err == 0)
+        err = cut_frames(plan, run.first + run.count, plan->items.count, -1);
+    for (size_t i = 0; i < plan->frames.count && err == 0; i++)
+        if ((int32_t)i != plan->lead)
+            plan->frames.items[i].base = plan->lead;
+    if (err == 0)
+        base_history(plan, 0, plan->lead);
+    return err;
+}
+
+void wb_block_plan_release(struct wb_block_plan *plan)
+{
+    WB_CHECK(plan->items.count <= plan->items.cap);
+    wb_vec_release(&plan->items);
+    wb_vec_release(&plan->frames);
+}
