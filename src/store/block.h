@@ -43,6 +43,7 @@
 #include "url/url.h"
 
 enum {
+    WB_BLOCK_FORMAT = 2,                /* of blocks that we build */
     WB_BLOCK_HEADER_BYTES = 80,
     WB_BLOCK_PAGES_MAX = 16384,         /* entries of a directory, older versions included */
     WB_BLOCK_PAGES_FULL = 4096,         /* a block is closed when it has this many pages, ... */

@@ -13,7 +13,7 @@
 
 enum {
     BLOCK_FORMAT_OLD = 1,
-    BLOCK_FORMAT = 2,
+    BLOCK_FORMAT = WB_BLOCK_FORMAT,
     BLOCK_NO_BASE = 0xffff,
     BLOCK_SLOTS_MAX = 0xffff,
     LEAD_RAW_MAX = 1 << 20, /* a header of format 1 that claims a longer lead is not valid */

@@ -104,6 +104,7 @@ struct wb_catalog_segment {
     uint64_t map_at;      /* in a compacted file: the offset of its map of blocks */
     uint64_t map_count;   /* ... and the number of entries in the map */
     uint64_t epoch_min, epoch_max; /* in which its pages arrived */
+    uint32_t block_format; /* the oldest format that one of its blocks may have (block.h) */
     uint32_t lead_dead;   /* dead pages whose bytes the last compaction kept, as parts of leads */
 };
 

@@ -274,6 +274,7 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
         .epoch_min = len == SEGMENT_BYTES ? wb_get64(row + 80) : wb_get32(row + 80),
         .epoch_max = len == SEGMENT_BYTES ? wb_get64(row + 88) : wb_get32(row + 84),
         .lead_dead = len == SEGMENT_BYTES ? wb_get32(row + 96) : wb_get32(row + 88),
+        .block_format = len == SEGMENT_BYTES ? wb_get32(row + 100) : 1,
         .old = len == SEGMENT_BYTES ? wb_get64(row + 104) : 0,
     };
     return row_out->number > 0 && row_out->live <= row_out->pages && row_out->old <= row_out->live &&
@@ -327,6 +328,7 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put64(row + 80, from->epoch_min);
     wb_put64(row + 88, from->epoch_max);
     wb_put32(row + 96, from->lead_dead);
+    wb_put32(row + 100, from->block_format);
     wb_put64(row + 104, from->old);
     return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
 }

@@ -486,14 +486,20 @@ static int look_up_place(void *context)
     return wb_log_segment(l->log, l->number, &l->segment);
 }
 
+int wb_log_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_place *place,
+                       struct wb_buf *record_out)
+{
+    struct place_lookup l = {.log = log, .number = place->segment};
+    int err = wb_log_read(log, look_up_place, &l);
+
+    return err < 0 ? err : wb_segment_read_record(l.segment, &log->source, place, id, record_out);
+}
+
 int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_entry *entry,
                       struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    struct place_lookup l = {.log = log, .number = entry->place.segment};
-    int err = wb_log_read(log, look_up_place, &l);
+    int err = wb_log_read_record(log, id, &entry->place, mem_out);
 
-    if (err == 0)
-        err = wb_segment_read_record(l.segment, &log->source, &entry->place, id, mem_out);
     return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, entry, page_out);
 }
 

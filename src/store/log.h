@@ -289,6 +289,10 @@ int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_w
 int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_entry *entry,
                       struct wb_page *page_out, struct wb_buf *mem_out);
 
+/* Reads the record of a version at its place. */
+int wb_log_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_place *place,
+                       struct wb_buf *record_out);
+
 /* Opens the segment of a place; log->reader must be awake. The file is good until the next call. */
 int wb_log_segment(struct wb_log *log, uint32_t number, struct wb_segment **segment_out);
 

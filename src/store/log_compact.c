@@ -173,7 +173,9 @@ static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment
     c->judged = c->damages = 0;
     c->writing.error.code = 0;
     wb_buf_clear(&c->out);
+    wb_log_group_begin(c);
     err = wb_log_copy_blocks(c);
+    wb_log_group_clear(c);
     if (err == 0)
         err = wb_segment_write_map(&c->to, c->out_at, c->map.items, c->map.count, &map_bytes);
     if (err == 0)
@@ -186,7 +188,8 @@ static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment
     row_out->revision++;
     row_out->sealed = true;
     row_out->bytes = c->out_at + map_bytes;
-    row_out->pages = c->row.live;
+    row_out->pages = c->row.live + c->moves.count;
+    row_out->block_format = WB_BLOCK_FORMAT;
     row_out->lead_dead = (uint32_t)c->lead_dead;
     row_out->map_at = c->out_at;
     row_out->map_count = c->map.count;
@@ -242,6 +245,9 @@ static int compact_segment(struct wb_log_compaction *c)
         return err;
     }
     tell_of_damages(c);
+    err = wb_log_group_relocate(c);
+    if (err < 0)
+        return err;
     c->result.files++;
     c->result.pages += row.pages;
     c->result.bytes_before += c->row.bytes;
@@ -263,7 +269,16 @@ static int open_segment(struct wb_log_compaction *c, const struct wb_catalog_seg
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-/* Compacts a segment, unless there is nothing to free, or another process has locked it. */
+/* Whether there is something to free, to move next to newer versions, or to write in the newest format. */
+static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalog_segment *row)
+{
+    bool old = row->live > 0 && row->block_format < WB_BLOCK_FORMAT;
+
+    return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old ||
+                              (c->grouping && wb_log_group_wants(c, row->number)));
+}
+
+/* Compacts a segment, unless there is nothing to do, or another process has locked it. */
 static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
     int err;
@@ -271,7 +286,7 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live <= row->pages);
-    if (row->pages == 0 || (row->bytes_dead == 0 && row->removed == 0 && row->live > 0))
+    if (!needs_work(c, row))
         return 0;
     c->row = *row;
     wb_vec_clear(&c->unscrubbed);
@@ -300,19 +315,30 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
 static int compact_all(struct wb_log_compaction *c)
 {
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
-    WB_CHECK(c->total == 0);
-    WB_CHECK(c->done == 0);
 
     struct wb_log_overview o = {0};
     int err = wb_log_overview(c->log, &o);
 
     for (size_t i = 0; i < o.rows.count; i++)
-        if (o.rows.items[i].bytes_dead || o.rows.items[i].removed || !o.rows.items[i].live)
+        if (needs_work(c, &o.rows.items[i]) && (!c->grouping || wb_log_group_wants(c, o.rows.items[i].number)))
             c->total += o.rows.items[i].bytes;
     for (size_t i = 0; i < o.rows.count && err == 0; i++)
-        err = consider_segment(c, &o.rows.items[i]);
+        if (!c->grouping || wb_log_group_wants(c, o.rows.items[i].number))
+            err = consider_segment(c, &o.rows.items[i]);
     wb_log_rows_release(&o.rows);
     return err;
+}
+
+/* First moves old versions next to newer ones, then frees what they have left behind and everything else that is dead. */
+static int compact_twice(struct wb_log_compaction *c)
+{
+    int err = wb_log_group_plan(c);
+
+    c->grouping = c->plan.count > 0;
+    if (err == 0 && c->grouping)
+        err = compact_all(c);
+    c->grouping = false;
+    return err < 0 ? err : compact_all(c);
 }
 
 /* Gives up the segment that this handle appends to, so that it can be compacted too. */
@@ -373,7 +399,7 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     if (err == 0)
         err = wb_pool_new(1, &c.pool);
     if (err == 0)
-        err = compact_all(&c);
+        err = compact_twice(&c);
     if (err == 0)
         err = wb_log_purge(log);
     wb_log_decide(log);
@@ -385,6 +411,13 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     wb_buf_release(&c.writing.bytes);
     wb_vec_release(&c.unscrubbed);
     wb_vec_release(&c.map);
+    wb_log_group_clear(&c);
+    wb_vec_release(&c.extras);
+    wb_vec_release(&c.extra_records);
+    wb_vec_release(&c.moves);
+    wb_vec_release(&c.plan);
+    wb_vec_release(&c.held);
+    wb_log_view_release(&c.view);
     wb_file_close(&lock);
     return err;
 }

@@ -3,6 +3,7 @@
  *
  *   log_compact.c  chooses segments, locks them, publishes their new revisions
  *   log_copy.c     copies the blocks of one segment without its dead pages
+ *   log_group.c    moves old versions next to newer ones of the same page
  */
 #ifndef WB_STORE_LOG_COMPACT_H
 #define WB_STORE_LOG_COMPACT_H
@@ -28,6 +29,19 @@ struct wb_log_unscrubbed {
     char why[160];
 };
 
+/* A page that has old versions somewhere else than its latest one. */
+struct wb_log_plan_item {
+    struct wb_catalog_place place; /* of the latest version */
+    struct wb_pageid id;
+};
+
+/* An old version that was copied, and where it will be. */
+struct wb_log_move {
+    struct wb_pageid id;
+    struct wb_catalog_place from, to;
+    uint32_t stored_bytes;
+};
+
 struct wb_log_compaction {
     uint32_t magic;
     struct wb_log *log;
@@ -46,7 +60,17 @@ struct wb_log_compaction {
     uint64_t kept;                 /* live pages that were copied */
     uint64_t lead_dead;            /* dead pages that were copied because other pages need their bytes in the lead */
 
+    size_t plan_at;                /* the first item of the plan that was not looked at */
+    WB_VEC(struct wb_log_move) moves;             /* versions that were added to its blocks */
+    WB_VEC(struct wb_block_page) extras;          /* what is added to the current block ... */
+    WB_VEC(struct wb_buf) extra_records;          /* ... with its bytes */
+    size_t extra_bytes;
+
     /* ---- for all segments ---- */
+    WB_VEC(struct wb_log_plan_item) plan; /* by the place of the latest version */
+    struct wb_log_epochs held;            /* epochs whose versions do not move */
+    struct wb_log_view view;
+    bool grouping;                        /* the first round: only segments that the plan names */
     struct wb_log_compact_write writing;
     struct wb_pool *pool;          /* the writing thread */
     struct wb_block_builder *builder;
@@ -65,5 +89,29 @@ struct wb_log_compaction {
  * blocks end.
  */
 int wb_log_copy_blocks(struct wb_log_compaction *c);
+
+/* ---- old versions (log_group.c) ---- */
+
+/* Finds out which pages have old versions that can be moved. */
+int wb_log_group_plan(struct wb_log_compaction *c);
+
+/* Whether a segment has the latest version of such a page. */
+bool wb_log_group_wants(const struct wb_log_compaction *c, uint32_t segment);
+
+/* Begins with the first item of the current segment. */
+void wb_log_group_begin(struct wb_log_compaction *c);
+
+/* Fills c->extras with what is to be added to the block that is copied next. */
+int wb_log_group_block(struct wb_log_compaction *c, const struct wb_block_index *index);
+
+/* The extras are in the block: remembers under which slots. */
+void wb_log_group_place(struct wb_log_compaction *c, uint64_t logical);
+
+/* They could not be added. */
+void wb_log_group_forget(struct wb_log_compaction *c);
+void wb_log_group_clear(struct wb_log_compaction *c);
+
+/* After the segment was published: tells the catalog where the versions are now. */
+int wb_log_group_relocate(struct wb_log_compaction *c);
 
 #endif

@@ -10,7 +10,7 @@
  *   no page alive                         not at all
  *
  * A second thread writes to the file while this one fills the next buffer. Nothing here
- * touches the catalog: which pages are alive was found out before (log_live.c).
+ * changes the catalog: which pages are alive was found out before (log_live.c).
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -124,11 +124,21 @@ static int copy_damage(struct wb_log_compaction *c, uint64_t at, uint64_t end)
 static int change_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block,
                         const bool *dead)
 {
-    struct wb_block_change change = {.dead = dead, .scrub = c->row.removed > 0};
+    struct wb_block_change change = {
+        .dead = dead,
+        .scrub = c->row.removed > 0,
+        .extra = c->extras.items,
+        .extra_count = c->extras.count,
+    };
 
     WB_CHECK(c->builder != NULL);
     WB_CHECK(c->zstd != NULL);
     int err = wb_block_rewrite(c->builder, c->zstd, index, block, &change, &c->out);
+    if (err == WB_E_CORRUPT && change.extra_count) { /* nothing can be added to a block that cannot be read */
+        wb_log_group_forget(c);
+        change.extra_count = 0;
+        err = wb_block_rewrite(c->builder, c->zstd, index, block, &change, &c->out);
+    }
     if (err == 0 && change.lost)
         err = add_unscrubbed(c, &index->head, true);
     if (err == WB_E_CORRUPT && change.scrub) {
@@ -142,11 +152,13 @@ static int change_block(struct wb_log_compaction *c, const struct wb_block_index
             change.kept_dead += dead[i];
         err = wb_buf_append(&c->out, block, (size_t)index->head.bytes);
     }
+    if (err == 0)
+        wb_log_group_place(c, index->head.logical);
     c->lead_dead += change.kept_dead;
     return err;
 }
 
-/* Copies what is alive of a block. */
+/* Copies what is alive of a block, and adds old versions of its pages from elsewhere (log_group.c). */
 static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block)
 {
     const struct wb_block_head *head = &index->head;
@@ -166,7 +178,10 @@ static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *
     if (err < 0)
         return err;
     c->kept += live;
-    if (live < head->count || wb_block_is_old(head))
+    err = wb_log_group_block(c, index);
+    if (err < 0)
+        return err;
+    if (live < head->count || wb_block_is_old(head) || c->extras.count)
         err = change_block(c, index, block, dead);
     else
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);

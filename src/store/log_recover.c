@@ -353,7 +353,11 @@ static int register_segment(struct wb_log *log, uint32_t number)
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     struct wb_catalog_segment row = {
-        .number = number, .bytes = WB_SEGMENT_HEADER_BYTES, .logical_end = WB_SEGMENT_HEADER_BYTES};
+        .number = number,
+        .bytes = WB_SEGMENT_HEADER_BYTES,
+        .logical_end = WB_SEGMENT_HEADER_BYTES,
+        .block_format = WB_BLOCK_FORMAT,
+    };
     struct wb_catalog_summary summary;
     struct wb_catalog_txn txn;
     int err = wb_catalog_txn_write(log->catalog, &txn);
