@@ -40,6 +40,7 @@ static int read_past(void *context)
 /* For sorting: the number of a version, by its first capture. */
 struct version_order {
     int64_t time_ms;
+    uint64_t arrived; /* versions of a page that was removed and came back may have the same time */
     size_t index;
 };
 
@@ -49,7 +50,7 @@ static int compare_order(const void *a, const void *b)
 
     if (x->time_ms != y->time_ms)
         return x->time_ms < y->time_ms ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return x->arrived < y->arrived ? -1 : x->arrived > y->arrived;
 }
 
 /* Copies the versions in the order of time. Ghosts may lie anywhere between the others. */
@@ -59,7 +60,8 @@ static int fill_timeline(const struct wb_history *history, struct version_order 
     size_t count = history->versions.count;
 
     for (size_t i = 0; i < count; i++)
-        order[i] = (struct version_order){history->times.items[history->versions.items[i].first], i};
+        order[i] = (struct version_order){history->times.items[history->versions.items[i].first],
+                                          history->versions.items[i].arrived, i};
     qsort(order, count, sizeof *order, compare_order);
     for (size_t i = 0; i < count; i++) {
         const struct wb_history_version *version = &history->versions.items[order[i].index];

@@ -8,8 +8,9 @@ void say(const struct trace *t, const char *what, const struct spec *spec)
         return;
     fprintf(stderr, "%u %s", t->step, what);
     if (spec)
-        fprintf(stderr, " site %u number %u time %lld size %u variant %u content %u", spec->site, spec->number,
-                (long long)spec->time_ms, spec->size, spec->variant, spec->content);
+        fprintf(stderr, " site %u number %u (%016llx) time %lld size %u variant %u content %u", spec->site,
+                spec->number, (unsigned long long)spec_id(spec).hi, (long long)spec->time_ms, spec->size, spec->variant,
+                spec->content);
     fprintf(stderr, "\n");
 }
 

@@ -164,6 +164,7 @@ static void begin_walk(struct trace *t, struct walk *w)
 {
     struct wb_store_scan *scan;
 
+    step_commit(t); /* with the takedowns before it */
     w->options = random_scan(t, &w->site);
     w->options.gone = false;
     w->options.snapshot = random_snapshot(t);
@@ -182,6 +183,10 @@ void step_walk(struct trace *t)
     if (!w->options.snapshot)
         begin_walk(t, w);
     say(t, "walk", NULL);
+    if (t->print)
+        fprintf(stderr, "snapshot %u part %u of %u, since %llu, site %zu, seen %zu of %zu\n", w->options.snapshot,
+                w->options.part, w->options.parts, (unsigned long long)w->options.since, w->options.site.len,
+                w->seen.count, w->expected.count);
     int err = wb_store_scan_open(t->p.log, &w->options, &scan);
     must(err ==
          wb_store_scan_open(t->p.twin, &(struct wb_store_scan_options){.snapshot = w->options.snapshot}, &twin_scan));

@@ -10,7 +10,7 @@ static bool comes_before(const struct wb_twin_version *a, const struct wb_twin_v
 {
     int64_t a_ms = wb_twin_version_first(a), b_ms = wb_twin_version_first(b);
 
-    return a_ms != b_ms ? a_ms < b_ms : a->ghost && !b->ghost;
+    return a_ms != b_ms ? a_ms < b_ms : a->arrived < b->arrived;
 }
 
 struct wb_twin_page wb_twin_page_read(struct wb_twin *twin, const struct wb_twin_page *page)
