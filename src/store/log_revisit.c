@@ -338,8 +338,12 @@ static const struct wb_history_version *resolve(struct wb_log_edit *edit, const 
         return find_by_time(history, revisit);
     for (size_t i = 0; i < count; i++) {
         const struct wb_log_op *op = &edit->log->writer->ops.items[order[i]];
-        if (op->kind == WB_LOG_OP_PUT && has_digest(revisit, op->sha1, op->has_payload_sha1 ? op->payload_sha1 : NULL))
-            return wb_history_find(history, op->content);
+        const struct wb_history_version *version =
+            op->kind == WB_LOG_OP_PUT ? wb_history_find(history, op->content) : NULL;
+        /* The digest of the payload is that of the record. If an older one is used instead, this one is forgotten. */
+        bool payload = version && op->has_payload_sha1 && wb_catalog_place_equal(&version->place, &op->entry.place);
+        if (version && has_digest(revisit, op->sha1, payload ? op->payload_sha1 : NULL))
+            return version;
     }
     return NULL;
 }
