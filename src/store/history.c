@@ -200,6 +200,32 @@ static size_t find_time(const struct wb_history *history, int64_t time_ms)
     return low;
 }
 
+/*
+ * Whether the capture changes nothing: it is too old, or known. Decided before anything gives way to it. If there is
+ * no moment left for the latest version between the new capture and the one before it, the new one counts as known.
+ */
+static bool is_refused(const struct wb_history *history, const struct wb_history_capture *capture,
+                       enum wb_store_outcome *outcome_out)
+{
+    const int64_t *times = history->times.items;
+    size_t begin = first_time(history), at = find_time(history, capture->time_ms);
+    bool plausible = !wb_store_time_is_ahead(capture->time_ms, capture->now_ms);
+    const struct wb_history_version *last =
+        history->versions.count > history->ghosts ? &history->versions.items[history->versions.count - 1] : NULL;
+
+    if (capture->time_ms <= history->floor_ms &&
+        !(plausible && wb_store_time_is_ahead(history->floor_ms, capture->now_ms))) {
+        *outcome_out = WB_STORE_PUT_OLDER;
+        return true;
+    }
+    bool known = at < history->times.count && times[at] == capture->time_ms;
+    bool tight = plausible && last && last->ceased == 0 &&
+                 wb_store_time_is_ahead(times[last->first], capture->now_ms) && at > begin &&
+                 times[at - 1] == capture->time_ms - 1 && wb_store_time_is_ahead(times[at], capture->now_ms);
+    *outcome_out = WB_STORE_PUT_KNOWN;
+    return known || tight;
+}
+
 /* The version that has the capture with this index. */
 static size_t owner_of(const struct wb_history *history, size_t time)
 {
@@ -311,15 +337,12 @@ int wb_history_add(struct wb_history *history, const struct wb_history_capture *
         err = wb_vec_reserve(&history->times, history->times.count + 1);
     if (err < 0)
         return err;
-    settle_ahead(history, capture);
-    if (capture->time_ms <= history->floor_ms)
+    if (is_refused(history, capture, outcome_out))
         return 0;
+    settle_ahead(history, capture);
     p.at = find_time(history, capture->time_ms);
     p.has_after = p.at < history->times.count;
-    if (p.has_after && history->times.items[p.at] == capture->time_ms) {
-        *outcome_out = WB_STORE_PUT_KNOWN;
-        return 0;
-    }
+    WB_CHECK(!p.has_after || history->times.items[p.at] != capture->time_ms);
     p.has_before = p.at > first_time(history);
     p.after = p.has_after ? owner_of(history, p.at) : 0;
     p.before = p.has_before ? owner_of(history, p.at - 1) : 0;

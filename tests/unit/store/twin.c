@@ -68,32 +68,22 @@ static void count(struct wb_twin *twin, enum wb_store_outcome outcome)
 }
 
 /*
- * Adds a capture to `now`. The lifetime belongs to the page: a new latest version takes it over. A capture that is
- * refused changes nothing, except that a touch still makes impossible times give way.
+ * Adds a capture to `now`. The lifetime belongs to the page: a new latest version takes it over.
  */
 static enum wb_store_outcome insert(struct wb_twin *twin, struct wb_pageid id, int64_t time_ms,
-                                    struct wb_twin_record *record, bool touches)
+                                    struct wb_twin_record *record)
 {
-    struct wb_twin_page *page = wb_twin_page_make(&twin->now, id), before;
+    struct wb_twin_page *page = wb_twin_page_make(&twin->now, id);
     const struct wb_twin_version *latest = wb_twin_latest(page);
     uint32_t lifetime = latest ? latest->lifetime : 0, lifetime_count = latest ? latest->lifetime_count : 0;
     struct wb_twin_version *version;
     struct wb_twin_rule rule;
 
-    wb_twin_page_copy(page, &before);
     wb_twin_rule_now(twin, &rule);
     enum wb_store_outcome outcome = wb_twin_insert(page, &rule, time_ms, record, twin->committed.epoch + 1, &version);
     wb_twin_rule_release(&rule);
-    if (outcome > WB_STORE_PUT_PAST && touches) {
-        wb_twin_page_release(&before);
+    if (outcome > WB_STORE_PUT_PAST)
         return outcome;
-    }
-    if (outcome > WB_STORE_PUT_PAST) {
-        wb_twin_page_release(page);
-        *page = before;
-        return outcome;
-    }
-    wb_twin_page_release(&before);
     page->concerned = twin->now.changed = true;
     if (outcome == WB_STORE_PUT_NEW || outcome == WB_STORE_PUT_VERSION) {
         version->lifetime = lifetime;
@@ -126,7 +116,7 @@ static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_
         return 0;
     }
     struct wb_twin_record *record = wb_twin_record_new(page);
-    enum wb_store_outcome outcome = insert(twin, page->id, page->time_ms, record, false);
+    enum wb_store_outcome outcome = insert(twin, page->id, page->time_ms, record);
     struct wb_twin_version *latest = renewed(twin, page->id, page->time_ms, outcome);
     wb_twin_record_unref(record);
     if (latest) {
@@ -147,7 +137,7 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
         return wb_store_not_found();
     struct wb_twin_record *record = wb_twin_record_ref(latest->record);
     bool renews = latest->lifetime_count != latest->lifetime;
-    enum wb_store_outcome outcome = as_kept(twin, insert(twin, id, time_ms, record, true));
+    enum wb_store_outcome outcome = as_kept(twin, insert(twin, id, time_ms, record));
     wb_twin_record_unref(record);
     if (renews && outcome > WB_STORE_PUT_PAST)
         outcome = WB_STORE_PUT_CAPTURE;
@@ -195,7 +185,7 @@ static bool resolve(struct wb_twin *twin, const struct wb_store_revisit *revisit
     if (!original)
         return false;
     struct wb_twin_record *record = wb_twin_record_ref(original->record);
-    *outcome_out = insert(twin, revisit->id, revisit->time_ms, record, false);
+    *outcome_out = insert(twin, revisit->id, revisit->time_ms, record);
     struct wb_twin_version *latest = renewed(twin, revisit->id, revisit->time_ms, *outcome_out);
     wb_twin_record_unref(record);
     if (latest)

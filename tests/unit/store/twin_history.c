@@ -125,6 +125,7 @@ static void split(struct wb_twin_page *page, size_t at, int64_t time_ms, uint64_
     newer->times.count -= n;
     memmove(newer->times.items, newer->times.items + n, newer->times.count * sizeof *newer->times.items);
     older->arrived = older->ceased = epoch;
+    older->hollow = newer->hollow;
     older->lifetime = newer->lifetime;
     older->lifetime_count = newer->lifetime_count;
 }
@@ -142,12 +143,18 @@ enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_
                                      struct wb_twin_record *record, uint64_t epoch,
                                      struct wb_twin_version **version_out)
 {
+    struct wb_twin_page unchanged;
+
     *version_out = NULL;
+    wb_twin_page_copy(page, &unchanged);
     give_way(page, time_ms, rule->now_ms);
-    if (time_ms <= page->floor_ms)
-        return WB_STORE_PUT_OLDER;
-    if (is_known(page, time_ms))
-        return WB_STORE_PUT_KNOWN;
+    if (time_ms <= page->floor_ms || is_known(page, time_ms)) {
+        enum wb_store_outcome outcome = time_ms <= page->floor_ms ? WB_STORE_PUT_OLDER : WB_STORE_PUT_KNOWN;
+        wb_twin_page_release(page);
+        *page = unchanged;
+        return outcome;
+    }
+    wb_twin_page_release(&unchanged);
 
     struct wb_twin_version *latest = wb_twin_latest(page);
     ptrdiff_t before = find_before(page, time_ms), after = find_after(page, time_ms);
