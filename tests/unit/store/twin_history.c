@@ -130,13 +130,13 @@ static void split(struct wb_twin_page *page, size_t at, int64_t time_ms, uint64_
     older->lifetime_count = newer->lifetime_count;
 }
 
-/* The record of an equal content that the page has already, else the given one. */
+/* The record of an equal content that the page has already, or NULL. */
 static struct wb_twin_record *first_record(const struct wb_twin_page *page, struct wb_twin_record *record)
 {
     for (size_t i = 0; i < page->versions.count; i++)
         if (!page->versions.items[i].hollow && wb_twin_record_same(page->versions.items[i].record, record))
             return page->versions.items[i].record;
-    return record;
+    return NULL;
 }
 
 enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_twin_rule *rule, int64_t time_ms,
@@ -173,10 +173,11 @@ enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_
         split(page, (size_t)before, time_ms, epoch);
     if (!past && latest)
         wb_twin_latest(page)->ceased = epoch;
-    *version_out = wb_twin_version_insert(page, (size_t)(before + 1), first_record(page, record), time_ms);
+    struct wb_twin_record *first = first_record(page, record);
+    *version_out = wb_twin_version_insert(page, (size_t)(before + 1), first ? first : record, time_ms);
     (*version_out)->arrived = epoch;
     (*version_out)->ceased = past ? epoch : 0;
-    (*version_out)->hollow = past && rule->policy.keep == WB_STORE_KEEP_NEWEST;
+    (*version_out)->hollow = past && !first && rule->policy.keep == WB_STORE_KEEP_NEWEST;
     if (!past)
         page->gone_ms = 0;
     return past ? WB_STORE_PUT_PAST : latest ? WB_STORE_PUT_VERSION : WB_STORE_PUT_NEW;
