@@ -70,7 +70,7 @@ static int write_words(const struct wb_import *im)
                                wb_output_plural(im->files));
 
     if (err == 0 && im->replaced)
-        err = wb_output_printf("; %" PRIu64 " replaced older ones", im->replaced);
+        err = wb_output_printf("; %" PRIu64 " newer than what was there", im->replaced);
     if (err == 0 && im->captures)
         err = wb_output_printf("; %" PRIu64 " further capture%s of known bytes", im->captures,
                                wb_output_plural(im->captures));
