@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The past of a page: history policies, versions, get --at, and archives of every capture."""
-import base64, functools, http.server, subprocess
+import base64, concurrent.futures, functools, http.server, subprocess
 
 from e2e import *
 
@@ -304,6 +304,42 @@ def warcio_reads_revisits(folder):
         assert p.returncode == 0 and p.stderr == b'', (name, p.stderr.decode()[-800:])
         seen = [json.loads(line)['type'] for line in p.stdout.decode().splitlines()]
         assert seen == ['warcinfo', 'response', 'revisit', 'response', 'revisit'], seen
+
+
+@test
+def captures_are_right_while_everything_changes(folder):
+    """Imports, compactions and changes of policy under running exports and lists: whatever they show was there."""
+    repo, random_ = folder / 'r', rng('changes')
+    urls = ['http://h%d.example/%d' % (i % 3, i) for i in range(30)]
+    known, files = {}, []
+    for n in range(1, 29):
+        pages = [Page(u, b'%d ' % random_.randrange(3) + u.encode() * 50, day(n)) for u in urls]
+        known.update({(p.url, full(p.date)): p.body for p in pages})
+        files.append(archive(folder / ('%d.warc' % n), pages))
+    call(repo, 'init', '--history', 'all')
+    call(repo, 'import', files[0])
+    def change():
+        for n, file in enumerate(random_.sample(files, len(files))):
+            call(repo, 'import', file)
+            if n % 3 == 0:
+                call(repo, 'history', ('2', 'all', '3', 'newest')[n // 3 % 4])
+            if n % 4 == 0:
+                call(repo, 'compact')
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    changes, rounds = pool.submit(change), 0
+    while not changes.done() or rounds < 2:
+        rounds += 1
+        call(repo, 'export', '--warc', folder / 'out.warc', '--force', '--versions')
+        for f, block in read_warc(folder / 'out.warc')[1:]:
+            body = known[f['WARC-Target-URI'], f['WARC-Date']]
+            assert f['WARC-Payload-Digest'] == sha1(body), f
+            assert f['WARC-Type'] == 'revisit' or block.endswith(b'\r\n\r\n' + body), f
+        url = random_.choice(urls)
+        for r in ask(repo, 'versions', url):
+            assert r['md5'] == hashlib.md5(known[url, r['time']]).hexdigest(), r
+            assert r['md5'] == hashlib.md5(known[url, r['last_seen']]).hexdigest(), r
+    changes.result()
+    verified(repo)
 
 
 @test
