@@ -1,16 +1,21 @@
 /*
- * bench_blocks.c - measures the curve from which the store's block size was chosen.
+ * bench_blocks.c - measures the curve from which the store's block, lead and frame sizes were chosen.
  *
  * Packs the corpus in memory in different ways and measures each on one core:
  *
  *   whole   blocks of neighbouring pages, compressed as one zstd frame
- *   lead    blocks whose first pages (the lead) are one frame; the others are in
- *           frames of one page or of several small pages, each with the lead as its
- *           dictionary
+ *   lead    blocks in which a run of pages from the middle (the lead) is one frame; the others are
+ *           in frames of one page or of several small pages, each with the lead as its dictionary
  *
- * It measures the ratio, bytes in per CPU second, bytes out per CPU second, and the
- * time to get one random page when nothing is decoded yet. It also compares what comes
- * out with what went in. It never uses the store, which has the chosen sizes as constants.
+ * and with the heads of the records (everything before the body) in different places:
+ *
+ *   mixed   in front of their bodies
+ *   first   in front of all bodies of their frame, so that they can be decompressed alone
+ *   apart   in frames of their own, of at most 32 KB, without dictionary
+ *
+ * It measures the ratio, bytes in per CPU second, bytes out per CPU second, and the time to
+ * get one random page when nothing is decoded yet. It also compares what comes out with what
+ * went in. It never uses the store, which has the chosen sizes as constants.
  */
 #include "bench.h"
 
@@ -22,53 +27,87 @@
 #include <string.h>
 #include <zstd.h>
 
+enum heads { HEADS_MIXED, HEADS_FIRST, HEADS_APART };
+static const char *const heads_name[] = {"mixed", "first", "apart"};
+
+enum { HEADS_FRAME = 32 << 10, LEAD_PAGE_MAX = 256 << 10, RECORD_EXTRA = 4096, IN_BYTES = 64 << 20 };
+
 struct shape {
     int level;
-    size_t block;  /* a block is closed when it holds this many bytes, or when the site changes */
-    size_t lead;   /* the same for the lead; 0: the whole block is one frame */
-    size_t frame;  /* the same for a frame after the lead; 1: one page per frame */
+    size_t block; /* a block is closed when it holds this many bytes, or when the site changes */
+    size_t lead;  /* the same for the lead; 0: the whole block is one frame */
+    size_t frame; /* the same for a frame after the lead; 1: one page per frame */
+    enum heads heads;
 };
 
 /* A frame: pages [first, last), and where they are packed. lead is the frame that must be decoded first, or itself. */
 struct frame {
-    size_t first, last, lead, at, bytes;
+    size_t first, last, lead, at, bytes, raw;
+    bool heads, bodies; /* which of them it has */
 };
 
 struct packing {
-    char *raw;        /* head and body of every page, one after the other */
-    size_t *offset;   /* count + 1 */
+    char *raw;      /* the records of all pages without their digests, one after the other */
+    size_t *offset; /* count + 1 */
+    size_t *body;   /* where the body of each starts */
     uint32_t *site;
     size_t count;
     char *packed;
     size_t packed_bytes, packed_cap;
     struct frame *frames;
     size_t frame_count;
-    size_t *frame_of; /* the frame of each page */
-    char *out;
+    size_t *frame_of; /* the frame of each page, with its body */
+    size_t *heads_of; /* the frame with its head */
+    char *in, *out, *apart;
     size_t out_cap;
     ZSTD_CCtx *lead_packer, *frame_packer;
     ZSTD_DCtx *unpacker;
 };
 
-static size_t frame_raw(const struct packing *p, const struct frame *f)
+static size_t page_bytes(const struct packing *p, size_t i)
 {
-    return p->offset[f->last] - p->offset[f->first];
+    return p->offset[i + 1] - p->offset[i];
 }
 
-static int pack_frame(struct packing *p, ZSTD_CCtx *packer, size_t first, size_t last, size_t lead)
+/* Puts what a frame contains at `to`. Returns how much of it are heads, if those come first. */
+static size_t gather(const struct packing *p, struct frame *f, enum heads heads, char *to)
 {
-    struct frame *f = &p->frames[p->frame_count];
-    size_t got;
+    size_t n = 0, divide = 0;
 
-    *f = (struct frame){first, last, lead, p->packed_bytes, 0};
-    got = ZSTD_compress2(packer, p->packed + f->at, p->packed_cap - f->at, p->raw + p->offset[first], frame_raw(p, f));
-    if (ZSTD_isError(got))
-        return wb_fail(WB_E_LIMIT, "zstd: %s", ZSTD_getErrorName(got));
-    f->bytes = got;
-    p->packed_bytes += got;
-    for (size_t i = first; i < last; i++)
-        p->frame_of[i] = p->frame_count;
-    p->frame_count++;
+    if (heads != HEADS_MIXED && f->heads) {
+        for (size_t i = f->first; i < f->last; i++) {
+            memcpy(to + n, p->raw + p->offset[i], p->body[i] - p->offset[i]);
+            n += p->body[i] - p->offset[i];
+        }
+        divide = f->bodies ? n : 0;
+    }
+    for (size_t i = f->first; i < f->last && f->bodies; i++) {
+        size_t from = heads == HEADS_MIXED ? p->offset[i] : p->body[i];
+        memcpy(to + n, p->raw + from, p->offset[i + 1] - from);
+        n += p->offset[i + 1] - from;
+    }
+    f->raw = n;
+    return divide;
+}
+
+static int pack_frame(struct packing *p, ZSTD_CCtx *packer, struct frame f, enum heads heads)
+{
+    size_t divide = gather(p, &f, heads, p->in);
+
+    f.at = p->packed_bytes;
+    ZSTD_outBuffer to = {p->packed + f.at, p->packed_cap - f.at, 0};
+    ZSTD_inBuffer from = {p->in, divide, 0};
+    ZSTD_CCtx_setPledgedSrcSize(packer, f.raw);
+    if (divide && ZSTD_compressStream2(packer, &to, &from, ZSTD_e_flush) != 0)
+        return wb_fail(WB_E_LIMIT, "zstd needs more room");
+    from.size = f.raw;
+    if (ZSTD_compressStream2(packer, &to, &from, ZSTD_e_end) != 0)
+        return wb_fail(WB_E_LIMIT, "zstd needs more room");
+    f.bytes = to.pos;
+    p->packed_bytes += to.pos;
+    for (size_t i = f.first; i < f.last; i++)
+        *(f.bodies ? &p->frame_of[i] : &p->heads_of[i]) = p->frame_count;
+    p->frames[p->frame_count++] = f;
     return 0;
 }
 
@@ -82,20 +121,70 @@ static size_t run_end(const struct packing *p, size_t first, size_t limit, size_
     return end;
 }
 
+static int pack_heads(struct packing *p, size_t first, size_t last)
+{
+    int err = 0;
+
+    while (first < last && err == 0) {
+        size_t end = first, bytes = 0;
+        while (end < last && bytes < HEADS_FRAME) {
+            bytes += p->body[end] - p->offset[end];
+            end++;
+        }
+        err =
+            pack_frame(p, p->lead_packer,
+                       (struct frame){.first = first, .last = end, .lead = p->frame_count, .heads = true}, HEADS_APART);
+        first = end;
+    }
+    return err;
+}
+
+/* Finds the lead in the middle of a block, as the store does. */
+static void choose_lead(const struct packing *p, size_t bytes, size_t first, size_t last, size_t *from, size_t *to)
+{
+    size_t middle = first, best = 0;
+
+    *from = *to = first;
+    while (p->offset[middle] - p->offset[first] + bytes / 2 < (p->offset[last] - p->offset[first]) / 2)
+        middle++;
+    for (int half = 0; half < 2 && best < bytes; half++) {
+        size_t run = half ? first : middle, end = half ? middle : last;
+        for (size_t i = run; i < end && p->offset[i] - p->offset[run] < bytes; i++) {
+            if (page_bytes(p, i) > LEAD_PAGE_MAX) {
+                run = i + 1;
+            } else if (p->offset[i + 1] - p->offset[run] > best) {
+                best = p->offset[i + 1] - p->offset[run];
+                *from = run;
+                *to = i + 1;
+            }
+        }
+    }
+}
+
 static int pack_block(struct packing *p, const struct shape *shape, size_t first, size_t last)
 {
-    size_t lead_end = shape->lead ? run_end(p, first, last, shape->lead) : last;
-    size_t lead = p->frame_count;
-    int err = pack_frame(p, p->lead_packer, first, lead_end, lead);
+    struct frame f = {.first = first, .last = last, .heads = shape->heads != HEADS_APART, .bodies = true};
+    size_t lead_from = first, lead_to = last;
+    int err = shape->heads == HEADS_APART ? pack_heads(p, first, last) : 0;
 
-    if (err < 0 || lead_end == last)
-        return err;
-    ZSTD_CCtx_loadDictionary(p->frame_packer, p->raw + p->offset[first], p->offset[lead_end] - p->offset[first]);
-    for (size_t i = lead_end; i < last && err == 0;) {
-        size_t end = run_end(p, i, last, shape->frame);
-
-        err = pack_frame(p, p->frame_packer, i, end, lead);
-        i = end;
+    if (shape->lead && last - first > 1)
+        choose_lead(p, shape->lead, first, last, &lead_from, &lead_to);
+    f.lead = p->frame_count;
+    if (err == 0 && lead_to > lead_from) {
+        f.first = lead_from;
+        f.last = lead_to;
+        err = pack_frame(p, p->lead_packer, f, shape->heads);
+        ZSTD_CCtx_loadDictionary(p->frame_packer, p->in, p->frames[f.lead].raw);
+    }
+    for (size_t i = first; i < last && err == 0; i = f.last) {
+        f.last = lead_to;
+        if (i >= lead_from && i < lead_to)
+            continue;
+        f.first = i;
+        f.last = run_end(p, i, i < lead_from ? lead_from : last, shape->frame);
+        if (lead_to == lead_from)
+            f.lead = p->frame_count;
+        err = pack_frame(p, lead_to > lead_from ? p->frame_packer : p->lead_packer, f, shape->heads);
     }
     return err;
 }
@@ -137,39 +226,42 @@ static int pack_all(struct packing *p, const struct shape *shape)
 static int unpack_frame(struct packing *p, size_t n, char **raw_out)
 {
     const struct frame *f = &p->frames[n];
-    size_t lead_raw = f->lead == n ? 0 : frame_raw(p, &p->frames[f->lead]), got;
+    size_t lead_raw = f->lead == n ? 0 : p->frames[f->lead].raw, got;
 
-    *raw_out = p->out + lead_raw;
-    if (lead_raw > 0)
-        ZSTD_DCtx_refPrefix(p->unpacker, p->out, lead_raw);
-    got = ZSTD_decompressDCtx(p->unpacker, *raw_out, p->out_cap - lead_raw, p->packed + f->at, f->bytes);
-    return got == frame_raw(p, f) ? 0 : wb_fail(WB_E_CORRUPT, "a frame does not unpack");
+    *raw_out = f->bodies ? p->out + lead_raw : p->apart;
+    got = ZSTD_decompress_usingDict(p->unpacker, *raw_out, p->out_cap - lead_raw, p->packed + f->at, f->bytes, p->out,
+                                    lead_raw);
+    return got == f->raw ? 0 : wb_fail(WB_E_CORRUPT, "a frame does not unpack");
 }
 
-static int unpack_all(struct packing *p, bool compare)
+static int unpack_all(struct packing *p, bool compare, enum heads heads)
 {
     char *raw;
     int err = 0;
 
     for (size_t n = 0; n < p->frame_count && err == 0; n++) {
         err = unpack_frame(p, n, &raw);
-        if (err == 0 && compare &&
-            memcmp(raw, p->raw + p->offset[p->frames[n].first], frame_raw(p, &p->frames[n])) != 0)
+        if (err < 0 || !compare)
+            continue;
+        gather(p, &p->frames[n], heads, p->in);
+        if (memcmp(raw, p->in, p->frames[n].raw) != 0)
             err = wb_fail(WB_E_CORRUPT, "a frame unpacks to other bytes");
     }
     return err;
 }
 
-static int get_random(struct packing *p, size_t gets)
+static int get_random(struct packing *p, size_t gets, enum heads heads)
 {
     uint64_t seed = 42;
     char *raw;
     int err = 0;
 
     for (size_t i = 0; i < gets && err == 0; i++) {
-        size_t n = p->frame_of[bench_random(&seed) % p->count];
+        size_t page = bench_random(&seed) % p->count, n = p->frame_of[page];
 
-        if (p->frames[n].lead != n)
+        if (heads == HEADS_APART)
+            err = unpack_frame(p, p->heads_of[page], &raw);
+        if (err == 0 && p->frames[n].lead != n)
             err = unpack_frame(p, p->frames[n].lead, &raw);
         if (err == 0)
             err = unpack_frame(p, n, &raw);
@@ -185,45 +277,42 @@ static int measure(struct packing *p, const struct shape *shape)
 
     pack = bench_cpu_seconds() - start;
     if (err == 0)
-        err = unpack_all(p, true);
+        err = unpack_all(p, true, shape->heads);
     start = bench_cpu_seconds();
     if (err == 0)
-        err = unpack_all(p, false);
+        err = unpack_all(p, false, shape->heads);
     unpack = bench_cpu_seconds() - start;
     start = bench_cpu_seconds();
     if (err == 0)
-        err = get_random(p, gets);
+        err = get_random(p, gets, shape->heads);
     get = bench_cpu_seconds() - start;
     if (err < 0)
         return err;
     printf("{\"bench\":\"blocks\",\"kind\":\"%s\",\"level\":%d,\"block_kb\":%zu,\"lead_kb\":%zu,\"frame_kb\":%zu,"
-           "\"ratio\":%.3f,\"pack_mb_s\":%.0f,\"unpack_mb_s\":%.0f,\"get_us\":%.1f}\n",
+           "\"heads\":\"%s\",\"ratio\":%.3f,\"pack_mb_s\":%.0f,\"unpack_mb_s\":%.0f,\"get_us\":%.1f}\n",
            shape->lead ? "lead" : "whole", shape->level, shape->block >> 10, shape->lead >> 10, shape->frame >> 10,
-           total / (double)p->packed_bytes, total / pack / 1e6, total / unpack / 1e6, get * 1e6 / (double)gets);
+           heads_name[shape->heads], total / (double)p->packed_bytes, total / pack / 1e6, total / unpack / 1e6,
+           get * 1e6 / (double)gets);
     fflush(stdout);
     return 0;
 }
 
 static int measure_all(struct packing *p)
 {
-    static const int levels[] = {3, 1, 6};
     static const size_t whole[] = {0, 32, 64, 128, 256, 512, 1024};
-    static const size_t blocks[] = {64, 128, 256, 512, 1024, 2048}, leads[] = {16, 32, 64}, frames[] = {0, 16, 32};
+    static const size_t blocks[] = {512, 1024, 2048}, leads[] = {16, 32, 64}, frames[] = {0, 16, 32, 64};
+    static const int levels[] = {1, 6};
     int err = 0;
 
-    for (size_t l = 0; l < 3; l++) {
-        for (size_t i = 0; i < sizeof(whole) / sizeof(*whole) && err == 0; i++)
-            err = measure(p, &(struct shape){levels[l], whole[i] ? whole[i] << 10 : 1, 0, 0});
-        for (size_t i = 0; i < 6 * 3 * 3 && err == 0; i++) {
-            struct shape shape = {levels[l], blocks[i / 9] << 10, leads[i / 3 % 3] << 10,
-                                  frames[i % 3] ? frames[i % 3] << 10 : 1};
-
-            /* Only level 3 gets the full grid. A lead that fills the block is the same as a whole block. */
-            if (shape.lead * 2 > shape.block || (levels[l] != 3 && (shape.block != 1 << 20 || shape.lead == 64 << 10)))
-                continue;
-            err = measure(p, &shape);
-        }
-    }
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole) && err == 0; i++)
+        err = measure(p, &(struct shape){3, whole[i] ? whole[i] << 10 : 1, 0, 0, HEADS_MIXED});
+    for (size_t i = 0; i < 3 * 3 * 4 && err == 0; i++)
+        err = measure(p, &(struct shape){3, blocks[i / 12] << 10, leads[i / 4 % 3] << 10,
+                                         frames[i % 4] ? frames[i % 4] << 10 : 1, HEADS_FIRST});
+    for (size_t i = 0; i < 3 && err == 0; i++) /* where the heads are, at the sizes that the store has */
+        err = measure(p, &(struct shape){3, 1 << 20, 32 << 10, 32 << 10, (enum heads)i});
+    for (size_t i = 0; i < 2 && err == 0; i++)
+        err = measure(p, &(struct shape){levels[i], 1 << 20, 32 << 10, 32 << 10, HEADS_FIRST});
     return err;
 }
 
@@ -232,12 +321,17 @@ static int take_pages(const struct corpus *corpus, struct packing *p)
     size_t at = 0;
     struct wb_slice site = WB_SLICE_EMPTY;
     uint32_t number = 0;
+    struct wb_buf record = WB_BUF_INIT;
 
     p->count = corpus->count;
-    p->raw = wb_alloc(corpus->bytes);
+    p->raw = wb_alloc(corpus->bytes + p->count * RECORD_EXTRA);
     p->offset = wb_alloc_zero(p->count + 1, sizeof(*p->offset));
+    p->body = wb_alloc_zero(p->count + 1, sizeof(*p->body));
     p->site = wb_alloc_zero(p->count, sizeof(*p->site));
-    p->frames = wb_alloc_zero(p->count, sizeof(*p->frames));
+    p->frames = wb_alloc_zero(2 * p->count, sizeof(*p->frames));
+    p->heads_of = wb_alloc_zero(p->count, sizeof(*p->heads_of));
+    p->in = wb_alloc(IN_BYTES);
+    p->apart = wb_alloc(IN_BYTES);
     p->frame_of = wb_alloc_zero(p->count, sizeof(*p->frame_of));
     p->out = wb_alloc_zero(1, p->out_cap = (size_t)128 << 20);
     p->packed_cap = corpus->bytes / 2;
@@ -245,8 +339,8 @@ static int take_pages(const struct corpus *corpus, struct packing *p)
     p->lead_packer = ZSTD_createCCtx();
     p->frame_packer = ZSTD_createCCtx();
     p->unpacker = ZSTD_createDCtx();
-    if (!p->raw || !p->offset || !p->site || !p->frames || !p->frame_of || !p->out || !p->packed || !p->lead_packer ||
-        !p->frame_packer || !p->unpacker)
+    if (!p->raw || !p->offset || !p->site || !p->frames || !p->frame_of || !p->out || !p->packed || !p->body ||
+        !p->heads_of || !p->in || !p->apart || !p->lead_packer || !p->frame_packer || !p->unpacker)
         return wb_fail_nomem();
     memset(p->packed, 1, p->packed_cap); /* so that the kernel allocates its pages before the first measurement */
     for (size_t i = 0; i < p->count; i++) {
@@ -256,11 +350,16 @@ static int take_pages(const struct corpus *corpus, struct packing *p)
         site = wb_key_site(page->key);
         p->site[i] = number;
         p->offset[i] = at;
-        memcpy(p->raw + at, page->head.ptr, page->head.len);
-        memcpy(p->raw + at + page->head.len, page->body.ptr, page->body.len);
-        at += page->head.len + page->body.len;
+        wb_buf_clear(&record);
+        int err = wb_page_encode(page, &record);
+        if (err < 0)
+            return err;
+        memcpy(p->raw + at, record.ptr + WB_RECORD_DIGEST_BYTES, record.len - WB_RECORD_DIGEST_BYTES);
+        at += record.len - WB_RECORD_DIGEST_BYTES;
+        p->body[i] = at - page->body.len;
     }
     p->offset[p->count] = at;
+    wb_buf_release(&record);
     return 0;
 }
 
@@ -270,16 +369,17 @@ int main(int argc, char **argv)
     struct packing p = {.count = 0};
     int err;
 
-    if (argc != 2 && argc != 6) {
-        fprintf(stderr, "usage: bench_blocks CORPUS-DIR [LEVEL BLOCK-KB LEAD-KB FRAME-KB]\n");
+    if (argc != 2 && argc != 7) {
+        fprintf(stderr, "usage: bench_blocks CORPUS-DIR [LEVEL BLOCK-KB LEAD-KB FRAME-KB 0|1|2]\n");
         return 2;
     }
     err = corpus_load(argv[1], &corpus);
     if (err == 0)
         err = take_pages(&corpus, &p);
-    if (err == 0 && argc == 6)
+    if (err == 0 && argc == 7)
         err = measure(&p, &(struct shape){atoi(argv[2]), strtoul(argv[3], NULL, 10) << 10,
-                                          strtoul(argv[4], NULL, 10) << 10, (strtoul(argv[5], NULL, 10) << 10) + 1});
+                                          strtoul(argv[4], NULL, 10) << 10, (strtoul(argv[5], NULL, 10) << 10) + 1,
+                                          (enum heads)(strtoul(argv[6], NULL, 10) % 3)});
     else if (err == 0)
         err = measure_all(&p);
     if (err < 0)
@@ -292,6 +392,10 @@ int main(int argc, char **argv)
     wb_free(p.site);
     wb_free(p.frames);
     wb_free(p.frame_of);
+    wb_free(p.heads_of);
+    wb_free(p.body);
+    wb_free(p.in);
+    wb_free(p.apart);
     wb_free(p.out);
     wb_free(p.packed);
     corpus_release(&corpus);

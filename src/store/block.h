@@ -221,8 +221,9 @@ struct wb_block_change {
  * If no page is left, nothing is appended.
  *
  * Frames are copied as they are if possible. One of which at least half is dead is
- * compressed again, unless others are based on it. Other dead pages keep their bytes and
- * are flagged, except if scrub is set: then everything is compressed again that contains
+ * compressed again, unless others are based on it, or all such frames together would
+ * free less than a quarter of the block. Other dead pages keep their bytes and are
+ * flagged, except if scrub is set: then everything is compressed again that contains
  * a dead page or is based on such a frame. If a page cannot be read then, it becomes a
  * record without content. A block of format 1 is compressed again as a whole.
  *

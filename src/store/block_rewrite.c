@@ -76,6 +76,30 @@ static int depth_of(const struct wb_block_index *index, size_t frame)
     return depth;
 }
 
+/* What compressing again must save at least, as a fraction of the block: below that, it takes longer than it is worth.
+ */
+enum { WORTH_AN_NTH = 4 };
+
+/*
+ * Frames are compressed again only if that makes the block noticeably smaller, because
+ * before the first one of a block its base must be decompressed and indexed. Otherwise
+ * their dead pages keep their bytes until more have died.
+ */
+static void weigh(struct block_rewriting *r)
+{
+    uint64_t freed = 0, all = 0;
+
+    WB_CHECK(!r->change->scrub);
+    for (size_t i = 0; i < r->index->frames.count; i++) {
+        freed += r->fates[i].fate == FRAME_AGAIN ? r->fates[i].dead_raw : 0;
+        all += r->fates[i].fate == FRAME_DROP ? 0 : r->index->frames.items[i].raw_bytes;
+    }
+    WB_CHECK(freed <= all);
+    for (size_t i = 0; i < r->index->frames.count && freed * WORTH_AN_NTH < all; i++)
+        if (r->fates[i].fate == FRAME_AGAIN)
+            r->fates[i].fate = FRAME_COPY;
+}
+
 /* Decides about each frame, those at the top first, because a frame is needed if one above it is. */
 static void decide(struct block_rewriting *r)
 {
@@ -93,6 +117,8 @@ static void decide(struct block_rewriting *r)
             if (frame->base >= 0)
                 r->fates[frame->base].is_base = true;
         }
+    if (!r->change->scrub)
+        weigh(r);
 }
 
 /*
