@@ -107,8 +107,11 @@ const struct wb_history_version *wb_history_at(const struct wb_history *history,
 /* The version that is visible in an epoch; NULL if there is none. */
 const struct wb_history_version *wb_history_in(const struct wb_history *history, uint64_t epoch);
 
-/* As bytes, and back (docs/formats/catalog.md). The latest version's place and lengths are not part of them: its entry has those. */
+/*
+ * As bytes, and back (docs/formats/catalog.md). The latest version's place and lengths are not part of them: its entry
+ * has those. Decoding gives WB_E_CORRUPT or WB_E_NOMEM; the message does not name the page.
+ */
 int wb_history_encode(const struct wb_history *history, uint64_t site, struct wb_buf *bytes_out);
-bool wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uint64_t *site_out);
+int wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uint64_t *site_out);
 
 #endif

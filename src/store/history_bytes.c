@@ -5,6 +5,7 @@
  */
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
 #include "store/history.h"
 
 enum {
@@ -117,7 +118,8 @@ int wb_history_encode(const struct wb_history *history, uint64_t site, struct wb
 
 struct history_reader {
     const char *at, *end;
-    bool ok; /* false: the bytes are not a history, or memory ran out */
+    bool ok;    /* false: the bytes are not a history */
+    bool nomem; /* ... or memory ran out */
 };
 
 static uint64_t get_number(struct history_reader *r)
@@ -138,8 +140,9 @@ static void get_times(struct history_reader *r, struct wb_history *history, uint
     int64_t before = history->times.count ? history->times.items[history->times.count - 1] : 0;
 
     /* Each time takes a byte at least, so hostile counts cannot make us allocate much. */
-    r->ok = r->ok && count > 0 && count <= (uint64_t)(r->end - r->at) &&
-            wb_vec_reserve(&history->times, history->times.count + (size_t)count) == 0;
+    r->ok = r->ok && count > 0 && count <= (uint64_t)(r->end - r->at);
+    r->nomem = r->nomem || (r->ok && wb_vec_reserve(&history->times, history->times.count + (size_t)count) < 0);
+    r->ok = r->ok && !r->nomem;
     for (uint64_t i = 0; i < count && r->ok; i++) {
         int64_t time = (int64_t)get_difference(r, (uint64_t)before);
         r->ok = r->ok && (i == 0 || time > before) && wb_vec_push(&history->times, time) == 0;
@@ -185,18 +188,19 @@ static void get_version(struct history_reader *r, struct wb_history *history, st
         *before = version.place;
     }
     history->ghosts += version.ghost;
-    r->ok = r->ok && wb_vec_push(&history->versions, version) == 0;
+    r->nomem = r->nomem || (r->ok && wb_vec_push(&history->versions, version) < 0);
+    r->ok = r->ok && !r->nomem;
 }
 
-bool wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uint64_t *site_out)
+int wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uint64_t *site_out)
 {
-    struct history_reader r = {bytes.ptr, bytes.ptr + bytes.len, bytes.len > HISTORY_HEAD_BYTES};
+    struct history_reader r = {bytes.ptr, bytes.ptr + bytes.len, bytes.len > HISTORY_HEAD_BYTES, false};
     struct wb_catalog_place before = {0};
 
     wb_history_clear(history_out);
     *site_out = 0;
     if (!r.ok || bytes.ptr[0] != HISTORY_FORMAT)
-        return false;
+        return wb_fail(WB_E_CORRUPT, "the bytes are not a history");
     *site_out = wb_get64(bytes.ptr + 1);
     r.at += HISTORY_HEAD_BYTES;
     uint64_t flags = get_number(&r);
@@ -211,5 +215,7 @@ bool wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, ui
         get_version(&r, history_out, &before);
         r.ok = r.ok && !latest_before; /* the latest is the last */
     }
-    return r.ok && r.at == r.end;
+    if (r.nomem)
+        return wb_fail_nomem();
+    return r.ok && r.at == r.end ? 0 : wb_fail(WB_E_CORRUPT, "the bytes are not a history");
 }

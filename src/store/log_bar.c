@@ -346,11 +346,11 @@ static int list_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     struct site_pages *l = context;
     struct wb_history history = {0};
     uint64_t site;
-    int err = 0;
+    int err = wb_history_decode(bytes, &history, &site);
 
-    if (!wb_history_decode(bytes, &history, &site))
+    if (err == WB_E_CORRUPT)
         err = wb_catalog_corrupt(l->txn.catalog, WB_CATALOG_HISTORY, "a row that is not a history");
-    else if (site == l->site && !wb_history_latest(&history))
+    else if (err == 0 && site == l->site && !wb_history_latest(&history))
         err = list_id(l, id);
     wb_history_release(&history);
     return err;

@@ -29,13 +29,20 @@ enum {
 
 /* ---- the plan --------------------------------------------------------------------------------------------- */
 
-/* Whether the version can be moved to the block of the latest one. */
-static bool is_movable(const struct wb_history_version *version, const struct wb_history_version *latest,
-                       const struct wb_history_rule *rule)
+/*
+ * Whether the version can be moved to the block of the latest one. Several versions may have the same place, if
+ * their content returned: they move together or not at all.
+ */
+static bool is_movable(const struct wb_history *history, const struct wb_history_version *version,
+                       const struct wb_history_version *latest, const struct wb_history_rule *rule)
 {
-    bool there = version->place.segment == latest->place.segment && version->place.logical == latest->place.logical;
-
-    return version != latest && !there && !wb_history_is_held(version, rule);
+    if (version->place.segment == latest->place.segment && version->place.logical == latest->place.logical)
+        return false;
+    for (size_t i = 0; i < history->versions.count; i++)
+        if (wb_catalog_place_equal(&history->versions.items[i].place, &version->place) &&
+            wb_history_is_held(&history->versions.items[i], rule))
+            return false;
+    return true;
 }
 
 struct plan_walk {
@@ -55,7 +62,7 @@ static int plan_page(void *context, struct wb_pageid id, struct wb_slice bytes)
     if (!latest)
         return err;
     for (size_t i = 0; i < c->view.history.versions.count; i++)
-        if (is_movable(&c->view.history.versions.items[i], latest, &walk->rule)) {
+        if (is_movable(&c->view.history, &c->view.history.versions.items[i], latest, &walk->rule)) {
             if (c->plan.count == PLAN_MAX)
                 return 1;
             return wb_vec_push(&c->plan, (struct wb_log_plan_item){latest->place, id});
@@ -180,7 +187,7 @@ static int add_page(struct wb_log_compaction *c, const struct wb_log_plan_item *
         if (index->head.count + c->extras.count >= WB_BLOCK_PAGES_MAX ||
             index->head.next_slot + c->extras.count >= SLOTS_MAX || c->extra_bytes >= GROUP_BYTES_MAX)
             break;
-        if (is_movable(version, latest, &rule) && !was_taken(c, first, &version->place))
+        if (is_movable(&c->view.history, version, latest, &rule) && !was_taken(c, first, &version->place))
             err = add_version(c, version, (uint32_t)at + 1);
     }
     return err;

@@ -322,6 +322,22 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
     return 0;
 }
 
+/* All pages of a block were committed together. So one of them tells in which epoch they all arrived. */
+static int look_up_epoch(struct wb_log_scan *scan)
+{
+    struct wb_catalog_entry entry;
+
+    for (size_t i = 0; i < scan->head.count; i++) {
+        const struct wb_block_entry *first = &scan->walk.index.entries.items[i];
+        if (first->flags & WB_BLOCK_ENTRY_DEAD)
+            continue;
+        int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, first->id, &entry);
+        scan->block_epoch = entry.epoch;
+        return err == WB_E_NOTFOUND ? wb_catalog_corrupt(scan->catalog, WB_CATALOG_PAGES, "a missing entry") : err;
+    }
+    return 0;
+}
+
 /* Finds out which pages of the block are visible, while the catalog's state is held. */
 static int judge_block(struct wb_log_scan *scan)
 {
@@ -329,7 +345,7 @@ static int judge_block(struct wb_log_scan *scan)
 
     scan->plain = is_plain(scan, &scan->row);
     if (scan->plain)
-        return 0;
+        return look_up_epoch(scan);
     err = wb_vec_reserve(&scan->known, scan->head.count);
     for (size_t i = 0; i < scan->head.count && err == 0; i++) {
         const struct wb_block_entry *entry = &scan->walk.index.entries.items[i];
@@ -400,6 +416,8 @@ static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
         err = wb_log_page_identify(page_out, entry->id, scan->plain ? NULL : &scan->known.items[at].entry);
     if (err < 0)
         return err;
+    if (scan->plain)
+        page_out->epoch = scan->block_epoch;
     if (scan->site && !wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site)))
         return 0;
     scan->told = (struct wb_catalog_place){scan->row.number, entry->slot, scan->head.logical};

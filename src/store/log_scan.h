@@ -47,7 +47,8 @@ struct wb_log_scan {
     bool segment_done;             /* ... and all its blocks were passed */
     struct wb_block_head head;
     const char *block;             /* the current block; NULL if the next one must be found */
-    bool plain;                    /* all its pages are visible, and as their records say */
+    bool plain;                    /* all its pages are visible, and as their records say ... */
+    uint64_t block_epoch;          /* ... and arrived in this epoch */
     WB_VEC(struct wb_log_scan_known) known; /* otherwise, what is known about each of its entries */
     size_t index;                  /* of the next entry in the block */
     struct wb_block_reader *zstd;

@@ -58,9 +58,11 @@ static int load_rows(struct wb_catalog_txn *txn, const struct wb_catalog_entry *
     WB_CHECK(!view->had_entry || entry->history);
     if (err == WB_E_NOTFOUND && !view->had_entry)
         return 0;
-    if (err < 0 && err != WB_E_NOTFOUND)
+    if (err == 0)
+        err = wb_history_decode(wb_buf_slice(&view->bytes), &view->history, &site);
+    if (err < 0 && err != WB_E_NOTFOUND && err != WB_E_CORRUPT)
         return err;
-    if (err == WB_E_NOTFOUND || !wb_history_decode(wb_buf_slice(&view->bytes), &view->history, &site) ||
+    if (err < 0 ||
         (view->had_entry ? !complete_latest(view, entry) || site != entry->site
                          : wb_history_latest(&view->history) != NULL))
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_HISTORY, "a page whose history contradicts its entry");

@@ -394,7 +394,6 @@ int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_option
 /*
  * Returns 1 and a page that is valid until the next call; 0 at the end; or an error.
  * After WB_E_CORRUPT the scan may be continued: the next call skips the damaged part.
- * The page's epoch is set if the scan has `facts` or `since`; otherwise it may be 0.
  */
 int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
 
