@@ -181,6 +181,31 @@ static void test_captures_that_came_back(void **state)
     wb_store_close(store);
 }
 
+/* The scan of an export finds pages that only a snapshot still has, and pages that are gone but have a history. */
+static void test_pages_that_are_gone(void **state)
+{
+    static const enum wb_store_keep policies[] = {WB_STORE_KEEP_NEWEST, WB_STORE_KEEP_ALL};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct wb_store *store = new_store(i ? "gone-all" : "gone-newest", policies[i]);
+        struct wb_store_scan_options options = {.gone = true};
+        struct wb_selection all = everything();
+        struct wb_store_scan *scan = NULL;
+        struct wb_page page;
+        put_on(store, "a", 0, "A");
+        put_on(store, "a", 1, "B");
+        seal_state(store);
+        remove_page(store, "a", 2);
+        assert_int_equal(wb_store_scan_open(store, &options, &scan), 0);
+        assert_int_equal(wb_store_scan_next(scan, &page), 1);
+        assert_written(store, &all, &page, policies[i] == WB_STORE_KEEP_ALL ? "0:A 1:B " : "1:B ");
+        assert_int_equal(wb_store_scan_next(scan, &page), 0);
+        wb_store_scan_close(scan);
+        wb_store_close(store);
+    }
+}
+
 /* Taken down between the scan and the reading of its versions. */
 static void test_a_page_that_is_gone_meanwhile(void **state)
 {
@@ -206,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_the_first_selected_capture_has_the_bytes),
         cmocka_unit_test(test_an_ambiguous_content_is_written_again),
         cmocka_unit_test(test_captures_that_came_back),
+        cmocka_unit_test(test_pages_that_are_gone),
         cmocka_unit_test(test_a_page_that_is_gone_meanwhile),
     };
 
