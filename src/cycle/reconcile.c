@@ -89,7 +89,7 @@ static int read_stored(struct wb_reconcile *r, uint64_t since, uint64_t pages)
             err = go_on(r, done++, pages);
     }
     wb_store_scan_close(scan);
-    return err < 0 ? err : wb_sorter_sort(r->stored);
+    return err;
 }
 
 static int next_stored(struct wb_reconcile *r)
@@ -140,7 +140,11 @@ int wb_reconcile_open(struct wb_reconcile *r, const struct wb_update_options *op
     if (err < 0)
         return err;
     r->epoch = stat.epoch;
-    err = read_stored(r, seen_until(r), stat.pages);
+    /* Without a new epoch nothing arrived, and the scan need not look for it. */
+    if (seen_until(r) < r->epoch)
+        err = read_stored(r, seen_until(r), stat.pages);
+    if (err == 0)
+        err = wb_sorter_sort(r->stored);
     return err < 0 ? err : next_stored(r);
 }
 
