@@ -31,6 +31,12 @@ static int history_damaged(const struct wb_catalog_txn *txn)
     return wb_catalog_corrupt(txn->catalog, WB_CATALOG_HISTORY, "a page whose history is incomplete");
 }
 
+/* Whether a row has a kind and at least one byte of the history. */
+static bool is_part(const char *row, size_t len)
+{
+    return len > 1 && (row[0] == HISTORY_ROW_LAST || row[0] == HISTORY_ROW_MORE);
+}
+
 int wb_catalog_history_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_buf *bytes_out)
 {
     char key[HISTORY_KEY_BYTES], row[HISTORY_ROW_BYTES];
@@ -43,7 +49,7 @@ int wb_catalog_history_get(struct wb_catalog_txn *txn, struct wb_pageid id, stru
         if (part > HISTORY_PARTS_MAX)
             return history_damaged(txn);
         int err = wb_catalog_row_read(txn, WB_CATALOG_HISTORY, history_key(id, part, key), sizeof row, row, &len);
-        if ((err == WB_E_NOTFOUND && part > 0) || (err == 0 && len < 2))
+        if ((err == WB_E_NOTFOUND && part > 0) || (err == 0 && !is_part(row, len)))
             err = history_damaged(txn);
         if (err == 0)
             err = wb_buf_append(bytes_out, row + 1, len - 1);
@@ -124,7 +130,7 @@ static int walk_history(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct history_walk *walk = context;
 
-    if (key.len != HISTORY_KEY_BYTES || row.len < 2)
+    if (key.len != HISTORY_KEY_BYTES || !is_part(row.ptr, row.len))
         return history_damaged(walk->txn);
     struct wb_pageid id = wb_pageid_get(key.ptr);
     size_t part = (size_t)(uint8_t)key.ptr[WB_PAGEID_BYTES] << 8 | (uint8_t)key.ptr[WB_PAGEID_BYTES + 1];

@@ -53,7 +53,8 @@ static bool revisit_from_row(struct wb_slice key, struct wb_slice row, struct wb
         memcpy(revisit_out->sha1, row.ptr + 20, WB_SHA1_BYTES);
         return true;
     }
-    if (key.len != REVISIT_KEY_BYTES || row.len != REVISIT_BYTES)
+    if (key.len != REVISIT_KEY_BYTES || row.len != REVISIT_BYTES ||
+        (uint8_t)row.ptr[0] > (REVISIT_HAS_SHA1 | REVISIT_NOT_MODIFIED))
         return false;
     uint64_t time = (uint64_t)wb_get32_be(key.ptr + WB_PAGEID_BYTES) << 32 | wb_get32_be(key.ptr + WB_PAGEID_BYTES + 4);
     revisit_out->id = wb_pageid_get(key.ptr);
@@ -87,7 +88,7 @@ int wb_catalog_revisit_put(struct wb_catalog_txn *txn, uint64_t site, const stru
     err = wb_catalog_row_put(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), row, sizeof row);
     if (err < 0 || wb_pageid_equal(revisit->id, revisit->original))
         return err;
-    /* Whoever has the original needs the URL to store a copy. Without it, the revisit waits for a content of its own. */
+    /* Whoever has the original needs the URL to store a copy. Without it, the revisit waits for its own content. */
     waiting_key(revisit, waiting);
     bool fits = revisit->url.len && revisit->url.len <= WB_TREE_VALUE_MAX;
     return wb_catalog_row_put(txn, WB_CATALOG_WAITING, wb_slice(waiting, sizeof waiting),
@@ -172,6 +173,8 @@ static int walk_waiting(void *context, struct wb_slice key, struct wb_slice row)
     int err = wb_catalog_row_read(walk->txn, WB_CATALOG_REVISITS, name, sizeof bytes, bytes, &len);
     if (err == WB_E_NOTFOUND || (err == 0 && !revisit_from_row(name, wb_slice(bytes, len), &revisit, &site)))
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_WAITING, "a row without a revisit");
+    if (err == 0 && !wb_pageid_equal(revisit.original, *walk->only))
+        return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_WAITING, "a row of another original");
     if (err < 0)
         return err;
     if (url[0])

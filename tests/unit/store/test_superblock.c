@@ -34,7 +34,7 @@ static void test_round_trip(void **state)
     assert_int_equal(read.created_ms, example.created_ms);
     assert_int_equal(wb_path_read(path, 4096, &bytes), 0);
     assert_true(wb_slice_starts(wb_buf_slice(&bytes),
-                                WB_SLICE_LIT("webbase repository\nformat 2\norganisation log\nupdate batch\n"
+                                WB_SLICE_LIT("webbase repository\nformat 3\norganisation log\nupdate batch\n"
                                              "id 010203ff000000000000000000000000\n"
                                              "created 2023-11-14T22:13:20.123Z\ncheck ")));
     wb_buf_release(&bytes);
@@ -80,6 +80,8 @@ static void test_rules(void **state)
     };
 
     (void)state;
+    assert_int_equal(read_text(LINE1 "format 3\norganisation log\nupdate batch\n" ID CREATED, true), 0);
+    /* A writer makes it one of format 3 (test_upgrade.c). */
     assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED, true), 0);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(read_text(wrong[i], true), WB_E_CORRUPT);
@@ -98,7 +100,9 @@ static void test_newer(void **state)
 
     (void)state;
     /* We do not judge what else a newer format contains, or how it ends. */
-    assert_int_equal(read_text(LINE1 "format 3\nsomething else\n", false), WB_E_NEWER);
+    assert_int_equal(read_text(LINE1 "format 4\nsomething else\n", false), WB_E_NEWER);
+    assert_non_null(strstr(wb_error_message(), "has format 4"));
+    assert_non_null(strstr(wb_error_message(), "up to 3"));
     assert_non_null(strstr(wb_error_message(), path));
     assert_int_equal(wb_store_open(dir, WB_STORE_WRITE, &store), WB_E_NEWER);
     assert_non_null(strstr(wb_error_message(), path));
