@@ -164,7 +164,7 @@ static void get_bytes(struct history_reader *r, struct wb_history_version *versi
     uint64_t segment = same_block ? before->segment : get_number(r);
     uint64_t logical = same_block ? before->logical : get_number(r);
     r->ok = r->ok && status <= UINT16_MAX && stored <= UINT32_MAX && slot <= UINT16_MAX && segment > 0 &&
-            segment <= UINT32_MAX && logical > 0 && version->ceased > 0;
+            segment <= UINT32_MAX && logical > 0 && version->ceased >= version->arrived;
     version->status = (uint16_t)status;
     version->body_bytes = body;
     version->stored_bytes = (uint32_t)stored;
@@ -182,7 +182,10 @@ static void get_version(struct history_reader *r, struct wb_history *history, st
 
     get_times(r, history, head >> VERSION_FLAG_BITS);
     version.arrived = get_number(r);
-    r->ok = r->ok && version.arrived > 0 && !(version.ghost && history->ghosts < history->versions.count);
+    /* Ghosts come first and have ceased. The captures of the others are in the order of time. */
+    bool after_others = history->ghosts < history->versions.count;
+    r->ok = r->ok && version.arrived > 0 && !(version.ghost && (after_others || flags & IS_LATEST)) &&
+            !(after_others && history->times.items[version.first] <= history->times.items[version.first - 1]);
     if (!(flags & IS_LATEST)) {
         get_bytes(r, &version, flags & SAME_BLOCK, before);
         *before = version.place;
@@ -217,5 +220,6 @@ int wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uin
     }
     if (r.nomem)
         return wb_fail_nomem();
-    return r.ok && r.at == r.end ? 0 : wb_fail(WB_E_CORRUPT, "the bytes are not a history");
+    bool whole = r.ok && r.at == r.end && !(history_out->gone_ms && wb_history_latest(history_out));
+    return whole ? 0 : wb_fail(WB_E_CORRUPT, "the bytes are not a history");
 }

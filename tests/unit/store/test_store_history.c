@@ -169,7 +169,7 @@ static void round_trip(struct life *l)
     if (l->history.versions.count == 0)
         return;
     must_ok(wb_history_encode(&l->history, 42, &bytes));
-    must(wb_history_decode(wb_buf_slice(&bytes), &decoded, &site));
+    must(wb_history_decode(wb_buf_slice(&bytes), &decoded, &site) == 0);
     must(site == 42);
     for (size_t i = 0; i < decoded.versions.count && i < l->history.versions.count; i++)
         decoded.versions.items[i].content = decoded.versions.items[i].content ? decoded.versions.items[i].content
