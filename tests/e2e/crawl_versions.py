@@ -99,6 +99,34 @@ def kills_neither_lose_nor_repeat_captures(folder):
 
 
 @test
+def the_journal_comes_before_the_store(folder):
+    """Whatever moment a crawler dies in, the journal mentions all that is stored, and what it mentions is stored or in a
+    spool. So one merge is enough: an update that adopts or corrects pages needs more."""
+    random_ = rng('order')
+    repo = folder / 'r'
+    with Server({'o%d.test' % i: star(40, str(i)) for i in range(4)}) as server:
+        seeds = [server.url(host) for host in server.sites]
+        for n in range(8):
+            p = start(repo, server, *seeds, '--delay', 0, '--processes', 2)
+            time.sleep(random_.uniform(0.05, 0.5))
+            if n % 2 and repo.exists():
+                call(repo, 'update', status=None)  # while it runs
+            kill_all(p)
+            if call(repo, 'stat', status=None).returncode:
+                continue
+            edition = ask(repo, 'stat')[0]['edition']
+            call(repo, 'update')
+            stat = ask(repo, 'stat')[0]
+            assert stat['edition'] <= edition + 1, (edition, stat)
+            fetched = ask(repo, 'webdb', 'count')[0]['fetched'] if stat['edition'] else 0
+            assert fetched == stat['pages'], (fetched, stat)
+        crawl(repo, server, *seeds, '--delay', 0)
+        call(repo, 'update')
+        assert ask(repo, 'webdb', 'count')[0]['fetched'] == ask(repo, 'stat')[0]['pages'] == 160
+        verified(repo)
+
+
+@test
 def imports_of_the_past(folder):
     """Old captures take their place, whatever webdb and the store have heard before; nothing old becomes the latest."""
     repo, url = folder / 'r', 'http://past.test/'
