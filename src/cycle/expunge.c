@@ -1,6 +1,6 @@
 /*
- * expunge.c - pages that are no longer on the web leave the latest state of the repository (WebBase, section 3.2). Their
- * versions stay as long as snapshots and the history policy keep them.
+ * expunge.c - pages that are no longer on the web leave the latest state of the repository (WebBase, section 3.2).
+ * Their versions stay as long as snapshots and the history policy keep them.
  *
  *   gone       the last answer was 404 or 410
  *   expired    its lifetime has ended, a crawl was told to visit it and has finished with its site, but did not fetch
