@@ -18,7 +18,11 @@
 
 #include <zstd.h>
 
-enum { READER_MAGIC = 0x57424252, NO_FRAME = -1 };
+enum {
+    READER_MAGIC = 0x57424252,
+    NO_FRAME = -1,
+    CHAIN_KEPT = 4 << 20, /* a larger chain, for a very large page, is given back with the next block */
+};
 
 /* A frame in the chain. */
 struct block_level {
@@ -82,6 +86,9 @@ void wb_block_reader_open(struct wb_block_reader *reader, const struct wb_block_
     for (size_t i = 0; i < WB_BLOCK_DEPTH_MAX; i++)
         reader->levels[i].frame = NO_FRAME;
     reader->heads_of = NO_FRAME;
+    wb_buf_clear(&reader->chain);
+    if (reader->chain.cap > CHAIN_KEPT)
+        wb_buf_trim(&reader->chain, CHAIN_KEPT);
 }
 
 static int fetch_from_memory(void *context, uint64_t at, size_t size, const char **bytes_out)
