@@ -186,14 +186,17 @@ int wb_log_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *ho
 
 /* ---- from block to block ------------------------------------------------------------------------ */
 
-/* Whether all records of the segment are visible, with the times with which they were stored. */
+/*
+ * Whether all records of the segment are visible, with the times with which they were stored. In format 2, a row
+ * does not say how many of its live pages only the old snapshot has.
+ */
 static bool is_plain(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live > 0);
     WB_CHECK(row->live <= row->pages);
     return row->live == row->pages && row->old == 0 && row->touched == 0 && row->epoch_max <= scan->epoch &&
-           !scan->facts && scan->since == 0;
+           !scan->facts && scan->since == 0 && !scan->summary.old_format;
 }
 
 /* Closes the current segment. */

@@ -293,7 +293,7 @@ static int look_up_claim(struct log_verifier *v, struct wb_pageid id, const stru
             .status = version->status,
         };
     }
-    if (!claim_out->latest && !claim_out->old && v->superblock->format < WB_SUPERBLOCK_FORMAT) {
+    if (!claim_out->latest && !claim_out->old && v->summary.old_format) {
         struct wb_catalog_entry entry;
         err = wb_catalog_entry_get(&v->txn, WB_CATALOG_OLD, id, &entry);
         if (err == 0 && wb_catalog_place_equal(&entry.place, place))
