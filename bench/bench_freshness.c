@@ -193,7 +193,7 @@ static void learn(struct bench *b, const struct contender *c, struct place *p, d
     int64_t gap_ms = web_ms(t) - web_ms(p->visited);
 
     /* HTTP dates are in whole seconds. */
-    wb_history_visit(&p->page.history, gap_ms, changed, tells ? web_ms(floor(changed_at)) : 0, web_ms(t));
+    wb_visitlog_add(&p->page.history, gap_ms, changed, tells ? web_ms(floor(changed_at)) : 0, web_ms(t));
     site->visits++;
     site->changes += changed;
     site->days += (double)gap_ms / (WB_DAY_SECONDS * 1000);

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/block.h"
-#include "store/block_bytes.h"
+#include "block/block.h"
+#include "block/block_bytes.h"
 #include "store/segment.h"
 
 #include <sys/mman.h>

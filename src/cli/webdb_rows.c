@@ -44,7 +44,7 @@ static void cell_flags(struct wb_rowpen *pen, unsigned flags)
     wb_buf_release(&words);
 }
 
-static void write_fetch(struct wb_json *j, const struct wb_history_fetch *fetch, const char *time)
+static void write_fetch(struct wb_json *j, const struct wb_visitlog_fetch *fetch, const char *time)
 {
     const char *word = wb_rowwords_outcome(fetch->outcome);
 
@@ -56,7 +56,7 @@ static void write_fetch(struct wb_json *j, const struct wb_history_fetch *fetch,
 }
 
 /* The last fetches, oldest first; in columns and words "time result status" for each. */
-static void cell_fetches(struct wb_rowpen *pen, const struct wb_history *history)
+static void cell_fetches(struct wb_rowpen *pen, const struct wb_visitlog *history)
 {
     struct wb_buf words = WB_BUF_INIT;
     char time[WB_DATE_TEXT_MAX];
@@ -65,8 +65,8 @@ static void cell_fetches(struct wb_rowpen *pen, const struct wb_history *history
         wb_json_key(&pen->json, "fetches");
         wb_json_array(&pen->json);
     }
-    for (size_t i = 0; pen->err == 0 && i < history->fetch_count && i < WB_HISTORY_FETCHES; i++) {
-        const struct wb_history_fetch *fetch = &history->fetches[i];
+    for (size_t i = 0; pen->err == 0 && i < history->fetch_count && i < WB_VISITLOG_FETCHES; i++) {
+        const struct wb_visitlog_fetch *fetch = &history->fetches[i];
         const char *word = wb_rowwords_outcome(fetch->outcome);
         wb_date_format(fetch->time_ms, time);
         if (pen->mode == WB_ROWPEN_JSON)

@@ -83,7 +83,7 @@ static double rate_of_events(double events, double days, double middle)
  * Last-Modified changes more often than the content (some servers send the current time), the page would look hopeless:
  * then we ignore these times.
  */
-static bool rate_of_modified(const struct wb_history *h, double middle, double *rate_out)
+static bool rate_of_modified(const struct wb_visitlog *h, double middle, double *rate_out)
 {
     double visits = h->modified_visits, changes = h->modified_changes, days = sane_days(h->modified_days);
 
@@ -100,18 +100,18 @@ static bool rate_of_modified(const struct wb_history *h, double middle, double *
     return true;
 }
 
-static bool gather_gaps(const struct wb_history *h, struct gaps *gaps_out)
+static bool gather_gaps(const struct wb_visitlog *h, struct gaps *gaps_out)
 {
     struct gaps g = {.unchanged_days = sane_days(h->unchanged_days)};
     double days[2] = {0, 0};
 
-    for (unsigned i = 0; i < WB_HISTORY_BINS; i++) {
+    for (unsigned i = 0; i < WB_VISITLOG_BINS; i++) {
         if (h->changed[i] == 0 && g.changes == 0)
             continue;
         if (g.changes == 0) {
             g.first = i;
-            g.days[0] = wb_history_bin_days(i);
-            g.days[1] = wb_history_bin_days(i + 1);
+            g.days[0] = wb_visitlog_bin_days(i);
+            g.days[1] = wb_visitlog_bin_days(i + 1);
         }
         double *length = &days[(i - g.first) & 1];
         *length = i < g.first + 2 ? g.days[i - g.first] : 2 * *length;
@@ -136,7 +136,7 @@ static bool gather_gaps(const struct wb_history *h, struct gaps *gaps_out)
  * The sum over changed gaps of x / (exp(x) - 1), where x = L t, and its slope along ln L. From each bin to the next but
  * one, x doubles, and expm1(2x) = e (e + 2) where e = expm1(x). So two exponentials are enough for all bins.
  */
-static double changed_events(const struct wb_history *h, const struct gaps *g, double rate, double *slope_out)
+static double changed_events(const struct wb_visitlog *h, const struct gaps *g, double rate, double *slope_out)
 {
     double x[2] = {0, 0}, e[2] = {0, 0}, sum = 0, slope = 0;
 
@@ -160,7 +160,7 @@ static double changed_events(const struct wb_history *h, const struct gaps *g, d
 }
 
 /* Newton's method along ln L. A step that leaves the interval of the root is replaced by its geometric middle. */
-static double rate_of_gaps(const struct wb_history *h, const struct gaps *g, double middle)
+static double rate_of_gaps(const struct wb_visitlog *h, const struct gaps *g, double middle)
 {
     double u = g->unchanged_days;
     /* From 1 - x/2 <= x / (exp(x) - 1) <= 1. */
@@ -186,7 +186,7 @@ static double rate_of_gaps(const struct wb_history *h, const struct gaps *g, dou
     return rate;
 }
 
-double wb_changerate(const struct wb_history *history, const struct wb_webdb_site *site)
+double wb_changerate(const struct wb_visitlog *history, const struct wb_webdb_site *site)
 {
     double middle = prior_middle(site);
     struct gaps gaps;

@@ -111,7 +111,7 @@ struct curve {
     double latest_days;   /* at least theta from this age on; INFINITY: no bound */
 };
 
-static double adaptive_interval(const struct wb_refresh *refresh, const struct wb_history *history)
+static double adaptive_interval(const struct wb_refresh *refresh, const struct wb_visitlog *history)
 {
     double changed = fmin(history->changes, history->visits), unchanged = history->visits - changed;
     double days = ADAPTIVE_DAYS * exp(changed * log1p(-ADAPTIVE_SHRINK) + unchanged * log1p(ADAPTIVE_GROW));
@@ -124,10 +124,10 @@ static double adaptive_interval(const struct wb_refresh *refresh, const struct w
 /* True if the page was tried once more long after it had gone. */
 static bool gone_for_good(const struct wb_webdb_page *page)
 {
-    const struct wb_history *h = &page->history;
+    const struct wb_visitlog *h = &page->history;
     int64_t since_ms = page->last_tried_ms;
 
-    for (unsigned i = h->fetch_count <= WB_HISTORY_FETCHES ? h->fetch_count : 0; i > 0; i--) {
+    for (unsigned i = h->fetch_count <= WB_VISITLOG_FETCHES ? h->fetch_count : 0; i > 0; i--) {
         uint8_t outcome = h->fetches[i - 1].outcome;
         if (outcome == WB_OUTCOME_GONE)
             since_ms = h->fetches[i - 1].time_ms;

@@ -39,7 +39,7 @@ struct wb_refresh {
  * trusted, otherwise the maximum likelihood over the intervals between visits. The site (NULL: nothing is known about
  * it) is the prior, which matters less the more the page's own history says. The result is finite and positive.
  */
-double wb_changerate(const struct wb_history *history, const struct wb_webdb_site *site);
+double wb_changerate(const struct wb_visitlog *history, const struct wb_webdb_site *site);
 
 /*
  * The value of a visit at now_ms, comparable between pages under one policy. Hints from sitemaps and feeds since the

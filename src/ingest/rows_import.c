@@ -93,13 +93,13 @@ static int read_flags(const struct row_importer *im, unsigned *flags_out)
 }
 
 /* The field is "TIME RESULT STATUS; ...". A fetch whose time cannot be read is left out. */
-static void read_fetches(const struct row_importer *im, struct wb_history *history)
+static void read_fetches(const struct row_importer *im, struct wb_visitlog *history)
 {
     struct wb_slice left = wb_loadrow_text(&im->row, "fetches");
 
-    while (left.len && history->fetch_count < WB_HISTORY_FETCHES) {
+    while (left.len && history->fetch_count < WB_VISITLOG_FETCHES) {
         struct wb_slice fetch = next_word(&left, ';'), time = next_word(&fetch, ' '), outcome = next_word(&fetch, ' ');
-        struct wb_history_fetch *out = &history->fetches[history->fetch_count];
+        struct wb_visitlog_fetch *out = &history->fetches[history->fetch_count];
         uint64_t status = 0;
         if (!wb_date_parse(time, &out->time_ms))
             continue;
@@ -127,7 +127,7 @@ static int read_history(const struct row_importer *im, struct wb_webdb_page *pag
     int64_t gap = visits ? (page->last_seen_ms - page->first_seen_ms) / (int64_t)visits : 0;
     for (uint64_t i = 0; gap > 0 && i < visits; i++) {
         bool changed = (i + 1) * changes / visits > i * changes / visits;
-        wb_history_visit(&page->history, gap, changed, 0, page->first_seen_ms + (int64_t)(i + 1) * gap);
+        wb_visitlog_add(&page->history, gap, changed, 0, page->first_seen_ms + (int64_t)(i + 1) * gap);
     }
     read_fetches(im, &page->history);
     return 0;

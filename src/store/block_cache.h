@@ -15,7 +15,7 @@
 #ifndef WB_STORE_BLOCK_CACHE_H
 #define WB_STORE_BLOCK_CACHE_H
 
-#include "store/block.h"
+#include "block/block.h"
 
 /* Identifies a block: a file, and the name of the block in it. */
 struct wb_block_name {

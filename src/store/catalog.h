@@ -259,7 +259,7 @@ typedef int (*wb_catalog_each_holder)(void *context, uint32_t number, const stru
 /* Calls each() for the holders of one snapshot. */
 int wb_catalog_holder_each(struct wb_catalog_txn *txn, uint32_t number, wb_catalog_each_holder each, void *context);
 
-/* ---- revisits that wait for their original (catalog_revisits.c) ---- */
+/* ---- revisits that wait for their original (catalog_sites.c) ---- */
 
 /*
  * site is the hash of the page's site. A revisit whose original is another page also has a row in table

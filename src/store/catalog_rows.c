@@ -1,7 +1,7 @@
 /*
  * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages, old,
  * segments, retired and state. The other tables are in catalog_history.c,
- * catalog_snapshots.c, catalog_revisits.c and catalog_sites.c.
+ * catalog_snapshots.c, catalog_sites.c and catalog_sites.c.
  *
  * Numbers in keys are big-endian, so that they sort; numbers in values are little-endian
  * or varints. A row is valid if and only if its value has the length that its table
@@ -435,7 +435,7 @@ int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired 
 
 /* ---- the summary: the single row of table state ------------------------------------------------ */
 
-/* The row as it was in format 2. What it does not have is made up for by the upgrade (log_upgrade.c). */
+/* The row as it was in format 2. What it does not have is made up for by the upgrade (log_recover.c). */
 static void summary_from_row_2(const char *row, struct wb_catalog_summary *summary_out)
 {
     *summary_out = (struct wb_catalog_summary){

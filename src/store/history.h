@@ -41,8 +41,8 @@ struct wb_history {
     WB_VEC(struct wb_history_version) versions; /* ghosts, then the others in the order of time */
     WB_VEC(int64_t) times;                      /* of all captures, version by version */
     size_t ghosts;
-    int64_t floor_ms;                           /* nothing at or before this is added; INT64_MIN if nothing was forgotten */
-    int64_t gone_ms;                            /* since when the page has been gone; 0 if it is not, or that is forgotten */
+    int64_t floor_ms; /* nothing at or before this is added; INT64_MIN if nothing was forgotten */
+    int64_t gone_ms;  /* since when the page has been gone; 0 if it is not, or that is forgotten */
 };
 
 void wb_history_clear(struct wb_history *history);
@@ -60,7 +60,7 @@ static inline int64_t wb_history_last_ms(const struct wb_history *history, const
     return history->times.items[version->first + version->count - 1];
 }
 
-/* The newest version that has this content and its bytes, ghosts included; NULL if there is none. content must not be 0. */
+/* The newest version that has this content and its bytes, ghosts included, or NULL. content must not be 0. */
 struct wb_history_version *wb_history_find(struct wb_history *history, uint64_t content);
 
 /* Puts a version with one capture at the end, as it was read: for a page that has only one. */
@@ -101,7 +101,7 @@ bool wb_history_is_held(const struct wb_history_version *version, const struct w
 /* Drops the versions that nobody keeps, and turns those into ghosts that only held epochs keep. */
 void wb_history_trim(struct wb_history *history, const struct wb_history_rule *rule);
 
-/* The version that has the newest capture at or before time_ms, or else the one with the oldest capture; NULL if empty. */
+/* The version that has the newest capture at or before time_ms, or else the one with the oldest; NULL if empty. */
 const struct wb_history_version *wb_history_at(const struct wb_history *history, int64_t time_ms);
 
 /* The version that is visible in an epoch; NULL if there is none. */

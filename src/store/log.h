@@ -417,7 +417,7 @@ int wb_log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_st
 int wb_log_waiting_each(struct wb_store *store, struct wb_pageid original,
                         int (*each)(void *context, const struct wb_store_revisit *revisit), void *context);
 
-/* Turns the waiting revisits of edit->view into captures, if ops [first, first + count) of `order` brought their contents. */
+/* Turns the waiting revisits of edit->view into captures, if the ops in `order` have brought their contents. */
 int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, size_t count, uint64_t *captures_inout,
                             bool *touched_inout);
 
@@ -426,7 +426,7 @@ int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, siz
 int wb_log_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
                     const struct wb_store_when *when, wb_store_each_page each, void *context);
 
-/* ---- format 2 (log_upgrade.c) ---------------------------------------------------------------------- */
+/* ---- format 2 (log_recover.c) ---------------------------------------------------------------------- */
 
 /* When a writer opens a repository of format 2: makes it one of this program's format. */
 int wb_log_upgrade(struct wb_log *log);

@@ -329,7 +329,7 @@ static int compact_all(struct wb_log_compaction *c)
     return err;
 }
 
-/* First moves old versions next to newer ones, then frees what they have left behind and everything else that is dead. */
+/* First moves old versions next to newer ones, then frees what they left behind and everything else that is dead. */
 static int compact_twice(struct wb_log_compaction *c)
 {
     int err = wb_log_group_plan(c);

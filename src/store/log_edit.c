@@ -1,7 +1,7 @@
 /*
  * log_edit.c - changes pages in a transaction of the catalog, and keeps in step what depends on
  * them: the rows of the segments that hold their bytes, and the counters of the summary.
- * log_commit.c, log_history.c and log_upgrade.c say which pages and how.
+ * log_commit.c, log_history.c and log_recover.c say which pages and how.
  *
  * A page may have several versions at one place, because a content that returns is stored only
  * once. So a place is alive as long as any version has it.

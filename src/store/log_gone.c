@@ -27,7 +27,9 @@ static int find_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     uint64_t site;
     int err = wb_history_decode(bytes, &scan->view.history, &site);
     if (err < 0)
-        return err == WB_E_NOMEM ? err : wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
+        return err == WB_E_NOMEM
+                   ? err
+                   : wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
     bool mine = scan->parts <= 1 || id.hi % scan->parts == scan->part - 1;
     if (wb_history_latest(&scan->view.history) || (scan->site && site != scan->site_hash) || !mine)
         return 0;

@@ -2,7 +2,7 @@
  * log_scan.c - returns all pages of one state in the order of the disk, each exactly once.
  *
  * The state is an epoch: that of a snapshot, or the newest one when the scan begins. The scan pins it
- * (log_pin.c), so that every version that is visible in it stays until the scan ends. So the catalog's
+ * (below), so that every version that is visible in it stays until the scan ends. So the catalog's
  * transaction can be renewed with every block: places of visible versions never change, and whatever
  * else happens in the meantime does not concern the scan. A scan that waits for its reader
  * holds no state of the catalog, and only the one file that it has open.
@@ -16,6 +16,7 @@
  */
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -112,6 +113,63 @@ static int take_position(struct wb_log_scan *scan, const struct wb_store_positio
     return 0;
 }
 
+/* ---- keeping the state ------------------------------------------------------------------------------ */
+
+/*
+ * A pin is a lock of the kernel on the epoch's number (tree_pin.c). Every commit, and the
+ * beginning of a compaction, treats pinned epochs like those of snapshots. Two things make this hold:
+ *
+ *   - A transaction that was under way when we pinned may not have seen the pin. So we wait for it.
+ *   - It may have begun a new epoch meanwhile. So we pin the newest epoch and the one after it, and
+ *     then see which of the two it is.
+ */
+enum { PIN_TRIES = 100 };
+
+/* Reads, in a transaction of its own, which epoch is meant. */
+static int read_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out)
+{
+    struct wb_catalog_summary summary;
+    struct wb_catalog_txn txn;
+    int err = wb_catalog_txn_read(catalog, &txn);
+
+    if (err < 0)
+        return err;
+    if (snapshot) {
+        err = wb_log_snapshot_epoch(&txn, snapshot, epoch_out);
+    } else {
+        err = wb_catalog_summary_get(&txn, &summary);
+        *epoch_out = summary.epoch;
+    }
+    wb_catalog_txn_abort(&txn);
+    return err;
+}
+
+static int pin_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out)
+{
+    uint64_t seen, now = 0;
+    int err = read_epoch(catalog, snapshot, &seen);
+
+    *epoch_out = 0;
+    for (unsigned i = 0; i < PIN_TRIES && err == 0; i++) {
+        err = wb_catalog_pin(catalog, seen);
+        if (err == 0)
+            err = wb_catalog_pin(catalog, seen + 1);
+        if (err == 0)
+            err = wb_tree_pins_settle(wb_catalog_tree(catalog));
+        if (err == 0)
+            err = read_epoch(catalog, snapshot, &now);
+        for (uint64_t pinned = seen; pinned <= seen + 1; pinned++)
+            if (err < 0 || pinned != now)
+                wb_catalog_unpin(catalog, pinned);
+        if (err == 0 && (now == seen || now == seen + 1)) {
+            *epoch_out = now;
+            return 0;
+        }
+        seen = now;
+    }
+    return err < 0 ? err : wb_fail(WB_E_BUSY, "%s changes too fast to be read", wb_catalog_path(catalog));
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
 static int prepare(struct wb_log_scan *scan, const struct wb_store_scan_options *options)
@@ -154,7 +212,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     if (err == 0)
         err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
     if (err == 0)
-        err = wb_log_pin(scan->catalog, options->snapshot, &scan->epoch);
+        err = pin_epoch(scan->catalog, options->snapshot, &scan->epoch);
     if (err < 0) {
         wb_log_scan_close(&scan->scan);
         return err;
@@ -414,7 +472,7 @@ static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
                   entry->slot <= scan->told.slot;
     if (entry->flags & WB_BLOCK_ENTRY_DEAD || passed || (!scan->plain && !scan->known.items[at].visible))
         return 0;
-    int err = scan->facts ? wb_block_read_facts(scan->zstd, at, page_out) : wb_block_read_page(scan->zstd, at, page_out);
+    int err = (scan->facts ? wb_block_read_facts : wb_block_read_page)(scan->zstd, at, page_out);
     if (err == 0)
         err = wb_log_page_identify(page_out, entry->id, scan->plain ? NULL : &scan->known.items[at].entry);
     if (err < 0)

@@ -3,7 +3,6 @@
  *
  *   log_scan.c  the pages of a state in the order of the disk
  *   log_gone.c  then, if asked for, those that are gone but have a past
- *   log_pin.c   keeps the state from disappearing
  */
 #ifndef WB_STORE_LOG_SCAN_H
 #define WB_STORE_LOG_SCAN_H
@@ -60,12 +59,6 @@ struct wb_log_scan {
     struct wb_segment_reader reader;
     struct wb_buf text;
 };
-
-/*
- * Pins the epoch of a snapshot, or for number 0 the newest one, so that versions visible in it stay until the
- * catalog handle is closed. WB_E_NOTFOUND if there is no such snapshot.
- */
-int wb_log_pin(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out);
 
 /* Returns 1 and the next page that is gone but has a past, or 0 if there is none left. */
 int wb_log_scan_gone(struct wb_log_scan *scan, struct wb_page *page_out);

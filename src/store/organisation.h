@@ -80,7 +80,7 @@ struct wb_store_ops {
      */
     int (*commit)(struct wb_store *store, struct wb_store_commit_counts *counts_inout);
 
-    /* Commits, then seals. The name was checked. All of these are durable when they return 0, and take constant time. */
+    /* Commits, then seals; the name was checked. These are durable when they return 0, and take constant time. */
     int (*seal)(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
                 struct wb_store_snapshot *snapshot_out);
     int (*drop)(struct wb_store *store, uint32_t number);

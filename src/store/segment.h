@@ -27,7 +27,7 @@
 
 #include "os/file.h"
 #include "os/path.h"
-#include "store/block.h"
+#include "block/block.h"
 #include "store/block_cache.h"
 #include "store/catalog.h"
 

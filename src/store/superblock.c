@@ -13,7 +13,7 @@
  * Valid if and only if it has exactly these lines in this order, and `check` is the XXH3 (64
  * bits, hexadecimal) of everything before its line. A higher format number is believed
  * without looking at the checksum, because the rest of the file may be different in that
- * format. Format 2 differs in rows of the catalog; a writer makes it format 3 (log_upgrade.c). Format 1
+ * format. Format 2 differs in rows of the catalog; a writer makes it format 3 (log_recover.c). Format 1
  * had another catalog, an LMDB file.
  */
 #include "store/superblock.h"
@@ -27,7 +27,12 @@
 
 #include <stdio.h>
 
-enum { SUPERBLOCK_BYTES_MAX = 4096, FORMAT_LMDB = 1, FORMAT_2 = 2, FORMAT_MAX = 1000000 /* a larger number is not a format */ };
+enum {
+    SUPERBLOCK_BYTES_MAX = 4096,
+    FORMAT_LMDB = 1,
+    FORMAT_2 = 2,
+    FORMAT_MAX = 1000000, /* a larger number is not a format */
+};
 
 _Static_assert((int)FORMAT_LMDB < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOCK_FORMAT < (int)FORMAT_MAX, "formats");
 

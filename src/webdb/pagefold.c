@@ -83,7 +83,7 @@ static bool is_page(const struct wb_pagefold *fold)
 static void check_fold(const struct wb_pagefold *fold)
 {
     WB_CHECK(!fold->exists || !(fold->page.has_content && fold->page.flags & WB_PAGE_TARGET));
-    WB_CHECK(fold->page.history.fetch_count <= WB_HISTORY_FETCHES);
+    WB_CHECK(fold->page.history.fetch_count <= WB_VISITLOG_FETCHES);
     WB_CHECK(fold->page.outcome <= WB_OUTCOME_ROBOTS);
     WB_CHECK(fold->page.surt.ptr != NULL);
     WB_CHECK(fold->page.url.ptr != NULL);
@@ -196,13 +196,13 @@ static int apply_known(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 /* ---- visits --------------------------------------------------------------------------------- */
 
 /* Adds a fetch to the list of the last ones. */
-static void note_fetch(struct wb_history *history, const struct wb_pageedit *edit)
+static void note_fetch(struct wb_visitlog *history, const struct wb_pageedit *edit)
 {
     WB_CHECK(edit->kind == WB_PAGEEDIT_VISIT);
-    WB_CHECK(history->fetch_count <= WB_HISTORY_FETCHES);
-    if (history->fetch_count == WB_HISTORY_FETCHES)
+    WB_CHECK(history->fetch_count <= WB_VISITLOG_FETCHES);
+    if (history->fetch_count == WB_VISITLOG_FETCHES)
         memmove(history->fetches, history->fetches + 1, sizeof *history->fetches * --history->fetch_count);
-    history->fetches[history->fetch_count++] = (struct wb_history_fetch){
+    history->fetches[history->fetch_count++] = (struct wb_visitlog_fetch){
         .time_ms = edit->time_ms, .outcome = edit->visit.outcome, .status = edit->visit.status};
 }
 
@@ -266,7 +266,7 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
     WB_CHECK(is_page(fold));
     wb_date_parse_http(visit->modified, &modified_ms);
     if (known)
-        wb_history_visit(&page->history, gap_between(page->last_seen_ms, edit->time_ms), changed, modified_ms,
+        wb_visitlog_add(&page->history, gap_between(page->last_seen_ms, edit->time_ms), changed, modified_ms,
                          edit->time_ms);
     if (!known || changed)
         page->last_changed_ms = changed_at(known ? page->last_seen_ms : 0, modified_ms, edit->time_ms);
@@ -294,7 +294,7 @@ static void visit_unchanged(struct wb_webdb_page *page, const struct wb_pageedit
 {
     WB_CHECK(!edit->visit.has_content);
     if (page->has_content && page->last_seen_ms)
-        wb_history_visit(&page->history, gap_between(page->last_seen_ms, edit->time_ms), false, 0, edit->time_ms);
+        wb_visitlog_add(&page->history, gap_between(page->last_seen_ms, edit->time_ms), false, 0, edit->time_ms);
     if (!page->has_content || page->status == 0)
         page->status = edit->visit.status;
     note_seen(page, edit->time_ms);

@@ -61,8 +61,8 @@ enum {
     CONTENT_BYTES = WB_MD5_BYTES + 16,
     LIES = 1, MODIFIED_COUNTS = 2,
     /* An upper bound for everything but the texts. */
-    FIXED_MAX = 32 * WB_VARINT_MAX + CONTENT_BYTES + 3 * 8 + 2 * WB_HISTORY_FETCHES * WB_VARINT_MAX +
-                2 * WB_HISTORY_BINS * WB_VARINT_MAX,
+    FIXED_MAX = 32 * WB_VARINT_MAX + CONTENT_BYTES + 3 * 8 + 2 * WB_VISITLOG_FETCHES * WB_VARINT_MAX +
+                2 * WB_VISITLOG_BINS * WB_VARINT_MAX,
 };
 
 _Static_assert(OTHER_FLAGS == 0xfe, "the other flags make a byte");
@@ -76,9 +76,9 @@ _Static_assert(WB_PAGE_GONE == 2 && WB_PAGE_PUSHED == 4 && WB_PAGE_PUSHED_GONE =
 _Static_assert(WB_PAGE_BARRED == 16 && WB_PAGE_BLOCKED == 32, "flags as they are on disk");
 _Static_assert(WB_PAGE_SCORED == 64 && WB_PAGE_LOADED == 128, "flags as they are on disk");
 _Static_assert(WB_OUTCOME_STORED == 1 && WB_OUTCOME_ROBOTS == 9, "outcomes as they are on disk");
-_Static_assert(WB_HISTORY_BINS == 40 && WB_HISTORY_FETCHES == 8, "limits as they are on disk");
+_Static_assert(WB_VISITLOG_BINS == 40 && WB_VISITLOG_FETCHES == 8, "limits as they are on disk");
 _Static_assert(WB_OUTCOME_ROBOTS < 1 << OUTCOME_BITS, "an outcome fits beside a status");
-_Static_assert(WB_HISTORY_FETCHES < 128 && WB_HISTORY_BINS < 128, "counts of one byte");
+_Static_assert(WB_VISITLOG_FETCHES < 128 && WB_VISITLOG_BINS < 128, "counts of one byte");
 
 static const struct wb_slice html = {"text/html", 9};
 
@@ -112,11 +112,11 @@ static bool is_day_sum(double days)
 
 static int check_page(const struct wb_webdb_page *page)
 {
-    const struct wb_history *history = &page->history;
+    const struct wb_visitlog *history = &page->history;
     bool good = (page->flags & ~(unsigned)ALL_FLAGS) == 0 && page->outcome <= WB_OUTCOME_ROBOTS;
 
     good = good && isfinite(page->score) && !(page->has_content && page->flags & WB_PAGE_TARGET);
-    good = good && history->fetch_count <= WB_HISTORY_FETCHES;
+    good = good && history->fetch_count <= WB_VISITLOG_FETCHES;
     good = good && is_day_sum(history->unchanged_days) && is_day_sum(history->modified_days);
     for (unsigned i = 0; good && i < history->fetch_count; i++)
         good = history->fetches[i].outcome <= WB_OUTCOME_ROBOTS;
@@ -126,15 +126,15 @@ static int check_page(const struct wb_webdb_page *page)
                    page->url.len > 160 ? 160 : (int)page->url.len, page->url.ptr);
 }
 
-static bool has_history(const struct wb_history *history)
+static bool has_history(const struct wb_visitlog *history)
 {
-    static const uint16_t none[WB_HISTORY_BINS];
+    static const uint16_t none[WB_VISITLOG_BINS];
 
     return history->visits || history->changes || history->unchanged_days > 0 ||
            memcmp(history->changed, none, sizeof none) != 0;
 }
 
-static bool has_modified_counts(const struct wb_history *history)
+static bool has_modified_counts(const struct wb_visitlog *history)
 {
     return history->modified_visits || history->modified_changes || history->modified_days > 0;
 }
@@ -215,14 +215,14 @@ static char *put_content(char *p, const struct wb_webdb_page *page)
 /* The newest comes first: its time is nearly always that of the last attempt, so the distance is 0. */
 static char *put_fetches(char *p, const struct wb_webdb_page *page)
 {
-    const struct wb_history *history = &page->history;
+    const struct wb_visitlog *history = &page->history;
     int64_t after_ms = page->last_tried_ms;
 
     WB_CHECK(history->fetch_count >= 1);
-    WB_CHECK(history->fetch_count <= WB_HISTORY_FETCHES);
+    WB_CHECK(history->fetch_count <= WB_VISITLOG_FETCHES);
     p = wb_fields_put(p, history->fetch_count);
     for (unsigned i = history->fetch_count; i-- > 0;) {
-        const struct wb_history_fetch *fetch = &history->fetches[i];
+        const struct wb_visitlog_fetch *fetch = &history->fetches[i];
         WB_CHECK(fetch->outcome <= WB_OUTCOME_ROBOTS);
         p = wb_fields_put_time(p, fetch->time_ms, after_ms);
         p = wb_fields_put(p, (uint64_t)fetch->status << OUTCOME_BITS | fetch->outcome);
@@ -231,19 +231,19 @@ static char *put_fetches(char *p, const struct wb_webdb_page *page)
     return p;
 }
 
-static char *put_history(char *p, const struct wb_history *history)
+static char *put_history(char *p, const struct wb_visitlog *history)
 {
     unsigned bins = 0, next = 0;
 
     WB_CHECK(has_history(history)); /* otherwise it takes no space */
     WB_CHECK(is_day_sum(history->unchanged_days));
-    for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
+    for (unsigned i = 0; i < WB_VISITLOG_BINS; i++)
         bins += history->changed[i] != 0;
     p = wb_fields_put(p, history->visits);
     p = wb_fields_put(p, history->changes);
     p = wb_fields_put_double(p, history->unchanged_days);
     p = wb_fields_put(p, bins);
-    for (unsigned i = 0; i < WB_HISTORY_BINS; i++) {
+    for (unsigned i = 0; i < WB_VISITLOG_BINS; i++) {
         if (!history->changed[i])
             continue;
         p = wb_fields_put(p, i - next);
@@ -255,7 +255,7 @@ static char *put_history(char *p, const struct wb_history *history)
     return p;
 }
 
-static char *put_modified_history(char *p, const struct wb_history *history)
+static char *put_modified_history(char *p, const struct wb_visitlog *history)
 {
     bool counts = has_modified_counts(history);
 
@@ -391,20 +391,20 @@ static void take_content(struct wb_fields *r, struct wb_webdb_page *page)
 
 static void take_fetches(struct wb_fields *r, struct wb_webdb_page *page)
 {
-    struct wb_history *history = &page->history;
+    struct wb_visitlog *history = &page->history;
     int64_t after_ms = page->last_tried_ms;
 
     WB_CHECK(history->fetch_count == 0);
-    history->fetch_count = (uint8_t)wb_fields_take(r, WB_HISTORY_FETCHES);
-    WB_CHECK(history->fetch_count <= WB_HISTORY_FETCHES); /* the array has no more */
+    history->fetch_count = (uint8_t)wb_fields_take(r, WB_VISITLOG_FETCHES);
+    WB_CHECK(history->fetch_count <= WB_VISITLOG_FETCHES); /* the array has no more */
     for (unsigned i = history->fetch_count; i-- > 0;) {
-        struct wb_history_fetch *fetch = &history->fetches[i];
+        struct wb_visitlog_fetch *fetch = &history->fetches[i];
         after_ms = fetch->time_ms = wb_fields_take_time(r, after_ms);
         take_outcome(r, &fetch->outcome, &fetch->status);
     }
 }
 
-static void take_history(struct wb_fields *r, struct wb_history *history)
+static void take_history(struct wb_fields *r, struct wb_visitlog *history)
 {
     uint64_t next = 0;
 
@@ -412,18 +412,18 @@ static void take_history(struct wb_fields *r, struct wb_history *history)
     history->visits = (uint32_t)wb_fields_take(r, UINT32_MAX);
     history->changes = (uint32_t)wb_fields_take(r, UINT32_MAX);
     history->unchanged_days = take_days(r);
-    uint64_t bins = wb_fields_take(r, WB_HISTORY_BINS);
-    WB_CHECK(bins <= WB_HISTORY_BINS);
+    uint64_t bins = wb_fields_take(r, WB_VISITLOG_BINS);
+    WB_CHECK(bins <= WB_VISITLOG_BINS);
     for (uint64_t i = 0; i < bins && r->ok; i++) {
-        uint64_t bin = next + wb_fields_take(r, WB_HISTORY_BINS), count = wb_fields_take(r, UINT16_MAX);
-        r->ok = r->ok && bin < WB_HISTORY_BINS;
+        uint64_t bin = next + wb_fields_take(r, WB_VISITLOG_BINS), count = wb_fields_take(r, UINT16_MAX);
+        r->ok = r->ok && bin < WB_VISITLOG_BINS;
         if (r->ok)
             history->changed[bin] = (uint16_t)count;
         next = bin + 1;
     }
 }
 
-static void take_modified_history(struct wb_fields *r, struct wb_history *history)
+static void take_modified_history(struct wb_fields *r, struct wb_visitlog *history)
 {
     uint64_t lead = wb_fields_take(r, LIES | MODIFIED_COUNTS);
 

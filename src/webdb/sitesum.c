@@ -16,7 +16,7 @@
 
 void wb_sitesum_add(struct wb_webdb_site *sum, const struct wb_webdb_page *page)
 {
-    const struct wb_history *history = &page->history;
+    const struct wb_visitlog *history = &page->history;
 
     WB_CHECK(sum->fetched <= sum->pages);
     if (page->flags & WB_PAGE_TARGET)
@@ -29,9 +29,9 @@ void wb_sitesum_add(struct wb_webdb_site *sum, const struct wb_webdb_page *page)
     sum->visits += history->visits;
     sum->changes += history->changes;
     sum->days += history->unchanged_days;
-    for (unsigned i = 0; i < WB_HISTORY_BINS && history->changes; i++)
+    for (unsigned i = 0; i < WB_VISITLOG_BINS && history->changes; i++)
         if (history->changed[i])
-            sum->days += history->changed[i] * wb_history_bin_days(i);
+            sum->days += history->changed[i] * wb_visitlog_bin_days(i);
 }
 
 int wb_sitesum_encode(const struct wb_webdb_site *sum, struct wb_buf *row_out)

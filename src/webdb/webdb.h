@@ -28,19 +28,19 @@
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
-#define WB_HISTORY_BINS 40
-#define WB_HISTORY_FETCHES 8
+#define WB_VISITLOG_BINS 40
+#define WB_VISITLOG_FETCHES 8
 
 /*
  * What visits have shown about the changes of a page, in a form small enough to keep for every page. A gap is the time
  * between two visits that both saw a content.
  */
-struct wb_history {
+struct wb_visitlog {
     uint32_t visits;               /* successful visits after the first one, which is the number of gaps */
     uint32_t changes;              /* gaps after which the content was another */
     double unchanged_days;         /* sum of the gaps without a change */
     /* The other gaps by length: bin i counts those of 2^(i/2) to 2^((i+1)/2) minutes; bin 0 also shorter ones. */
-    uint16_t changed[WB_HISTORY_BINS];
+    uint16_t changed[WB_VISITLOG_BINS];
     /*
      * If the server says when the page was last modified, and that has never been contradicted: N, X and T of the
      * estimator by Cho and Garcia-Molina.
@@ -48,21 +48,21 @@ struct wb_history {
     bool modified_lies;            /* the content changed but the time did not, or the time was in the future */
     uint32_t modified_visits, modified_changes;
     double modified_days;
-    struct wb_history_fetch {
+    struct wb_visitlog_fetch {
         int64_t time_ms;
         uint8_t outcome;           /* enum wb_edit_outcome */
         uint16_t status;
-    } fetches[WB_HISTORY_FETCHES]; /* the last fetches, oldest first */
+    } fetches[WB_VISITLOG_FETCHES]; /* the last fetches, oldest first */
     uint8_t fetch_count;
 };
 
 /* The geometric middle of a bin, in days. */
-double wb_history_bin_days(unsigned bin);
+double wb_visitlog_bin_days(unsigned bin);
 
 /*
  * Adds a successful visit, gap_ms after the previous one. modified_ms: the server's Last-Modified; 0 if it sent none.
  */
-void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms);
+void wb_visitlog_add(struct wb_visitlog *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms);
 
 enum wb_webdb_flags {
     WB_PAGE_WANTED = 1 << 0,     /* a seed, a sitemap, a feed, a push or a link that is followed leads there */
@@ -105,7 +105,7 @@ struct wb_webdb_page {
     uint64_t near_number;
     struct wb_slice etag, modified, type; /* of the content */
     struct wb_slice location;    /* where it redirects to */
-    struct wb_history history;
+    struct wb_visitlog history;
 };
 
 /* Sums over the pages of a site. They serve as priors for pages with little history. */

@@ -26,14 +26,14 @@ static int64_t days_ms(double days)
 }
 
 /* A visit after a gap to a page that changes with a rate; *since is how long before the visit it last changed. */
-static void visit(struct wb_history *h, double rate, double gap, bool told, int64_t *now_ms, double *since)
+static void visit(struct wb_visitlog *h, double rate, double gap, bool told, int64_t *now_ms, double *since)
 {
     double before = -log(unit()) / rate;  /* backwards from the visit: memoryless */
     bool changed = before < gap;
 
     *now_ms += days_ms(gap);
     *since = changed ? before : *since + gap;
-    wb_history_visit(h, days_ms(gap), changed, told ? *now_ms - days_ms(*since) : 0, *now_ms);
+    wb_visitlog_add(h, days_ms(gap), changed, told ? *now_ms - days_ms(*since) : 0, *now_ms);
 }
 
 /*
@@ -47,7 +47,7 @@ static double mean_ratio(double r, unsigned visits, double gap, double spread, b
     unsigned rounds = 20000;
 
     for (unsigned i = 0; i < rounds; i++) {
-        struct wb_history h = {0};
+        struct wb_visitlog h = {0};
         int64_t now_ms = START_MS;
         double own = gap * pow(2, (unit() - 0.5) / 2), rate = r / own, since = -log(unit()) / rate;
         for (unsigned k = 0; k < visits; k++)
@@ -108,7 +108,7 @@ static void test_modified(void **state)
 
 static void test_lies_are_not_believed(void **state)
 {
-    struct wb_history h = {
+    struct wb_visitlog h = {
         .visits = 40, .changes = 20, .unchanged_days = 200, .modified_visits = 40, .modified_days = 400};
 
     (void)state;
@@ -123,14 +123,14 @@ static void test_lies_are_not_believed(void **state)
 /* A server that says "modified just now" each time: what was seen of the content counts. */
 static void test_always_now(void **state)
 {
-    struct wb_history now = {0}, silent = {0};
+    struct wb_visitlog now = {0}, silent = {0};
     int64_t time_ms = START_MS;
 
     (void)state;
     for (unsigned i = 0; i < 20; i++) {
         time_ms += days_ms(3);
-        wb_history_visit(&now, days_ms(3), i % 4 == 0, time_ms - 500, time_ms);
-        wb_history_visit(&silent, days_ms(3), i % 4 == 0, 0, time_ms);
+        wb_visitlog_add(&now, days_ms(3), i % 4 == 0, time_ms - 500, time_ms);
+        wb_visitlog_add(&silent, days_ms(3), i % 4 == 0, 0, time_ms);
     }
     assert_int_equal(now.modified_changes, 20);
     assert_near("as if nothing was told", wb_changerate(&now, NULL) / wb_changerate(&silent, NULL), 0.999, 1.001);
@@ -141,19 +141,19 @@ static void test_maximum_of_likelihood(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 500; round++) {
-        struct wb_history h = {.unchanged_days = 300 + 3000 * unit()};
+        struct wb_visitlog h = {.unchanged_days = 300 + 3000 * unit()};
         unsigned bins = 1 + (unsigned)(unit() * 6), first = 12 + (unsigned)(unit() * 16);
         for (unsigned i = 0; i < bins; i++)
             h.changed[first + (unsigned)(unit() * 10)] = (uint16_t)(100 + 1000 * unit());
-        for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
+        for (unsigned i = 0; i < WB_VISITLOG_BINS; i++)
             h.visits += h.changed[i];
         h.changes = h.visits;
         h.visits += 1000;
         double low = 1e-7, high = 1e5;
         while (high > low * 1.00001) {
             double rate = sqrt(low * high), sum = 0;
-            for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
-                sum += h.changed[i] * wb_history_bin_days(i) / expm1(rate * wb_history_bin_days(i));
+            for (unsigned i = 0; i < WB_VISITLOG_BINS; i++)
+                sum += h.changed[i] * wb_visitlog_bin_days(i) / expm1(rate * wb_visitlog_bin_days(i));
             if (sum > h.unchanged_days)
                 low = rate;
             else
@@ -165,14 +165,14 @@ static void test_maximum_of_likelihood(void **state)
 
 static void test_all_and_none(void **state)
 {
-    struct wb_history none = {0}, all = {0};
+    struct wb_visitlog none = {0}, all = {0};
     double last_none = 1e9, last_all = 0;
 
     (void)state;
     assert_near("nothing known", wb_changerate(&none, NULL), 1 / 30.5, 1 / 29.5);
     for (unsigned i = 0; i < 1000; i++) {
-        wb_history_visit(&none, days_ms(5), false, 0, START_MS);
-        wb_history_visit(&all, days_ms(5), true, 0, START_MS);
+        wb_visitlog_add(&none, days_ms(5), false, 0, START_MS);
+        wb_visitlog_add(&all, days_ms(5), true, 0, START_MS);
         double rate_none = wb_changerate(&none, NULL), rate_all = wb_changerate(&all, NULL);
         assert_true(rate_none < last_none && rate_none > 0);
         assert_true(rate_all > last_all && rate_all < 10);
@@ -188,7 +188,7 @@ static void test_site(void **state)
     struct wb_webdb_site news = {.pages = 100, .fetched = 100, .visits = 1000, .changes = 630, .days = 1000};
     struct wb_webdb_site archive = {.pages = 100, .fetched = 100, .visits = 1000, .changes = 10, .days = 20000};
     struct wb_webdb_site young = {.pages = 1, .fetched = 1, .visits = 1, .changes = 1, .days = 0.01};
-    struct wb_history h = {0};
+    struct wb_visitlog h = {0};
 
     (void)state;
     assert_near("as the site", wb_changerate(&h, &news), 0.8, 1.2);
@@ -196,7 +196,7 @@ static void test_site(void **state)
     assert_near("one visit to a site says little", wb_changerate(&h, &young), 0.02, 0.2);
     /* Its own history soon says more. */
     for (unsigned i = 0; i < 30; i++)
-        wb_history_visit(&h, days_ms(2), i % 5 == 0, 0, START_MS);
+        wb_visitlog_add(&h, days_ms(2), i % 5 == 0, 0, START_MS);
     assert_near("own history", wb_changerate(&h, &news) / wb_changerate(&h, &archive), 1.0, 1.6);
     assert_near("own history", wb_changerate(&h, &news), 0.08, 0.16);
     assert_near("between", wb_changerate(&h, NULL), wb_changerate(&h, &archive), wb_changerate(&h, &news));
@@ -220,11 +220,11 @@ static void test_absurd(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 200000; round++) {
-        struct wb_history h = {.visits = absurd_count(), .changes = absurd_count(), .unchanged_days = absurd_number(),
+        struct wb_visitlog h = {.visits = absurd_count(), .changes = absurd_count(), .unchanged_days = absurd_number(),
                                .modified_lies = unit() < 0.3, .modified_visits = absurd_count(),
                                .modified_changes = absurd_count(), .modified_days = absurd_number()};
         struct wb_webdb_site site = {.visits = absurd_count(), .changes = absurd_count(), .days = absurd_number()};
-        for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
+        for (unsigned i = 0; i < WB_VISITLOG_BINS; i++)
             h.changed[i] = unit() < 0.1 ? (uint16_t)absurd_count() : 0;
         double rate = wb_changerate(&h, unit() < 0.5 ? &site : NULL);
         if (!(rate > 0 && rate < 1e6))

@@ -272,15 +272,15 @@ static void test_gone(void **state)
     page.flags = WB_PAGE_GONE;
     page.last_tried_ms = NOW_MS;
     page.history.fetch_count = 2;
-    page.history.fetches[0] = (struct wb_history_fetch){NOW_MS - days_ms(20), WB_OUTCOME_STORED, 200};
-    page.history.fetches[1] = (struct wb_history_fetch){NOW_MS, WB_OUTCOME_GONE, 404};
+    page.history.fetches[0] = (struct wb_visitlog_fetch){NOW_MS - days_ms(20), WB_OUTCOME_STORED, 200};
+    page.history.fetches[1] = (struct wb_visitlog_fetch){NOW_MS, WB_OUTCOME_GONE, 404};
     assert_true(wb_refresh_value(&refresh, &page, 0.1, NOW_MS + days_ms(29)) == 0);
     assert_int_equal(wb_refresh_due(&refresh, &page, 0.1), NOW_MS + days_ms(30));
     assert_true(wb_refresh_value(&refresh, &page, 0.1, NOW_MS + days_ms(30)) > 1);
     /* The second look, 30 days later, is the last one... */
     page.last_tried_ms = NOW_MS + days_ms(31);
     page.history.fetches[page.history.fetch_count++] =
-        (struct wb_history_fetch){page.last_tried_ms, WB_OUTCOME_GONE, 404};
+        (struct wb_visitlog_fetch){page.last_tried_ms, WB_OUTCOME_GONE, 404};
     assert_int_equal(wb_refresh_due(&refresh, &page, 0.1), INT64_MAX);
     assert_true(wb_refresh_value(&refresh, &page, 0.1, NOW_MS + days_ms(3000)) == 0);
     /* ...unless somebody says that there is something. */

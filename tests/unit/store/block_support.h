@@ -8,7 +8,7 @@
 #include "store_support.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "store/block_bytes.h"
+#include "block/block_bytes.h"
 
 #define UNUSED __attribute__((unused))
 

@@ -109,7 +109,8 @@ static void test_random(void **state)
         check_same(&history, &read);
         /* No beginning of it is a history, nor is more than it. */
         for (size_t i = 0; i < 20; i++)
-            must(wb_history_decode(wb_slice(bytes.ptr, chance_below(&chance, bytes.len)), &read, &site) == WB_E_CORRUPT);
+            must(wb_history_decode(wb_slice(bytes.ptr, chance_below(&chance, bytes.len)), &read, &site) ==
+                 WB_E_CORRUPT);
         must_ok(wb_buf_append_char(&bytes, '\0'));
         must(wb_history_decode(wb_buf_slice(&bytes), &read, &site) == WB_E_CORRUPT);
     }

@@ -1,7 +1,7 @@
 /*
- * test_store_history.c - the rules of versions (history.h) against those of the twin, on one page at a time and without any
- * disk: so that when a whole trace fails, it is not because of these. Also: what was encoded can be decoded, and
- * damaged bytes never cause more than a refusal.
+ * test_store_history.c - the rules of versions (history.h) against those of the twin, on one page at a
+ * time and without any disk: so that when a whole trace fails, it is not because of these. Also: what
+ * was encoded can be decoded, and damaged bytes never cause more than a refusal.
  */
 #include "store/history.h"
 #include "os/clock.h"

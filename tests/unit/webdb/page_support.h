@@ -100,14 +100,14 @@ UNUSED double odd_days(uint64_t *chance)
     return chance_below(chance, 2) ? 0 : (double)chance_below(chance, 1000000) / 977;
 }
 
-UNUSED void make_history(uint64_t *chance, struct wb_history *history)
+UNUSED void make_history(uint64_t *chance, struct wb_visitlog *history)
 {
-    *history = (struct wb_history){0};
+    *history = (struct wb_visitlog){0};
     if (chance_below(chance, 2)) {
         history->visits = (uint32_t)odd_number(chance, UINT32_MAX);
         history->changes = (uint32_t)odd_number(chance, UINT32_MAX);
         history->unchanged_days = odd_days(chance);
-        for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
+        for (unsigned i = 0; i < WB_VISITLOG_BINS; i++)
             history->changed[i] = chance_below(chance, 4) ? 0 : (uint16_t)odd_number(chance, UINT16_MAX);
     }
     if (chance_below(chance, 2)) {
@@ -116,9 +116,9 @@ UNUSED void make_history(uint64_t *chance, struct wb_history *history)
         history->modified_changes = (uint32_t)odd_number(chance, UINT32_MAX);
         history->modified_days = odd_days(chance);
     }
-    history->fetch_count = (uint8_t)chance_below(chance, WB_HISTORY_FETCHES + 1);
+    history->fetch_count = (uint8_t)chance_below(chance, WB_VISITLOG_FETCHES + 1);
     for (unsigned i = 0; i < history->fetch_count; i++)
-        history->fetches[i] = (struct wb_history_fetch){.time_ms = odd_time(chance),
+        history->fetches[i] = (struct wb_visitlog_fetch){.time_ms = odd_time(chance),
                                                         .outcome = (uint8_t)chance_below(chance, WB_OUTCOME_ROBOTS + 1),
                                                         .status = (uint16_t)odd_number(chance, UINT16_MAX)};
 }

@@ -191,7 +191,7 @@ static void test_gone_and_failures(void **state)
     for (unsigned i = 0; i < 70000; i++)
         apply(&b, VISIT(T(15) + i, LATER, .status = 503));
     assert_int_equal(page->failures, UINT16_MAX);
-    assert_true(page->history.fetch_count == WB_HISTORY_FETCHES &&
+    assert_true(page->history.fetch_count == WB_VISITLOG_FETCHES &&
                 page->history.fetches[0].time_ms == T(15) + 70000 - 8);
     release(&b);
 }

@@ -170,9 +170,9 @@ static void check_history(const struct model *m, const struct wb_webdb_page *pag
     assert_same_number("visits", page->history.visits, visits);
     assert_same_number("changes", page->history.changes, changes);
     assert_same_number("last_changed_ms", page->last_changed_ms, changed_ms);
-    for (size_t n = m->count; n > 0 && fetches < WB_HISTORY_FETCHES; n--)
+    for (size_t n = m->count; n > 0 && fetches < WB_VISITLOG_FETCHES; n--)
         if (m->events[n - 1].kind == WB_PAGEEDIT_VISIT) {
-            const struct wb_history_fetch *fetch = &page->history.fetches[page->history.fetch_count - ++fetches];
+            const struct wb_visitlog_fetch *fetch = &page->history.fetches[page->history.fetch_count - ++fetches];
             assert_true(fetches <= page->history.fetch_count);
             assert_same_number("fetch", fetch->time_ms, m->events[n - 1].time_ms);
             assert_same_number("fetch", fetch->outcome, m->events[n - 1].visit.outcome);

@@ -212,7 +212,7 @@ static void test_refuses_to_write(void **state)
     bad[2].score = NAN;
     bad[3].score = INFINITY;
     bad[4].history.unchanged_days = -1;
-    bad[5].history.fetch_count = WB_HISTORY_FETCHES + 1;
+    bad[5].history.fetch_count = WB_VISITLOG_FETCHES + 1;
     bad[6].flags = WB_PAGE_TARGET;
     bad[6].has_content = true;
     bad[7].history.fetch_count = 1;

@@ -52,7 +52,7 @@ static bool is_spelling(struct wb_slice text, unsigned url)
     return found;
 }
 
-static void same_history(const struct wb_history *a, const struct wb_history *b, unsigned url)
+static void same_history(const struct wb_visitlog *a, const struct wb_visitlog *b, unsigned url)
 {
     same(a->visits == b->visits && a->changes == b->changes && a->unchanged_days == b->unchanged_days, url);
     same(memcmp(a->changed, b->changed, sizeof a->changed) == 0, url);

@@ -155,14 +155,14 @@ UNUSED struct wb_slice twin_cut(struct wb_slice anchor)
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-static void fill_history(struct wb_history *history, uint64_t *c)
+static void fill_history(struct wb_visitlog *history, uint64_t *c)
 {
     if (chance_below(c, 3) == 0)
         return;
     history->changes = (uint32_t)chance_below(c, 9);
     history->visits = history->changes + (uint32_t)chance_below(c, 50);
     for (unsigned i = 0; i < history->changes; i++)
-        history->changed[chance_below(c, WB_HISTORY_BINS)]++;
+        history->changed[chance_below(c, WB_VISITLOG_BINS)]++;
     history->unchanged_days = (double)chance_below(c, 1000) / 8;
     history->modified_lies = chance_below(c, 5) == 0;
     if (chance_below(c, 2)) {
@@ -170,9 +170,9 @@ static void fill_history(struct wb_history *history, uint64_t *c)
         history->modified_changes = (uint32_t)chance_below(c, 5);
         history->modified_days = 12.5;
     }
-    history->fetch_count = (uint8_t)chance_below(c, WB_HISTORY_FETCHES + 1);
+    history->fetch_count = (uint8_t)chance_below(c, WB_VISITLOG_FETCHES + 1);
     for (unsigned i = 0; i < history->fetch_count; i++)
-        history->fetches[i] = (struct wb_history_fetch){
+        history->fetches[i] = (struct wb_visitlog_fetch){
             .time_ms = 1000000 + 777 * i, .outcome = (uint8_t)(1 + i % 9), .status = (uint16_t)(200 + i)};
 }
 

@@ -1,5 +1,5 @@
 /*
- * history.c - what the visits to a page have shown about its changes, kept in few bytes.
+ * visitlog.c - what the visits to a page have shown about its changes, kept in few bytes.
  *
  * The maximum-likelihood estimate of the rate of change over irregular visits needs the sum of the gaps without a
  * change and the lengths of the other gaps. Those lengths are kept in bins half an octave wide. In addition, the counts
@@ -15,11 +15,11 @@
 /* Headers have whole seconds, so a change within the second of the previous visit is not a contradiction. */
 enum { HTTP_SECOND_MS = 1000 };
 
-_Static_assert(WB_HISTORY_BINS == 40, "rows of pages hold bins by number, so their lengths cannot change");
+_Static_assert(WB_VISITLOG_BINS == 40, "rows of pages hold bins by number, so their lengths cannot change");
 
-double wb_history_bin_days(unsigned bin)
+double wb_visitlog_bin_days(unsigned bin)
 {
-    WB_CHECK(bin <= WB_HISTORY_BINS); /* the bin after the last one also has a length */
+    WB_CHECK(bin <= WB_VISITLOG_BINS); /* the bin after the last one also has a length */
     return exp2((bin + 0.5) / 2) / 1440;
 }
 
@@ -33,7 +33,7 @@ static unsigned bin_of(int64_t gap_ms)
     /* floor(2 log2(m)) is the binary exponent of m squared. */
     int bin = ilogb(minutes * minutes);
     WB_CHECK(bin >= 0);
-    return bin < WB_HISTORY_BINS ? (unsigned)bin : WB_HISTORY_BINS - 1;
+    return bin < WB_VISITLOG_BINS ? (unsigned)bin : WB_VISITLOG_BINS - 1;
 }
 
 static void count_up(uint32_t *counter)
@@ -42,7 +42,7 @@ static void count_up(uint32_t *counter)
 }
 
 /* Takes the server's word for when the page was modified, unless it is contradicted: then never again. */
-static void learn_modified(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms,
+static void learn_modified(struct wb_visitlog *history, int64_t gap_ms, bool changed, int64_t modified_ms,
                            int64_t time_ms)
 {
     WB_CHECK(gap_ms > 0);
@@ -62,7 +62,7 @@ static void learn_modified(struct wb_history *history, int64_t gap_ms, bool chan
     history->modified_days += (double)(since < (uint64_t)gap_ms ? since : (uint64_t)gap_ms) / WB_DAY_MS;
 }
 
-void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)
+void wb_visitlog_add(struct wb_visitlog *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)
 {
     WB_CHECK(history != NULL);
     if (gap_ms <= 0)

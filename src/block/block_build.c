@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/block.h"
-#include "store/block_bytes.h"
-#include "store/block_plan.h"
+#include "block/block.h"
+#include "block/block_bytes.h"
+#include "block/block_plan.h"
 
 #include <zstd.h>
 

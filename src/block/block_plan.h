@@ -11,7 +11,7 @@
 #ifndef WB_STORE_BLOCK_PLAN_H
 #define WB_STORE_BLOCK_PLAN_H
 
-#include "store/block.h"
+#include "block/block.h"
 
 /* A record. head and body are NULL if its frame is copied. */
 struct wb_block_item {

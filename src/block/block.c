@@ -47,13 +47,13 @@
  *
  * Format 1, which is only read, has another header and directory: docs/formats/segment.md.
  */
-#include "store/block.h"
+#include "block/block.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/hash.h"
-#include "store/block_bytes.h"
+#include "block/block_bytes.h"
 
 static bool head_old(const char *bytes, struct wb_block_head *head)
 {

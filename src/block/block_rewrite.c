@@ -7,9 +7,9 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/block.h"
-#include "store/block_bytes.h"
-#include "store/block_plan.h"
+#include "block/block.h"
+#include "block/block_bytes.h"
+#include "block/block_plan.h"
 
 enum block_fate {
     FRAME_DROP,

@@ -2,7 +2,7 @@
  * block_plan.c - decides which records of a block share a frame, and which frame is the
  * dictionary of which. It compresses nothing (block_build.c does).
  */
-#include "store/block_plan.h"
+#include "block/block_plan.h"
 #include "base/check.h"
 
 /* The items that form the lead: first, first + 1, ..., first + count - 1. */

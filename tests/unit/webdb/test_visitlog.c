@@ -1,5 +1,5 @@
 /*
- * test_history.c - what a history keeps of visits (bins, sums, and the counts of the server's times), compared with a
+ * test_visitlog.c - what a history keeps of visits (bins, sums, and the counts of the server's times), compared with a
  * list of all visits.
  */
 #include "page_support.h"
@@ -10,17 +10,17 @@
 
 static unsigned only_bin(int64_t gap_ms)
 {
-    struct wb_history history = {0};
-    unsigned found = WB_HISTORY_BINS;
+    struct wb_visitlog history = {0};
+    unsigned found = WB_VISITLOG_BINS;
 
-    wb_history_visit(&history, gap_ms, true, 0, BASE_MS);
-    for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
+    wb_visitlog_add(&history, gap_ms, true, 0, BASE_MS);
+    for (unsigned i = 0; i < WB_VISITLOG_BINS; i++)
         if (history.changed[i]) {
-            assert_int_equal(found, WB_HISTORY_BINS);
+            assert_int_equal(found, WB_VISITLOG_BINS);
             assert_int_equal(history.changed[i], 1);
             found = i;
         }
-    assert_true(found < WB_HISTORY_BINS);
+    assert_true(found < WB_VISITLOG_BINS);
     return found;
 }
 
@@ -36,10 +36,10 @@ static void test_bins(void **state)
     assert_int_equal(only_bin(WB_DAY_MS), 20);    /* 1440 minutes: between 2^10 and 2^10.5 */
     assert_int_equal(only_bin(1024 * MINUTE_MS), 20);
     assert_int_equal(only_bin(1024 * MINUTE_MS - 1), 19);
-    assert_int_equal(only_bin(10000 * WB_DAY_MS), WB_HISTORY_BINS - 1);
-    assert_int_equal(only_bin(INT64_MAX), WB_HISTORY_BINS - 1);
-    for (unsigned i = 0; i < WB_HISTORY_BINS; i++) {
-        double days = wb_history_bin_days(i);
+    assert_int_equal(only_bin(10000 * WB_DAY_MS), WB_VISITLOG_BINS - 1);
+    assert_int_equal(only_bin(INT64_MAX), WB_VISITLOG_BINS - 1);
+    for (unsigned i = 0; i < WB_VISITLOG_BINS; i++) {
+        double days = wb_visitlog_bin_days(i);
         assert_int_equal(only_bin((int64_t)(days * (double)WB_DAY_MS)), i);
         assert_true(fabs(days * 1440 - sqrt(pow(2, i / 2.0) * pow(2, (i + 1) / 2.0))) < 1e-6 * days * 1440);
     }
@@ -51,7 +51,7 @@ struct told {
 };
 
 /* Computes the same from the whole list, by the definitions. */
-static void assert_history(const struct wb_history *history, const struct told *told, size_t count)
+static void assert_history(const struct wb_visitlog *history, const struct told *told, size_t count)
 {
     double unchanged = 0, days = 0;
     uint32_t changes = 0, visits = 0, n = 0, x = 0, in_bins = 0;
@@ -73,7 +73,7 @@ static void assert_history(const struct wb_history *history, const struct told *
         x += t->changed || age < t->gap_ms;
         days += (double)(age < t->gap_ms ? age : t->gap_ms) / WB_DAY_MS;
     }
-    for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
+    for (unsigned i = 0; i < WB_VISITLOG_BINS; i++)
         in_bins += history->changed[i];
     assert_int_equal(history->visits, visits);
     assert_int_equal(history->changes, changes);
@@ -93,7 +93,7 @@ static void test_model(void **state)
 
     (void)state;
     for (unsigned round = 0; round < 2000; round++) {
-        struct wb_history history = {0};
+        struct wb_visitlog history = {0};
         int64_t time_ms = BASE_MS;
         bool honest = chance_below(&chance, 2);
         for (size_t i = 0; i < COUNT(told); i++) {
@@ -107,7 +107,7 @@ static void test_model(void **state)
                     : 0;
             if (!honest && chance_below(&chance, 40) == 0)
                 t->modified_ms = chance_below(&chance, 2) ? time_ms + 1 : time_ms - t->gap_ms;
-            wb_history_visit(&history, t->gap_ms, t->changed, t->modified_ms, t->time_ms);
+            wb_visitlog_add(&history, t->gap_ms, t->changed, t->modified_ms, t->time_ms);
             assert_history(&history, told, i + 1);
         }
         liars += history.modified_lies;
@@ -117,24 +117,24 @@ static void test_model(void **state)
 
 static void test_ends(void **state)
 {
-    struct wb_history history = {
+    struct wb_visitlog history = {
         .visits = UINT32_MAX, .changes = UINT32_MAX, .modified_visits = UINT32_MAX, .modified_changes = UINT32_MAX};
-    struct wb_history before = {0}, same = {0};
+    struct wb_visitlog before = {0}, same = {0};
 
     (void)state;
     history.changed[20] = UINT16_MAX;
-    wb_history_visit(&history, WB_DAY_MS, true, BASE_MS - 1, BASE_MS);
+    wb_visitlog_add(&history, WB_DAY_MS, true, BASE_MS - 1, BASE_MS);
     assert_true(history.visits == UINT32_MAX && history.changes == UINT32_MAX && history.changed[20] == UINT16_MAX);
     assert_true(history.modified_visits == UINT32_MAX && history.modified_changes == UINT32_MAX &&
                 !history.modified_lies);
     /* A gap of 0 teaches nothing. */
-    wb_history_visit(&same, 0, true, 0, BASE_MS);
-    wb_history_visit(&same, -5, false, 0, BASE_MS);
+    wb_visitlog_add(&same, 0, true, 0, BASE_MS);
+    wb_visitlog_add(&same, -5, false, 0, BASE_MS);
     assert_memory_equal(&before, &same, sizeof same);
     /* Any time that a server may send is handled without overflow. */
-    wb_history_visit(&same, 1, false, INT64_MIN, INT64_MAX);
+    wb_visitlog_add(&same, 1, false, INT64_MIN, INT64_MAX);
     assert_int_equal(same.modified_visits, 1);
-    wb_history_visit(&same, INT64_MAX, false, INT64_MAX, INT64_MIN);
+    wb_visitlog_add(&same, INT64_MAX, false, INT64_MAX, INT64_MIN);
     assert_true(same.modified_lies);
 }
 

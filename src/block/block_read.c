@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/block.h"
+#include "block/block.h"
 
 #include <zstd.h>
 

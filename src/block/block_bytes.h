@@ -7,7 +7,7 @@
 #ifndef WB_STORE_BLOCK_BYTES_H
 #define WB_STORE_BLOCK_BYTES_H
 
-#include "store/block.h"
+#include "block/block.h"
 
 #define BLOCK_MAGIC "WBBK"
 
