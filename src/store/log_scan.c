@@ -251,7 +251,6 @@ int wb_log_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *ho
 static bool is_plain(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
     WB_CHECK(row->number > 0);
-    WB_CHECK(row->live > 0);
     WB_CHECK(row->live <= row->pages);
     return row->live == row->pages && row->old == 0 && row->touched == 0 && row->epoch_max <= scan->epoch &&
            !scan->facts && scan->since == 0 && !scan->summary.old_format;

@@ -245,12 +245,12 @@ static int scan_slowly(void *context)
     struct sights now = {0}, later = {0};
     struct wb_store_scan *scan;
 
-    scan_all(store, &(struct wb_store_scan_options){0}, 0, &now);
+    scan_all(store, &(struct wb_store_scan_options){0}, WITHOUT_EPOCH, &now);
     must(now.count == OWN_PAGES);
     must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){0}, &scan));
     tell(c->from_child[1]);
     await(c->to_child[0]); /* by then, everything was replaced and compacted */
-    drain_scan(scan, 0, &later);
+    drain_scan(scan, WITHOUT_EPOCH, &later);
     compare_sights("a scan opened before compaction", &later, &now);
     sights_release(&now);
     sights_release(&later);

@@ -142,13 +142,13 @@ static int read_snapshot_slowly(void *context)
     struct wb_store_scan *scan;
     struct wb_store_scan_options options = {.snapshot = 1};
 
-    scan_all(store, &options, 0, &now);
+    scan_all(store, &options, WITHOUT_EPOCH, &now);
     must(now.count == OWN_PAGES);
     must_ok(wb_store_scan_open(store, &options, &scan));
-    scan_some(scan, OWN_PAGES / 2, 0, &later);
+    scan_some(scan, OWN_PAGES / 2, WITHOUT_EPOCH, &later);
     tell(c->from_child[1]);
     await(c->to_child[0]); /* by then, it was dropped and its versions were given up */
-    drain_scan(scan, 0, &later);
+    drain_scan(scan, WITHOUT_EPOCH, &later);
     compare_sights("a scan of a snapshot that was dropped", &later, &now);
     must(wb_store_scan_open(store, &options, &scan) == WB_E_NOTFOUND);
     sights_release(&now);
