@@ -256,6 +256,7 @@ static int set_up_history(void **state)
     const struct wb_store_history all = {.keep = WB_STORE_KEEP_ALL};
 
     assert_int_equal(set_up(state), 0);
+    assert_int_equal(wb_importer_commit(*state), 0);
     return wb_store_set_history(((struct wb_importer *)*state)->store, &all);
 }
 
