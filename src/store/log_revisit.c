@@ -328,7 +328,23 @@ static int gather_revisit(void *context, const struct wb_store_revisit *revisit,
     return wb_vec_push((struct revisit_list *)context, *revisit);
 }
 
-/* The content that a revisit means, if one of the ops has brought it or its time tells. */
+/* Whether one of the ops has brought the content of this version, and it has the digest of the revisit. */
+static bool was_brought(struct wb_log_edit *edit, const struct wb_history_version *version,
+                        const struct wb_store_revisit *revisit, const uint32_t *order, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct wb_log_op *op = &edit->log->writer->ops.items[order[i]];
+        if (op->kind != WB_LOG_OP_PUT || op->content != version->content)
+            continue;
+        /* The digest of the payload is that of the record. If an older one is used instead, this one is forgotten. */
+        bool payload = op->has_payload_sha1 && wb_catalog_place_equal(&version->place, &op->entry.place);
+        if (has_digest(revisit, op->sha1, payload ? op->payload_sha1 : NULL))
+            return true;
+    }
+    return false;
+}
+
+/* The newest version that a revisit can mean, if one of the ops has brought its content or its time tells. */
 static const struct wb_history_version *resolve(struct wb_log_edit *edit, const struct wb_store_revisit *revisit,
                                                 const uint32_t *order, size_t count)
 {
@@ -336,13 +352,9 @@ static const struct wb_history_version *resolve(struct wb_log_edit *edit, const 
 
     if (!revisit->has_sha1)
         return find_by_time(history, revisit);
-    for (size_t i = 0; i < count; i++) {
-        const struct wb_log_op *op = &edit->log->writer->ops.items[order[i]];
-        const struct wb_history_version *version =
-            op->kind == WB_LOG_OP_PUT ? wb_history_find(history, op->content) : NULL;
-        /* The digest of the payload is that of the record. If an older one is used instead, this one is forgotten. */
-        bool payload = version && op->has_payload_sha1 && wb_catalog_place_equal(&version->place, &op->entry.place);
-        if (version && has_digest(revisit, op->sha1, payload ? op->payload_sha1 : NULL))
+    for (size_t i = history->versions.count; i > 0; i--) {
+        const struct wb_history_version *version = &history->versions.items[i - 1];
+        if (version->place.segment && was_brought(edit, version, revisit, order, count))
             return version;
     }
     return NULL;
