@@ -460,7 +460,8 @@ const struct wb_history_version *wb_history_at(const struct wb_history *history,
             else
                 high = middle;
         }
-        if (low > 0 && (!found || times[low - 1] >= best)) {
+        if (low > 0 &&
+            (!found || times[low - 1] > best || (times[low - 1] == best && version->arrived > found->arrived))) {
             found = version;
             best = times[low - 1];
         }

@@ -40,7 +40,9 @@ static const struct wb_twin_version *find_at(const struct wb_twin_page *page, in
     for (size_t i = 0; i < page->versions.count; i++)
         for (size_t j = 0; j < page->versions.items[i].times.count; j++) {
             int64_t seen_ms = page->versions.items[i].times.items[j];
-            if (seen_ms <= time_ms && seen_ms >= newest_ms) {
+            bool later =
+                seen_ms > newest_ms || (seen_ms == newest_ms && page->versions.items[i].arrived > version->arrived);
+            if (seen_ms <= time_ms && later) {
                 newest_ms = seen_ms;
                 version = &page->versions.items[i];
             }
