@@ -165,7 +165,7 @@ static void test_many(void **state)
     write_parts(dir, 1, &parts);
     assert_int_equal(wb_webdb_open(dir, &webdb), 0);
     struct arcs arcs = make_arcs(&parts);
-    for (int direction = WB_ARCS_OUT; direction <= WB_ARCS_IN; direction++) {
+    for (enum wb_webdb_direction direction = WB_ARCS_OUT; direction <= WB_ARCS_IN; direction++) {
         sort_arcs(&arcs, direction);
         assert_int_equal(wb_webdb_arcs(webdb, direction, &small, &walk), 0);
         expect_walk(walk, &arcs, 0, arcs.count, direction, false);
