@@ -137,11 +137,11 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
         return wb_store_not_found();
     struct wb_twin_record *record = wb_twin_record_ref(latest->record);
     bool renews = latest->lifetime_count != latest->lifetime;
-    enum wb_store_outcome outcome = as_kept(twin, insert(twin, id, time_ms, record));
+    enum wb_store_outcome outcome = insert(twin, id, time_ms, record);
     wb_twin_record_unref(record);
     if (renews && outcome > WB_STORE_PUT_PAST)
         outcome = WB_STORE_PUT_CAPTURE;
-    count(twin, outcome);
+    count(twin, as_kept(twin, outcome));
     page->concerned = true;
     twin->now.changed = twin->now.changed || renews;
     latest = wb_twin_latest(page);

@@ -285,18 +285,22 @@ static bool has_second(const struct wb_twin_version *version, int64_t time_ms)
     return false;
 }
 
-/* The newest version that has the digest, or a capture in that second. Ghosts come last. */
+/* The newest version that has the digest, or a capture in that second. Ghosts come last, by arrival. */
 static struct wb_twin_version *find_version(struct wb_twin_page *page, const struct wb_store_revisit *revisit)
 {
-    for (int ghosts = 0; ghosts < 2; ghosts++)
-        for (size_t i = page->versions.count; i-- > 0;) {
-            struct wb_twin_version *version = &page->versions.items[i];
-            if (version->ghost != (ghosts == 1) || version->hollow)
-                continue;
-            if (revisit->has_sha1 ? has_digest(version, revisit->sha1) : has_second(version, revisit->original_ms))
-                return version;
-        }
-    return NULL;
+    struct wb_twin_version *ghost = NULL;
+
+    for (size_t i = page->versions.count; i-- > 0;) {
+        struct wb_twin_version *version = &page->versions.items[i];
+        if (version->hollow ||
+            !(revisit->has_sha1 ? has_digest(version, revisit->sha1) : has_second(version, revisit->original_ms)))
+            continue;
+        if (!version->ghost)
+            return version;
+        if (!ghost || version->arrived > ghost->arrived)
+            ghost = version;
+    }
+    return ghost;
 }
 
 /* The version that has the newest capture before the time, ghosts included. */

@@ -49,7 +49,8 @@ static const struct wb_twin_version *pick(const struct wb_twin_page *page, const
         const struct wb_twin_version *version = &page->versions.items[i];
         if (options->snapshot ? wb_twin_visible(version, epoch) : version->ceased == 0)
             return version;
-        if (!newest || wb_twin_version_last(version) >= wb_twin_version_last(newest))
+        int64_t last_ms = wb_twin_version_last(version), newest_ms = newest ? wb_twin_version_last(newest) : INT64_MIN;
+        if (!newest || last_ms > newest_ms || (last_ms == newest_ms && version->arrived > newest->arrived))
             newest = version;
     }
     return options->gone ? newest : NULL;
