@@ -55,11 +55,11 @@ class Lines:
         self.topic, self.rows = topic, []
         self.load_before = os.getloadavg()[0]
 
-    def run(self, *command, before=None, **extra):
+    def run(self, *command, before=None, again=True, **extra):
         """Runs a program and keeps its lines. Repeats it, a few times, if other programs used too much of the
-        processors; the quietest run counts."""
+        processors; the quietest run counts. With again=False it is run once: it changes what it measures."""
         best = None
-        for _ in range(1 + RETRIES):
+        for _ in range(1 + RETRIES if again else 1):
             if before:
                 before()
             wait_for_quiet()

@@ -72,7 +72,7 @@ static int our_get(void *state, struct wb_slice key, struct scan_sum *sum)
 static int our_scan(void *state, unsigned part, unsigned parts, const struct wb_slice *split, struct scan_sum *sum)
 {
     struct our_state *s = state;
-    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST, .part = part + 1, .parts = parts};
+    struct wb_store_scan_options options = {.part = part + 1, .parts = parts};
     struct wb_store_scan *scan = NULL;
     struct wb_page page;
     int err = wb_store_scan_open(s->store, &options, &scan);
