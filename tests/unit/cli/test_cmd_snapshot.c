@@ -28,7 +28,7 @@ static int run_snapshot(const char *first, const char *second, const char *third
     dup2(saved, 1);
     close(saved);
     close(file);
-    wb_buf_clear(out);
+    wb_buf_release(out); /* reading replaces it */
     assert_int_equal(wb_path_read(path, 1 << 20, out), 0);
     assert_int_equal(wb_buf_terminate(out), 0);
     return result;

@@ -6,7 +6,7 @@
  *   pages 0 to 39, then 10 to 21 again; page 5 taken down; compacted; 0 to 3 touched; a snapshot sealed; 20 to 27
  *   again, and 30 removed; revisits of 50, 51 (with a digest) and 52 (without); bars on page 60 and on site 8, of which
  *   page 61 is excepted; 28 and 29 again
- * So nine versions are in table old, two files are compacted, and one is not.
+ * So eleven versions are in table old, two files are compacted, and one is not.
  */
 #include "store_support.h"
 #include "base/hash.h"
