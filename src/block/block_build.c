@@ -15,8 +15,11 @@
 
 #include <zstd.h>
 
-/* Chosen from the curve in docs/design/0001-blocks.md. The tables are no larger than the lead requires. */
-enum { ZSTD_LEVEL = 3, FRAME_HASH_LOG = 15, HISTORY_HASH_LOG_MAX = 18 };
+/*
+ * Chosen from the curves in docs/design/0001-blocks.md and docs/performance.md (Versions). The tables are no larger than
+ * the lead requires. Older versions are compressed once, by compaction, and differ little: a thorough search pays.
+ */
+enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, FRAME_HASH_LOG = 15 };
 
 enum {
     BUILDER_MAGIC = 0x57424242,
@@ -33,7 +36,7 @@ enum {
 
 struct wb_block_builder {
     uint32_t magic;
-    ZSTD_CCtx *plain_zstd, *frame_zstd, *history_zstd; /* without base; based on the lead; based on another frame */
+    ZSTD_CCtx *plain_zstd, *frame_zstd, *history_zstd; /* without base; based on the lead; older versions */
     int32_t lead_loaded, base_loaded;                  /* the dictionaries of the last two, as frames of the plan */
     struct wb_buf raw, base;                           /* a frame before it is compressed, and a base */
 };
@@ -45,20 +48,6 @@ static void set(ZSTD_CCtx *zstd, ZSTD_cParameter parameter, int value)
     size_t rc = ZSTD_CCtx_setParameter(zstd, parameter, value);
 
     WB_CHECK(!ZSTD_isError(rc));
-}
-
-/* Sets the size of zstd's tables: no larger than a dictionary of this many bytes requires. */
-static void set_tables(ZSTD_CCtx *zstd, size_t dictionary_bytes)
-{
-    int hash_log = FRAME_HASH_LOG;
-
-    WB_CHECK(dictionary_bytes > 0);
-    while (hash_log < HISTORY_HASH_LOG_MAX && dictionary_bytes > (size_t)2 << hash_log)
-        hash_log++;
-    set(zstd, ZSTD_c_strategy, ZSTD_dfast);
-    set(zstd, ZSTD_c_chainLog, hash_log - 1);
-    set(zstd, ZSTD_c_hashLog, hash_log);
-    set(zstd, FORCE_ATTACH);
 }
 
 int wb_block_builder_new(struct wb_block_builder **builder_out)
@@ -78,8 +67,11 @@ int wb_block_builder_new(struct wb_block_builder **builder_out)
     }
     set(builder->plain_zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
     set(builder->frame_zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-    set(builder->history_zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-    set_tables(builder->frame_zstd, WB_BLOCK_LEAD_MIN);
+    set(builder->history_zstd, ZSTD_c_compressionLevel, HISTORY_LEVEL);
+    set(builder->frame_zstd, ZSTD_c_strategy, ZSTD_dfast);
+    set(builder->frame_zstd, ZSTD_c_chainLog, FRAME_HASH_LOG - 1);
+    set(builder->frame_zstd, ZSTD_c_hashLog, FRAME_HASH_LOG);
+    set(builder->frame_zstd, FORCE_ATTACH);
     *builder_out = builder;
     return 0;
 }
@@ -170,8 +162,6 @@ static int load_base(struct wb_block_builder *builder, const struct wb_block_pla
     WB_CHECK(raw.len > 0);
     *loaded = -1;
     ZSTD_CCtx_reset(zstd, ZSTD_reset_session_only);
-    if (zstd == builder->history_zstd)
-        set_tables(zstd, raw.len);
     if (ZSTD_isError(ZSTD_CCtx_loadDictionary(zstd, raw.ptr, raw.len)))
         return wb_fail_nomem();
     *loaded = number;
@@ -196,7 +186,8 @@ static int write_frame(struct wb_block_builder *builder, struct wb_block_plan *p
         frame->heads_stored = from->heads_stored;
         return wb_buf_append(out, plan->block + from->at, from->stored_bytes);
     }
-    if (frame->base >= 0 && frame->base == plan->lead) {
+    bool history = plan->items.items[frame->first].newest >= 0;
+    if (frame->base >= 0 && frame->base == plan->lead && !history) {
         zstd = builder->frame_zstd;
         err = load_base(builder, plan, zstd, frame->base, &builder->lead_loaded);
     } else if (frame->base >= 0) {
