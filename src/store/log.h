@@ -118,7 +118,7 @@ struct wb_log_op {
     bool has_payload_sha1;
     uint8_t sha1[WB_SHA1_BYTES];     /* of a put that was appended */
     uint8_t payload_sha1[WB_SHA1_BYTES];
-    struct wb_store_revisit revisit; /* of a revisit; its site is not set */
+    struct wb_store_revisit *revisit; /* of a revisit: a copy of it with its URL, without its site; otherwise NULL */
 };
 
 /*

@@ -47,7 +47,7 @@ static int is_barred(struct log_commit *c, const struct wb_log_op *op, bool *bar
 static int apply_revisit(struct log_commit *c, const struct wb_log_op *op)
 {
     bool is_new = false;
-    int err = wb_catalog_revisit_put(&c->edit.txn, c->edit.log->writer->sites.items[op->site].hash, &op->revisit,
+    int err = wb_catalog_revisit_put(&c->edit.txn, c->edit.log->writer->sites.items[op->site].hash, op->revisit,
                                      &is_new);
 
     WB_CHECK(op->kind == WB_LOG_OP_REVISIT);

@@ -126,21 +126,42 @@ static int is_waiting(struct wb_log *log, const struct wb_store_revisit *revisit
     return err;
 }
 
+/* A copy that keeps the URL, because the caller's memory may be gone when it is committed. */
+static struct wb_store_revisit *copy_revisit(const struct wb_store_revisit *revisit)
+{
+    struct wb_store_revisit *copy = wb_alloc(sizeof *copy + revisit->url.len + 1);
+
+    if (!copy)
+        return NULL;
+    *copy = *revisit;
+    copy->site = WB_SLICE_EMPTY;
+    char *url = (char *)(copy + 1);
+    if (revisit->url.len)
+        memcpy(url, revisit->url.ptr, revisit->url.len);
+    copy->url = wb_slice(url, revisit->url.len);
+    return copy;
+}
+
 /* The content is not there: it waits. */
-static int put_waiting(struct wb_log *log, struct wb_log_op *op, enum wb_store_outcome *outcome_out)
+static int put_waiting(struct wb_log *log, struct wb_log_op *op, const struct wb_store_revisit *revisit,
+                       enum wb_store_outcome *outcome_out)
 {
     bool known;
-    int err = is_waiting(log, &op->revisit, &known);
+    int err = is_waiting(log, revisit, &known);
 
     if (err == 0 && known) {
         *outcome_out = WB_STORE_PUT_KNOWN;
         log->writer->older++;
         return 0;
     }
+    if (err < 0)
+        return err;
     op->kind = WB_LOG_OP_REVISIT;
-    if (err == 0)
-        err = wb_log_op_add(log, op);
-    log->writer->waiting_ops += err == 0 && !wb_pageid_equal(op->revisit.id, op->revisit.original);
+    op->revisit = copy_revisit(revisit);
+    err = op->revisit ? wb_log_op_add(log, op) : WB_E_NOMEM;
+    if (err < 0)
+        wb_free(op->revisit);
+    log->writer->waiting_ops += err == 0 && !wb_pageid_equal(revisit->id, revisit->original);
     return err;
 }
 
@@ -201,7 +222,7 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
 {
     struct wb_log *log = wb_log_of_writer(store);
     struct wb_log_writer *writer = log->writer;
-    struct wb_log_op op = {.id = revisit->id, .time_ms = revisit->time_ms, .revisit = *revisit};
+    struct wb_log_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
     const struct wb_history_version *version;
     struct wb_log_view *view;
     int err = wb_log_check_usable(writer);
@@ -212,7 +233,6 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
         *outcome_out = WB_STORE_PUT_BARRED;
         return barred < 0 ? barred : 0;
     }
-    op.revisit.site = WB_SLICE_EMPTY;
     err = find_original(log, revisit, &version, &view);
     if (err == 0)
         err = wb_log_site_index(writer, revisit->site, &op.site);
@@ -220,7 +240,7 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
         return err;
     *outcome_out = WB_STORE_PUT_NEW;
     if (!version || (version->content == 0 && version->ceased))
-        return put_waiting(log, &op, outcome_out);
+        return put_waiting(log, &op, revisit, outcome_out);
     struct wb_history_version original = *version;
     err = forecast(log, view, &original, revisit->time_ms, outcome_out);
     if (err < 0)
@@ -273,8 +293,9 @@ int wb_log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_st
     if (log->writer && wb_log_index_get(&log->writer->page_index, id, &last))
         for (int64_t i = last; i >= 0; i = log->writer->ops.items[i].previous)
             if (log->writer->ops.items[i].kind == WB_LOG_OP_REVISIT)
-                take_newest(&l, &log->writer->ops.items[i].revisit, 0);
+                take_newest(&l, log->writer->ops.items[i].revisit, 0);
     *revisit_out = l.revisit;
+    revisit_out->url = WB_SLICE_EMPTY; /* it belongs to a row, or to an op */
     return l.found ? 0 : wb_fail(WB_E_NOTFOUND, "no revisit of this page waits for its original");
 }
 
@@ -311,9 +332,9 @@ int wb_log_waiting_each(struct wb_store *store, struct wb_pageid original,
     }
     for (size_t i = 0; writer && writer->waiting_ops && i < writer->ops.count && err == 0; i++) {
         const struct wb_log_op *op = &writer->ops.items[i];
-        if (op->kind == WB_LOG_OP_REVISIT && wb_pageid_equal(op->revisit.original, original) &&
-            !wb_pageid_equal(op->revisit.id, original))
-            err = each(context, &op->revisit);
+        if (op->kind == WB_LOG_OP_REVISIT && wb_pageid_equal(op->revisit->original, original) &&
+            !wb_pageid_equal(op->revisit->id, original))
+            err = each(context, op->revisit);
     }
     return err;
 }

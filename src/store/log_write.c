@@ -102,8 +102,10 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
 {
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(!writer->flight); /* whose jobs point into the ops */
-    for (size_t i = 0; i < writer->ops.count; i++)
+    for (size_t i = 0; i < writer->ops.count; i++) {
         wb_buf_release(&writer->ops.items[i].record);
+        wb_free(writer->ops.items[i].revisit);
+    }
     for (size_t i = 0; i < writer->sites.count; i++)
         wb_free(writer->sites.items[i].name);
     wb_vec_clear(&writer->ops);
