@@ -16,8 +16,8 @@
 #include <zstd.h>
 
 /*
- * Chosen from the curves in docs/design/0001-blocks.md and docs/performance.md (Versions). The tables are no larger than
- * the lead requires. Older versions are compressed once, by compaction, and differ little: a thorough search pays.
+ * Chosen from the curves in docs/design/0001-blocks.md and docs/performance.md (Versions). The tables are no larger
+ * than the lead requires. Older versions are compressed once, by compaction, and differ little: a thorough search pays.
  */
 enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, FRAME_HASH_LOG = 15 };
 

@@ -46,6 +46,21 @@ static void tell(struct wb_log_compaction *c, bool stays, uint64_t offset, const
         c->found(c->found_context, &(struct wb_store_finding){stays, file, offset, message});
 }
 
+/*
+ * The past of pages cannot be read: reports it, so that everything else is compacted nevertheless. Versions whose
+ * fate is not known stay.
+ */
+static int absorb_catalog(struct wb_log_compaction *c, int err)
+{
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    if (err != WB_E_CORRUPT)
+        return err;
+    c->result.damaged++;
+    if (c->found)
+        c->found(c->found_context, &(struct wb_store_finding){true, WB_CATALOG_NAME, 0, wb_error_message()});
+    return 0;
+}
+
 /* Called when the segment is published. If it fails halfway, the failure is reported instead. */
 static void tell_of_damages(struct wb_log_compaction *c)
 {
@@ -332,7 +347,7 @@ static int compact_all(struct wb_log_compaction *c)
 /* First moves old versions next to newer ones, then frees what they left behind and everything else that is dead. */
 static int compact_twice(struct wb_log_compaction *c)
 {
-    int err = wb_log_group_plan(c);
+    int err = absorb_catalog(c, wb_log_group_plan(c));
 
     c->grouping = c->plan.count > 0;
     if (err == 0 && c->grouping)
@@ -391,7 +406,7 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     if (err == 0)
         err = release_tails(log);
     if (err == 0)
-        err = wb_log_forget(log, &c.result.versions);
+        err = absorb_catalog(&c, wb_log_forget(log, &c.result.versions));
     if (err == 0)
         err = wb_block_builder_new(&c.builder);
     if (err == 0)
