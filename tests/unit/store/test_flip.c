@@ -402,7 +402,7 @@ static void test_catalog_roots_after_removal(void **state)
 static void test_catalog(void **state)
 {
     uint64_t chance = test_seed();
-    struct flipping f = {.repository = &mixed, .count = test_rounds(2500)};
+    struct flipping f = {.repository = &mixed, .count = test_rounds(1500)};
 
     (void)state;
     path_in(mixed.dir, WB_CATALOG_NAME, f.path);
@@ -523,7 +523,7 @@ static int read_after(void *context)
 static void test_writing_to_a_damaged_catalog(void **state)
 {
     uint64_t chance = test_seed();
-    unsigned rounds = test_rounds(600), written = 0, died = 0;
+    unsigned rounds = test_rounds(300), written = 0, died = 0;
     char dir[DIR_MAX], path[DIR_MAX];
     struct comparison comparison = {&mixed, dir};
 
