@@ -373,7 +373,8 @@ int wb_log_edit_load(struct wb_log_edit *edit, struct wb_pageid id);
 
 /*
  * Trims and saves edit->view, and keeps counters and segment rows up to date. touched: the time or lifetime
- * of the latest version may differ from those of its record. site is that of the page in the writer's list, or NULL.
+ * of the latest version may differ from those of its record. on_request: a takedown, so all bytes must disappear.
+ * *site_pages_inout changes by the number of pages that the site has gained or lost; it may be NULL.
  */
 int wb_log_edit_save(struct wb_log_edit *edit, bool touched, bool on_request, int64_t *site_pages_inout);
 

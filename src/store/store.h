@@ -237,8 +237,8 @@ int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const s
                       void *context);
 
 /*
- * Lists up to max ids of committed pages of a site, including those that only the
- * snapshot still has. Reads no page, so that damaged pages are listed too.
+ * Lists up to max ids of committed pages of a site that have any version, the latest or
+ * an older one. Reads no page, so that damaged pages are listed too.
  */
 int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                        size_t *count_out);
