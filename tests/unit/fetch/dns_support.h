@@ -2,7 +2,8 @@
  * dns_support.h - a name server that answers, lies, fails and is silent, and a resolver that asks it. Header only;
  * one test program is one file.
  *
- * The server is a thread on a UDP port of 127.0.0.1. What it does depends on the first label of the name:
+ * The server is a thread on a UDP port of 127.0.0.1. It holds the same TCP port, without listening there, so that a
+ * connection is refused and no other program can have the port. What it does depends on the first label of the name:
  *   aN  N addresses of IPv4        both   one of each kind        six  one of IPv6 only    ttl1  one, for a second
  *   alias  a CNAME of TTL 1        nx     NXDOMAIN                empty  no addresses      servfail  SERVFAIL
  *   silent  nothing                garbage  half of an answer     wrongid  an answer to something else
@@ -43,6 +44,7 @@ enum { TYPE_A = 1, TYPE_CNAME = 5, TYPE_AAAA = 28, STAMPS = 4096, HELD = 200 };
 
 static struct server {
     int fd;
+    int tcp; /* listens in one test only */
     pthread_t thread;
     char address[32];
     atomic_uint questions; /* of type A */
@@ -212,16 +214,33 @@ static struct sockaddr_in server_address(void)
     return address;
 }
 
+/*
+ * Takes a port that is free for both UDP and TCP. The sockets do not share it with anybody, and stay open: a port
+ * found free and taken later may have become the end of a connection of another program in the meantime.
+ */
+static bool take_port(void)
+{
+    for (int i = 0; i < 100; i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        server.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        server.tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (server.fd < 0 || server.tcp < 0 || bind(server.fd, (struct sockaddr *)&address, sizeof address) != 0)
+            return false;
+        address = server_address();
+        if (bind(server.tcp, (struct sockaddr *)&address, sizeof address) == 0)
+            return true;
+        close(server.fd);
+        close(server.tcp);
+    }
+    return false;
+}
+
 static int start_server(void **state)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
     (void)state;
-    server.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (server.fd < 0 || bind(server.fd, (struct sockaddr *)&address, sizeof address) != 0)
+    if (!take_port())
         return -1;
-    address = server_address();
-    snprintf(server.address, sizeof server.address, "127.0.0.1:%u", ntohs(address.sin_port));
+    snprintf(server.address, sizeof server.address, "127.0.0.1:%u", ntohs(server_address().sin_port));
     return pthread_create(&server.thread, NULL, serve, NULL);
 }
 
@@ -233,6 +252,7 @@ static int stop_server(void **state)
     if (sendto(server.fd, "x", 1, 0, (struct sockaddr *)&address, sizeof address) != 1)
         return -1;
     pthread_join(server.thread, NULL);
+    close(server.tcp);
     return close(server.fd);
 }
 

@@ -95,13 +95,13 @@ static void test_nobody_there(void **state)
 
 static void *serve_tcp(void *arg)
 {
-    int listener = *(int *)arg;
     char label[64];
     unsigned type;
 
+    (void)arg;
     for (;;) {
         uint8_t packet[4096];
-        int fd = accept(listener, NULL, NULL);
+        int fd = accept(server.tcp, NULL, NULL);
         if (fd < 0)
             return NULL;
         ssize_t n = recv(fd, packet, 512, 0);
@@ -122,8 +122,6 @@ static void test_truncated(void **state)
 {
     (void)state;
     struct fixture f;
-    struct sockaddr_in address = server_address();
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     pthread_t thread;
 
     begin(&f, (struct wb_dns_options){.timeout_ms = 5000});
@@ -135,17 +133,14 @@ static void test_truncated(void **state)
     assert_int_equal(answer.status, WB_DNS_FAILED);
     assert_non_null(strstr(answer.message, "TCP"));
 
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(listener, 16), 0);
-    assert_int_equal(pthread_create(&thread, NULL, serve_tcp, &listener), 0);
+    assert_int_equal(listen(server.tcp, 16), 0);
+    assert_int_equal(pthread_create(&thread, NULL, serve_tcp, NULL), 0);
     answer = ask(&f, "tcp.second.test", 80);
     assert_int_equal(answer.status, WB_DNS_OK);
     assert_address(&answer, 0, "203.0.113.1");
     assert_int_equal(ask(&f, "a1.after.test", 80).status, WB_DNS_OK);
     end(&f);
-    shutdown(listener, SHUT_RDWR);
-    close(listener);
+    assert_int_equal(shutdown(server.tcp, SHUT_RDWR), 0); /* refuses connections again, and keeps the port */
     pthread_join(thread, NULL);
 }
 
