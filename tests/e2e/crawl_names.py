@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Names: a resolver that is down, fails, does not answer, or says that a name does not exist, and what happens to the
 sites."""
-import signal, socket, threading, time
+import contextlib, ctypes, random, signal, socket, threading, time
 
 from e2e import *
 from crawlserver import *
@@ -11,13 +11,14 @@ A, AAAA = 1, 28
 
 class Names:
     """A name server on UDP. rules: first label of a name -> 'servfail', 'nx', 'silent', 'empty'; any other name has the
-    address 127.0.0.1."""
+    address 127.0.0.1. down: a name server that is not up yet, and whose port this one takes over."""
 
-    def __init__(self, port=0, **rules):
+    def __init__(self, down=None, **rules):
         self.rules, self.asked = rules, []
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(('127.0.0.1', port))
+        self.socket = down.socket if down else udp_socket()
         self.port = self.socket.getsockname()[1]
+        if down:
+            down.come_up()
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
 
@@ -55,10 +56,28 @@ class Names:
         self.socket.close()
 
 
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+def udp_socket():
+    """A socket whose port is chosen here: one that the system chose would be lost when a connection is dissolved."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    for _ in range(1000):
+        with contextlib.suppress(OSError):
+            s.bind(('127.0.0.1', random.randrange(10000, 30000)))
+            return s
+    raise AssertionError('no port is free')
+
+
+class Down:
+    """A name server that is not up: its port is held, so that nobody else can take it, but datagrams to it are refused
+    as if there were nobody, because the socket is connected to somewhere else."""
+
+    def __init__(self):
+        self.socket = udp_socket()
+        self.port = self.socket.getsockname()[1]
+        self.socket.connect(('127.0.0.1', 1))
+
+    def come_up(self):
+        """Dissolves the connection. Python has no call for that: it is a connect() to an address without family."""
+        assert ctypes.CDLL(None).connect(self.socket.fileno(), bytes(16), 16) == 0
 
 
 def words(server, port, *args):
@@ -82,13 +101,13 @@ def sites(*names):
 @test
 def the_crawl_waits_for_a_resolver_that_is_down(folder):
     """Nobody answers when the crawl starts; then the resolver comes back, and the same run continues."""
-    repo, port = folder / 'r', free_port()
+    repo, down = folder / 'r', Down()
     with Server(sites('a', 'b', 'c')) as server:
-        p = start_crawl(repo, server, port)
+        p = start_crawl(repo, server, down.port)
         until(lambda: p.poll() is not None or unresolvable(repo, 'a.test'))
         assert p.poll() is None, p.stderr.read()
         assert not server.requests
-        with Names(port):
+        with Names(down):
             out, err = p.communicate(timeout=PATIENCE)
         assert p.returncode == 0, err
         end = done(lines(out))
@@ -99,9 +118,9 @@ def the_crawl_waits_for_a_resolver_that_is_down(folder):
 def a_run_without_a_resolver_closes_nothing(folder):
     """The run ends and leaves its sites for later, `why` names the reason, and the next run asks for their names at
     once."""
-    repo, port = folder / 'r', free_port()
+    repo, down = folder / 'r', Down()
     with Server(sites('a', 'b')) as server:
-        p = start_crawl(repo, server, port)
+        p = start_crawl(repo, server, down.port)
         until(lambda: p.poll() is not None or all(unresolvable(repo, h) for h in ('a.test', 'b.test')))
         kill(p.pid, signal.SIGTERM)
         out, err = p.communicate(timeout=PATIENCE)
@@ -110,8 +129,8 @@ def a_run_without_a_resolver_closes_nothing(folder):
         for what in (server.url('a.test'), 'a.test:%d' % server.port):
             why = ask(repo, 'why', what)[0]
             assert why['verdict'] == 'waiting' and 'cannot be resolved' in why['reason'], why
-        with Names(port):
-            end = done(lines(call(repo, *words(server, port)).stdout))
+        with Names(down):
+            end = done(lines(call(repo, *words(server, down.port)).stdout))
         assert end['pages'] == 4 and end['sites_done'] == 2 and end['sites_left'] == 0, end
 
 

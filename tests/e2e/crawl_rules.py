@@ -220,8 +220,7 @@ def a_server_that_comes_up_late(folder):
     with Server({'z.test': {'/': page('/a', text='z'), '/a': page(text='za')}}) as server:
         import socket
         s = socket.socket()
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(('127.0.7.7', 0))
+        s.bind(('127.0.7.7', 0))         # refuses connections, and keeps the port until it listens
         port = s.getsockname()[1]
         p = subprocess.Popen(command(folder / 'r', 'crawl', '--json', 'http://late.test:%d/' % port, '--allow-private',
                                      '--delay', '0',

@@ -14,8 +14,37 @@
 /* In steps of 20 ms. It only keeps a test from hanging for ever. */
 enum { WAIT_STEPS = 6000 };
 
-static unsigned short port;
+/*
+ * The servers listen on an address of this process alone, and on ports from which the system chooses none by itself.
+ * So no other program can take one in the moment before a server does.
+ */
+static unsigned short port = 4433;
 static pid_t child;
+
+static struct wb_address own_address(void)
+{
+    unsigned id = (unsigned)getpid();
+
+    return (struct wb_address){.family = 4, .bytes = {127, 78, (uint8_t)(id >> 8), (uint8_t)id}};
+}
+
+static const char *own_address_text(void)
+{
+    static char text[WB_ADDRESS_TEXT_MAX];
+    struct wb_address address = own_address();
+
+    wb_address_format(&address, text);
+    return text;
+}
+
+static struct sockaddr_in own_place(void)
+{
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct wb_address address = own_address();
+
+    memcpy(&place.sin_addr, address.bytes, sizeof place.sin_addr);
+    return place;
+}
 
 static void path_in(const char *name, char path_out[128])
 {
@@ -24,23 +53,9 @@ static void path_in(const char *name, char path_out[128])
 
 /* ---- servers ----------------------------------------------------------------------------------- */
 
-/* A port that was free a moment ago. */
-static unsigned short free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
 static bool is_listening(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                  .sin_port = htons(port)};
+    struct sockaddr_in address = own_place();
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     bool yes = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
 
@@ -81,6 +96,7 @@ static int stop(void **state)
         waitpid(child, NULL, 0);
     }
     child = 0;
+    port++; /* connections to the last port may linger */
     return 0;
 }
 
@@ -103,7 +119,7 @@ static void get_https(const char *host, const char *path, const char *ca_file, s
 
     client_open(&client, &options);
     snprintf(url, sizeof url, "https://%s:%d%s", host, port, path);
-    struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
+    struct wb_fetch_request request = {.url = wb_slice_str(url), .address = own_address()};
     client_begin(&client, &request, answer);
     client_wait(&client);
     client_close(&client);
@@ -118,8 +134,7 @@ static void test_certificate(void **state)
     assert_true(make_certificate());
     path_in("key.pem", key);
     path_in("cert.pem", cert);
-    port = free_port();
-    snprintf(accept, sizeof accept, "127.0.0.1:%d", port);
+    snprintf(accept, sizeof accept, "%s:%d", own_address_text(), port);
     char *command[] = {"openssl", "s_server", "-quiet", "-www", "-accept", accept, "-key", key, "-cert", cert, NULL};
     assert_true(start(command));
 
@@ -133,7 +148,7 @@ static void test_certificate(void **state)
     get_https("other.test", "/", cert, &answer);
     assert_error(&answer, WB_FETCH_TLS, "the certificate of another host");
     answer_release(&answer);
-    get_https("127.0.0.1", "/", cert, &answer);
+    get_https(own_address_text(), "/", cert, &answer);
     assert_error(&answer, WB_FETCH_TLS, "the certificate of a name for an address");
     answer_release(&answer);
 }
@@ -141,16 +156,13 @@ static void test_certificate(void **state)
 /* The handshake never gets a valid response: the server sends plain text at once. */
 static void test_no_tls(void **state)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof address;
+    struct sockaddr_in address = own_place();
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     struct answer answer;
 
     (void)state;
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(listener, 1), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
-    port = ntohs(address.sin_port);
     child = fork();
     if (child == 0) {
         int fd = accept(listener, NULL, NULL);
@@ -174,7 +186,7 @@ static const char nginx_config[] =
     "fastcgi_temp_path %1$s/f;\n"
     "uwsgi_temp_path %1$s/u; scgi_temp_path %1$s/s; default_type text/html; gzip on;\n"
     "gzip_min_length 100; gzip_proxied any;\n"
-    "server { listen 127.0.0.1:%2$d ssl http2; ssl_certificate %1$s/cert.pem; ssl_certificate_key %1$s/key.pem;\n"
+    "server { listen %3$s:%2$d ssl http2; ssl_certificate %1$s/cert.pem; ssl_certificate_key %1$s/key.pem;\n"
     "root %1$s/www;\n"
     "location = /gone { return 410 'away'; } } }\n";
 
@@ -189,8 +201,7 @@ static bool start_nginx(void)
     path_in("nginx.conf", path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    port = free_port();
-    fprintf(file, nginx_config, test_root, port);
+    fprintf(file, nginx_config, test_root, port, own_address_text());
     fclose(file);
     char *command[] = {"nginx", "-p", test_root, "-c", path, NULL};
     return start(command);
@@ -226,7 +237,7 @@ static void test_http2(void **state)
     client_open(&client, &options);
     for (int i = 0; i < MANY; i++) {
         snprintf(url, sizeof url, "https://site.test:%d/%s", port, i % 4 == 3 ? "gone" : "page");
-        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
+        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = own_address()};
         client_begin(&client, &request, &answers[i]);
         if (i < 2)
             client_wait(&client);
@@ -266,7 +277,7 @@ static void test_http2_cut(void **state)
     client_open(&client, &options);
     snprintf(url, sizeof url, "https://site.test:%d/page", port);
     for (int i = 0; i < MANY; i++) {
-        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback(),
+        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = own_address(),
                                            .body_max = i % 3 ? CUT : 0};
         struct answer answers[2];
         client_begin(&client, &request, &answers[0]);
