@@ -164,7 +164,9 @@ UNUSED int twin_close_writer(struct wb_webdb_writer *writer, const struct twin_b
 UNUSED int twin_update(const char *dir, const struct twin_batch *batch, size_t memory_bytes, unsigned threads,
                        struct wb_webdb_merge *merge_out)
 {
-    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .threads = threads, .now_ms = batch->now_ms};
+    /* The default is much more than any batch needs; with a sanitizer, most of the time would go into marking it. */
+    struct wb_webdb_options options = {.memory_bytes = memory_bytes ? memory_bytes : 16 << 20, .threads = threads,
+                                       .now_ms = batch->now_ms};
     struct wb_webdb_writer *writer = NULL;
     int err = wb_webdb_writer_open(dir, &options, &writer);
 
