@@ -4,8 +4,9 @@
  *
  * Page ids are hashes. Looking them up in the order of the file would be a random walk
  * through the catalog's tree, and took a third of a compaction's time. So we read the
- * directories of all blocks first, and then look up the ids roughly in their own
- * order, one leaf of the tree after the other.
+ * directories of all blocks first and sort the ids. If the segment has a good part of all pages,
+ * we then walk over ids and catalog side by side; otherwise we look up each, one leaf
+ * of the tree after the other. The past of a page is only read if it can matter.
  *
  * If the header or directory of a block is damaged, the file cannot tell which pages are
  * in it. Then, and only then, we walk over the whole catalog and collect the entries
@@ -20,8 +21,10 @@
 
 enum {
     FIRST_READ_BYTES = 8 << 10, /* enough for the header and directory of most blocks */
-    BUCKET_BITS = 12,
+    BUCKET_BITS = 16,
     BUCKETS = 1 << BUCKET_BITS,
+    BUCKET_SMALL = 32,
+    WALK_WORTH = 8, /* walking over the whole catalog costs as much as looking up this fraction of its pages */
 };
 
 /* An entry of one of the directories. */
@@ -154,43 +157,137 @@ static int gather(struct live_gathering *g, const struct wb_segment *segment, ui
     return err;
 }
 
-/*
- * Sorts the numbers of the items roughly by id: a counting sort by the first BUCKET_BITS
- * bits, which is enough for neighbours to be in the same leaves of the tree.
- */
-static int order_by_id(const struct live_gathering *g, uint32_t **order_out)
-{
-    size_t *starts = wb_alloc_zero(BUCKETS + 1, sizeof *starts);
-    uint32_t *order = wb_alloc((g->items.count + 1) * sizeof *order);
+/* ---- asking the catalog --------------------------------------------------------------------------- */
 
-    WB_CHECK(g->items.count <= UINT32_MAX);
-    *order_out = NULL;
-    if (!starts || !order) {
-        wb_free(starts);
-        wb_free(order);
-        return WB_E_NOMEM;
-    }
-    for (size_t i = 0; i < g->items.count; i++)
-        starts[(g->items.items[i].id.hi >> (64 - BUCKET_BITS)) + 1]++;
-    for (size_t i = 0; i < BUCKETS; i++)
-        starts[i + 1] += starts[i];
-    WB_CHECK(starts[BUCKETS] == g->items.count);
-    for (size_t i = 0; i < g->items.count; i++)
-        order[starts[g->items.items[i].id.hi >> (64 - BUCKET_BITS)]++] = (uint32_t)i;
-    wb_free(starts);
-    *order_out = order;
-    return 0;
-}
+/* An item, for the order of ids. */
+struct live_question {
+    struct wb_pageid id;
+    uint64_t logical;
+    uint32_t item; /* its number in the order of the file */
+    uint16_t slot, flags;
+};
 
-/* The question which of the items are alive. */
+/* The questions which of the items are alive, in the order of their ids. */
 struct live_judging {
     struct wb_catalog_txn *txn;
     uint32_t segment;
-    const struct live_gathering *gathering;
-    const uint32_t *order; /* in which the catalog is asked */
-    bool *dead;            /* the answer, by item */
-    struct wb_log_view view;
+    bool any_gone;
+    struct live_question *questions;
+    size_t count, next; /* those before `next` were answered */
+    bool *dead;         /* the answers, by item */
+    struct wb_log_view view; /* of the page that was asked about last, if `viewed` */
+    bool viewed;
 };
+
+static size_t bucket_of(struct wb_pageid id)
+{
+    return (size_t)(id.hi >> (64 - BUCKET_BITS));
+}
+
+static int compare_questions(const void *a, const void *b)
+{
+    const struct live_question *x = a, *y = b;
+    int order = wb_pageid_compare(x->id, y->id);
+
+    return order ? order : x->item < y->item ? -1 : x->item > y->item;
+}
+
+/* Ids are hashes, so buckets are small, and moving each past the few that are greater is fast. */
+static void sort_bucket(struct live_question *questions, size_t count)
+{
+    if (count > BUCKET_SMALL) {
+        qsort(questions, count, sizeof *questions, compare_questions);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        struct live_question moving = questions[i];
+        size_t k = i;
+        for (; k > 0 && compare_questions(&questions[k - 1], &moving) > 0; k--)
+            questions[k] = questions[k - 1];
+        questions[k] = moving;
+    }
+}
+
+/* Sorts the items by id: a counting sort by the first BUCKET_BITS bits, then bucket by bucket. */
+static int order_by_id(const struct live_gathering *g, struct live_question **questions_out)
+{
+    size_t *ends = wb_alloc_zero(BUCKETS + 1, sizeof *ends), count = g->items.count;
+    struct live_question *questions = wb_alloc((count + 1) * sizeof *questions);
+
+    WB_CHECK(count <= UINT32_MAX);
+    *questions_out = NULL;
+    if (!ends || !questions) {
+        wb_free(ends);
+        wb_free(questions);
+        return WB_E_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++)
+        ends[bucket_of(g->items.items[i].id) + 1]++;
+    for (size_t i = 0; i < BUCKETS; i++)
+        ends[i + 1] += ends[i];
+    WB_CHECK(ends[BUCKETS] == count);
+    for (size_t i = 0; i < count; i++) {
+        const struct live_item *item = &g->items.items[i];
+        questions[ends[bucket_of(item->id)]++] =
+            (struct live_question){item->id, item->logical, (uint32_t)i, item->slot, item->flags};
+    }
+    for (size_t i = 0; i < BUCKETS; i++)
+        sort_bucket(questions + (i ? ends[i - 1] : 0), ends[i] - (i ? ends[i - 1] : 0));
+    wb_free(ends);
+    *questions_out = questions;
+    return 0;
+}
+
+/* Answers the next question. entry is that of the page, or NULL if it has none. */
+static int answer(struct live_judging *j, const struct wb_catalog_entry *entry)
+{
+    const struct live_question *q = &j->questions[j->next];
+    struct wb_catalog_place place = {j->segment, q->slot, q->logical};
+    bool past = entry ? entry->history : j->any_gone;
+    bool live = entry && wb_catalog_place_equal(&entry->place, &place);
+    int err = 0;
+
+    WB_CHECK(j->next < j->count);
+    WB_CHECK(q->item < j->count);
+    if (!live && past && !(j->viewed && wb_pageid_equal(j->view.id, q->id))) {
+        err = wb_log_view_load(j->txn, j->any_gone, q->id, &j->view);
+        j->viewed = err == 0;
+    }
+    for (size_t i = 0; !live && past && err == 0 && i < j->view.history.versions.count; i++)
+        live = wb_catalog_place_equal(&j->view.history.versions.items[i].place, &place);
+    j->dead[q->item] = !live || q->flags & WB_BLOCK_ENTRY_DEAD;
+    j->next++;
+    return err;
+}
+
+/* Answers the questions about pages up to this one. */
+static int answer_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    struct live_judging *j = context;
+    int order = -1, err = 0;
+
+    WB_CHECK(j->next <= j->count);
+    while (err == 0 && j->next < j->count && (order = wb_pageid_compare(j->questions[j->next].id, id)) <= 0)
+        err = answer(j, order == 0 ? entry : NULL);
+    return err < 0 ? err : j->next == j->count; /* 1 ends the walk */
+}
+
+/* Looks every page up. */
+static int answer_each(struct live_judging *j)
+{
+    struct wb_catalog_entry entry;
+    int err = 0;
+
+    WB_CHECK(j->next == 0);
+    while (j->next < j->count && err == 0) {
+        err = wb_catalog_entry_get(j->txn, WB_CATALOG_PAGES, j->questions[j->next].id, &entry);
+        bool found = err == 0;
+        err = err == WB_E_NOTFOUND ? 0 : err;
+        if (err == 0)
+            err = answer(j, found ? &entry : NULL);
+    }
+    return err;
+}
 
 static int judge(struct live_judging *j)
 {
@@ -199,17 +296,16 @@ static int judge(struct live_judging *j)
 
     WB_CHECK(j->segment > 0);
     WB_CHECK(j->txn->kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(j->order != NULL);
     WB_CHECK(j->dead != NULL);
-    for (size_t i = 0; i < j->gathering->items.count && err == 0; i++) {
-        const struct live_item *item = &j->gathering->items.items[j->order[i]];
-        struct wb_catalog_place place = {j->segment, item->slot, item->logical};
-        bool live = false;
-        if (!(item->flags & WB_BLOCK_ENTRY_DEAD))
-            err = wb_log_is_live(j->txn, summary.gone > 0, item->id, &place, &j->view, &live);
-        j->dead[j->order[i]] = !live;
-    }
-    return err;
+    if (err < 0)
+        return err;
+    j->any_gone = summary.gone > 0;
+    if (j->count < summary.pages / WALK_WORTH)
+        return answer_each(j);
+    err = wb_catalog_entry_each(j->txn, WB_CATALOG_PAGES, answer_entry, j);
+    while (j->next < j->count && err == 0) /* pages after the last entry */
+        err = answer(j, NULL);
+    return err < 0 ? err : 0;
 }
 
 /* ---- live pages in damaged parts ------------------------------------------------------------------ */
@@ -326,8 +422,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
                      const struct wb_catalog_segment *row, struct wb_log_live *live_out)
 {
     struct live_gathering g = {.live = live_out};
-    struct live_judging j = {.txn = txn, .segment = row->number, .gathering = &g};
-    uint32_t *order = NULL;
+    struct live_judging j = {.txn = txn, .segment = row->number};
     int err;
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
@@ -339,17 +434,17 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
     if (err == 0)
         err = find_claims(txn, segment, live_out);
     if (err == 0)
-        err = order_by_id(&g, &order);
+        err = order_by_id(&g, &j.questions);
     if (err == 0) {
         live_out->dead = wb_alloc_zero(g.items.count + 1, sizeof *live_out->dead);
         err = live_out->dead ? 0 : WB_E_NOMEM;
     }
-    j.order = order;
+    j.count = g.items.count;
     j.dead = live_out->dead;
     if (err == 0)
         err = judge(&j);
     live_out->count = g.items.count;
-    wb_free(order);
+    wb_free(j.questions);
     wb_log_view_release(&j.view);
     wb_vec_release(&g.items);
     wb_buf_release(&g.bytes);

@@ -95,17 +95,6 @@ int wb_log_view_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid
     return err;
 }
 
-int wb_log_is_live(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id,
-                   const struct wb_catalog_place *place, struct wb_log_view *view, bool *live_out)
-{
-    int err = wb_log_view_load(txn, any_gone, id, view);
-
-    *live_out = false;
-    for (size_t i = 0; i < view->history.versions.count && err == 0 && !*live_out; i++)
-        *live_out = wb_catalog_place_equal(&view->history.versions.items[i].place, place);
-    return err;
-}
-
 /* ---- ops ----------------------------------------------------------------------------------------- */
 
 /* Adds the capture of a put, a capture without bytes, or a touch. */

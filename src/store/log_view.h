@@ -51,10 +51,6 @@ void wb_log_view_entry(struct wb_log_view *view, struct wb_catalog_entry *entry_
 /* Whether table history must have rows of the page: there is more to its past than an entry can say. */
 bool wb_log_view_needs_rows(struct wb_log_view *view);
 
-/* Whether a version of the page, the latest or an older one, has its bytes at this place. view is for its memory. */
-int wb_log_is_live(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id,
-                   const struct wb_catalog_place *place, struct wb_log_view *view, bool *live_out);
-
 /* Writes the view to the catalog. */
 int wb_log_view_save(struct wb_catalog_txn *txn, struct wb_log_view *view);
 
