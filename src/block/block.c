@@ -27,9 +27,9 @@
  *   12  4  how many of the stored bytes are needed to decompress the heads
  *   16  2  its base, or 65535          18  2  entries, at least 1
  *
- * ... and then n entries, sorted by slot, those of one frame next to each other:
+ * ... and then n entries, those of one frame next to each other and sorted by slot:
  *
- *   1 byte   flags: 1 dead, 2 the same page as the entry before, 4 the slot follows
+ *   1 byte   flags: 1 dead, 2 the same page as the entry before, 4 the slot follows, 8 not the latest version
  *   varint   slot, with flag 4; otherwise one more than that of the entry before, or 0
  *   varints  bytes of the head and of the body
  *   16 bytes page id, big-endian; not with flag 2
@@ -40,7 +40,7 @@
  *
  * A block is valid if and only if
  *   - all checksums match (XXH3, 64 bits or the low 32); they cover every byte
- *   - slots increase, and all are smaller than the next slot
+ *   - slots increase in each frame, no two are equal, and all are smaller than the next slot
  *   - the heads and bodies of a frame's entries add up to its raw length
  *   - no frame has more than two others below it (its base, and the base of that)
  *   - header, directory and frames together have exactly the block's bytes
@@ -187,6 +187,7 @@ static int index_old(const char *directory, struct wb_block_index *index)
     if (lead_entries != head->lead_count || lead_at != head->lead_raw_bytes)
         return wb_fail(WB_E_CORRUPT, "the block's lengths do not add up");
     WB_CHECK(index->frames.count == head->frame_count);
+    index->sorted = true;
     return 0;
 }
 
@@ -243,13 +244,11 @@ static bool read_entry(struct wb_fields *from, const struct wb_block_entry *befo
     WB_CHECK(from->at <= from->end);
     if (flags & ~ENTRY_FLAGS_KNOWN || (flags & ENTRY_SAME_PAGE && !before))
         return false;
-    if (flags & ENTRY_SLOT) {
-        uint64_t given = wb_fields_take(from, BLOCK_SLOTS_MAX);
-        if (given < slot)
-            return false;
-        slot = given;
-    }
-    *entry_out = (struct wb_block_entry){.slot = (uint16_t)slot, .flags = flags & ENTRY_DEAD ? WB_BLOCK_ENTRY_DEAD : 0};
+    if (flags & ENTRY_SLOT)
+        slot = wb_fields_take(from, BLOCK_SLOTS_MAX);
+    *entry_out = (struct wb_block_entry){.slot = (uint16_t)slot};
+    entry_out->flags =
+        (uint16_t)((flags & ENTRY_DEAD ? WB_BLOCK_ENTRY_DEAD : 0) | (flags & ENTRY_OLD ? WB_BLOCK_ENTRY_OLD : 0));
     entry_out->head_bytes = (uint32_t)wb_fields_take(from, UINT32_MAX);
     entry_out->body_bytes = (uint32_t)wb_fields_take(from, UINT32_MAX);
     const char *id = flags & ENTRY_SAME_PAGE ? NULL : wb_fields_take_bytes(from, WB_PAGEID_BYTES);
@@ -283,6 +282,29 @@ static bool place_entries(struct wb_block_index *index, struct wb_block_frame *f
     return true;
 }
 
+/* Finds out whether all entries are sorted. False if those of a frame are not, or two have the same slot. */
+static bool check_slots(struct wb_block_index *index)
+{
+    uint64_t used[(BLOCK_SLOTS_MAX + 64) / 64] = {0};
+    const struct wb_block_entry *entries = index->entries.items;
+
+    WB_CHECK(index->entries.count == index->head.count);
+    index->sorted = true;
+    for (size_t i = 1; i < index->entries.count; i++)
+        if (entries[i].slot <= entries[i - 1].slot) {
+            if (entries[i].frame == entries[i - 1].frame)
+                return false;
+            index->sorted = false;
+        }
+    for (size_t i = 0; i < index->entries.count && !index->sorted; i++) {
+        uint64_t *word = &used[entries[i].slot / 64], bit = (uint64_t)1 << entries[i].slot % 64;
+        if (*word & bit)
+            return false;
+        *word |= bit;
+    }
+    return true;
+}
+
 static int index_new(const char *directory, struct wb_block_index *index)
 {
     const struct wb_block_head *head = &index->head;
@@ -304,7 +326,7 @@ static int index_new(const char *directory, struct wb_block_index *index)
     for (uint32_t i = 0; i < head->frame_count; i++)
         if (!place_entries(index, &index->frames.items[i], i))
             return wb_fail(WB_E_CORRUPT, "the lengths in a frame of the block do not add up");
-    return 0;
+    return check_slots(index) ? 0 : contradiction();
 }
 
 /* Computes where the frames are. The lead comes first. */
@@ -365,6 +387,12 @@ bool wb_block_find_slot(const struct wb_block_index *index, uint16_t slot, size_
 
     WB_CHECK(high > 0);
     WB_CHECK(high <= WB_BLOCK_PAGES_MAX);
+    if (!index->sorted) {
+        while (low < high && index->entries.items[low].slot != slot)
+            low++;
+        *at_out = low;
+        return low < high;
+    }
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (index->entries.items[middle].slot < slot)

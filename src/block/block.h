@@ -79,6 +79,7 @@ struct wb_block_head {
 enum wb_block_entry_flags {
     WB_BLOCK_ENTRY_DEAD = 1,  /* the page is dead, but its bytes are still there, because the frame is needed */
     WB_BLOCK_ENTRY_WHOLE = 2, /* the record is not divided into head and body (format 1): it is all body */
+    WB_BLOCK_ENTRY_OLD = 4,   /* when the block was written, it was not the latest version of its page */
 };
 
 /* One entry of the directory: one page. */
@@ -106,8 +107,9 @@ struct wb_block_frame {
 /* Header and directory of a block, checked and taken apart. All bytes zero: valid and empty. */
 struct wb_block_index {
     struct wb_block_head head;
-    WB_VEC(struct wb_block_entry) entries; /* sorted by slot */
+    WB_VEC(struct wb_block_entry) entries; /* frame by frame; those of a frame are sorted by slot */
     WB_VEC(struct wb_block_frame) frames;
+    bool sorted; /* all entries are sorted by slot */
 };
 
 /* ---- building --------------------------------------------------------------- */
@@ -208,6 +210,7 @@ int wb_block_read_frame(struct wb_block_reader *reader, uint32_t frame, struct w
 /* What wb_block_rewrite() is to change, and what it did. */
 struct wb_block_change {
     const bool *dead;            /* a flag for each entry: the page is not wanted any more */
+    const bool *old;             /* the same: it is not the latest version; NULL: as the old block says */
     bool scrub;                  /* no byte of a dead page may stay */
     struct wb_block_page *extra; /* pages to be added, under new slots */
     size_t extra_count;
@@ -222,7 +225,9 @@ struct wb_block_change {
  *
  * Frames are copied as they are if possible. One of which at least half is dead is
  * compressed again, unless others are based on it, or all such frames together would
- * free less than a quarter of the block. Other dead pages keep their bytes and are
+ * free less than a quarter of the block. Versions that are not the latest count as dead
+ * in this: they stay, but move to frames of their own behind the others, so that whoever
+ * wants only the latest does not decompress them. Other dead pages keep their bytes and are
  * flagged, except if scrub is set: then everything is compressed again that contains
  * a dead page or is based on such a frame. If a page cannot be read then, it becomes a
  * record without content. A block of format 1 is compressed again as a whole.

@@ -233,9 +233,10 @@ static size_t put_entry(const struct wb_block_item *item, const struct wb_block_
     bool next = item->slot == (before ? before->slot + 1 : 0);
     size_t n = 1;
 
-    WB_CHECK(!before || before->slot < item->slot);
+    WB_CHECK(!before || before->slot != item->slot);
     WB_CHECK(item->digests != NULL);
-    to[0] = (char)((item->dead ? ENTRY_DEAD : 0) | (same ? ENTRY_SAME_PAGE : 0) | (next ? 0 : ENTRY_SLOT));
+    to[0] = (char)((item->dead ? ENTRY_DEAD : 0) | (same ? ENTRY_SAME_PAGE : 0) | (next ? 0 : ENTRY_SLOT) |
+                   (item->old ? ENTRY_OLD : 0));
     if (!next)
         n += wb_put_varint(to + n, item->slot);
     n += wb_put_varint(to + n, item->head_bytes);
@@ -355,6 +356,7 @@ static int add_item(struct wb_block_plan *plan, struct wb_block_page *page, int3
     item.id = page->id;
     item.slot = (uint16_t)plan->items.count;
     item.newest = newest;
+    item.old = newest >= 0;
     item.page = page;
     return wb_vec_push(&plan->items, item);
 }

@@ -56,7 +56,8 @@ enum {
     ENTRY_DEAD = 1,
     ENTRY_SAME_PAGE = 2, /* no id follows: it is that of the entry before */
     ENTRY_SLOT = 4,      /* the slot follows; otherwise it is the next one */
-    ENTRY_FLAGS_KNOWN = 7,
+    ENTRY_OLD = 8,       /* it was not the latest version of its page when the block was written */
+    ENTRY_FLAGS_KNOWN = 15,
 };
 
 /* An entry of format 1. */

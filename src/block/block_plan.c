@@ -34,6 +34,12 @@ static size_t item_bytes(const struct wb_block_item *item)
     return (size_t)item->head_bytes + item->body_bytes;
 }
 
+/* Whether an item is an older version in a frame of its own kind. */
+static bool is_apart(const struct wb_block_item *item)
+{
+    return item->newest >= 0 || item->apart;
+}
+
 /*
  * Finds the first run of items in [from, to) that reaches WB_BLOCK_LEAD_MIN without
  * containing an older version or a page that is too large for a lead. If there is none,
@@ -46,10 +52,12 @@ static struct lead_run find_run(const struct wb_block_item *items, size_t from, 
     WB_CHECK(to <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(from <= to);
     for (size_t i = from; i < to && run.bytes < WB_BLOCK_LEAD_MIN; i++) {
-        if (item_bytes(&items[i]) > WB_BLOCK_LEAD_PAGE_MAX || items[i].newest >= 0) {
+        if (item_bytes(&items[i]) > WB_BLOCK_LEAD_PAGE_MAX || is_apart(&items[i])) {
             run = (struct lead_run){i + 1, 0, 0};
             continue;
         }
+        if (run.count > 0 && items[i].slot < items[i - 1].slot)
+            run = (struct lead_run){i, 0, 0};
         run.count++;
         run.bytes += item_bytes(&items[i]);
         if (run.bytes > best.bytes)
@@ -72,13 +80,13 @@ static struct lead_run choose_lead(const struct wb_block_item *items, size_t cou
     WB_CHECK(count > 0);
     WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
     for (size_t i = 0; i < count; i++) {
-        pages += items[i].newest < 0;
-        bytes += items[i].newest < 0 ? item_bytes(&items[i]) : 0;
+        pages += !is_apart(&items[i]);
+        bytes += is_apart(&items[i]) ? 0 : item_bytes(&items[i]);
     }
     if (pages < 2)
         return (struct lead_run){0, 0, 0};
     for (; before + WB_BLOCK_LEAD_MIN / 2 < bytes / 2; middle++)
-        before += items[middle].newest < 0 ? item_bytes(&items[middle]) : 0;
+        before += is_apart(&items[middle]) ? 0 : item_bytes(&items[middle]);
     struct lead_run run = find_run(items, middle, count);
     if (run.bytes < WB_BLOCK_LEAD_MIN && middle > 0) {
         struct lead_run earlier = find_run(items, 0, middle);
@@ -106,7 +114,8 @@ static size_t frame_length(const struct wb_block_plan *plan, size_t first, size_
     WB_CHECK(end <= plan->items.count);
     do
         bytes += item_bytes(&items[i++]);
-    while (i < end && bytes < limit && items[i].newest == items[first].newest);
+    while (i < end && bytes < limit && items[i].newest == items[first].newest && items[i].apart == items[first].apart &&
+           items[i].slot > items[i - 1].slot);
     return i - first;
 }
 

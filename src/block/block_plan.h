@@ -4,7 +4,7 @@
  * Made by block_build.c for new blocks and by block_rewrite.c for changed ones, and written
  * by block_build.c. Nothing else should use it.
  *
- *   items:  [ a b c | d e f g | h | c' c'' ]     the records, sorted by slot
+ *   items:  [ a b c | d e f g | h | c' c'' ]     the records, in each frame sorted by slot
  *   frames:   0       1         2   3            consecutive items; either copied from an
  *                     lead          base: 0      existing block, or to be compressed
  */
@@ -21,6 +21,8 @@ struct wb_block_item {
     int32_t newest; /* the item of which this is an older version, or -1 */
     uint16_t slot;
     bool dead;
+    bool old;                   /* not the latest version of its page */
+    bool apart;                 /* it shares no frame with the latest versions of pages, and is not part of the lead */
     struct wb_block_page *page; /* where to tell the slot and the stored bytes, or NULL */
 };
 

@@ -22,8 +22,12 @@ struct frame_fate {
     enum block_fate fate;
     bool is_base;      /* of a frame that stays, or of an extra page */
     uint32_t live;     /* entries */
+    uint32_t latest;   /* ... that are the latest versions of their pages */
     uint64_t dead_raw; /* bytes of dead pages, decompressed */
+    uint64_t old_raw;  /* bytes of live pages that are not the latest versions */
     int32_t planned;   /* its number in the plan, or -1 */
+    bool read;
+    struct wb_slice raw; /* if read: the frame decompressed; empty if it is lost */
 };
 
 struct block_rewriting {
@@ -32,7 +36,8 @@ struct block_rewriting {
     const struct wb_block_index *index;
     struct wb_block_change *change;
     struct frame_fate *fates;
-    int32_t *items; /* the item of each old entry, or -1 */
+    int32_t *items; /* the item of each entry of the old block, or -1 */
+    bool mixed;     /* some live entries are the latest versions of their pages, and others are not */
     struct wb_block_plan plan;
     struct wb_arena bytes; /* decompressed frames */
 };
@@ -42,20 +47,34 @@ static bool is_dead(const struct block_rewriting *r, size_t entry)
     return r->change->dead[entry] || r->index->entries.items[entry].flags & WB_BLOCK_ENTRY_DEAD;
 }
 
+/* Whether an entry is not the latest version of its page. */
+static bool is_old(const struct block_rewriting *r, size_t entry)
+{
+    return r->change->old ? r->change->old[entry] : (r->index->entries.items[entry].flags & WB_BLOCK_ENTRY_OLD) != 0;
+}
+
 /* ---- deciding --------------------------------------------------------------------------- */
 
 static void count_dead(struct block_rewriting *r)
 {
+    bool latest = false, old = false;
+
     WB_CHECK(r->index->entries.count > 0);
     for (size_t i = 0; i < r->index->entries.count; i++) {
         const struct wb_block_entry *entry = &r->index->entries.items[i];
         struct frame_fate *f = &r->fates[entry->frame];
         WB_CHECK(entry->frame < r->index->frames.count);
+        uint64_t raw = (uint64_t)entry->head_bytes + entry->body_bytes;
+        f->live += !is_dead(r, i);
+        f->latest += !is_dead(r, i) && !is_old(r, i);
         if (is_dead(r, i))
-            f->dead_raw += (uint64_t)entry->head_bytes + entry->body_bytes;
-        else
-            f->live++;
+            f->dead_raw += raw;
+        else if (is_old(r, i))
+            f->old_raw += raw;
+        latest = latest || f->latest;
+        old = old || f->old_raw;
     }
+    r->mixed = latest && old;
     for (size_t i = 0; i < r->change->extra_count; i++) {
         uint32_t newest = r->change->extra[i].newest;
         WB_CHECK(newest <= r->index->entries.count);
@@ -76,6 +95,12 @@ static int depth_of(const struct wb_block_index *index, size_t frame)
     return depth;
 }
 
+/* Bytes of a frame that whoever wants the latest versions decompresses for nothing. */
+static uint64_t waste_of(const struct frame_fate *f)
+{
+    return f->dead_raw + (f->latest ? f->old_raw : 0);
+}
+
 /* What compressing again must save at least, as a fraction of the block: below that, it takes longer than it is worth.
  */
 enum { WORTH_AN_NTH = 4 };
@@ -91,7 +116,7 @@ static void weigh(struct block_rewriting *r)
 
     WB_CHECK(!r->change->scrub);
     for (size_t i = 0; i < r->index->frames.count; i++) {
-        freed += r->fates[i].fate == FRAME_AGAIN ? r->fates[i].dead_raw : 0;
+        freed += r->fates[i].fate == FRAME_AGAIN ? waste_of(&r->fates[i]) : 0;
         all += r->fates[i].fate == FRAME_DROP ? 0 : r->index->frames.items[i].raw_bytes;
     }
     WB_CHECK(freed <= all);
@@ -112,8 +137,9 @@ static void decide(struct block_rewriting *r)
                 continue;
             if (f->live == 0 && !f->is_base)
                 continue;
-            bool again = f->dead_raw > 0 && !f->is_base && (r->change->scrub || 2 * f->dead_raw >= frame->raw_bytes);
-            f->fate = again ? FRAME_AGAIN : FRAME_COPY;
+            uint64_t waste = waste_of(f);
+            bool again = (r->change->scrub && f->dead_raw > 0) || (waste > 0 && 2 * waste >= frame->raw_bytes);
+            f->fate = again && !f->is_base ? FRAME_AGAIN : FRAME_COPY;
             if (frame->base >= 0)
                 r->fates[frame->base].is_base = true;
         }
@@ -158,6 +184,7 @@ static int add_copied(struct block_rewriting *r, size_t at)
         .newest = -1,
         .slot = entry->slot,
         .dead = is_dead(r, at),
+        .old = is_old(r, at),
     };
 
     WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_WHOLE));
@@ -193,6 +220,8 @@ static int add_read(struct block_rewriting *r, size_t at, struct wb_slice raw)
     }
     item.id = entry->id;
     item.slot = entry->slot;
+    item.old = is_old(r, at);
+    item.apart = item.old && r->mixed;
     r->items[at] = (int32_t)r->plan.items.count;
     return wb_vec_push(&r->plan.items, item);
 }
@@ -245,30 +274,41 @@ static int32_t newest_of(const struct block_rewriting *r, size_t at)
     return -1;
 }
 
+/* Adds the live entries of the old block that are the latest versions of their pages, or those that are not. */
+static int add_all(struct block_rewriting *r, bool old)
+{
+    int err = 0;
+
+    WB_CHECK(r->index->entries.count > 0);
+    for (size_t i = 0; i < r->index->entries.count && err == 0; i++) {
+        uint32_t frame = r->index->entries.items[i].frame;
+        struct frame_fate *f = &r->fates[frame];
+        if (is_dead(r, i) || is_old(r, i) != old)
+            continue;
+        if (!f->read) {
+            bool losable = r->change->scrub && !f->is_base;
+            err = losable ? keep_or_lose(r, frame, &f->raw) : keep_frame(r, frame, &f->raw);
+            f->read = err == 0;
+        }
+        if (err == 0)
+            err = add_read(r, i, f->raw);
+    }
+    return err;
+}
+
 /*
- * Plans the block anew from all its live records. A base that cannot be read makes all
+ * Plans the block anew from all its live records, the latest versions first. A base that cannot be read makes all
  * pages above it unreadable, which is WB_E_CORRUPT. Other frames may be lost if the change
  * is a scrub.
  */
 static int plan_again(struct block_rewriting *r)
 {
-    struct wb_slice raw = WB_SLICE_EMPTY;
-    int64_t have = -1; /* the frame in raw */
-    int err = 0;
-
     WB_CHECK(r->plan.items.count == 0);
-    for (size_t i = 0; i < r->index->entries.count && err == 0; i++) {
-        uint32_t frame = r->index->entries.items[i].frame;
-        if (is_dead(r, i))
-            continue;
-        if (have != frame) {
-            bool losable = r->change->scrub && !r->fates[frame].is_base;
-            err = losable ? keep_or_lose(r, frame, &raw) : keep_frame(r, frame, &raw);
-            have = frame;
-        }
-        if (err == 0)
-            err = add_read(r, i, raw);
-    }
+
+    int err = add_all(r, false);
+
+    if (err == 0)
+        err = add_all(r, true);
     for (size_t i = 0; i < r->index->entries.count && err == 0; i++)
         if (r->items[i] >= 0)
             r->plan.items.items[r->items[i]].newest = newest_of(r, i);
@@ -277,26 +317,43 @@ static int plan_again(struct block_rewriting *r)
 
 /* ---- frame by frame ---------------------------------------------------------------------------- */
 
-/* Adds a frame that is compressed again. If it cannot be read: copies it, or gives its pages up in a scrub. */
+/*
+ * Adds a frame that is compressed again, without those pages that are moved to frames of their own. If it cannot be
+ * read: copies it, or gives its pages up in a scrub.
+ */
 static int plan_reread(struct block_rewriting *r, uint32_t number)
 {
     const struct wb_block_frame *frame = &r->index->frames.items[number];
+    struct frame_fate *f = &r->fates[number];
     struct wb_block_plan_frame planned = {.first = r->plan.items.count, .base = -1};
-    struct wb_slice raw;
-    int err = r->change->scrub ? keep_or_lose(r, number, &raw) : keep_frame(r, number, &raw);
+    int err = r->change->scrub ? keep_or_lose(r, number, &f->raw) : keep_frame(r, number, &f->raw);
 
-    WB_CHECK(!r->fates[number].is_base);
-    WB_CHECK(r->fates[number].live > 0);
+    WB_CHECK(!f->is_base);
+    WB_CHECK(f->live > 0);
     if (err == WB_E_CORRUPT && !r->change->scrub) {
-        r->fates[number].fate = FRAME_COPY;
+        f->fate = FRAME_COPY;
         return 0;
     }
     for (size_t i = frame->first; i < frame->first + frame->count && err == 0; i++)
-        if (!is_dead(r, i))
-            err = add_read(r, i, raw);
+        if (!is_dead(r, i) && !(is_old(r, i) && f->latest))
+            err = add_read(r, i, f->raw);
     planned.count = r->plan.items.count - planned.first;
-    planned.base = frame->base >= 0 && raw.len > 0 ? r->fates[frame->base].planned : -1;
+    planned.base = frame->base >= 0 && f->raw.len > 0 ? r->fates[frame->base].planned : -1;
     return err < 0 ? err : wb_vec_push(&r->plan.frames, planned);
+}
+
+/* Adds the pages that plan_reread() has left out. */
+static int add_old(struct block_rewriting *r)
+{
+    int err = 0;
+
+    WB_CHECK(r->plan.items.count > 0);
+    for (size_t i = 0; i < r->index->entries.count && err == 0; i++) {
+        const struct frame_fate *f = &r->fates[r->index->entries.items[i].frame];
+        if (f->fate == FRAME_AGAIN && f->latest && is_old(r, i) && !is_dead(r, i))
+            err = add_read(r, i, f->raw);
+    }
+    return err;
 }
 
 static int plan_copied(struct block_rewriting *r, uint32_t number)
@@ -370,6 +427,7 @@ static int add_extra(struct block_rewriting *r)
         item.id = page->id;
         item.newest = page->newest ? r->items[page->newest - 1] : -1;
         item.slot = (uint16_t)r->plan.next_slot++;
+        item.old = page->newest > 0;
         item.page = page;
         err = wb_vec_push(&r->plan.items, item);
     }
@@ -388,14 +446,16 @@ static int make_plan(struct block_rewriting *r)
     decide(r);
     again = all_again(r);
     err = again ? plan_again(r) : plan_frames(r);
-    size_t old = r->plan.items.count;
+    size_t framed = r->plan.items.count;
+    if (err == 0 && !again && framed > 0)
+        err = add_old(r);
     if (err == 0)
         err = add_extra(r);
     if (err < 0 || r->plan.items.count == 0)
         return err;
     if (again)
         return wb_block_plan_all(&r->plan);
-    err = wb_block_plan_rest(&r->plan, old, r->plan.lead);
+    err = wb_block_plan_rest(&r->plan, framed, r->plan.lead);
     return err < 0 ? err : read_bases(r);
 }
 

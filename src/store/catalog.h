@@ -106,6 +106,9 @@ struct wb_catalog_segment {
     uint64_t epoch_min, epoch_max; /* in which its pages arrived */
     uint32_t block_format; /* the oldest format that one of its blocks may have (block.h) */
     uint32_t lead_dead;   /* dead pages whose bytes the last compaction kept, as parts of leads */
+    uint64_t old_known;   /* entries that the last compaction has flagged as not the latest version (block.h) ... */
+    uint64_t old_epoch;   /* ... and the epoch in which it looked; UINT64_MAX if it could not flag all of them */
+    uint64_t returned;    /* versions that have become the latest once more since then */
 };
 
 /* The single row of table state: counters, and what the next commit starts from. */

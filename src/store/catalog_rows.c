@@ -19,24 +19,25 @@
 
 /* Lengths of keys and values. */
 enum {
-    ENTRY_NUMBERS = 10,   /* varints in an entry */
+    ENTRY_NUMBERS = 10,    /* varints in an entry */
     ENTRY_BYTES_MAX = 144, /* enough for the longest entry that we write */
     ENTRY_SITE_BYTES = 8,
     ENTRY_HASHES_BYTES = 16, /* content and site; rows of format 2 have only the site */
     SEGMENT_KEY_BYTES = 4,
-    SEGMENT_BYTES = 112,
+    SEGMENT_BYTES = 136,
+    SEGMENT_BYTES_3 = 112, /* without the last three fields */
     SEGMENT_BYTES_2 = 92,  /* in format 2 */
     RETIRED_KEY_BYTES = 8,
     RETIRED_BYTES = 8,
     STATE_BYTES = 112,
-    STATE_BYTES_2 = 68,    /* in format 2 */
+    STATE_BYTES_2 = 68, /* in format 2 */
 };
 
 enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2 };
 
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
-_Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4, "the fields of a segment's row");
+_Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4 + 3 * 8, "the fields of a segment's row");
 _Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 8, "the fields of the summary");
 
 /* ---- any row --------------------------------------------------------------------------- */
@@ -256,7 +257,9 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
 /* Returns false if the row contradicts itself. */
 static bool segment_from_row(const char *key, const char *row, size_t len, struct wb_catalog_segment *row_out)
 {
-    if (len != SEGMENT_BYTES && len != SEGMENT_BYTES_2)
+    bool format_2 = len == SEGMENT_BYTES_2;
+
+    if (len != SEGMENT_BYTES && len != SEGMENT_BYTES_3 && !format_2)
         return false;
     *row_out = (struct wb_catalog_segment){
         .number = wb_get32_be(key),
@@ -271,11 +274,14 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
         .removed = wb_get64(row + 56),
         .map_at = wb_get64(row + 64),
         .map_count = wb_get64(row + 72),
-        .epoch_min = len == SEGMENT_BYTES ? wb_get64(row + 80) : wb_get32(row + 80),
-        .epoch_max = len == SEGMENT_BYTES ? wb_get64(row + 88) : wb_get32(row + 84),
-        .lead_dead = len == SEGMENT_BYTES ? wb_get32(row + 96) : wb_get32(row + 88),
-        .block_format = len == SEGMENT_BYTES ? wb_get32(row + 100) : 1,
-        .old = len == SEGMENT_BYTES ? wb_get64(row + 104) : 0,
+        .epoch_min = format_2 ? wb_get32(row + 80) : wb_get64(row + 80),
+        .epoch_max = format_2 ? wb_get32(row + 84) : wb_get64(row + 88),
+        .lead_dead = format_2 ? wb_get32(row + 88) : wb_get32(row + 96),
+        .block_format = format_2 ? 1 : wb_get32(row + 100),
+        .old = format_2 ? 0 : wb_get64(row + 104),
+        .old_known = len == SEGMENT_BYTES ? wb_get64(row + 112) : 0,
+        .old_epoch = len == SEGMENT_BYTES ? wb_get64(row + 120) : 0,
+        .returned = len == SEGMENT_BYTES ? wb_get64(row + 128) : 0,
     };
     return row_out->number > 0 && row_out->live <= row_out->pages && row_out->old <= row_out->live &&
            (row_out->revision == 0 ? row_out->map_at == 0 && row_out->map_count == 0 : row_out->sealed) &&
@@ -330,6 +336,9 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put32(row + 96, from->lead_dead);
     wb_put32(row + 100, from->block_format);
     wb_put64(row + 104, from->old);
+    wb_put64(row + 112, from->old_known);
+    wb_put64(row + 120, from->old_epoch);
+    wb_put64(row + 128, from->returned);
     return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
 }
 

@@ -472,11 +472,13 @@ struct wb_log_damage {
 };
 
 /*
- * Which pages of a segment are dead, in the order of the entries in the file; and which
+ * Which pages of a segment are dead or old, in the order of the entries in the file; and which
  * parts of the file are damaged. Only the catalog knows which pages are in a damaged part.
  */
 struct wb_log_live {
     bool *dead;
+    bool *old;                                  /* alive, but not the latest version of its page */
+    uint64_t epoch;                             /* in which that is so */
     size_t count;                               /* entries in the directories of all readable blocks */
     WB_VEC(struct wb_log_damage) damages;       /* in the order of the file */
     WB_VEC(struct wb_segment_map_entry) blocks; /* those in damaged parts with live pages, in file order */

@@ -113,7 +113,7 @@ static int apply_op(struct log_commit *c, const struct wb_log_op *op, bool *touc
     c->edit.changed = c->edit.changed || outcome <= WB_STORE_PUT_PAST;
     bool as_stored = op->kind == WB_LOG_OP_PUT && op->entry.lifetime_count == op->entry.lifetime &&
                      outcome != WB_STORE_PUT_CAPTURE;
-    *touched = *touched || !as_stored;
+    *touched = *touched || (outcome <= WB_STORE_PUT_PAST && !as_stored);
     *on_request = *on_request || (op->kind == WB_LOG_OP_REMOVE_EVERYWHERE && outcome == WB_STORE_PUT_NEW);
     return 0;
 }

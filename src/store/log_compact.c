@@ -123,7 +123,7 @@ static int publish(struct wb_log_compaction *c, struct wb_catalog_segment *row_i
     if (err < 0)
         goto done;
     if (now.revision != before->revision || now.bytes != before->bytes || now.live > before->live ||
-        now.bytes_dead < before->bytes_dead || now.removed < before->removed) {
+        now.bytes_dead < before->bytes_dead || now.removed < before->removed || now.returned < before->returned) {
         err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_SEGMENTS, "a segment that changed under its lock");
         goto done;
     }
@@ -135,6 +135,7 @@ static int publish(struct wb_log_compaction *c, struct wb_catalog_segment *row_i
         row_inout->bytes_dead = now.bytes_dead - before->bytes_dead;
         row_inout->removed = now.removed - before->removed;
         row_inout->touched = now.touched;
+        row_inout->returned = now.returned - before->returned;
         err = wb_catalog_segment_put(&txn, row_inout);
     } else {
         err = wb_catalog_segment_delete(&txn, before->number);
@@ -184,7 +185,8 @@ static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment
         return err;
     c->out_at = WB_SEGMENT_HEADER_BYTES;
     wb_vec_clear(&c->map);
-    c->kept = c->lead_dead = 0;
+    c->kept = c->lead_dead = c->old = 0;
+    c->unflagged = false;
     c->judged = c->damages = 0;
     c->writing.error.code = 0;
     wb_buf_clear(&c->out);
@@ -206,6 +208,8 @@ static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment
     row_out->pages = c->row.live + c->moves.count;
     row_out->block_format = WB_BLOCK_FORMAT;
     row_out->lead_dead = (uint32_t)c->lead_dead;
+    row_out->old_known = c->old + c->moves.count;
+    row_out->old_epoch = c->unflagged ? UINT64_MAX : c->live.epoch;
     row_out->map_at = c->out_at;
     row_out->map_count = c->map.count;
     return err;
@@ -284,12 +288,17 @@ static int open_segment(struct wb_log_compaction *c, const struct wb_catalog_seg
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-/* Whether there is something to free, to move next to newer versions, or to write in the newest format. */
+/* What makes it worthwhile to put versions that are not the latest into frames of their own: a part of the pages. */
+enum { WORTH_A_COPY = 8 };
+
+/* Whether there is something to free, to move next to newer versions, to put apart, or to write in the newest format.
+ */
 static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
     bool old = row->live > 0 && row->block_format < WB_BLOCK_FORMAT;
+    bool apart = row->old > row->old_known && (row->old - row->old_known) * WORTH_A_COPY >= row->live;
 
-    return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old ||
+    return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old || apart ||
                               (c->grouping && wb_log_group_wants(c, row->number)));
 }
 

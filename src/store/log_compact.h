@@ -58,6 +58,8 @@ struct wb_log_compaction {
     struct wb_buf out;             /* blocks that were not yet handed to the writing thread ... */
     uint64_t out_at;               /* ... and where in the file they will be */
     uint64_t kept;                 /* live pages that were copied */
+    uint64_t old;                  /* ... of which so many are flagged as not the latest version of their page */
+    bool unflagged;                /* some are not flagged, because their block could only be copied as it is */
     uint64_t lead_dead;            /* dead pages that were copied because other pages need their bytes in the lead */
 
     size_t plan_at;                /* the first item of the plan that was not looked at */

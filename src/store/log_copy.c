@@ -3,7 +3,7 @@
  * block is copied in the cheapest way that is allowed:
  *
  *   all pages alive                       as it is
- *   some pages dead                       frame by frame, as wb_block_rewrite() decides (block.h)
+ *   some pages dead or newly replaced     frame by frame, as wb_block_rewrite() decides (block.h)
  *   some pages dead, after a takedown     the same, but no byte of a dead page may stay ("scrubbed")
  *   an old format                         compressed again as a whole
  *   damaged, with live pages              byte by byte, as it is
@@ -98,6 +98,7 @@ static int copy_damage(struct wb_log_compaction *c, uint64_t at, uint64_t end)
     if (damage->pages == 0)
         return 0;
     c->kept += damage->pages;
+    c->unflagged = true;
     uint64_t start = c->out_at + c->out.len;
     for (size_t i = damage->first; i < damage->first + damage->count && err == 0; i++)
         err = add_to_map(c, c->live.blocks.items[i].logical, start + (c->live.blocks.items[i].physical - at));
@@ -122,10 +123,11 @@ static int copy_damage(struct wb_log_compaction *c, uint64_t at, uint64_t end)
  * stays as it is.
  */
 static int change_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block,
-                        const bool *dead)
+                        const bool *dead, const bool *old)
 {
     struct wb_block_change change = {
         .dead = dead,
+        .old = old,
         .scrub = c->row.removed > 0,
         .extra = c->extras.items,
         .extra_count = c->extras.count,
@@ -150,6 +152,7 @@ static int change_block(struct wb_log_compaction *c, const struct wb_block_index
     if (err == WB_E_CORRUPT) {
         for (size_t i = 0; i < index->entries.count; i++)
             change.kept_dead += dead[i];
+        c->unflagged = true;
         err = wb_buf_append(&c->out, block, (size_t)index->head.bytes);
     }
     if (err == 0)
@@ -162,8 +165,8 @@ static int change_block(struct wb_log_compaction *c, const struct wb_block_index
 static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block)
 {
     const struct wb_block_head *head = &index->head;
-    const bool *dead = c->live.dead + c->judged;
-    size_t live = 0;
+    const bool *dead = c->live.dead + c->judged, *old = c->live.old + c->judged;
+    size_t live = 0, wrong = 0;
     int err;
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
@@ -172,6 +175,10 @@ static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *
     c->judged += head->count;
     for (size_t i = 0; i < head->count; i++)
         live += !dead[i];
+    for (size_t i = 0; i < head->count; i++) {
+        wrong += old[i] != ((index->entries.items[i].flags & WB_BLOCK_ENTRY_OLD) != 0);
+        c->old += old[i];
+    }
     if (live == 0)
         return 0;
     err = add_to_map(c, head->logical, c->out_at + c->out.len);
@@ -181,8 +188,8 @@ static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *
     err = wb_log_group_block(c, index);
     if (err < 0)
         return err;
-    if (live < head->count || wb_block_is_old(head) || c->extras.count)
-        err = change_block(c, index, block, dead);
+    if (live < head->count || wrong || wb_block_is_old(head) || c->extras.count)
+        err = change_block(c, index, block, dead, old);
     else
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);
     if (err == 0 && c->out.len >= WRITE_BYTES)

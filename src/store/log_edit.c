@@ -250,6 +250,7 @@ static int settle(struct wb_log_edit *edit, const struct wb_log_place *was, cons
         return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment with fewer pages than entries");
     row->old -= was && !was->latest;
     row->old += !is->latest;
+    row->returned += was && !was->latest && is->latest;
     if (!was || is->latest) {
         row->epoch_min = row->live == 0 || row->epoch_min > is->arrived ? is->arrived : row->epoch_min;
         row->epoch_max = row->live == 0 || row->epoch_max < is->arrived ? is->arrived : row->epoch_max;

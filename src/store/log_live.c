@@ -174,7 +174,7 @@ struct live_judging {
     bool any_gone;
     struct live_question *questions;
     size_t count, next; /* those before `next` were answered */
-    bool *dead;         /* the answers, by item */
+    struct wb_log_live *live; /* the answers */
     struct wb_log_view view; /* of the page that was asked about last, if `viewed` */
     bool viewed;
 };
@@ -244,7 +244,7 @@ static int answer(struct live_judging *j, const struct wb_catalog_entry *entry)
     const struct live_question *q = &j->questions[j->next];
     struct wb_catalog_place place = {j->segment, q->slot, q->logical};
     bool past = entry ? entry->history : j->any_gone;
-    bool live = entry && wb_catalog_place_equal(&entry->place, &place);
+    bool latest = entry && wb_catalog_place_equal(&entry->place, &place), live = latest;
     int err = 0;
 
     WB_CHECK(j->next < j->count);
@@ -255,7 +255,8 @@ static int answer(struct live_judging *j, const struct wb_catalog_entry *entry)
     }
     for (size_t i = 0; !live && past && err == 0 && i < j->view.history.versions.count; i++)
         live = wb_catalog_place_equal(&j->view.history.versions.items[i].place, &place);
-    j->dead[q->item] = !live || q->flags & WB_BLOCK_ENTRY_DEAD;
+    j->live->dead[q->item] = !live || q->flags & WB_BLOCK_ENTRY_DEAD;
+    j->live->old[q->item] = live && !latest;
     j->next++;
     return err;
 }
@@ -296,10 +297,11 @@ static int judge(struct live_judging *j)
 
     WB_CHECK(j->segment > 0);
     WB_CHECK(j->txn->kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(j->dead != NULL);
+    WB_CHECK(j->live->dead != NULL);
     if (err < 0)
         return err;
     j->any_gone = summary.gone > 0;
+    j->live->epoch = summary.epoch;
     if (j->count < summary.pages / WALK_WORTH)
         return answer_each(j);
     err = wb_catalog_entry_each(j->txn, WB_CATALOG_PAGES, answer_entry, j);
@@ -422,7 +424,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
                      const struct wb_catalog_segment *row, struct wb_log_live *live_out)
 {
     struct live_gathering g = {.live = live_out};
-    struct live_judging j = {.txn = txn, .segment = row->number};
+    struct live_judging j = {.txn = txn, .segment = row->number, .live = live_out};
     int err;
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
@@ -437,10 +439,10 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
         err = order_by_id(&g, &j.questions);
     if (err == 0) {
         live_out->dead = wb_alloc_zero(g.items.count + 1, sizeof *live_out->dead);
-        err = live_out->dead ? 0 : WB_E_NOMEM;
+        live_out->old = wb_alloc_zero(g.items.count + 1, sizeof *live_out->old);
+        err = live_out->dead && live_out->old ? 0 : WB_E_NOMEM;
     }
     j.count = g.items.count;
-    j.dead = live_out->dead;
     if (err == 0)
         err = judge(&j);
     live_out->count = g.items.count;
@@ -457,6 +459,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
 void wb_log_live_release(struct wb_log_live *live)
 {
     wb_free(live->dead);
+    wb_free(live->old);
     wb_vec_release(&live->damages);
     wb_vec_release(&live->blocks);
     *live = (struct wb_log_live){0};

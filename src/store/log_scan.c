@@ -23,6 +23,8 @@
 #include "store/log.h"
 #include "store/log_scan.h"
 
+#include <stdlib.h>
+
 _Static_assert(offsetof(struct wb_log_scan, scan) == 0, "a wb_store_scan of this organisation is a wb_log_scan");
 
 static struct wb_log_scan *scan_of(struct wb_store_scan *base)
@@ -48,6 +50,8 @@ void wb_log_scan_close(struct wb_store_scan *base)
     wb_vec_release(&scan->gone_ids);
     wb_segment_reader_release(&scan->reader);
     wb_block_reader_free(scan->zstd);
+    wb_block_reader_free(scan->zstd_old);
+    wb_vec_release(&scan->order);
     wb_buf_release(&scan->text);
     wb_vec_release(&scan->known);
     wb_free(scan->site);
@@ -184,6 +188,8 @@ static int prepare(struct wb_log_scan *scan, const struct wb_store_scan_options 
     if (err == 0)
         err = wb_block_reader_new(&scan->zstd);
     if (err == 0)
+        err = wb_block_reader_new(&scan->zstd_old);
+    if (err == 0)
         err = wb_segment_reader_init(&scan->reader);
     return err;
 }
@@ -245,15 +251,27 @@ int wb_log_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *ho
 /* ---- from block to block ------------------------------------------------------------------------ */
 
 /*
- * Whether all records of the segment are visible, with the times with which they were stored. In format 2, a row
- * does not say how many of its live pages only the old snapshot has.
+ * Whether no record is visible that a compaction has flagged as old. It ceased to be the latest version before that
+ * compaction looked, so a scan of this epoch or a later one shows it only if it has become the latest once more.
+ */
+static bool flags_hold(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
+{
+    WB_CHECK(row->number > 0);
+    return row->old_epoch <= scan->epoch && row->returned == 0;
+}
+
+/*
+ * Whether exactly those records of the segment are visible that are not flagged as old, with the times with which they
+ * were stored. If the row has as many old versions as were flagged, no other version has been replaced since: an old
+ * one cannot have made room in the count, because that costs the segment a live page, or is a return. In format 2, a
+ * row does not say how many of its live pages only the old snapshot has.
  */
 static bool is_plain(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live <= row->pages);
-    return row->live == row->pages && row->old == 0 && row->touched == 0 && row->epoch_max <= scan->epoch &&
-           !scan->facts && scan->since == 0 && !scan->summary.old_format;
+    return row->live == row->pages && row->old == row->old_known && flags_hold(scan, row) && row->touched == 0 &&
+           row->epoch_max <= scan->epoch && !scan->facts && scan->since == 0 && !scan->summary.old_format;
 }
 
 /* Closes the current segment. */
@@ -359,10 +377,17 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
                    struct wb_catalog_entry *entry_out, bool *visible_out)
 {
     struct wb_catalog_place place = {scan->row.number, block_entry->slot, scan->head.logical};
-    int err = wb_log_view_load(&scan->txn, scan->summary.gone > 0, block_entry->id, &scan->view);
+    int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, block_entry->id, entry_out);
 
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     *visible_out = false;
+    if (err == 0 &&
+        entry_out->epoch <= scan->epoch) { /* the latest version is the one to be shown: no need for its past */
+        *visible_out = wb_catalog_place_equal(&entry_out->place, &place) && entry_out->epoch > scan->since;
+        return 0;
+    }
+    if (err == 0 || err == WB_E_NOTFOUND)
+        err = wb_log_view_load(&scan->txn, scan->summary.gone > 0, block_entry->id, &scan->view);
     if (err < 0)
         return err;
     const struct wb_history *history = &scan->view.history;
@@ -382,14 +407,14 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
     return 0;
 }
 
-/* All pages of a block were committed together. So one of them tells in which epoch they all arrived. */
+/* All pages of a block were committed together. So one that is the latest version tells in which epoch they arrived. */
 static int look_up_epoch(struct wb_log_scan *scan)
 {
     struct wb_catalog_entry entry;
 
     for (size_t i = 0; i < scan->head.count; i++) {
         const struct wb_block_entry *first = &scan->walk.index.entries.items[i];
-        if (first->flags & WB_BLOCK_ENTRY_DEAD)
+        if (first->flags & (WB_BLOCK_ENTRY_DEAD | WB_BLOCK_ENTRY_OLD))
             continue;
         int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, first->id, &entry);
         scan->block_epoch = entry.epoch;
@@ -406,11 +431,12 @@ static int judge_block(struct wb_log_scan *scan)
     scan->plain = is_plain(scan, &scan->row);
     if (scan->plain)
         return look_up_epoch(scan);
+    uint16_t skipped = WB_BLOCK_ENTRY_DEAD | (flags_hold(scan, &scan->row) ? WB_BLOCK_ENTRY_OLD : 0);
     err = wb_vec_reserve(&scan->known, scan->head.count);
     for (size_t i = 0; i < scan->head.count && err == 0; i++) {
         const struct wb_block_entry *entry = &scan->walk.index.entries.items[i];
         scan->known.items[i].visible = false;
-        if (!(entry->flags & WB_BLOCK_ENTRY_DEAD))
+        if (!(entry->flags & skipped))
             err = look_up(scan, entry, &scan->known.items[i].entry, &scan->known.items[i].visible);
     }
     return err;
@@ -437,6 +463,30 @@ static int find_block(struct wb_log_scan *scan)
     }
 }
 
+static int compare_slots(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Finds the order of slots, in which a scan passes the entries. */
+static int order_block(struct wb_log_scan *scan)
+{
+    const struct wb_block_index *index = &scan->walk.index;
+
+    WB_CHECK(index->entries.count <= WB_BLOCK_PAGES_MAX);
+    wb_vec_clear(&scan->order);
+    if (index->sorted)
+        return 0;
+    int err = wb_vec_reserve(&scan->order, index->entries.count);
+    for (uint32_t i = 0; i < index->entries.count && err == 0; i++)
+        scan->order.items[scan->order.count++] = (uint32_t)index->entries.items[i].slot << 16 | i;
+    if (err == 0)
+        qsort(scan->order.items, scan->order.count, sizeof *scan->order.items, compare_slots);
+    return err;
+}
+
 /* Goes to the next block. Returns 1, or 0 if there is none left. */
 static int next_block(struct wb_log_scan *scan)
 {
@@ -450,11 +500,15 @@ static int next_block(struct wb_log_scan *scan)
     }
     end(scan);
     scan->index = 0;
-    if (err > 0)
-        wb_block_reader_open_bytes(scan->zstd, &scan->walk.index, scan->block);
-    else
+    if (err > 0 && order_block(scan) < 0)
+        err = WB_E_NOMEM;
+    if (err <= 0) {
         scan->block = NULL;
-    return err;
+        return err;
+    }
+    wb_block_reader_open_bytes(scan->zstd, &scan->walk.index, scan->block);
+    wb_block_reader_open_bytes(scan->zstd_old, &scan->walk.index, scan->block);
+    return 1;
 }
 
 /* ---- from page to page ------------------------------------------------------------------------------ */
@@ -465,13 +519,15 @@ static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
     WB_CHECK(scan->block != NULL);
     WB_CHECK(scan->index < scan->head.count);
 
-    size_t at = scan->index++;
+    size_t number = scan->index++, at = scan->walk.index.sorted ? number : scan->order.items[number] & 0xffff;
     const struct wb_block_entry *entry = &scan->walk.index.entries.items[at];
     bool passed = scan->told.segment == scan->row.number && scan->told.logical == scan->head.logical &&
                   entry->slot <= scan->told.slot;
-    if (entry->flags & WB_BLOCK_ENTRY_DEAD || passed || (!scan->plain && !scan->known.items[at].visible))
+    bool hidden = scan->plain ? entry->flags & WB_BLOCK_ENTRY_OLD : !scan->known.items[at].visible;
+    if (entry->flags & WB_BLOCK_ENTRY_DEAD || passed || hidden)
         return 0;
-    int err = (scan->facts ? wb_block_read_facts : wb_block_read_page)(scan->zstd, at, page_out);
+    struct wb_block_reader *zstd = entry->flags & WB_BLOCK_ENTRY_OLD ? scan->zstd_old : scan->zstd;
+    int err = (scan->facts ? wb_block_read_facts : wb_block_read_page)(zstd, at, page_out);
     if (err == 0)
         err = wb_log_page_identify(page_out, entry->id, scan->plain ? NULL : &scan->known.items[at].entry);
     if (err < 0)

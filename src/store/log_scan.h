@@ -49,8 +49,9 @@ struct wb_log_scan {
     bool plain;                    /* all its pages are visible, and as their records say ... */
     uint64_t block_epoch;          /* ... and arrived in this epoch */
     WB_VEC(struct wb_log_scan_known) known; /* otherwise, what is known about each of its entries */
-    size_t index;                  /* of the next entry in the block */
-    struct wb_block_reader *zstd;
+    size_t index;                           /* the number of the next entry, in the order of slots */
+    WB_VEC(uint32_t) order; /* if its entries are in another order: slot << 16 | entry, in the order of slots */
+    struct wb_block_reader *zstd, *zstd_old; /* the second one is for the entries that are flagged as old */
 
     /* ---- pages that are gone ---- */
     WB_VEC(struct wb_pageid) gone_ids; /* those to be returned next, in descending order */

@@ -147,7 +147,7 @@ static void break_entry(char *first, char *second, enum rule rule)
 {
     switch (rule) {
     case FLAGS_UNKNOWN:
-        first[0] = (char)(first[0] | 8);
+        first[0] = (char)(first[0] | 16);
         break;
     case FIRST_LIKE_BEFORE:
         first[0] = (char)(first[0] | ENTRY_SAME_PAGE);

@@ -499,7 +499,7 @@ static void test_wrong_segment(void **state)
     size_t len = get_raw(WB_CATALOG_SEGMENTS, "\0\0\0\7", 4, row);
     memset(row + len, 0, 8);
     for (size_t cut = 0; cut <= len + 8; cut++)
-        if (cut != len && cut != 92) /* the length in format 2 */
+        if (cut != len && cut != 92 && cut != 112) /* the length in format 2, and without what compaction knows */
             check_wrong_segment(row, cut);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         memcpy(changed, row, len);
