@@ -158,6 +158,103 @@ static void test_fates(void **state)
     }
 }
 
+/* Rewrites a block whose versions are old or dead as the flags say, by slot, and checks the result. */
+static void rewrite_apart(const struct block *all, const struct block *before, const bool *old, const bool *dead,
+                          bool scrub, struct block *after)
+{
+    bool olds[PAGES_MAX], deads[PAGES_MAX];
+    struct wb_block_change change = {.dead = deads, .old = olds, .scrub = scrub};
+    size_t live = 0;
+
+    for (size_t i = 0; i < before->index.entries.count; i++) {
+        const struct wb_block_entry *entry = &before->index.entries.items[i];
+        deads[i] = dead[entry->slot];
+        olds[i] = old[entry->slot] && !deads[i];
+        live += !deads[i];
+    }
+    must_ok(wb_block_rewrite(builder, reader, &before->index, before->bytes.ptr, &change, &after->bytes));
+    if (live == 0)
+        return;
+    must_ok(check(after));
+    assert_int_equal(check_pages(all, after->bytes.ptr, after->bytes.len), live);
+    check_walk(after);
+    for (size_t i = 0; i < after->index.entries.count; i++) {
+        const struct wb_block_entry *entry = &after->index.entries.items[i];
+        assert_int_equal((entry->flags & WB_BLOCK_ENTRY_OLD) != 0, old[entry->slot] && !dead[entry->slot]);
+    }
+}
+
+/* Old versions get frames of their own, and nobody who reads the others decompresses them. */
+static void test_apart(void **state)
+{
+    struct block block = {0}, after = {0}, again = {0};
+    bool old[PAGES_MAX] = {false}, dead[PAGES_MAX] = {false};
+
+    (void)state;
+    for (size_t i = 0; i < 60; i++)
+        add_record(&block, 5000);
+    build(&block);
+    for (size_t i = 0; i < block.count; i++)
+        old[i] = i % 3 != 0;
+    rewrite_apart(&block, &block, old, dead, false, &after);
+    assert_int_equal(after.index.entries.count, block.count);
+    assert_true(block.index.sorted);
+    assert_false(after.index.sorted);
+    for (size_t i = 1; i < after.index.entries.count; i++) {
+        const struct wb_block_entry *entry = &after.index.entries.items[i];
+        if (entry->frame == entry[-1].frame && entry->frame != after.index.head.lead)
+            assert_int_equal(entry->flags & WB_BLOCK_ENTRY_OLD, entry[-1].flags & WB_BLOCK_ENTRY_OLD);
+    }
+    /* No two entries have the same slot, even in different frames. */
+    size_t at = 1;
+    while (after.index.entries.items[at].slot > after.index.entries.items[at - 1].slot)
+        at++;
+    char *slot = (char *)after.index.entries.items[at - 1].digests + WB_RECORD_DIGEST_BYTES + 1;
+    assert_int_equal(*slot, after.index.entries.items[at].slot);
+    *slot = 0;
+    mend(&after);
+    assert_int_equal(check(&after), WB_E_CORRUPT);
+    *slot = 1;
+    mend(&after);
+    must_ok(check(&after));
+    /* Once more, with nothing else to do: the same bytes. */
+    rewrite_apart(&block, &after, old, dead, false, &again);
+    assert_true(wb_slice_equal(wb_buf_slice(&after.bytes), wb_buf_slice(&again.bytes)));
+    block_release(&again);
+    block_release(&after);
+    block_release(&block);
+}
+
+/* Versions become old, return and die, in any order; blocks are rewritten again and again. */
+static void test_apart_at_random(void **state)
+{
+    uint64_t chance = test_seed();
+
+    (void)state;
+    for (unsigned round = 0; round < 60; round++) {
+        struct block block = {0}, before = {0}, after = {0};
+        bool old[PAGES_MAX] = {false}, dead[PAGES_MAX] = {false};
+        size_t count = 1 + chance_below(&chance, 60);
+        for (size_t i = 0; i < count; i++)
+            add_record(&block, (uint32_t)chance_below(&chance, 9000));
+        build(&block);
+        must_ok(wb_buf_append_slice(&before.bytes, wb_buf_slice(&block.bytes)));
+        must_ok(check(&before));
+        for (unsigned step = 0; step < 6 && before.bytes.len > 0; step++) {
+            for (size_t i = 0; i < count; i++) {
+                old[i] = chance_one_in(&chance, 3) ? !old[i] : old[i];
+                dead[i] = dead[i] || chance_one_in(&chance, 12);
+            }
+            rewrite_apart(&block, &before, old, dead, chance_one_in(&chance, 4), &after);
+            block_release(&before);
+            before = after;
+            after = (struct block){0};
+        }
+        block_release(&before);
+        block_release(&block);
+    }
+}
+
 /* Adds versions to an existing block, twice, and removes pages on the way. Slots stay, and are never used again. */
 static void test_extra(void **state)
 {
@@ -342,7 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_history),        cmocka_unit_test(test_thinning),       cmocka_unit_test(test_fates),
         cmocka_unit_test(test_extra),          cmocka_unit_test(test_damaged_frames), cmocka_unit_test(test_format_1),
-        cmocka_unit_test(test_format_1_rules),
+        cmocka_unit_test(test_format_1_rules), cmocka_unit_test(test_apart),          cmocka_unit_test(test_apart_at_random),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -220,6 +220,119 @@ static void test_whole_segments(void **state)
     verify_clean(dir);
 }
 
+/* ---- versions that a snapshot holds ------------------------------------------------------------------------- */
+
+enum { APART = 200, RETURNING = 4 };
+
+/* Version 1, 2 or 3 of a page; one page has the same content in versions 1 and 3. */
+static struct spec apart(uint32_t number, uint32_t version)
+{
+    struct spec spec = noise(number, version * 1000);
+
+    if (number == RETURNING)
+        spec.content = version == 2 ? 2 : 1;
+    return spec;
+}
+
+/* Notes a page of a scan: that it has not been returned before, and is the version that it should be. */
+static void note(const struct wb_page *page, const uint32_t *versions, bool *seen)
+{
+    for (uint32_t i = 0; i < APART; i++) {
+        struct spec spec = apart(i, versions[i]);
+        struct made made;
+        if (!wb_pageid_equal(spec_id(&spec), page->id))
+            continue;
+        assert_false(seen[i]);
+        seen[i] = true;
+        make_page(&spec, &made);
+        assert_int_equal(page->time_ms, spec.time_ms);
+        assert_true(wb_slice_equal(page->body, made.page.body));
+        made_release(&made);
+        return;
+    }
+    fail_msg("a page that nobody has put");
+}
+
+/* Reads up to `max` pages of a scan that goes on where an earlier one ended. Returns whether there are more. */
+static bool read_some(struct wb_store *store, uint32_t snapshot, struct wb_store_position *position_inout, bool *begun,
+                      size_t max, const uint32_t *versions, bool *seen)
+{
+    struct wb_store_scan_options options = {.snapshot = snapshot, .after = *begun ? position_inout : NULL};
+    struct wb_store_scan *scan;
+    struct wb_page page;
+    int more = 1;
+
+    must_ok(wb_store_scan_open(store, &options, &scan));
+    for (size_t i = 0; i < max && (more = wb_store_scan_next(scan, &page)) > 0; i++)
+        note(&page, versions, seen);
+    must_ok(more);
+    wb_store_scan_tell(scan, position_inout);
+    *begun = true;
+    wb_store_scan_close(scan);
+    return more;
+}
+
+/* The latest state is what it should be. */
+static void check_latest(struct wb_store *store, const uint32_t *versions)
+{
+    struct wb_store_position position;
+    bool begun = false, seen[APART] = {false};
+
+    assert_false(read_some(store, 0, &position, &begun, SIZE_MAX, versions, seen));
+    for (size_t i = 0; i < APART; i++)
+        assert_true(seen[i]);
+}
+
+static void put_version(struct wb_store *store, uint32_t number, uint32_t version, uint32_t *versions)
+{
+    struct spec spec = apart(number, version);
+
+    must_ok(put_spec(store, &spec));
+    versions[number] = version;
+}
+
+/*
+ * Two thirds of the pages are replaced, but a snapshot holds what they were. Compaction puts these versions into frames
+ * of their own. While that happens, the snapshot is scanned piece by piece, and each page comes exactly once.
+ */
+static void test_held_apart(void **state)
+{
+    struct wb_store *store = new_store();
+    struct wb_store_position position;
+    uint32_t latest[APART], held[APART], pieces = 0;
+    bool begun = false, more = true, seen[APART] = {false};
+
+    (void)state;
+    for (uint32_t i = 0; i < APART; i++) {
+        put_version(store, i, 1, latest);
+        held[i] = 1;
+    }
+    commit_store(store);
+    uint32_t snapshot = seal_store(store);
+    for (; more; pieces++) {
+        more = read_some(store, snapshot, &position, &begun, 17, held, seen);
+        for (uint32_t i = 0; i < APART && pieces < 3; i++)
+            if (i % 3 == pieces && latest[i] == 1 && pieces > 0)
+                put_version(store, i, 2, latest);
+        commit_store(store);
+        check_latest(store, latest);
+        assert_int_equal(compact(store).files, pieces == 1 || pieces == 2);
+        check_latest(store, latest);
+    }
+    assert_int_equal(pieces, APART / 17 + 1);
+    for (size_t i = 0; i < APART; i++)
+        assert_true(seen[i]);
+    /* An old content returns: its version is the latest again, though the block says that it is old. */
+    put_version(store, RETURNING, 3, latest);
+    commit_store(store);
+    check_latest(store, latest);
+    verify_clean(dir);
+    compact(store);
+    check_latest(store, latest);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_replaced_file),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_whole_segments),
+        cmocka_unit_test(test_held_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
