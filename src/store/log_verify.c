@@ -304,6 +304,16 @@ static int look_up_claim(struct log_verifier *v, struct wb_pageid id, const stru
     return err;
 }
 
+/* Whether a scan that trusts the flags (flags_hold and is_plain in log_scan.c) would miss this page, or show it
+ * wrongly. */
+static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_block_entry *entry, bool latest)
+{
+    bool flagged = entry->flags & WB_BLOCK_ENTRY_OLD, hold = row->returned == 0 && row->old_epoch != UINT64_MAX;
+
+    WB_CHECK(row->number > 0);
+    return hold && flagged == latest && (latest || (row->old == row->old_known && row->live == row->pages));
+}
+
 static int check_page(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
                       const struct wb_block_entry *entry, struct wb_slice record)
 {
@@ -333,6 +343,9 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
         (c.body_bytes != page.body.len || c.status != page.status || c.site != wb_hash64(site.ptr, site.len) ||
          (c.content && c.content != wb_history_content(&page, seed))))
         return wb_fail(WB_E_CORRUPT, "the catalog and the record of %.*s contradict each other",
+                       WB_SLICE_ARG(page.url));
+    if ((c.latest || c.old) && !v->summary.old_format && is_misflagged(row, entry, c.latest))
+        return wb_fail(WB_E_CORRUPT, "the block is wrong about which version of %.*s is the latest",
                        WB_SLICE_ARG(page.url));
     v->tallies[row->number].found += c.latest || c.old;
     v->result->pages += c.latest;
