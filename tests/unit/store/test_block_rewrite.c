@@ -439,7 +439,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_history),        cmocka_unit_test(test_thinning),       cmocka_unit_test(test_fates),
         cmocka_unit_test(test_extra),          cmocka_unit_test(test_damaged_frames), cmocka_unit_test(test_format_1),
-        cmocka_unit_test(test_format_1_rules), cmocka_unit_test(test_apart),          cmocka_unit_test(test_apart_at_random),
+        cmocka_unit_test(test_format_1_rules), cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_apart_at_random),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
