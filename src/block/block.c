@@ -282,10 +282,24 @@ static bool place_entries(struct wb_block_index *index, struct wb_block_frame *f
     return true;
 }
 
+static bool slots_are_unique(const struct wb_block_index *index)
+{
+    uint64_t used[(BLOCK_SLOTS_MAX + 64) / 64] = {0};
+
+    WB_CHECK(index->entries.count <= WB_BLOCK_PAGES_MAX);
+    for (size_t i = 0; i < index->entries.count; i++) {
+        uint16_t slot = index->entries.items[i].slot;
+        uint64_t *word = &used[slot / 64], bit = (uint64_t)1 << slot % 64;
+        if (*word & bit)
+            return false;
+        *word |= bit;
+    }
+    return true;
+}
+
 /* Finds out whether all entries are sorted. False if those of a frame are not, or two have the same slot. */
 static bool check_slots(struct wb_block_index *index)
 {
-    uint64_t used[(BLOCK_SLOTS_MAX + 64) / 64] = {0};
     const struct wb_block_entry *entries = index->entries.items;
 
     WB_CHECK(index->entries.count == index->head.count);
@@ -296,13 +310,7 @@ static bool check_slots(struct wb_block_index *index)
                 return false;
             index->sorted = false;
         }
-    for (size_t i = 0; i < index->entries.count && !index->sorted; i++) {
-        uint64_t *word = &used[entries[i].slot / 64], bit = (uint64_t)1 << entries[i].slot % 64;
-        if (*word & bit)
-            return false;
-        *word |= bit;
-    }
-    return true;
+    return index->sorted || slots_are_unique(index);
 }
 
 static int index_new(const char *directory, struct wb_block_index *index)
