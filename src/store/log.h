@@ -63,6 +63,7 @@ struct wb_log_sizes {
     size_t block_bytes;     /* a block is closed when its records reach this */
     size_t group_bytes;     /* a group is compressed when it has reached this; pages are sorted by site within it */
     size_t giant_bytes;     /* a page this large is appended at once, so that memory holds only one such page */
+    size_t spare_bytes;     /* so much is kept of pages whose content is stored already, in case others give it up */
 };
 extern struct wb_log_sizes wb_log_sizes;
 
@@ -110,7 +111,7 @@ struct wb_log_op {
     int64_t previous;                /* the op before this one that concerns the same page; -1: there is none */
     int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
     uint64_t content;                /* of a put or capture (wb_history_content) */
-    struct wb_buf record;            /* of a put that has not been appended yet */
+    struct wb_buf record;            /* of a put that has not been appended yet; of a capture: see below */
     struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
     bool learned;                    /* the latest version had no hash of its content, but was found to have this one */
@@ -118,8 +119,15 @@ struct wb_log_op {
     bool has_payload_sha1;
     uint8_t sha1[WB_SHA1_BYTES];     /* of a put that was appended */
     uint8_t payload_sha1[WB_SHA1_BYTES];
-    struct wb_store_revisit *revisit; /* of a revisit: a copy of it with its URL, without its site; otherwise NULL */
+    struct wb_store_revisit *revisit; /* a copy of it with its URL, without its site; see below. Otherwise NULL */
 };
+
+/*
+ * A capture is of a content that is stored already. Until the commit, another process may give that content
+ * up, because it has a newer version. So the op of a capture has what is needed in that case. If it was put, that is
+ * its record, which is then stored after all. If it is a revisit that has found its original, it is the revisit, which
+ * then waits.
+ */
 
 /*
  * In a view that includes ops that are not committed, bytes that have no place yet: the
@@ -177,7 +185,8 @@ struct wb_log_writer {
     uint32_t magic;
     WB_VEC(struct wb_log_op) ops;
     size_t group_at;             /* the ops from here on are the current group */
-    uint64_t group_bytes;        /* of its records */
+    uint64_t group_bytes;        /* of the records of its puts */
+    uint64_t spare_bytes;        /* of the records of all captures */
     uint32_t group_site;         /* the site of its last page */
     bool group_mixed;            /* it contains pages of several sites */
     WB_VEC(struct wb_log_site) sites;

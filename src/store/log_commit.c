@@ -12,6 +12,10 @@
  * pages or set bars since the op was taken. A page that was taken down in the meantime
  * is left out; the next compaction removes its bytes.
  *
+ * A capture counts on a content that is stored already. If another process has given it up, step 3 is
+ * abandoned, the capture becomes a put with bytes of its own, and all three steps are repeated. Each time,
+ * fewer captures are left.
+ *
  * Which versions a page has after its ops, and where they are, is decided by history.c and
  * kept by log_edit.c.
  *
@@ -29,6 +33,7 @@ struct log_commit {
     struct wb_log_edit edit;
     struct wb_store_commit_counts counts;
     uint32_t *order; /* the ops, sorted by page id, then in the order in which they came */
+    size_t to_store; /* captures that have become puts: the transaction must be abandoned */
 };
 
 /* ---- the ops ----------------------------------------------------------------------------------------- */
@@ -50,7 +55,8 @@ static int apply_revisit(struct log_commit *c, const struct wb_log_op *op)
     int err = wb_catalog_revisit_put(&c->edit.txn, c->edit.log->writer->sites.items[op->site].hash, op->revisit,
                                      &is_new);
 
-    WB_CHECK(op->kind == WB_LOG_OP_REVISIT);
+    WB_CHECK(op->revisit != NULL);
+    WB_CHECK(op->kind == WB_LOG_OP_REVISIT || op->kind == WB_LOG_OP_CAPTURE);
     c->edit.summary.revisits += err == 0 && is_new;
     return err;
 }
@@ -71,6 +77,18 @@ static void count_outcome(struct log_commit *c, const struct wb_log_op *op, enum
     counts->older += (outcome == WB_STORE_PUT_PAST && forgets) || outcome >= WB_STORE_PUT_KNOWN;
 }
 
+/* Whether the op is a capture whose content was there when it was taken, but is not any more. */
+static bool has_lost_its_content(struct wb_log_view *view, const struct wb_log_op *op)
+{
+    const struct wb_history_version *latest = wb_history_latest(&view->history);
+
+    if (op->kind != WB_LOG_OP_CAPTURE || (op->record.len == 0 && !op->revisit))
+        return false;
+    if (op->learned && latest && latest->content == 0)
+        return false;
+    return !wb_history_find(&view->history, op->content);
+}
+
 /* Whether some version has its bytes at the place where this put was appended. */
 static bool is_used(const struct wb_log_view *view, const struct wb_log_op *op)
 {
@@ -81,7 +99,7 @@ static bool is_used(const struct wb_log_view *view, const struct wb_log_op *op)
 }
 
 /* Applies an op to the page that is being changed. */
-static int apply_op(struct log_commit *c, const struct wb_log_op *op, bool *touched, bool *on_request)
+static int apply_op(struct log_commit *c, struct wb_log_op *op, bool *touched, bool *on_request)
 {
     enum wb_store_outcome outcome;
     struct wb_log_view *view = &c->edit.view;
@@ -98,7 +116,13 @@ static int apply_op(struct log_commit *c, const struct wb_log_op *op, bool *touc
         *on_request = *on_request || op->kind == WB_LOG_OP_PUT; /* its bytes must not stay */
         return 0;
     }
-    if (op->kind == WB_LOG_OP_REVISIT)
+    bool lost = has_lost_its_content(view, op);
+    if (lost && op->record.len) {
+        op->kind = WB_LOG_OP_PUT;
+        c->to_store++;
+        return 0;
+    }
+    if (op->kind == WB_LOG_OP_REVISIT || lost)
         return apply_revisit(c, op);
     if (op->kind != WB_LOG_OP_TOUCH) { /* a touch does not know its site */
         uint64_t site = c->edit.log->writer->sites.items[op->site].hash;
@@ -142,6 +166,8 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     WB_CHECK(count > 0);
     for (size_t i = 0; i < count && err == 0; i++)
         err = apply_op(c, &ops[order[i]], &touched, &on_request);
+    if (c->to_store) /* the remaining pages are looked at only to find all such captures at once */
+        return err;
     if (err == 0 && c->edit.summary.revisits)
         err = wb_log_resolve_revisits(&c->edit, order, count, &c->counts.captures, &touched);
     int64_t ignored = 0, *pages = &ignored;
@@ -220,9 +246,9 @@ static int apply(struct log_commit *c)
                 break;
         err = apply_page(c, c->order + i, next - i);
     }
-    if (err == 0)
+    if (err == 0 && c->to_store == 0)
         err = apply_sites(&c->edit);
-    if (err == 0)
+    if (err == 0 && c->to_store == 0)
         err = wb_log_edit_end(&c->edit);
     wb_catalog_txn_abort(&c->edit.txn);
     return err;
@@ -301,14 +327,14 @@ void wb_log_decide(struct wb_log *log)
     wb_error_restore(&why);
 }
 
-/* The three steps of a commit. */
-static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
+/* The three steps of a commit. Returns 1 if they must be repeated, because captures have become puts. */
+static int try_commit(struct wb_log *log, struct wb_store_commit_counts *counts_out)
 {
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     struct wb_log_writer *writer = log->writer;
     struct log_commit c = {.edit = {.log = log}};
-    int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : wb_log_flush_all(log);
+    int err = wb_log_flush_all(log);
 
     if (err == 0)
         err = sync_tails(writer);
@@ -324,12 +350,26 @@ static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_
         c.order[i] = (uint32_t)i;
     qsort_r(c.order, writer->ops.count, sizeof *c.order, compare_ops, writer->ops.items);
     err = apply(&c);
-    if (err == 0) {
+    if (err == 0 && c.to_store == 0) {
         writer->commit = c.edit.summary.commit;
         *counts_out = c.counts;
     }
     wb_free(c.order);
     wb_log_edit_release(&c.edit);
+    return err < 0 ? err : c.to_store > 0;
+}
+
+static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
+{
+    struct wb_log_writer *writer = log->writer;
+    int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : try_commit(log, counts_out);
+
+    while (err > 0) {
+        for (size_t i = 0; i < writer->sites.count; i++)
+            writer->sites.items[i].delta = 0;
+        writer->group_at = 0; /* the new puts are somewhere among the ops */
+        err = try_commit(log, counts_out);
+    }
     return err;
 }
 

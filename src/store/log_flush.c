@@ -193,6 +193,13 @@ static void flight_free(struct wb_log_flight *flight)
     wb_free(flight);
 }
 
+/* Ops that were appended may be among the current group if captures have become puts (log_commit.c). */
+static bool must_be_stored(const struct wb_log_op *op)
+{
+    WB_CHECK(!op->appended || op->kind == WB_LOG_OP_PUT);
+    return op->kind == WB_LOG_OP_PUT && !op->appended;
+}
+
 /* Makes a flight of the current group, which contains `puts` pages. */
 static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_flight **flight_out)
 {
@@ -214,7 +221,7 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_f
     if (!flight->jobs || !flight->pages || !flight->digests || !flight->ops)
         goto nomem;
     for (size_t i = writer->group_at; i < writer->ops.count; i++)
-        if (writer->ops.items[i].kind == WB_LOG_OP_PUT)
+        if (must_be_stored(&writer->ops.items[i]))
             order[n++] = (struct site_order){writer->ops.items[i].site, i};
     WB_CHECK(n == puts);
     qsort(order, n, sizeof *order, compare_site_order);
@@ -329,7 +336,7 @@ static int start(struct wb_log *log)
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(writer->group_at <= writer->ops.count);
     for (size_t i = writer->group_at; i < writer->ops.count; i++)
-        puts += writer->ops.items[i].kind == WB_LOG_OP_PUT;
+        puts += must_be_stored(&writer->ops.items[i]);
     if (puts) {
         err = flight_new(writer, puts, &flight);
         if (err < 0)

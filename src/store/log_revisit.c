@@ -75,17 +75,43 @@ static int find_by_digest(struct wb_log *log, const struct wb_log_view *view, co
 
 /* ---- putting ----------------------------------------------------------------------------------------- */
 
-/* The content is there: a capture of it. */
+/* A copy that keeps the URL, because the caller's memory may be gone when it is committed. */
+static struct wb_store_revisit *copy_revisit(const struct wb_store_revisit *revisit)
+{
+    struct wb_store_revisit *copy = wb_alloc(sizeof *copy + revisit->url.len + 1);
+
+    if (!copy)
+        return NULL;
+    *copy = *revisit;
+    copy->site = WB_SLICE_EMPTY;
+    char *url = (char *)(copy + 1);
+    if (revisit->url.len)
+        memcpy(url, revisit->url.ptr, revisit->url.len);
+    copy->url = wb_slice(url, revisit->url.len);
+    return copy;
+}
+
+/* The content is there: a capture of it. Should it be gone when the op is committed, the revisit waits after all. */
 static int put_capture(struct wb_log *log, struct wb_log_op *op, const struct wb_history_version *version,
-                       enum wb_store_outcome *outcome_inout)
+                       const struct wb_store_revisit *revisit, enum wb_store_outcome *outcome_inout)
 {
     bool forgets = log->writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
+    int err = 0;
 
+    WB_CHECK(*outcome_inout <= WB_STORE_PUT_PAST);
     op->kind = version->content ? WB_LOG_OP_CAPTURE : WB_LOG_OP_TOUCH; /* only the latest can lack a hash: format 2 */
     op->content = version->content;
     *outcome_inout =
         *outcome_inout == WB_STORE_PUT_PAST && forgets ? WB_STORE_PUT_OLDER : WB_STORE_PUT_CAPTURE;
-    return wb_log_op_add(log, op);
+    if (op->kind == WB_LOG_OP_CAPTURE && *outcome_inout == WB_STORE_PUT_CAPTURE) {
+        op->revisit = copy_revisit(revisit);
+        err = op->revisit ? 0 : WB_E_NOMEM;
+    }
+    if (err == 0)
+        err = wb_log_op_add(log, op);
+    if (err < 0)
+        wb_free(op->revisit);
+    return err;
 }
 
 /* Whether a revisit of this page and time waits already. */
@@ -124,22 +150,6 @@ static int is_waiting(struct wb_log *log, const struct wb_store_revisit *revisit
                       writer->ops.items[i].time_ms == revisit->time_ms;
     *waiting_out = l.found;
     return err;
-}
-
-/* A copy that keeps the URL, because the caller's memory may be gone when it is committed. */
-static struct wb_store_revisit *copy_revisit(const struct wb_store_revisit *revisit)
-{
-    struct wb_store_revisit *copy = wb_alloc(sizeof *copy + revisit->url.len + 1);
-
-    if (!copy)
-        return NULL;
-    *copy = *revisit;
-    copy->site = WB_SLICE_EMPTY;
-    char *url = (char *)(copy + 1);
-    if (revisit->url.len)
-        memcpy(url, revisit->url.ptr, revisit->url.len);
-    copy->url = wb_slice(url, revisit->url.len);
-    return copy;
 }
 
 /* The content is not there: it waits. */
@@ -249,7 +259,7 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
         writer->older++;
         return 0;
     }
-    return put_capture(log, &op, &original, outcome_out);
+    return put_capture(log, &op, &original, revisit, outcome_out);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */

@@ -113,7 +113,7 @@ static int add_capture(struct wb_log_view *view, const struct wb_log_op *op, str
         known = wb_history_find(history, op->content);
     if (known)
         bytes = *known;
-    else if (op->kind == WB_LOG_OP_PUT)
+    else if (op->kind == WB_LOG_OP_PUT || op->record.len)
         bytes = (struct wb_history_version){
             .content = op->content,
             .place = place,

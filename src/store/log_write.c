@@ -24,6 +24,7 @@ struct wb_log_sizes wb_log_sizes = {
     .block_bytes = WB_BLOCK_RAW_TARGET,
     .group_bytes = 16 << 20,
     .giant_bytes = 8 << 20,
+    .spare_bytes = 64 << 20,
 };
 
 /* ---- the index of pages and sites --------------------------------------------------------------- */
@@ -117,7 +118,7 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
     writer->moment_known = false;
     writer->waiting_ops = 0;
     writer->group_at = 0;
-    writer->group_bytes = 0;
+    writer->group_bytes = writer->spare_bytes = 0;
     writer->older = writer->barred = 0;
     writer->failed = (struct wb_error_copy){0};
 }
@@ -310,7 +311,9 @@ int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
     WB_CHECK(op->kind <= WB_LOG_OP_REVISIT);
-    WB_CHECK((op->kind == WB_LOG_OP_PUT) == (op->record.len > 0));
+    WB_CHECK(op->kind != WB_LOG_OP_PUT || op->record.len > 0);
+    WB_CHECK(op->record.len == 0 || op->kind <= WB_LOG_OP_CAPTURE);
+    WB_CHECK(!op->revisit || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT);
     WB_CHECK(!op->appended);
     added.previous = wb_log_index_get(&writer->page_index, op->id, &last) ? (int64_t)last : -1;
     if (err == 0)
@@ -383,16 +386,17 @@ static void hollow_out(struct wb_log_view *view, struct wb_catalog_place place)
 
 /*
  * What the commit will make of a put. Decides whether its bytes must be stored (then its kind is PUT), or
- * whether its time is enough (CAPTURE). *needed_out is false if the op would change nothing at all.
+ * whether its time is enough (CAPTURE). *needed_out is false if the op would change nothing at all, and *spare_out
+ * is true if its bytes may become necessary, because others could give up the content.
  */
 static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view **view_out,
-                    enum wb_store_outcome *outcome_out, bool *needed_out)
+                    enum wb_store_outcome *outcome_out, bool *needed_out, bool *spare_out)
 {
     struct wb_log_writer *writer = log->writer;
     struct wb_catalog_place place = pending_place(writer->ops.count);
     int err = wb_log_view(log, op->id, view_out);
 
-    *needed_out = false;
+    *needed_out = *spare_out = false;
     if (err == 0)
         err = learn_content(log, op->id, *view_out);
     if (err < 0)
@@ -402,7 +406,7 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view
     op->learned = latest && latest->content == op->content;
     /* A ghost may be gone by the time of the commit, and the bytes with it. */
     const struct wb_history_version *found = wb_history_find(history, op->content);
-    bool known = found && !found->ghost;
+    bool known = found && !found->ghost, pending = known && found->place.segment == WB_LOG_PENDING_SEGMENT;
     op->kind = WB_LOG_OP_PUT;
     err = wb_log_view_apply(*view_out, op, place, &writer->moment, outcome_out);
     bool forgotten = *outcome_out == WB_STORE_PUT_PAST && writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
@@ -411,6 +415,7 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view
         writer->views[op->id.lo % WB_LOG_VIEWS].last_op = -1; /* should it be that view, it is of no use any more */
     if (known || forgotten || *outcome_out == WB_STORE_PUT_CAPTURE)
         op->kind = WB_LOG_OP_CAPTURE;
+    *spare_out = known && !forgotten && !pending;
     if (forgotten) {
         hollow_out(*view_out, place);
         *outcome_out = WB_STORE_PUT_OLDER;
@@ -418,21 +423,26 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view
     return err;
 }
 
-/* Adds the op of a put. If its bytes are to be stored, encodes the page. */
-static int add_put(struct wb_log *log, struct wb_log_op *op, const struct wb_page *page)
+/* Adds the op of a put. If its bytes are to be stored, or may have to be (spare), encodes the page. */
+static int add_put(struct wb_log *log, struct wb_log_op *op, const struct wb_page *page, bool spare)
 {
     struct wb_log_writer *writer = log->writer;
-    int err = op->kind == WB_LOG_OP_PUT ? wb_page_encode(page, &op->record) : 0;
+    int err = op->kind == WB_LOG_OP_PUT || spare ? wb_page_encode(page, &op->record) : 0;
     size_t record_bytes = op->record.len;
 
+    WB_CHECK(!spare || op->kind == WB_LOG_OP_CAPTURE);
+    if (spare && record_bytes > wb_log_sizes.spare_bytes - writer->spare_bytes)
+        op->kind = WB_LOG_OP_PUT; /* it goes to the disk, where it may turn out to be dead, and not into memory */
     if (err == 0)
         err = wb_log_op_add(log, op);
     if (err < 0) {
         wb_buf_release(&op->record);
         return err;
     }
-    if (record_bytes == 0)
+    if (op->kind == WB_LOG_OP_CAPTURE) {
+        writer->spare_bytes += record_bytes;
         return 0;
+    }
     WB_CHECK(record_bytes > WB_RECORD_DIGEST_BYTES);
     writer->group_mixed = writer->group_bytes && (writer->group_mixed || op->site != writer->group_site);
     writer->group_site = op->site;
@@ -449,7 +459,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     struct wb_log_op op = {.id = page->id, .time_ms = page->time_ms, .has_lifetime = true};
     struct wb_slice site = wb_key_site(page->key);
     struct wb_log_view *view;
-    bool needed;
+    bool needed, spare;
     int err = wb_log_check_usable(writer);
     int barred = err == 0 ? wb_log_barred(store, page->id, site) : err;
 
@@ -467,7 +477,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     };
     op.has_payload_sha1 = page->has_payload_sha1;
     memcpy(op.payload_sha1, page->payload_sha1, sizeof op.payload_sha1);
-    err = forecast(log, &op, &view, outcome_out, &needed);
+    err = forecast(log, &op, &view, outcome_out, &needed, &spare);
     if (err < 0 || !needed) {
         writer->older += err == 0;
         return err;
@@ -475,7 +485,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     err = wb_log_site_index(writer, site, &op.site);
     if (err == 0) {
         view->site = writer->sites.items[op.site].hash;
-        err = add_put(log, &op, page);
+        err = add_put(log, &op, page, spare);
     }
     if (err == 0)
         keep_view(writer, view);
@@ -523,7 +533,7 @@ int wb_log_get_pending(struct wb_log *log, size_t number, struct wb_page *page_o
     WB_CHECK(number < writer->ops.count);
     wb_log_flush_wait(log);
     const struct wb_log_op *op = &writer->ops.items[number];
-    WB_CHECK(op->kind == WB_LOG_OP_PUT);
+    WB_CHECK(op->kind <= WB_LOG_OP_CAPTURE);
     WB_CHECK(op->appended == (op->record.len == 0));
     wb_buf_clear(mem_out);
     if (op->appended) {

@@ -553,8 +553,11 @@ int run_child(int (*function)(void *context), void *context)
 
 void use_small_sizes(uint64_t segment_bytes)
 {
-    wb_log_sizes = (struct wb_log_sizes){
-        .segment_bytes = segment_bytes, .block_bytes = 6 << 10, .group_bytes = 24 << 10, .giant_bytes = 48 << 10};
+    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
+                                         .block_bytes = 6 << 10,
+                                         .group_bytes = 24 << 10,
+                                         .giant_bytes = 48 << 10,
+                                         .spare_bytes = 48 << 10};
 }
 
 void use_usual_sizes(void)
@@ -562,5 +565,6 @@ void use_usual_sizes(void)
     wb_log_sizes = (struct wb_log_sizes){.segment_bytes = WB_SEGMENT_BYTES_MAX,
                                          .block_bytes = WB_BLOCK_RAW_TARGET,
                                          .group_bytes = 16 << 20,
-                                         .giant_bytes = 8 << 20};
+                                         .giant_bytes = 8 << 20,
+                                         .spare_bytes = 64 << 20};
 }

@@ -44,7 +44,8 @@ static void make_repository_of(uint64_t segment_bytes, size_t block_bytes)
     wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
                                          .block_bytes = block_bytes,
                                          .group_bytes = 2 * block_bytes,
-                                         .giant_bytes = 1 << 20};
+                                         .giant_bytes = 1 << 20,
+                                         .spare_bytes = 1 << 20};
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
