@@ -269,6 +269,17 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
  */
 void wb_log_decide(struct wb_log *log);
 
+/* A transaction that changes something other than pages: bars, snapshots, the history policy. */
+struct wb_log_change {
+    struct wb_log *log;
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary; /* written at the end */
+    int64_t now_ms;                    /* when it began */
+};
+
+/* Commits what was put before; then runs make(context), which changes `change`, and commits that. */
+int wb_log_change(struct wb_store *store, struct wb_log_change *change, int (*make)(void *context), void *context);
+
 /* ---- bars (log_bar.c) --------------------------------------------------------------------------- */
 
 int wb_log_bar(struct wb_store *store, const struct wb_store_bar *bar);
@@ -325,6 +336,9 @@ int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context);
 /* ---- the catalog at a glance (log_stat.c) ---------------------------------------------------- */
 
 int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out);
+
+/* The newest summary. */
+int wb_log_summary(struct wb_log *log, struct wb_catalog_summary *summary_out);
 
 /* All segment rows of one transaction, in order of their numbers. */
 struct wb_log_rows WB_VEC_OF(struct wb_catalog_segment);

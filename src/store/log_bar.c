@@ -75,11 +75,9 @@ int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice s
 
 /* A transaction that changes bars. It collects the rows to delete, because a table must not change during a walk. */
 struct bar_change {
-    struct wb_log *log;
+    struct wb_log_change change;
     const struct wb_store_bar *bar;
-    uint64_t site; /* hash of bar->site */
-    struct wb_catalog_txn txn;
-    struct wb_catalog_summary summary;
+    uint64_t site;     /* hash of bar->site */
     struct wb_buf ids; /* ids of pages whose rows are to be deleted, WB_PAGEID_BYTES each */
     WB_VEC(struct wb_store_revisit) revisits; /* to be deleted */
 };
@@ -116,17 +114,17 @@ static int gather_page(void *context, const struct wb_store_bar *bar, const stru
 /* Deletes the row of a bar, if there is one; *had_out says whether there was. */
 static int delete_bar(struct bar_change *c, enum wb_store_bar_kind kind, struct wb_pageid id, bool *had_out)
 {
-    WB_CHECK(c->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(c->change.log->magic == WB_LOG_MAGIC);
 
-    int err = wb_catalog_bar_delete(&c->txn, kind, id, c->bar->site);
+    int err = wb_catalog_bar_delete(&c->change.txn, kind, id, c->bar->site);
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     *had_out = err == 0;
     if (err == WB_E_NOTFOUND)
         return 0;
-    if (err == 0 && c->summary.bars == 0)
-        err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_BARS, "more rows than counted");
-    c->summary.bars -= err == 0;
+    if (err == 0 && c->change.summary.bars == 0)
+        err = wb_catalog_corrupt(c->change.log->catalog, WB_CATALOG_BARS, "more rows than counted");
+    c->change.summary.bars -= err == 0;
     return err;
 }
 
@@ -135,7 +133,7 @@ static int delete_gathered_bars(struct bar_change *c)
     int err = 0;
     bool had;
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(c->ids.len % WB_PAGEID_BYTES == 0);
     for (size_t at = 0; at < c->ids.len && err == 0; at += WB_PAGEID_BYTES)
         err = delete_bar(c, WB_STORE_BAR_PAGE, wb_pageid_get(c->ids.ptr + at), &had);
@@ -155,17 +153,17 @@ static int delete_revisits(struct bar_change *c)
 {
     int err;
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(!c->bar->except);
     if (c->bar->kind == WB_STORE_BAR_SITE)
-        err = wb_catalog_revisit_each(&c->txn, gather_revisit, c);
+        err = wb_catalog_revisit_each(&c->change.txn, gather_revisit, c);
     else
-        err = wb_catalog_revisit_of(&c->txn, c->bar->id, gather_revisit, c);
+        err = wb_catalog_revisit_of(&c->change.txn, c->bar->id, gather_revisit, c);
     for (size_t i = 0; i < c->revisits.count && err == 0; i++) {
-        err = wb_catalog_revisit_delete(&c->txn, &c->revisits.items[i]);
-        if (err == 0 && c->summary.revisits == 0)
-            err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_REVISITS, "more rows than counted");
-        c->summary.revisits -= err == 0;
+        err = wb_catalog_revisit_delete(&c->change.txn, &c->revisits.items[i]);
+        if (err == 0 && c->change.summary.revisits == 0)
+            err = wb_catalog_corrupt(c->change.log->catalog, WB_CATALOG_REVISITS, "more rows than counted");
+        c->change.summary.revisits -= err == 0;
     }
     return err;
 }
@@ -173,33 +171,37 @@ static int delete_revisits(struct bar_change *c)
 static int put_bar(struct bar_change *c, bool except)
 {
     struct wb_catalog_bar row = {.except = except, .time_ms = c->bar->time_ms, .site = c->site}, known;
-    int err = wb_catalog_bar_get(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &known);
+    int err = wb_catalog_bar_get(&c->change.txn, c->bar->kind, c->bar->id, c->bar->site, &known);
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(!except || c->bar->kind == WB_STORE_BAR_PAGE);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    c->summary.bars += err == WB_E_NOTFOUND;
-    return wb_catalog_bar_put(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &row);
+    c->change.summary.bars += err == WB_E_NOTFOUND;
+    return wb_catalog_bar_put(&c->change.txn, c->bar->kind, c->bar->id, c->bar->site, &row);
 }
 
-static int set_bar(struct bar_change *c)
+static int set_bar(void *context)
 {
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    struct bar_change *c = context;
+
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
 
     int err = put_bar(c, c->bar->except);
 
     WB_CHECK(c->ids.len == 0);
     if (err == 0 && c->bar->kind == WB_STORE_BAR_SITE)
-        err = wb_catalog_bar_each(&c->txn, gather_exception, c);
+        err = wb_catalog_bar_each(&c->change.txn, gather_exception, c);
     if (err == 0)
         err = delete_gathered_bars(c);
     return err == 0 && !c->bar->except ? delete_revisits(c) : err;
 }
 
-static int lift_site(struct bar_change *c)
+static int lift_site(void *context)
 {
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    struct bar_change *c = context;
+
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
 
     bool had = false;
     int err = delete_bar(c, WB_STORE_BAR_SITE, c->bar->id, &had);
@@ -207,23 +209,25 @@ static int lift_site(struct bar_change *c)
     WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE);
     WB_CHECK(c->ids.len == 0);
     if (err == 0)
-        err = wb_catalog_bar_each(&c->txn, gather_page, c);
+        err = wb_catalog_bar_each(&c->change.txn, gather_page, c);
     if (err == 0 && !had && c->ids.len == 0)
         return wb_fail(WB_E_NOTFOUND, "%.*s is not barred", WB_SLICE_ARG(c->bar->site));
     return err < 0 ? err : delete_gathered_bars(c);
 }
 
-static int lift_page(struct bar_change *c)
+static int lift_page(void *context)
 {
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    struct bar_change *c = context;
+
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
 
     struct wb_catalog_bar page, site;
-    int err = wb_catalog_bar_get(&c->txn, WB_STORE_BAR_PAGE, c->bar->id, c->bar->site, &page);
+    int err = wb_catalog_bar_get(&c->change.txn, WB_STORE_BAR_PAGE, c->bar->id, c->bar->site, &page);
     bool known = err == 0, had;
 
     WB_CHECK(c->bar->kind == WB_STORE_BAR_PAGE);
     if (err == 0 || err == WB_E_NOTFOUND)
-        err = wb_catalog_bar_get(&c->txn, WB_STORE_BAR_SITE, c->bar->id, c->bar->site, &site);
+        err = wb_catalog_bar_get(&c->change.txn, WB_STORE_BAR_SITE, c->bar->id, c->bar->site, &site);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     bool site_barred = err == 0;
@@ -232,42 +236,13 @@ static int lift_page(struct bar_change *c)
     return site_barred ? put_bar(c, true) : delete_bar(c, WB_STORE_BAR_PAGE, c->bar->id, &had);
 }
 
-/* Runs a change in a transaction of its own and commits it. */
-static int in_transaction(struct bar_change *c, int (*change)(struct bar_change *c))
-{
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
-
-    int err = wb_catalog_txn_write(c->log->catalog, &c->txn);
-
-    WB_CHECK(c->log->writer->ops.count == 0);
-    if (err == 0)
-        err = wb_catalog_summary_get(&c->txn, &c->summary);
-    if (err == 0)
-        err = change(c);
-    c->summary.commit++;
-    if (err == 0)
-        err = wb_catalog_summary_put(&c->txn, &c->summary);
-    if (err == 0)
-        err = wb_catalog_txn_commit(&c->txn);
-    wb_catalog_txn_abort(&c->txn);
-    return err;
-}
-
-/* Commits what was put before the bar, then changes bars. */
-static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, int (*change)(struct bar_change *c))
+static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, int (*make)(void *context))
 {
     WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
 
-    struct bar_change c = {.log = wb_log_of_writer(store), .bar = bar, .ids = WB_BUF_INIT};
-    struct wb_store_commit_counts counts = {0};
-    int err = wb_log_commit(store, &counts);
+    struct bar_change c = {.bar = bar, .site = wb_hash64(bar->site.ptr, bar->site.len), .ids = WB_BUF_INIT};
+    int err = wb_log_change(store, &c.change, make, &c);
 
-    c.site = wb_hash64(bar->site.ptr, bar->site.len);
-    if (err == 0)
-        err = in_transaction(&c, change);
-    if (err == 0)
-        c.log->writer->commit = c.summary.commit;
-    wb_log_decide(c.log);
     wb_buf_release(&c.ids);
     wb_vec_release(&c.revisits);
     return err;

@@ -401,3 +401,32 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
     WB_CHECK(writer->flight == NULL);
     return 0;
 }
+
+int wb_log_change(struct wb_store *store, struct wb_log_change *change, int (*make)(void *context), void *context)
+{
+    struct wb_log *log = wb_log_of_writer(store);
+    struct wb_store_commit_counts counts = {0};
+    int err = wb_log_commit(store, &counts);
+
+    WB_CHECK(change->txn.kind == WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(log->writer->ops.count == 0);
+    WB_CHECK(!log->writer->moment_known); /* it depends on what is changed */
+    change->log = log;
+    change->now_ms = wb_clock_wall_ms();
+    if (err == 0)
+        err = wb_catalog_txn_write(log->catalog, &change->txn);
+    if (err == 0)
+        err = wb_catalog_summary_get(&change->txn, &change->summary);
+    if (err == 0)
+        err = make(context);
+    change->summary.commit++;
+    if (err == 0)
+        err = wb_catalog_summary_put(&change->txn, &change->summary);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&change->txn);
+    wb_catalog_txn_abort(&change->txn);
+    if (err == 0)
+        log->writer->commit = change->summary.commit;
+    wb_log_decide(log);
+    return err;
+}

@@ -487,30 +487,18 @@ static int upgrade_catalog(struct wb_log_edit *edit)
     return err;
 }
 
-struct format_check {
-    struct wb_log *log;
-    struct wb_catalog_summary summary;
-};
-
-static int check_format(void *context)
-{
-    struct format_check *c = context;
-
-    return wb_catalog_summary_get(&c->log->reader, &c->summary);
-}
-
 int wb_log_upgrade(struct wb_log *log)
 {
-    struct format_check check = {.log = log};
+    struct wb_catalog_summary summary;
     struct wb_log_edit edit = {.log = log};
-    int err = wb_log_read(log, check_format, &check);
+    int err = wb_log_summary(log, &summary);
 
     WB_CHECK(log->store.mode == WB_STORE_WRITE);
     if (err == 0 && log->superblock.format < WB_SUPERBLOCK_FORMAT) {
         log->superblock.format = WB_SUPERBLOCK_FORMAT;
         err = wb_superblock_write(log->dir, &log->superblock);
     }
-    if (err == 0 && check.summary.old_format) {
+    if (err == 0 && summary.old_format) {
         err = upgrade_catalog(&edit);
         wb_log_edit_release(&edit);
     }

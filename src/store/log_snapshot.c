@@ -15,10 +15,7 @@
 
 /* A change of snapshots, holders or the policy. */
 struct snapshot_change {
-    struct wb_log *log;
-    struct wb_catalog_txn txn;
-    struct wb_catalog_summary summary;
-    int64_t now_ms;
+    struct wb_log_change change;
     uint32_t number;
     struct wb_slice name;
     const struct wb_store_holder *holder;
@@ -133,7 +130,7 @@ static int look_at_snapshot(void *context, const struct wb_store_snapshot *row)
 {
     struct expired_rows *e = context;
     struct wb_store_snapshot snapshot = *row;
-    int err = complete_snapshot(&e->c->txn, e->c->now_ms, &snapshot);
+    int err = complete_snapshot(&e->c->change.txn, e->c->change.now_ms, &snapshot);
 
     if (err == 0 && snapshot.holder_count == 0)
         err = wb_vec_push(&e->numbers, snapshot.number);
@@ -155,13 +152,13 @@ static int gather_any_holder(void *context, uint32_t number, const struct wb_sto
 static int delete_snapshot(struct snapshot_change *c, uint32_t number)
 {
     struct holder_list holders = {0};
-    int err = wb_catalog_holder_each(&c->txn, number, gather_any_holder, &holders);
+    int err = wb_catalog_holder_each(&c->change.txn, number, gather_any_holder, &holders);
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < holders.count && err == 0; i++)
-        err = wb_catalog_holder_delete(&c->txn, number, &holders.items[i]);
+        err = wb_catalog_holder_delete(&c->change.txn, number, &holders.items[i]);
     if (err == 0)
-        err = wb_catalog_snapshot_delete(&c->txn, number);
+        err = wb_catalog_snapshot_delete(&c->change.txn, number);
     wb_vec_release(&holders);
     return err;
 }
@@ -170,7 +167,7 @@ static int delete_snapshot(struct snapshot_change *c, uint32_t number)
 static int clean_up(struct snapshot_change *c, bool *taken_out)
 {
     struct expired_rows e = {.c = c, .name = c->name};
-    int err = wb_catalog_snapshot_each(&c->txn, look_at_snapshot, &e);
+    int err = wb_catalog_snapshot_each(&c->change.txn, look_at_snapshot, &e);
 
     for (size_t i = 0; i < e.numbers.count && err == 0; i++)
         err = delete_snapshot(c, e.numbers.items[i]);
@@ -179,35 +176,9 @@ static int clean_up(struct snapshot_change *c, bool *taken_out)
     return err;
 }
 
-/* Runs a change in a transaction of its own, after committing what was put before, and commits it. */
-static int in_transaction(struct wb_store *store, struct snapshot_change *c, int (*change)(struct snapshot_change *c))
+static int seal(void *context)
 {
-    struct wb_store_commit_counts counts = {0};
-    int err = wb_log_commit(store, &counts);
-
-    c->log = wb_log_of_writer(store);
-    c->now_ms = wb_clock_wall_ms();
-    if (err == 0)
-        err = wb_catalog_txn_write(c->log->catalog, &c->txn);
-    if (err == 0)
-        err = wb_catalog_summary_get(&c->txn, &c->summary);
-    if (err == 0)
-        err = change(c);
-    c->summary.commit++;
-    if (err == 0)
-        err = wb_catalog_summary_put(&c->txn, &c->summary);
-    if (err == 0)
-        err = wb_catalog_txn_commit(&c->txn);
-    wb_catalog_txn_abort(&c->txn);
-    if (err == 0)
-        c->log->writer->commit = c->summary.commit;
-    c->log->writer->moment_known = false;
-    wb_log_decide(c->log);
-    return err;
-}
-
-static int seal(struct snapshot_change *c)
-{
+    struct snapshot_change *c = context;
     struct wb_store_snapshot *snapshot = c->snapshot_out;
     bool taken;
     int err = clean_up(c, &taken);
@@ -216,20 +187,20 @@ static int seal(struct snapshot_change *c)
         return err;
     if (taken)
         return wb_fail(WB_E_INVALID, "there is a snapshot with the name %.*s already", WB_SLICE_ARG(c->name));
-    if (c->summary.snapshot == UINT32_MAX)
+    if (c->change.summary.snapshot == UINT32_MAX)
         return wb_fail(WB_E_LIMIT, "there are no numbers left for snapshots");
     *snapshot = (struct wb_store_snapshot){
-        .number = ++c->summary.snapshot,
-        .epoch = c->summary.epoch,
-        .time_ms = c->now_ms,
-        .pages = c->summary.pages,
+        .number = ++c->change.summary.snapshot,
+        .epoch = c->change.summary.epoch,
+        .time_ms = c->change.now_ms,
+        .pages = c->change.summary.pages,
     };
     if (c->name.len)
         memcpy(snapshot->name, c->name.ptr, c->name.len);
-    err = wb_catalog_snapshot_put(&c->txn, snapshot);
+    err = wb_catalog_snapshot_put(&c->change.txn, snapshot);
     if (err == 0)
-        err = wb_catalog_holder_put(&c->txn, snapshot->number, c->holder);
-    return err < 0 ? err : complete_snapshot(&c->txn, c->now_ms, snapshot);
+        err = wb_catalog_holder_put(&c->change.txn, snapshot->number, c->holder);
+    return err < 0 ? err : complete_snapshot(&c->change.txn, c->change.now_ms, snapshot);
 }
 
 int wb_log_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
@@ -240,7 +211,7 @@ int wb_log_seal(struct wb_store *store, struct wb_slice name, const struct wb_st
     WB_CHECK(name.len <= WB_STORE_NAME_MAX);
     if (holder->expires_ms && holder->expires_ms <= wb_clock_wall_ms())
         return wb_fail(WB_E_INVALID, "a snapshot cannot expire before it exists");
-    int err = in_transaction(store, &c, seal);
+    int err = wb_log_change(store, &c.change, seal, &c);
     if (err < 0)
         wb_store_snapshot_release(snapshot_out);
     return err;
@@ -260,17 +231,18 @@ static int refuse_held(const struct wb_store_snapshot *snapshot)
 /* Reads the snapshot that is to be changed; WB_E_NOTFOUND if it does not exist or has expired. */
 static int find_for_change(struct snapshot_change *c, struct wb_store_snapshot *snapshot_out)
 {
-    int err = wb_catalog_snapshot_get(&c->txn, c->number, snapshot_out);
+    int err = wb_catalog_snapshot_get(&c->change.txn, c->number, snapshot_out);
 
     if (err == 0)
-        err = complete_snapshot(&c->txn, c->now_ms, snapshot_out);
+        err = complete_snapshot(&c->change.txn, c->change.now_ms, snapshot_out);
     if (err == WB_E_NOTFOUND || (err == 0 && snapshot_out->holder_count == 0))
         return no_snapshot(c->number);
     return err;
 }
 
-static int drop(struct snapshot_change *c)
+static int drop(void *context)
 {
+    struct snapshot_change *c = context;
     struct wb_store_snapshot snapshot;
     bool ignored;
     int err = find_for_change(c, &snapshot);
@@ -289,23 +261,24 @@ int wb_log_drop(struct wb_store *store, uint32_t number)
 {
     struct snapshot_change c = {.number = number};
 
-    return number ? in_transaction(store, &c, drop) : no_snapshot(number);
+    return number ? wb_log_change(store, &c.change, drop, &c) : no_snapshot(number);
 }
 
-static int hold(struct snapshot_change *c)
+static int hold(void *context)
 {
+    struct snapshot_change *c = context;
     struct wb_store_snapshot snapshot;
     int err = find_for_change(c, &snapshot);
 
     wb_store_snapshot_release(&snapshot);
-    return err < 0 ? err : wb_catalog_holder_put(&c->txn, c->number, c->holder);
+    return err < 0 ? err : wb_catalog_holder_put(&c->change.txn, c->number, c->holder);
 }
 
 int wb_log_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
 {
     struct snapshot_change c = {.number = number, .holder = holder};
 
-    return number ? in_transaction(store, &c, hold) : no_snapshot(number);
+    return number ? wb_log_change(store, &c.change, hold, &c) : no_snapshot(number);
 }
 
 /* Whether somebody is among the holders whose time has not run out. A person has no name. */
@@ -320,8 +293,9 @@ static bool is_held_by(const struct wb_store_snapshot *snapshot, const struct wb
     return false;
 }
 
-static int let_go(struct snapshot_change *c)
+static int let_go(void *context)
 {
+    struct snapshot_change *c = context;
     struct wb_store_snapshot snapshot;
     int err = find_for_change(c, &snapshot);
 
@@ -329,7 +303,7 @@ static int let_go(struct snapshot_change *c)
         err = wb_fail(WB_E_NOTFOUND, "snapshot %u is not held by %s", (unsigned)c->number,
                       c->holder->name[0] ? c->holder->name : "a person");
     if (err == 0)
-        err = wb_catalog_holder_delete(&c->txn, c->number, c->holder);
+        err = wb_catalog_holder_delete(&c->change.txn, c->number, c->holder);
     if (err == 0 && snapshot.holder_count == 1)
         err = delete_snapshot(c, c->number);
     wb_store_snapshot_release(&snapshot);
@@ -340,35 +314,24 @@ int wb_log_let_go(struct wb_store *store, uint32_t number, const struct wb_store
 {
     struct snapshot_change c = {.number = number, .holder = holder};
 
-    return number ? in_transaction(store, &c, let_go) : no_snapshot(number);
+    return number ? wb_log_change(store, &c.change, let_go, &c) : no_snapshot(number);
 }
 
 /* ---- the policy ------------------------------------------------------------------------------------------ */
 
-struct policy_read {
-    struct wb_log *log;
-    struct wb_catalog_summary summary;
-};
-
-static int read_policy(void *context)
-{
-    struct policy_read *r = context;
-
-    return wb_catalog_summary_get(&r->log->reader, &r->summary);
-}
-
 int wb_log_history(struct wb_store *store, struct wb_store_history *history_out)
 {
-    struct policy_read r = {.log = wb_log_of(store)};
-    int err = wb_log_read(r.log, read_policy, &r);
+    struct wb_catalog_summary summary;
+    int err = wb_log_summary(wb_log_of(store), &summary);
 
-    *history_out = r.summary.history;
+    *history_out = summary.history;
     return err;
 }
 
-static int set_policy(struct snapshot_change *c)
+static int set_policy(void *context)
 {
-    c->summary.history = *c->history;
+    struct snapshot_change *c = context;
+    c->change.summary.history = *c->history;
     return 0;
 }
 
@@ -376,5 +339,5 @@ int wb_log_set_history(struct wb_store *store, const struct wb_store_history *hi
 {
     struct snapshot_change c = {.history = history};
 
-    return in_transaction(store, &c, set_policy);
+    return wb_log_change(store, &c.change, set_policy, &c);
 }

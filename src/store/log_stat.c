@@ -61,6 +61,26 @@ int wb_log_overview(struct wb_log *log, struct wb_log_overview *overview_out)
     return err;
 }
 
+struct summary_read {
+    struct wb_log *log;
+    struct wb_catalog_summary *summary;
+};
+
+static int read_summary(void *context)
+{
+    struct summary_read *r = context;
+
+    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    return wb_catalog_summary_get(&r->log->reader, r->summary);
+}
+
+int wb_log_summary(struct wb_log *log, struct wb_catalog_summary *summary_out)
+{
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    *summary_out = (struct wb_catalog_summary){0};
+    return wb_log_read(log, read_summary, &(struct summary_read){log, summary_out});
+}
+
 /* ---- statistics ---------------------------------------------------------------------------------- */
 
 struct disk_usage {
@@ -73,7 +93,6 @@ static int disk_bytes(const char *dir, uint64_t *bytes_inout);
 /* Adds everything in the directory and below it, including the files of other rooms. */
 static int add_disk_bytes(void *context, const struct wb_path_entry *entry)
 {
-
     struct disk_usage *usage = context;
     char *path = wb_path_join(usage->dir, entry->name);
     int err = path ? 0 : WB_E_NOMEM;

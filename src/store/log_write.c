@@ -492,15 +492,21 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     return err;
 }
 
+/* The page as it is before an op is added. */
+static int view_to_change(struct wb_log *log, struct wb_pageid id, struct wb_log_view **view_out)
+{
+    int err = wb_log_check_usable(log->writer);
+
+    return err < 0 ? err : wb_log_view(log, id, view_out);
+}
+
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
     struct wb_log *log = wb_log_of_writer(store);
     struct wb_log_op op = {.kind = WB_LOG_OP_TOUCH, .id = id, .time_ms = time_ms};
     struct wb_log_view *view;
-    int err = wb_log_check_usable(log->writer);
+    int err = view_to_change(log, id, &view);
 
-    if (err == 0)
-        err = wb_log_view(log, id, &view);
     if (err < 0)
         return err;
     return wb_history_latest(&view->history) ? wb_log_op_add(log, &op) : wb_store_not_found();
@@ -512,10 +518,8 @@ int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice s
     struct wb_log_op op = {
         .kind = everywhere ? WB_LOG_OP_REMOVE_EVERYWHERE : WB_LOG_OP_REMOVE, .id = id, .time_ms = time_ms};
     struct wb_log_view *view;
-    int err = wb_log_check_usable(log->writer);
+    int err = view_to_change(log, id, &view);
 
-    if (err == 0)
-        err = wb_log_view(log, id, &view);
     if (err < 0)
         return err;
     if (everywhere ? view->history.versions.count == 0 : !wb_history_latest(&view->history))

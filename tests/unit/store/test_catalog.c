@@ -1,27 +1,6 @@
 /* test_catalog.c - the catalog's rows: written and read at the limits of their ranges, and all ways to be invalid. */
-#include "store_support.h"
+#include "catalog_support.h"
 #include "base/bytes.h"
-
-static char dir[DIR_MAX];
-static struct wb_catalog *catalog;
-static struct wb_catalog_txn txn;
-
-static int begin(void **state)
-{
-    (void)state;
-    test_dir(dir);
-    must_ok(wb_catalog_open(dir, WB_TREE_CREATE, &catalog));
-    must_ok(wb_catalog_txn_write(catalog, &txn));
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    wb_catalog_txn_abort(&txn);
-    wb_catalog_close(catalog);
-    return 0;
-}
 
 static bool same_entry(const struct wb_catalog_entry *a, const struct wb_catalog_entry *b)
 {

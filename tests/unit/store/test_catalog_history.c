@@ -2,32 +2,11 @@
  * test_catalog_history.c - the catalog's tables of the past: history, snapshots, holders, revisits and
  * waiting. Rows are written, read and walked over; those that are wrong are damage.
  */
-#include "store_support.h"
+#include "catalog_support.h"
 #include "base/bytes.h"
 #include "base/hash.h"
 
 enum { ROOM = 959 }; /* bytes of a history that fit in one row */
-
-static char dir[DIR_MAX];
-static struct wb_catalog *catalog;
-static struct wb_catalog_txn txn;
-
-static int begin(void **state)
-{
-    (void)state;
-    test_dir(dir);
-    must_ok(wb_catalog_open(dir, WB_TREE_CREATE, &catalog));
-    must_ok(wb_catalog_txn_write(catalog, &txn));
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    wb_catalog_txn_abort(&txn);
-    wb_catalog_close(catalog);
-    return 0;
-}
 
 static void put_raw(enum wb_catalog_table table, struct wb_slice key, struct wb_slice value)
 {

@@ -1,26 +1,5 @@
 /* test_catalog_txn.c - transactions of the catalog: readers that hold a state, and reads that are repeated. */
-#include "store_support.h"
-
-static char dir[DIR_MAX];
-static struct wb_catalog *catalog;
-static struct wb_catalog_txn txn;
-
-static int begin(void **state)
-{
-    (void)state;
-    test_dir(dir);
-    must_ok(wb_catalog_open(dir, WB_TREE_CREATE, &catalog));
-    must_ok(wb_catalog_txn_write(catalog, &txn));
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    wb_catalog_txn_abort(&txn);
-    wb_catalog_close(catalog);
-    return 0;
-}
+#include "catalog_support.h"
 
 static void test_readers(void **state)
 {

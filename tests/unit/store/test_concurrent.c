@@ -4,39 +4,14 @@
  * while it has the lock.
  */
 #include "conversation.h"
-#include "store_support.h"
+#include "shared_repository.h"
 #include "os/file.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 enum { WRITERS = 3, READERS = 2, OWN_PAGES = 40, SHARED_PAGES = 10 };
-
-static char dir[DIR_MAX];
-
-static int create(void *context)
-{
-    (void)context;
-    create_store(dir);
-    return 0;
-}
-
-static void new_repository(void)
-{
-    test_dir(dir);
-    must(run_child(create, NULL) == 0);
-}
-
-static int check_sound(void *context)
-{
-    (void)context;
-    verify_clean(dir);
-    wb_store_close(open_store(dir, WB_STORE_WRITE));
-    must(verify_clean(dir).notes == 0);
-    return 0;
-}
 
 /* ---- many at once ------------------------------------------------------------------------------- */
 
@@ -271,32 +246,6 @@ static int write_once(void *context)
     commit_store(store);
     wb_store_close(store);
     return 0;
-}
-
-static int compact_once(void *context)
-{
-    const bool *expect_work = context;
-    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts compact;
-
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
-    must(!*expect_work || compact.files > 0);
-    wb_store_close(store);
-    return 0;
-}
-
-static unsigned count_files(void)
-{
-    char pages[DIR_MAX];
-    unsigned count = 0;
-
-    path_in(dir, WB_SEGMENT_DIR, pages);
-    DIR *d = opendir(pages);
-    must(d != NULL);
-    for (struct dirent *entry; (entry = readdir(d)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(d);
-    return count;
 }
 
 static int count_rows(void *context)

@@ -71,15 +71,23 @@ static bool reader_holds(struct spec spec)
 
 /* ---- how a content can go ---------------------------------------------------------------------------- */
 
-static void test_replaced(void **state)
+/* One writer puts a stored content again, and the other one replaces it by a newer version. */
+static struct two begin_with_replacement(struct spec seen_again)
 {
     struct two t = begin(WB_STORE_KEEP_NEWEST, 0);
-    struct spec seen_again = page(1, 1, 3000);
 
-    (void)state;
     put_and_commit(t.other, page(1, 1, 1000));
     put_expecting(t.one, seen_again, WB_STORE_PUT_CAPTURE);
     put_and_commit(t.other, page(1, 2, 2000));
+    return t;
+}
+
+static void test_replaced(void **state)
+{
+    struct spec seen_again = page(1, 1, 3000);
+    struct two t = begin_with_replacement(seen_again);
+
+    (void)state;
     assert_true(reader_holds(page(1, 2, 2000)));
     struct wb_store_commit_counts counts = commit_counting(t.one);
     assert_int_equal(counts.replaced, 1);
@@ -114,16 +122,24 @@ static void test_removed(void **state)
     remove_meanwhile(true);
 }
 
-/* A content that is not the latest: the policy keeps two versions, and there is a third one. */
-static void test_pushed_out(void **state)
+/* A page that has two versions, and one writer puts the content of the older one. */
+static struct two begin_with_return(enum wb_store_keep keep, uint64_t value, struct spec returned)
 {
-    struct two t = begin(WB_STORE_KEEP_COUNT, 2);
-    struct spec returned = page(1, 1, 4000);
+    struct two t = begin(keep, value);
 
-    (void)state;
     put_and_commit(t.other, page(1, 1, 1000));
     put_and_commit(t.other, page(1, 2, 2000));
     put_expecting(t.one, returned, WB_STORE_PUT_VERSION);
+    return t;
+}
+
+/* The policy keeps two versions, and there is a third one. */
+static void test_pushed_out(void **state)
+{
+    struct spec returned = page(1, 1, 4000);
+    struct two t = begin_with_return(WB_STORE_KEEP_COUNT, 2, returned);
+
+    (void)state;
     put_and_commit(t.other, page(1, 3, 3000));
     assert_int_equal(commit_counting(t.one).replaced, 1);
     assert_true(reader_holds(returned));
@@ -133,14 +149,11 @@ static void test_pushed_out(void **state)
 /* The policy changes from all to newest. */
 static void test_policy_changed(void **state)
 {
-    struct two t = begin(WB_STORE_KEEP_ALL, 0);
     struct spec returned = page(1, 1, 4000);
+    struct two t = begin_with_return(WB_STORE_KEEP_ALL, 0, returned);
     struct wb_store_compact_counts compact;
 
     (void)state;
-    put_and_commit(t.other, page(1, 1, 1000));
-    put_and_commit(t.other, page(1, 2, 2000));
-    put_expecting(t.one, returned, WB_STORE_PUT_VERSION);
     must_ok(wb_store_set_history(t.other, &(struct wb_store_history){WB_STORE_KEEP_NEWEST, 0}));
     must_ok(wb_store_compact(t.other, NULL, NULL, NULL, NULL, &compact));
     assert_int_equal(compact.versions, 1);
@@ -153,13 +166,10 @@ static void test_policy_changed(void **state)
 
 static void test_own_view(void **state)
 {
-    struct two t = begin(WB_STORE_KEEP_NEWEST, 0);
     struct spec seen_again = page(1, 1, 3000);
+    struct two t = begin_with_replacement(seen_again);
 
     (void)state;
-    put_and_commit(t.other, page(1, 1, 1000));
-    put_expecting(t.one, seen_again, WB_STORE_PUT_CAPTURE);
-    put_and_commit(t.other, page(1, 2, 2000));
     for (uint32_t i = 2; i < 6 * WB_LOG_VIEWS; i++) /* so many that the view of page 1 is forgotten */
         put_expecting(t.one, page(i, 1, 1000), WB_STORE_PUT_NEW);
     assert_true(holds_spec(t.one, &seen_again));

@@ -2,35 +2,9 @@
  * test_snapshots.c - snapshots that several processes seal, drop and read at the same time.
  */
 #include "conversation.h"
-#include "store_support.h"
-
-#include <dirent.h>
+#include "shared_repository.h"
 
 enum { OWN_PAGES = 40 };
-
-static char dir[DIR_MAX];
-
-static int create(void *context)
-{
-    (void)context;
-    create_store(dir);
-    return 0;
-}
-
-static void new_repository(void)
-{
-    test_dir(dir);
-    assert_int_equal(run_child(create, NULL), 0);
-}
-
-static int check_sound(void *context)
-{
-    (void)context;
-    verify_clean(dir);
-    wb_store_close(open_store(dir, WB_STORE_WRITE));
-    must(verify_clean(dir).notes == 0);
-    return 0;
-}
 
 /* A new version of each page. */
 static int write_once(void *context)
@@ -45,32 +19,6 @@ static int write_once(void *context)
     commit_store(store);
     wb_store_close(store);
     return 0;
-}
-
-static int compact_once(void *context)
-{
-    const bool *expect_work = context;
-    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts compact;
-
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
-    must(!*expect_work || compact.files > 0);
-    wb_store_close(store);
-    return 0;
-}
-
-static unsigned count_files(void)
-{
-    char pages[DIR_MAX];
-    unsigned count = 0;
-
-    path_in(dir, WB_SEGMENT_DIR, pages);
-    DIR *d = opendir(pages);
-    must(d != NULL);
-    for (struct dirent *entry; (entry = readdir(d)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(d);
-    return count;
 }
 
 /* Returns 0 if this process has sealed the name, 1 if another one was faster. */
