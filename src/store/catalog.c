@@ -1,7 +1,7 @@
 /*
  * catalog.c - opens the catalog's file and manages its transactions. It never looks into
- * a row: what rows mean is in catalog_rows.c and
- * catalog_sites.c, how they are stored in tree*.c.
+ * a row: what rows mean is in catalog_rows.c, catalog_history.c, catalog_sites.c and
+ * catalog_snapshots.c, how they are stored in tree*.c.
  *
  * Single reads, such as a get, do not hold their state, because the lock would cost more
  * than the read. Why this is safe: a writer that reuses one of the state's pages changes

@@ -340,7 +340,7 @@ struct page_lookup {
     struct wb_log *log;
     struct wb_pageid id;
     const struct wb_store_when *when;
-    struct wb_catalog_entry entry; /* of an old version, without lifetimes */
+    struct wb_catalog_entry entry; /* found; that of an old version has no lifetimes */
     struct wb_segment *segment;
 };
 
@@ -446,7 +446,6 @@ int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct
 int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
                 struct wb_page *page_out)
 {
-
     int err = wb_page_decode(record, page_out);
 
     return err < 0 ? err : wb_log_page_identify(page_out, id, entry);

@@ -12,15 +12,18 @@
  *   log_commit.c   makes it all durable: one transaction of the catalog
  *   log_edit.c     ... what it changes: pages, the segments they are in, counters
  *   log_view.c     ... one page with its past
+ *   log_batch.c    reads many pages at once
  *   log_snapshot.c seals and drops snapshots, sets the history policy
  *   log_history.c  the past of a page for readers; forgetting what nobody keeps
  *   log_revisit.c  revisits that wait for their original
  *   log_bar.c      bars: what was taken down and must not come back
  *   log_recover.c  repairs what a crash left behind; chooses the segment to append to
  *   log_scan.c     all pages, in the order of the disk
+ *   log_gone.c     ... and after them the pages that are gone but have a past
  *   log_live.c     finds out which pages of a segment are alive
  *   log_compact.c  replaces segments by copies without their dead pages
  *   log_copy.c     makes the copy, block by block
+ *   log_group.c    puts older versions next to the latest one of their page
  *   log_verify.c   reads and checks everything
  *
  * The life of a page in a writer:
@@ -224,7 +227,7 @@ bool wb_log_has_ops(const struct wb_log *log, struct wb_pageid id);
 /* The page as it will be after the ops so far. The view is good until the next call. */
 int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **view_out);
 
-/* Adds an op, and applies it to the view of its page. The op's record belongs to the writer afterwards. */
+/* Adds an op; from now on it is part of the views of its page. Its record and its revisit belong to the writer then. */
 int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op);
 
 /* Finds a site among those of the ops, or adds it. */

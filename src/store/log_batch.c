@@ -40,13 +40,18 @@ struct batch {
 static int pass_item(struct batch *b, struct batch_item *item, struct wb_buf *memory, wb_store_each_page each,
                      void *context)
 {
+    struct wb_pageid id = b->ids[item->index];
     struct wb_page page = {0};
     int err = item->err;
 
+    WB_CHECK(memory != NULL);
     if (err == 0)
-        err = wb_log_read_entry(b->log, b->ids[item->index], &item->entry, &page, memory);
-    if (err == WB_E_CORRUPT && item->err == 0) /* it may have been moved since we looked it up */
-        err = wb_log_get(&b->log->store, b->ids[item->index], b->when, &page, memory);
+        err = wb_log_read_entry(b->log, id, &item->entry, &page, memory);
+    if (err == WB_E_CORRUPT && item->err == 0) { /* it may have been moved since we looked it up */
+        err = wb_log_find(b->log, id, b->when, &item->entry);
+        if (err == 0)
+            err = wb_log_read_entry(b->log, id, &item->entry, &page, memory);
+    }
     if (err < 0 && err != WB_E_NOTFOUND && err != WB_E_CORRUPT)
         return err;
     return each(context, item->index, err, err == 0 ? &page : NULL);
@@ -59,6 +64,8 @@ int wb_log_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t 
     struct wb_buf memory = WB_BUF_INIT;
     int err = 0;
 
+    WB_CHECK(count > 0);
+    WB_CHECK(each != NULL);
     b.items = wb_alloc((count < BATCH_MAX ? count : BATCH_MAX) * sizeof *b.items);
     if (!b.items)
         return WB_E_NOMEM;

@@ -209,8 +209,13 @@ int wb_log_edit_load(struct wb_log_edit *edit, struct wb_pageid id)
     const struct wb_history_version *latest = wb_history_latest(&edit->view.history);
     uint64_t gone = history->versions.count > 0 && !latest;
     if (edit->summary.versions < history->versions.count || edit->summary.captures < history->times.count ||
-        edit->summary.gone < gone || (latest && edit->summary.pages == 0))
+        edit->summary.gone < gone || (latest && edit->summary.pages == 0) ||
+        (latest && edit->summary.bytes_pages < latest->body_bytes))
         return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
+    for (size_t i = 0; i < history->versions.count; i++)
+        if (history->versions.items[i].arrived > edit->summary.epoch ||
+            history->versions.items[i].ceased > edit->summary.epoch)
+            return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_PAGES, "a version of an epoch to come");
     edit->summary.versions -= history->versions.count;
     edit->summary.captures -= history->times.count;
     edit->summary.gone -= gone;

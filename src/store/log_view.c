@@ -71,7 +71,7 @@ static int load_rows(struct wb_catalog_txn *txn, const struct wb_catalog_entry *
     return 0;
 }
 
-int wb_log_view_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_log_view *view_out)
+static int load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_log_view *view_out)
 {
     struct wb_catalog_entry entry;
     int err;
@@ -92,6 +92,21 @@ int wb_log_view_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid
     struct wb_history_version latest = version_of(&entry);
     err = wb_history_push(&view_out->history, &latest, entry.time_ms);
     view_out->history.floor_ms = entry.floor_ms;
+    return err;
+}
+
+int wb_log_view_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_log_view *view_out)
+{
+    int err = load(txn, any_gone, id, view_out);
+
+    WB_CHECK(wb_pageid_equal(view_out->id, id));
+    /* Numbers that are valid in a row, but that nobody has given: some mean something else in a view, or the end. */
+    for (size_t i = 0; i < view_out->history.versions.count && err == 0; i++) {
+        const struct wb_history_version *version = &view_out->history.versions.items[i];
+        if (version->place.segment == WB_LOG_PENDING_SEGMENT || version->arrived == UINT64_MAX ||
+            version->ceased == UINT64_MAX)
+            err = wb_catalog_corrupt(txn->catalog, WB_CATALOG_PAGES, "a segment or an epoch that was never given");
+    }
     return err;
 }
 

@@ -58,7 +58,6 @@ bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32
 
 static int index_set(union wb_log_index *map, struct wb_pageid id, size_t index)
 {
-
     struct wb_log_index_entry *entry = index_find(map, id);
 
     WB_CHECK(index < UINT32_MAX);
@@ -237,8 +236,17 @@ struct view_load {
 static int load_view(void *context)
 {
     struct view_load *l = context;
+    struct wb_log_moment *moment = &l->log->writer->moment;
+    int err = wb_log_view_load(&l->log->reader, l->log->writer->any_gone, l->id, l->view);
 
-    return wb_log_view_load(&l->log->reader, l->log->writer->any_gone, l->id, l->view);
+    WB_CHECK(l->log->writer->moment_known);
+    /* Others may have begun epochs since we have read the newest one. Ops come after all that the page has seen. */
+    for (size_t i = 0; i < l->view->history.versions.count && err == 0; i++) {
+        const struct wb_history_version *version = &l->view->history.versions.items[i];
+        uint64_t newest = version->ceased > version->arrived ? version->ceased : version->arrived;
+        moment->epoch = moment->epoch > newest ? moment->epoch : newest + 1;
+    }
+    return err;
 }
 
 static struct wb_catalog_place pending_place(size_t op)

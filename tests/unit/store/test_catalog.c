@@ -234,10 +234,10 @@ static void test_other_rows(void **state)
                                      .revisits = 7,
                                      .bars = 11,
                                      .bytes_pages = 9,
-                                     .epoch = UINT64_MAX,
+                                     .epoch = UINT64_MAX - 1,
                                      .snapshot = UINT32_MAX,
                                      .next_segment = 10,
-                                     .history = {WB_STORE_KEEP_DURATION, UINT64_MAX}};
+                                     .history = {WB_STORE_KEEP_DURATION, INT64_MAX / 2}};
     struct wb_catalog_summary read_state;
     bool has;
 
@@ -255,6 +255,15 @@ static void test_other_rows(void **state)
     must_ok(wb_catalog_summary_put(&txn, &all));
     must_ok(wb_catalog_summary_get(&txn, &read_state));
     assert_true(same_summary(&read_state, &all));
+
+    struct wb_catalog_summary wrong = all;
+    wrong.epoch = UINT64_MAX; /* none could come after it */
+    must_ok(wb_catalog_summary_put(&txn, &wrong));
+    assert_int_equal(wb_catalog_summary_get(&txn, &read_state), WB_E_CORRUPT);
+    wrong = all;
+    wrong.history.value = INT64_MAX; /* it could not be subtracted from a time */
+    must_ok(wb_catalog_summary_put(&txn, &wrong));
+    assert_int_equal(wb_catalog_summary_get(&txn, &read_state), WB_E_CORRUPT);
 }
 
 /* ---- rows of format 2 --------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static void add_version(struct wb_history *history, uint64_t *chance, bool ghost
         version.ceased = version.arrived + any_number(chance, UINT32_MAX);
         version.content = chance_next(chance);
         version.status = (uint16_t)any_number(chance, UINT16_MAX);
-        version.body_bytes = any_number(chance, UINT64_MAX);
+        version.body_bytes = any_number(chance, UINT32_MAX);
         version.stored_bytes = (uint32_t)any_number(chance, UINT32_MAX);
         version.place =
             (struct wb_catalog_place){1 + (uint32_t)any_number(chance, UINT32_MAX - 1),
@@ -190,6 +190,9 @@ static void test_contradictions(void **state)
     assert_false(IS_HISTORY(HEAD "\0\1\14\2\5CONTENTS\1\1\1\1\0")); /* in the block of none before it */
     /* Ceased before it arrived: the epochs overflow. */
     assert_false(IS_HISTORY(HEAD "\0\1" OLD("\10", "\2", "\5", "\377\377\377\377\377\377\377\377\377\1")));
+    /* A body of 4 GB. */
+    assert_false(IS_HISTORY(HEAD "\0\1\10\2\5CONTENTS\1\1\200\200\200\200\20\1\0\1\1"));
+    assert_true(IS_HISTORY(HEAD "\0\1\10\2\5CONTENTS\1\1\377\377\377\377\17\1\0\1\1"));
     /* More captures than there are bytes. */
     assert_false(IS_HISTORY(HEAD "\0\1\371\377\377\377\377\377\377\377\377\1\2\5"));
 }

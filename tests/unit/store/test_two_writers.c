@@ -1,7 +1,7 @@
 /*
- * test_lost_content.c - a writer puts a content that is stored already, and before it commits, another
- * one gives that content up. The capture must not be lost: its bytes are stored after all, and a
- * revisit waits for its original.
+ * test_two_writers.c - two writers of one repository: one has put something and not committed it, and the other
+ * one commits. If a content that the first one counts on is given up, its capture must not be lost: the
+ * bytes are stored after all, and a revisit waits for its original.
  */
 #include "store_support.h"
 
@@ -239,12 +239,36 @@ static void test_revisit(void **state)
     finish(&t);
 }
 
+/* ---- epochs ----------------------------------------------------------------------------------------------------- */
+
+/* The first writer has read the epoch before the other one began two more. */
+static void test_later_epochs(void **state)
+{
+    struct two t = begin(WB_STORE_KEEP_ALL, 0);
+    struct spec removed = page(1, 2, 5000), back = page(1, 3, 6000);
+    struct wb_store_timeline timeline;
+
+    (void)state;
+    put(t.one, page(2, 1, 1000));
+    put_and_commit(t.other, page(1, 1, 1000));
+    put_and_commit(t.other, page(1, 2, 2000));
+    must_ok(remove_spec(t.one, &removed, false));
+    put_expecting(t.one, back, WB_STORE_PUT_NEW);
+    assert_true(holds_spec(t.one, &back));
+    commit_store(t.one);
+    assert_true(reader_holds(back));
+    must_ok(wb_store_timeline(t.one, spec_id(&back), &timeline));
+    assert_int_equal(timeline.count, 3);
+    wb_store_timeline_release(&timeline);
+    finish(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replaced),       cmocka_unit_test(test_removed),  cmocka_unit_test(test_pushed_out),
-        cmocka_unit_test(test_policy_changed), cmocka_unit_test(test_own_view), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_revisit),
+        cmocka_unit_test(test_replaced),       cmocka_unit_test(test_removed),      cmocka_unit_test(test_pushed_out),
+        cmocka_unit_test(test_policy_changed), cmocka_unit_test(test_own_view),     cmocka_unit_test(test_many),
+        cmocka_unit_test(test_revisit),        cmocka_unit_test(test_later_epochs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
