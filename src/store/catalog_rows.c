@@ -501,7 +501,7 @@ int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary
         summary_from_row_2(row, summary_out);
     if (summary_out->epoch == 0 || summary_out->epoch == UINT64_MAX || summary_out->next_segment == 0 ||
         summary_out->versions < summary_out->pages || summary_out->captures < summary_out->versions ||
-        summary_out->history.keep > WB_STORE_KEEP_DURATION || summary_out->history.value > INT64_MAX / 2)
+        summary_out->history.keep > WB_STORE_KEEP_DURATION || summary_out->history.value > WB_STORE_HISTORY_VALUE_MAX)
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "counters that contradict each other");
     return 0;
 }

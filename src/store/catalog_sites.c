@@ -41,6 +41,7 @@ static struct wb_slice site_hash(struct wb_slice site, char room[SITE_HASH_MAX])
 /* The key of a site. Pages without a host, such as "dns:x", are counted under "-", which no host is called. */
 static struct wb_slice site_key(struct wb_slice site, char room[SITE_HASH_MAX])
 {
+    WB_CHECK(site.ptr || site.len == 0);
     if (site.len == 0)
         return WB_SLICE_LIT("-");
     return site.len <= SITE_KEY_MAX ? site : site_hash(site, room);
@@ -49,6 +50,7 @@ static struct wb_slice site_key(struct wb_slice site, char room[SITE_HASH_MAX])
 int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages,
                         struct wb_catalog_summary *summary)
 {
+    WB_CHECK(site.ptr || site.len == 0);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
 
     char room[SITE_HASH_MAX], row[SITE_BYTES] = {0};
@@ -81,6 +83,7 @@ static int walk_site(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct site_walk *walk = context;
 
+    WB_CHECK(walk->each != NULL);
     WB_CHECK(row.len == SITE_BYTES);
     return walk->each(walk->context, key, wb_get64(row.ptr));
 }
@@ -111,6 +114,8 @@ static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id,
     WB_CHECK(kind == WB_STORE_BAR_SITE);
     if (site.len >= SITE_KEY_MAX) /* one byte less than in table sites, because of the "s" */
         site = site_hash(site, site_room);
+    WB_CHECK(site.len > 0);
+    WB_CHECK(site.len < SITE_KEY_MAX);
     room[0] = 's';
     memcpy(room + 1, site.ptr, site.len);
     return wb_slice(room, 1 + site.len);
@@ -263,6 +268,7 @@ int wb_catalog_revisit_put(struct wb_catalog_txn *txn, uint64_t site, const stru
     char key[REVISIT_KEY_BYTES], waiting[WAITING_KEY_BYTES], row[REVISIT_BYTES];
     size_t len;
 
+    WB_CHECK(revisit->url.ptr || revisit->url.len == 0);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     revisit_key(revisit->id, revisit->time_ms, key);
     int err = wb_catalog_row_read(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), sizeof row, row, &len);
@@ -314,6 +320,7 @@ static int walk_revisit(void *context, struct wb_slice key, struct wb_slice row)
     struct wb_store_revisit revisit;
     uint64_t site;
 
+    WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(walk->each != NULL);
     if (!revisit_from_row(key, row, &revisit, &site))
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_REVISITS, "a row that is not a revisit");
@@ -329,6 +336,7 @@ int wb_catalog_revisit_of(struct wb_catalog_txn *txn, struct wb_pageid id, wb_ca
     struct revisit_walk walk = {.txn = txn, .only = &id, .each = each, .context = context};
     char from[WB_PAGEID_BYTES];
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(each != NULL);
     wb_pageid_put(id, from);
     int err = wb_catalog_row_each_from(txn, WB_CATALOG_REVISITS, wb_slice(from, sizeof from), walk_revisit, &walk);
@@ -339,6 +347,7 @@ int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit 
 {
     struct revisit_walk walk = {.txn = txn, .each = each, .context = context};
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(each != NULL);
     return wb_catalog_row_each(txn, WB_CATALOG_REVISITS, 0, 0, walk_revisit, &walk);
 }
@@ -352,6 +361,8 @@ static int walk_waiting(void *context, struct wb_slice key, struct wb_slice row)
     uint64_t site;
     size_t len, url_len = row.len;
 
+    WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(walk->each != NULL);
     WB_CHECK(walk->only != NULL);
     if (key.len != WAITING_KEY_BYTES || row.len < 1 || row.len > sizeof url)
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_WAITING, "a row of the wrong length");

@@ -8,6 +8,13 @@
 #include "base/hash.h"
 #include "store/organisation.h"
 
+/* What is always true: ghosts come first, and every version has a capture. */
+static void check_history(const struct wb_history *history)
+{
+    WB_CHECK(history->ghosts <= history->versions.count);
+    WB_CHECK(history->versions.count <= history->times.count);
+}
+
 void wb_history_clear(struct wb_history *history)
 {
     wb_vec_clear(&history->versions);
@@ -29,6 +36,7 @@ uint64_t wb_history_content(const struct wb_page *page, uint64_t seed)
                          wb_hash64_seeded(page->body.ptr, page->body.len, seed)};
     uint64_t content = wb_hash64_seeded(parts, sizeof parts, seed);
 
+    WB_CHECK(page->body.ptr || page->body.len == 0);
     return content ? content : 1;
 }
 
@@ -38,11 +46,13 @@ struct wb_history_version *wb_history_latest(struct wb_history *history)
     if (history->versions.count == history->ghosts)
         return NULL;
     struct wb_history_version *last = &history->versions.items[history->versions.count - 1];
+    WB_CHECK(!last->ghost);
     return last->ceased == 0 ? last : NULL;
 }
 
 struct wb_history_version *wb_history_find(struct wb_history *history, uint64_t content)
 {
+    WB_CHECK(history->ghosts <= history->versions.count);
     WB_CHECK(content != 0);
     for (size_t i = history->versions.count; i > 0; i--)
         if (history->versions.items[i - 1].content == content && history->versions.items[i - 1].place.segment)
@@ -55,6 +65,8 @@ int wb_history_push(struct wb_history *history, const struct wb_history_version 
     struct wb_history_version pushed = *version;
     int err = wb_vec_reserve(&history->versions, history->versions.count + 1);
 
+    WB_CHECK(version->place.segment > 0);
+    WB_CHECK(version->arrived > 0);
     WB_CHECK(!version->ghost);
     pushed.first = history->times.count;
     pushed.count = 1;
@@ -78,6 +90,9 @@ static void insert_version(struct wb_history *history, size_t at, const struct w
 /* Puts a time at index `at`, into version number `owner`; the versions after it move on. */
 static void insert_time(struct wb_history *history, size_t at, size_t owner, int64_t time_ms)
 {
+    WB_CHECK(owner < history->versions.count);
+    WB_CHECK(at >= history->versions.items[owner].first);
+    WB_CHECK(at <= history->versions.items[owner].first + history->versions.items[owner].count);
     WB_CHECK(at <= history->times.count);
     WB_CHECK(history->times.count < history->times.cap);
     int64_t *items = history->times.items;
@@ -94,6 +109,8 @@ static void remove_times(struct wb_history *history, size_t owner, size_t from, 
 {
     size_t count = to - from;
 
+    WB_CHECK(owner < history->versions.count);
+    WB_CHECK(from >= history->versions.items[owner].first);
     WB_CHECK(from <= to);
     WB_CHECK(to <= history->times.count);
     WB_CHECK(history->versions.items[owner].count >= count);
@@ -119,6 +136,7 @@ static void remove_version(struct wb_history *history, size_t at)
 /* Where the captures begin that take part: those of ghosts do not. */
 static size_t first_time(const struct wb_history *history)
 {
+    check_history(history);
     return history->ghosts < history->versions.count ? history->versions.items[history->ghosts].first
                                                      : history->times.count;
 }
@@ -131,6 +149,9 @@ static void make_ghost(struct wb_history *history, size_t index)
     struct wb_history_version *versions = history->versions.items, moved = versions[index];
     size_t begin = first_time(history);
 
+    WB_CHECK(!moved.ghost);
+    WB_CHECK(moved.count > 0);
+    WB_CHECK(begin <= moved.first);
     WB_CHECK(index >= history->ghosts);
     WB_CHECK(moved.ceased != 0);
     for (size_t i = 0; i < moved.count; i++) {
@@ -157,6 +178,7 @@ static void settle_ahead(struct wb_history *history, const struct wb_history_cap
 {
     size_t begin = first_time(history), end = history->times.count, keep = end;
 
+    WB_CHECK(begin <= end);
     if (wb_store_time_is_ahead(capture->time_ms, capture->now_ms))
         return;
     while (keep > begin && wb_store_time_is_ahead(history->times.items[keep - 1], capture->now_ms))
@@ -197,6 +219,7 @@ static size_t find_time(const struct wb_history *history, int64_t time_ms)
         else
             high = middle;
     }
+    WB_CHECK(low <= history->times.count);
     return low;
 }
 
@@ -213,6 +236,8 @@ static bool is_refused(const struct wb_history *history, const struct wb_history
     const struct wb_history_version *last =
         history->versions.count > history->ghosts ? &history->versions.items[history->versions.count - 1] : NULL;
 
+    WB_CHECK(at >= begin);
+    WB_CHECK(at <= history->times.count);
     if (capture->time_ms <= history->floor_ms &&
         !(plausible && wb_store_time_is_ahead(history->floor_ms, capture->now_ms))) {
         *outcome_out = WB_STORE_PUT_OLDER;
@@ -253,6 +278,7 @@ static bool has_same_content(const struct placing *p, size_t version)
     const struct wb_history_version *latest = wb_history_latest(history);
     uint64_t content = p->capture->content ? p->capture->content : latest ? latest->content : 0;
 
+    WB_CHECK(version < history->versions.count);
     if (content == 0)
         return latest == &history->versions.items[version];
     return history->versions.items[version].content == content;
@@ -263,6 +289,8 @@ static void begin_version(const struct placing *p, size_t index, bool latest)
 {
     struct wb_history_version version = *p->capture->bytes;
 
+    WB_CHECK(p->capture->epoch > 0);
+    WB_CHECK(index >= p->history->ghosts);
     WB_CHECK(version.place.segment > 0 || !latest);
     version.content = p->capture->content ? p->capture->content : version.content;
     version.arrived = p->capture->epoch;
@@ -293,6 +321,8 @@ static void split(const struct placing *p)
 /* The capture is older than another one, or the page was gone by then. */
 static enum wb_store_outcome add_to_past(const struct placing *p)
 {
+    WB_CHECK(p->has_before || p->has_after);
+    WB_CHECK(!p->has_before || p->before >= p->history->ghosts);
     if (p->has_before && has_same_content(p, p->before)) {
         insert_time(p->history, p->at, p->before, p->capture->time_ms);
         return WB_STORE_PUT_CAPTURE;
@@ -312,6 +342,8 @@ static enum wb_store_outcome add_to_present(const struct placing *p)
 {
     struct wb_history_version *latest = wb_history_latest(p->history);
 
+    WB_CHECK(!p->has_after);
+    WB_CHECK(!latest || p->has_before);
     if (latest && has_same_content(p, p->before)) {
         insert_time(p->history, p->at, p->before, p->capture->time_ms);
         return WB_STORE_PUT_CAPTURE;
@@ -331,6 +363,8 @@ int wb_history_add(struct wb_history *history, const struct wb_history_capture *
     struct placing p = {.history = history, .capture = capture};
     int err = wb_vec_reserve(&history->versions, history->versions.count + 2);
 
+    check_history(history);
+    WB_CHECK(capture->bytes != NULL);
     WB_CHECK(capture->epoch > 0);
     *outcome_out = WB_STORE_PUT_OLDER;
     if (err == 0)
@@ -351,6 +385,7 @@ int wb_history_add(struct wb_history *history, const struct wb_history_capture *
         *outcome_out = add_to_past(&p);
     else
         *outcome_out = add_to_present(&p);
+    check_history(history);
     return 0;
 }
 
@@ -365,6 +400,7 @@ void wb_history_end(struct wb_history *history, int64_t gone_ms, uint64_t epoch)
     history->gone_ms = gone_ms > last ? gone_ms : last;
     if (history->gone_ms < 1)
         history->gone_ms = 1;
+    WB_CHECK(!wb_history_latest(history));
 }
 
 /* ---- forgetting ----------------------------------------------------------------------------------------- */
@@ -373,6 +409,9 @@ bool wb_history_is_held(const struct wb_history_version *version, const struct w
 {
     size_t low = 0, high = rule->held_count;
 
+    WB_CHECK(version->arrived > 0);
+    WB_CHECK(version->ceased == 0 || version->ceased >= version->arrived);
+    WB_CHECK(rule->held_count == 0 || rule->held);
     while (low < high) { /* the first held epoch in which it had arrived */
         size_t middle = (low + high) / 2;
         if (rule->held[middle] < version->arrived)
@@ -388,6 +427,7 @@ static size_t first_kept(const struct wb_history *history, const struct wb_histo
 {
     size_t count = history->versions.count, i = count;
 
+    WB_CHECK(rule->policy.keep <= WB_STORE_KEEP_DURATION);
     switch (rule->policy.keep) {
     case WB_STORE_KEEP_NEWEST:
         break;
@@ -410,6 +450,7 @@ static size_t first_kept(const struct wb_history *history, const struct wb_histo
     if (i == count && count > history->ghosts && history->versions.items[count - 1].ceased == 0)
         i = count - 1; /* the latest is always kept */
     WB_CHECK(i >= history->ghosts);
+    WB_CHECK(i <= count);
     return i;
 }
 
@@ -417,6 +458,7 @@ void wb_history_trim(struct wb_history *history, const struct wb_history_rule *r
 {
     size_t kept = first_kept(history, rule);
 
+    check_history(history);
     for (size_t i = 0; i < history->versions.count;) {
         struct wb_history_version *version = &history->versions.items[i];
         bool hollow = version->place.segment == 0, forgotten = i < kept;
@@ -438,6 +480,7 @@ void wb_history_trim(struct wb_history *history, const struct wb_history_rule *r
         history->floor_ms = INT64_MIN;
         history->gone_ms = 0;
     }
+    check_history(history);
 }
 
 /* ---- looking ---------------------------------------------------------------------------------------------- */
@@ -450,6 +493,7 @@ const struct wb_history_version *wb_history_at(const struct wb_history *history,
     for (size_t i = 0; i < history->versions.count; i++) {
         const struct wb_history_version *version = &history->versions.items[i];
         const int64_t *times = history->times.items + version->first;
+        WB_CHECK(version->count > 0);
         if (!oldest || times[0] < history->times.items[oldest->first])
             oldest = version;
         size_t low = 0, high = version->count; /* the number of its captures at or before time_ms */
@@ -466,11 +510,14 @@ const struct wb_history_version *wb_history_at(const struct wb_history *history,
             best = times[low - 1];
         }
     }
+    WB_CHECK(oldest || history->versions.count == 0);
     return found ? found : oldest;
 }
 
 const struct wb_history_version *wb_history_in(const struct wb_history *history, uint64_t epoch)
 {
+    check_history(history);
+    WB_CHECK(epoch > 0);
     for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
         if (version->arrived <= epoch && (version->ceased == 0 || version->ceased > epoch))

@@ -57,6 +57,8 @@ struct wb_history_version *wb_history_latest(struct wb_history *history);
 /* The newest capture of a version. */
 static inline int64_t wb_history_last_ms(const struct wb_history *history, const struct wb_history_version *version)
 {
+    WB_CHECK(version->count > 0);
+    WB_CHECK(version->first + version->count <= history->times.count);
     return history->times.items[version->first + version->count - 1];
 }
 

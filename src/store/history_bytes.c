@@ -22,8 +22,11 @@ enum version_flags { IS_LATEST = 1, IS_GHOST = 2, SAME_BLOCK = 4, VERSION_FLAG_B
 static int put_number(struct wb_buf *out, uint64_t value)
 {
     char bytes[NUMBER_MAX];
+    size_t len = wb_put_varint(bytes, value);
 
-    return wb_buf_append(out, bytes, wb_put_varint(bytes, value));
+    WB_CHECK(len > 0);
+    WB_CHECK(len <= sizeof bytes);
+    return wb_buf_append(out, bytes, len);
 }
 
 static int put_difference(struct wb_buf *out, uint64_t value, uint64_t before)
@@ -37,6 +40,7 @@ static int put_times(const int64_t *times, size_t count, int64_t before, struct 
 
     WB_CHECK(count > 0);
     for (size_t i = 0; i < count && err == 0; i++) {
+        WB_CHECK(i == 0 || times[i] > times[i - 1]);
         err = put_difference(out, (uint64_t)times[i], (uint64_t)before);
         before = times[i];
     }
@@ -50,6 +54,9 @@ static int put_bytes(const struct wb_history_version *version, const struct wb_c
     char content[8];
     int err;
 
+    WB_CHECK(version->place.logical > 0);
+    WB_CHECK(version->ceased > 0);
+    WB_CHECK(version->ceased >= version->arrived);
     WB_CHECK(version->place.segment > 0);
     wb_put64(content, version->content);
     err = wb_buf_append(out, content, sizeof content);
@@ -78,6 +85,9 @@ static int put_version(const struct wb_history *history, size_t i, const struct 
     int64_t last = version->first ? history->times.items[version->first - 1] : 0;
     int err = put_number(out, (uint64_t)version->count << VERSION_FLAG_BITS | flags);
 
+    WB_CHECK(i < history->versions.count);
+    WB_CHECK(version->first + version->count <= history->times.count);
+    WB_CHECK(!version->ghost || version->ceased != 0);
     WB_CHECK(version->count > 0);
     WB_CHECK(version->arrived > 0);
     if (err == 0)
@@ -94,6 +104,8 @@ int wb_history_encode(const struct wb_history *history, uint64_t site, struct wb
     uint64_t flags = (history->floor_ms != INT64_MIN ? HAS_FLOOR : 0) | (history->gone_ms ? HAS_GONE : 0);
     int err;
 
+    WB_CHECK(history->ghosts <= history->versions.count);
+    WB_CHECK(history->versions.count <= history->times.count);
     WB_CHECK(history->versions.count > 0);
     wb_put64(head + 1, site);
     wb_buf_clear(bytes_out);
@@ -126,6 +138,7 @@ static uint64_t get_number(struct history_reader *r)
 {
     uint64_t value = 0;
 
+    WB_CHECK(r->at <= r->end);
     r->ok = r->ok && wb_get_varint(&r->at, r->end, &value);
     return r->ok ? value : 0;
 }
@@ -139,6 +152,8 @@ static void get_times(struct history_reader *r, struct wb_history *history, uint
 {
     int64_t before = history->times.count ? history->times.items[history->times.count - 1] : 0;
 
+    WB_CHECK(r->at <= r->end);
+    WB_CHECK(history->ghosts <= history->versions.count);
     /* Each time takes a byte at least, so hostile counts cannot make us allocate much. */
     r->ok = r->ok && count > 0 && count <= (uint64_t)(r->end - r->at);
     r->nomem = r->nomem || (r->ok && wb_vec_reserve(&history->times, history->times.count + (size_t)count) < 0);
@@ -153,6 +168,8 @@ static void get_times(struct history_reader *r, struct wb_history *history, uint
 static void get_bytes(struct history_reader *r, struct wb_history_version *version, bool same_block,
                       const struct wb_catalog_place *before)
 {
+    WB_CHECK(r->at <= r->end);
+    WB_CHECK(!version->ghost || version->ceased == 0);
     r->ok = r->ok && r->end - r->at >= 8;
     if (!r->ok)
         return;
@@ -193,6 +210,7 @@ static void get_version(struct history_reader *r, struct wb_history *history, st
     history->ghosts += version.ghost;
     r->nomem = r->nomem || (r->ok && wb_vec_push(&history->versions, version) < 0);
     r->ok = r->ok && !r->nomem;
+    WB_CHECK(!r->ok || history->ghosts <= history->versions.count);
 }
 
 int wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uint64_t *site_out)
@@ -220,6 +238,8 @@ int wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uin
     }
     if (r.nomem)
         return wb_fail_nomem();
+    WB_CHECK(r.at <= r.end);
+    WB_CHECK(!r.ok || history_out->versions.count == count);
     bool whole = r.ok && r.at == r.end && !(history_out->gone_ms && wb_history_latest(history_out));
     return whole ? 0 : wb_fail(WB_E_CORRUPT, "the bytes are not a history");
 }

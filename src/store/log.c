@@ -81,6 +81,8 @@ static int write_first_summary(struct wb_catalog *catalog, const struct wb_store
     struct wb_catalog_txn txn;
     int err = wb_catalog_txn_write(catalog, &txn);
 
+    WB_CHECK(catalog != NULL);
+    WB_CHECK(history->keep <= WB_STORE_KEEP_DURATION);
     if (err == 0)
         err = wb_catalog_summary_put(&txn, &summary);
     if (err == 0)
@@ -92,6 +94,8 @@ static int write_first_summary(struct wb_catalog *catalog, const struct wb_store
 /* Segments without a superblock are not leftovers: somebody lost the superblock, and the pages are still there. */
 static int refuse_segment(void *context, const struct wb_path_entry *entry)
 {
+    WB_CHECK(context != NULL);
+    WB_CHECK(entry->name != NULL);
     return wb_fail(WB_E_INVALID, "%s holds segments (%s) but no %s: nothing was changed", (const char *)context,
                    entry->name, WB_SUPERBLOCK_NAME);
 }
@@ -135,6 +139,7 @@ int wb_log_open_catalog(struct wb_log *log)
     wb_catalog_close(log->catalog);
     log->catalog = catalog;
     wb_catalog_txn_init(catalog, &log->reader);
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
     return 0;
 }
 
@@ -329,6 +334,7 @@ int wb_log_segment(struct wb_log *log, uint32_t number, struct wb_segment **segm
     struct wb_catalog_segment row;
     int err = wb_catalog_segment_get(&log->reader, number, &row);
 
+    WB_CHECK(number > 0);
     WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (err == WB_E_NOTFOUND)
         err = wb_catalog_corrupt(log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
@@ -347,6 +353,9 @@ struct page_lookup {
 /* The entry of a version that is not the latest. */
 static struct wb_catalog_entry entry_of(const struct wb_history *history, const struct wb_history_version *version)
 {
+    WB_CHECK(version->place.segment > 0);
+    WB_CHECK(version->body_bytes <= UINT32_MAX);
+    WB_CHECK(version->ceased != 0);
     return (struct wb_catalog_entry){
         .place = version->place,
         .time_ms = wb_history_last_ms(history, version),
@@ -366,6 +375,8 @@ static int find_version(struct page_lookup *l, struct wb_log_view *view, struct 
     uint64_t epoch = 0;
     int err = wb_catalog_summary_get(txn, &summary);
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(l->when->kind != WB_STORE_WHEN_LATEST);
     if (err == 0 && l->when->kind == WB_STORE_WHEN_SNAPSHOT)
         err = wb_log_snapshot_epoch(txn, l->when->snapshot, &epoch);
     if (err == 0)
@@ -397,6 +408,7 @@ static int look_up_version(void *context)
     struct wb_log_epochs held = {0};
     int err;
 
+    WB_CHECK(l->when->kind <= WB_STORE_WHEN_SNAPSHOT);
     WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (l->when->kind == WB_STORE_WHEN_LATEST)
         return wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
@@ -412,6 +424,8 @@ static int look_up_page(void *context)
     struct page_lookup *l = context;
     int err = look_up_version(l);
 
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(err < 0 || l->entry.place.segment > 0);
     /* While the transaction is awake, so that compaction does not delete the file before we open it. */
     return err < 0 ? err : wb_log_segment(l->log, l->entry.place.segment, &l->segment);
 }
@@ -422,6 +436,8 @@ int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_w
     struct page_lookup l = {.log = log, .id = id, .when = when};
     int err = wb_log_read(log, look_up_version, &l);
 
+    WB_CHECK(err < 0 || l.entry.place.segment > 0);
+    WB_CHECK(err < 0 || l.entry.epoch > 0);
     *entry_out = l.entry;
     return err;
 }
@@ -482,6 +498,8 @@ static int look_up_place(void *context)
 {
     struct place_lookup *l = context;
 
+    WB_CHECK(l->number > 0);
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     return wb_log_segment(l->log, l->number, &l->segment);
 }
 
@@ -491,6 +509,8 @@ int wb_log_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_
     struct place_lookup l = {.log = log, .number = place->segment};
     int err = wb_log_read(log, look_up_place, &l);
 
+    WB_CHECK(place->segment > 0);
+    WB_CHECK(err < 0 || l.segment->number == place->segment);
     return err < 0 ? err : wb_segment_read_record(l.segment, &log->source, place, id, record_out);
 }
 
@@ -499,6 +519,7 @@ int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_c
 {
     int err = wb_log_read_record(log, id, &entry->place, mem_out);
 
+    WB_CHECK(entry->epoch > 0);
     return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, entry, page_out);
 }
 
@@ -509,6 +530,7 @@ static int get_changed(struct wb_log *log, struct wb_pageid id, struct wb_page *
     struct wb_log_view *view;
     int err = wb_log_view(log, id, &view);
 
+    WB_CHECK(wb_log_has_ops(log, id));
     if (err < 0)
         return err;
     if (!wb_history_latest(&view->history))
@@ -532,9 +554,11 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_stor
     struct wb_log *log = wb_log_of(store);
     struct page_lookup l = {.log = log, .id = id, .when = when};
 
+    WB_CHECK(when->kind <= WB_STORE_WHEN_SNAPSHOT);
     if (when->kind == WB_STORE_WHEN_LATEST && wb_log_has_ops(log, id))
         return get_changed(log, id, page_out, mem_out);
     int err = wb_log_read(log, look_up_page, &l);
+    WB_CHECK(err < 0 || l.segment->number == l.entry.place.segment);
     if (err == 0)
         err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
     return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);

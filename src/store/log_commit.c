@@ -65,6 +65,8 @@ static void count_outcome(struct log_commit *c, const struct wb_log_op *op, enum
 {
     struct wb_store_commit_counts *counts = &c->counts;
 
+    WB_CHECK(outcome <= WB_STORE_PUT_OLDER);
+    WB_CHECK(op->kind != WB_LOG_OP_REVISIT);
     if (op->kind == WB_LOG_OP_REMOVE || op->kind == WB_LOG_OP_REMOVE_EVERYWHERE) {
         counts->removed += outcome == WB_STORE_PUT_NEW;
         return;
@@ -82,6 +84,7 @@ static bool has_lost_its_content(struct wb_log_view *view, const struct wb_log_o
 {
     const struct wb_history_version *latest = wb_history_latest(&view->history);
 
+    WB_CHECK(wb_pageid_equal(view->id, op->id));
     if (op->kind != WB_LOG_OP_CAPTURE || (op->record.len == 0 && !op->revisit))
         return false;
     if (op->learned && latest && latest->content == 0)
@@ -92,6 +95,8 @@ static bool has_lost_its_content(struct wb_log_view *view, const struct wb_log_o
 /* Whether some version has its bytes at the place where this put was appended. */
 static bool is_used(const struct wb_log_view *view, const struct wb_log_op *op)
 {
+    WB_CHECK(op->kind == WB_LOG_OP_PUT);
+    WB_CHECK(op->appended);
     for (size_t i = view->history.versions.count; i > 0; i--)
         if (wb_catalog_place_equal(&view->history.versions.items[i - 1].place, &op->entry.place))
             return true;
@@ -147,6 +152,8 @@ static int bury_unused(struct log_commit *c, const struct wb_log_op *op)
 {
     struct wb_catalog_segment *row;
 
+    WB_CHECK(op->kind != WB_LOG_OP_PUT || op->appended);
+    WB_CHECK(c->to_store == 0);
     if (op->kind != WB_LOG_OP_PUT || is_used(&c->edit.view, op))
         return 0;
     int err = wb_log_edit_row(&c->edit, op->entry.place.segment, &row);
@@ -221,6 +228,7 @@ static int apply_sites(struct wb_log_edit *edit)
     struct wb_log_writer *writer = edit->log->writer;
     int err = 0;
 
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     for (size_t i = 0; i < writer->sites.count && err == 0; i++) {
         const struct wb_log_site *site = &writer->sites.items[i];
@@ -364,9 +372,12 @@ static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_
     struct wb_log_writer *writer = log->writer;
     int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : try_commit(log, counts_out);
 
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->ops.count > 0 || writer->failed.code < 0);
     while (err > 0) {
         for (size_t i = 0; i < writer->sites.count; i++)
             writer->sites.items[i].delta = 0;
+        WB_CHECK(writer->flight == NULL);
         writer->group_at = 0; /* the new puts are somewhere among the ops */
         err = try_commit(log, counts_out);
     }
@@ -380,6 +391,7 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
     struct wb_store_commit_counts counts = {0};
     int err;
 
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
     bool nothing = writer->ops.count == 0 && writer->failed.code == 0;
     err = nothing ? 0 : commit_ops(log, &counts);
     if (err < 0) {

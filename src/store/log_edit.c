@@ -26,6 +26,8 @@ static int look_at_holder(void *context, uint32_t number, const struct wb_store_
 {
     struct held_gathering *g = context;
 
+    WB_CHECK(number > 0);
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
     (void)number;
     g->alive = g->alive || holder->expires_ms == 0 || holder->expires_ms > g->now_ms;
     return 0;
@@ -35,6 +37,8 @@ static int gather_snapshot(void *context, const struct wb_store_snapshot *snapsh
 {
     struct held_gathering *g = context;
 
+    WB_CHECK(snapshot->number > 0);
+    WB_CHECK(snapshot->epoch > 0);
     g->alive = false;
     int err = wb_catalog_holder_each(g->txn, snapshot->number, look_at_holder, g);
     return err < 0 || !g->alive ? err : wb_vec_push(g->epochs, snapshot->epoch);
@@ -144,6 +148,7 @@ int wb_log_edit_end(struct wb_log_edit *edit)
 {
     int err = 0;
 
+    WB_CHECK(edit->moment.epoch == edit->summary.epoch + 1);
     WB_CHECK(edit->summary.epoch > 0);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     /* Older versions of a page that was taken down may be dead in any segment, and nothing remembers in which. */
@@ -187,6 +192,7 @@ static int gather_places_into(struct wb_log_view *view, struct wb_log_place **it
         return err;
     for (size_t i = 0; i < versions; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
+        WB_CHECK(version->place.segment != WB_LOG_PENDING_SEGMENT);
         if (version->place.segment)
             (*items)[n++] = (struct wb_log_place){version->place, version->stored_bytes, version->arrived,
                                                   version->ceased == 0};
@@ -196,6 +202,8 @@ static int gather_places_into(struct wb_log_view *view, struct wb_log_place **it
     for (size_t i = 0; i < n; i++)
         if (*count == 0 || !wb_catalog_place_equal(&(*items)[*count - 1].place, &(*items)[i].place))
             (*items)[(*count)++] = (*items)[i];
+    WB_CHECK(*count <= n);
+    WB_CHECK(n <= versions);
     return 0;
 }
 
@@ -205,6 +213,7 @@ int wb_log_edit_load(struct wb_log_edit *edit, struct wb_pageid id)
     int err = wb_log_view_load(&edit->txn, edit->summary.gone > 0, id, &edit->view);
     if (err < 0)
         return err;
+    WB_CHECK(wb_pageid_equal(edit->view.id, id));
     const struct wb_history *history = &edit->view.history;
     const struct wb_history_version *latest = wb_history_latest(&edit->view.history);
     uint64_t gone = history->versions.count > 0 && !latest;
@@ -230,6 +239,8 @@ static int bury(struct wb_log_edit *edit, const struct wb_log_place *place)
     struct wb_catalog_segment *row;
     int err = wb_log_edit_row(edit, place->place.segment, &row);
 
+    WB_CHECK(place->place.segment > 0);
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     if (err < 0)
         return err;
     if (row->live == 0 || (!place->latest && row->old == 0))
@@ -246,6 +257,9 @@ static int settle(struct wb_log_edit *edit, const struct wb_log_place *was, cons
 {
     struct wb_catalog_segment *row;
 
+    WB_CHECK(is->place.segment > 0);
+    WB_CHECK(is->arrived > 0);
+    WB_CHECK(!was || wb_catalog_place_equal(&was->place, &is->place));
     if (was && was->latest == is->latest && !(is->latest && touched))
         return 0;
     int err = wb_log_edit_row(edit, is->place.segment, &row);
@@ -276,6 +290,7 @@ static int settle_places(struct wb_log_edit *edit, bool touched)
     while ((b < edit->before.count || a < edit->after.count) && err == 0) {
         const struct wb_log_place *was = b < edit->before.count ? &edit->before.items[b] : NULL;
         const struct wb_log_place *is = a < edit->after.count ? &edit->after.items[a] : NULL;
+        WB_CHECK(was || is);
         bool same = was && is && wb_catalog_place_equal(&was->place, &is->place);
         if (!same && was && is)
             *(compare_places(was, is) < 0 ? &is : &was) = NULL;
@@ -283,6 +298,7 @@ static int settle_places(struct wb_log_edit *edit, bool touched)
         b += was != NULL;
         a += is != NULL;
     }
+    WB_CHECK(err < 0 || (b == edit->before.count && a == edit->after.count));
     return err;
 }
 
@@ -294,6 +310,7 @@ int wb_log_edit_save(struct wb_log_edit *edit, bool touched, bool on_request, in
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     wb_history_trim(&view->history, &edit->moment.rule);
     const struct wb_history_version *latest = wb_history_latest(&view->history);
+    WB_CHECK(!latest || latest->arrived <= edit->moment.epoch);
     edit->summary.versions += view->history.versions.count;
     edit->summary.captures += view->history.times.count;
     edit->summary.gone += view->history.versions.count > 0 && !latest;

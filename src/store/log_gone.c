@@ -20,6 +20,8 @@ static int find_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     struct gone_search *search = context;
     struct wb_log_scan *scan = search->scan;
 
+    WB_CHECK(search->ids.count <= GONE_AT_ONCE);
+    WB_CHECK(scan->txn.kind >= WB_CATALOG_TXN_AWAKE);
     if (search->ids.count == GONE_AT_ONCE) {
         scan->gone_next = id;
         return 1;
@@ -42,6 +44,8 @@ static int find_more(struct wb_log_scan *scan)
     struct gone_search search = {.scan = scan};
     int err = wb_catalog_txn_read(scan->catalog, &scan->txn);
 
+    WB_CHECK(!scan->gone_done);
+    WB_CHECK(scan->gone_ids.count == 0);
     if (scan->told_gone && scan->gone_next.hi == 0 && scan->gone_next.lo == 0)
         scan->gone_next = scan->told_id;
     if (err == 0)
@@ -79,6 +83,7 @@ static int read_gone(struct wb_log_scan *scan, struct wb_pageid id, struct wb_pa
         wb_history_trim(&scan->view.history, &rule);
     const struct wb_history_version *version = err == 0 ? wb_history_at(&scan->view.history, INT64_MAX) : NULL;
     bool there = version && !wb_history_latest(&scan->view.history) && version->arrived > scan->since;
+    WB_CHECK(!there || version->ceased != 0);
     if (there)
         err = wb_catalog_segment_get(&scan->txn, version->place.segment, &row);
     if (err == 0 && there)
@@ -100,6 +105,8 @@ static int read_gone(struct wb_log_scan *scan, struct wb_pageid id, struct wb_pa
 
 int wb_log_scan_gone(struct wb_log_scan *scan, struct wb_page *page_out)
 {
+    WB_CHECK(scan->gone_phase);
+    WB_CHECK(scan->parts <= 1 || scan->part <= scan->parts);
     for (;;) {
         while (scan->gone_ids.count) {
             struct wb_pageid id = wb_vec_pop(&scan->gone_ids);

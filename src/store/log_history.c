@@ -26,6 +26,7 @@ static int read_past(void *context)
     struct wb_catalog_summary summary;
     int err = wb_catalog_summary_get(&r->log->reader, &summary);
 
+    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (err == 0)
         err = wb_log_view_load(&r->log->reader, summary.gone > 0, r->id, &r->view);
     if (err == 0)
@@ -54,11 +55,13 @@ static int compare_order(const void *a, const void *b)
 }
 
 /* Copies the versions in the order of time. Ghosts may lie anywhere between the others. */
-static int fill_timeline(const struct wb_history *history, struct version_order *order,
-                         struct wb_store_timeline *timeline_out)
+static void fill_timeline(const struct wb_history *history, struct version_order *order,
+                          struct wb_store_timeline *timeline_out)
 {
     size_t count = history->versions.count;
 
+    WB_CHECK(count > 0);
+    WB_CHECK(timeline_out->time_count == 0);
     for (size_t i = 0; i < count; i++)
         order[i] = (struct version_order){history->times.items[history->versions.items[i].first],
                                           history->versions.items[i].arrived, i};
@@ -84,9 +87,9 @@ static int fill_timeline(const struct wb_history *history, struct version_order 
                version->count * sizeof *timeline_out->times);
         timeline_out->time_count += version->count;
     }
+    WB_CHECK(timeline_out->time_count == history->times.count);
     timeline_out->count = count;
     timeline_out->gone_ms = history->gone_ms;
-    return 0;
 }
 
 int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
@@ -95,13 +98,15 @@ int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store
     struct version_order *order = NULL;
     int err = wb_log_read(r.log, read_past, &r);
 
+    WB_CHECK(!timeline_out->versions);
     if (err == 0) {
         const struct wb_history *history = &r.view.history;
         order = wb_alloc(history->versions.count * sizeof *order);
         timeline_out->versions = wb_alloc(history->versions.count * sizeof *timeline_out->versions);
         timeline_out->times = wb_alloc(history->times.count * sizeof *timeline_out->times);
-        err = order && timeline_out->versions && timeline_out->times ? fill_timeline(history, order, timeline_out)
-                                                                     : WB_E_NOMEM;
+        err = order && timeline_out->versions && timeline_out->times ? 0 : WB_E_NOMEM;
+        if (err == 0)
+            fill_timeline(history, order, timeline_out);
     }
     if (err < 0)
         wb_store_timeline_release(timeline_out);
@@ -128,6 +133,7 @@ static int discount(void *context, struct wb_pageid id, struct wb_slice bytes)
     struct readable_count *c = context;
     struct wb_log_readable *readable = c->readable;
 
+    WB_CHECK(c->txn.kind >= WB_CATALOG_TXN_AWAKE);
     (void)bytes;
     int err = wb_log_view_load(&c->txn, true, id, &c->view);
     if (err < 0)
@@ -137,6 +143,7 @@ static int discount(void *context, struct wb_pageid id, struct wb_slice bytes)
     for (size_t i = 0; i < history->versions.count; i++)
         stored += history->versions.items[i].stored_bytes;
     wb_history_trim(history, &c->rule);
+    WB_CHECK(history->versions.count <= versions);
     for (size_t i = 0; i < history->versions.count; i++)
         stored -= history->versions.items[i].stored_bytes;
     readable->versions -= versions - history->versions.count;
@@ -149,6 +156,8 @@ static int count_snapshot(void *context, const struct wb_store_snapshot *snapsho
 {
     struct wb_log_readable *readable = context;
 
+    WB_CHECK(snapshot->number > 0);
+    WB_CHECK(snapshot->holder_count > 0);
     (void)snapshot;
     readable->snapshots++;
     return 0;
@@ -161,6 +170,7 @@ int wb_log_count_readable(struct wb_log *log, struct wb_log_readable *readable_o
     int64_t now_ms = wb_clock_wall_ms();
     int err = wb_catalog_txn_read(log->catalog, &c.txn);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     *readable_out = (struct wb_log_readable){0};
     if (err == 0)
         err = wb_catalog_summary_get(&c.txn, &summary);
@@ -197,6 +207,8 @@ static int find_forgettable(void *context, struct wb_pageid id, struct wb_slice 
 {
     struct forgetting *f = context;
 
+    WB_CHECK(f->txn.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(f->ids.count <= FORGET_AT_ONCE);
     (void)bytes;
     if (f->ids.count == FORGET_AT_ONCE) {
         f->next = id;
@@ -227,6 +239,7 @@ static int find_next(struct wb_log *log, struct forgetting *f)
         err = wb_catalog_history_each(&f->txn, f->next, find_forgettable, f);
     }
     wb_catalog_txn_abort(&f->txn);
+    WB_CHECK(err <= 0 || f->ids.count == FORGET_AT_ONCE);
     return err;
 }
 
@@ -237,6 +250,8 @@ static int forget_found(struct wb_log *log, const struct forgetting *f, uint64_t
     int err = wb_log_edit_begin(log, &edit);
     uint64_t before = edit.summary.versions;
 
+    WB_CHECK(f->ids.count > 0);
+    WB_CHECK(log->writer->ops.count == 0);
     for (size_t i = 0; i < f->ids.count && err == 0; i++) {
         err = wb_log_edit_load(&edit, f->ids.items[i]);
         if (err == 0)
@@ -245,6 +260,7 @@ static int forget_found(struct wb_log *log, const struct forgetting *f, uint64_t
     if (err == 0)
         err = wb_log_edit_end(&edit);
     if (err == 0) {
+        WB_CHECK(edit.summary.versions <= before);
         *versions_inout += before - edit.summary.versions;
         log->writer->commit = edit.summary.commit;
     }
@@ -259,6 +275,7 @@ int wb_log_forget(struct wb_log *log, uint64_t *versions_out)
     struct forgetting f = {0};
     int more = 1;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->ops.count == 0);
     *versions_out = 0;
     while (more > 0) {

@@ -14,6 +14,8 @@ static bool same_second(int64_t a_ms, int64_t b_ms)
 
 static bool has_digest(const struct wb_store_revisit *revisit, const uint8_t *sha1, const uint8_t *payload_sha1)
 {
+    WB_CHECK(revisit->has_sha1);
+    WB_CHECK(sha1 != NULL);
     return memcmp(revisit->sha1, sha1, WB_SHA1_BYTES) == 0 ||
            (payload_sha1 && memcmp(revisit->sha1, payload_sha1, WB_SHA1_BYTES) == 0);
 }
@@ -24,6 +26,8 @@ static bool has_digest(const struct wb_store_revisit *revisit, const uint8_t *sh
 static const struct wb_history_version *find_by_time(const struct wb_history *history,
                                                      const struct wb_store_revisit *revisit)
 {
+    WB_CHECK(!revisit->has_sha1);
+    WB_CHECK(history->ghosts <= history->versions.count);
     if (revisit->original_ms == 0) {
         const struct wb_history_version *before =
             revisit->not_modified ? wb_history_at(history, revisit->time_ms) : NULL;
@@ -46,6 +50,8 @@ static int read_version(struct wb_log *log, struct wb_pageid id, const struct wb
     struct wb_catalog_entry entry = {
         .place = version->place, .epoch = version->arrived, .time_ms = 1, .ended = true};
 
+    WB_CHECK(version->place.segment > 0);
+    WB_CHECK(version->arrived > 0);
     if (version->place.segment == WB_LOG_PENDING_SEGMENT)
         return wb_log_get_pending(log, (size_t)version->place.logical - 1, page_out, mem_out);
     return wb_log_read_entry(log, id, &entry, page_out, mem_out);
@@ -59,6 +65,8 @@ static int find_by_digest(struct wb_log *log, const struct wb_log_view *view, co
     struct wb_page page;
     int err = 0;
 
+    WB_CHECK(revisit->has_sha1);
+    WB_CHECK(wb_pageid_equal(view->id, revisit->id));
     *found_out = -1;
     for (size_t i = view->history.versions.count; i > 0 && *found_out < 0 && err == 0; i--) {
         const struct wb_history_version *version = &view->history.versions.items[i - 1];
@@ -80,6 +88,7 @@ static struct wb_store_revisit *copy_revisit(const struct wb_store_revisit *revi
 {
     struct wb_store_revisit *copy = wb_alloc(sizeof *copy + revisit->url.len + 1);
 
+    WB_CHECK(revisit->url.ptr || revisit->url.len == 0);
     if (!copy)
         return NULL;
     *copy = *revisit;
@@ -88,6 +97,7 @@ static struct wb_store_revisit *copy_revisit(const struct wb_store_revisit *revi
     if (revisit->url.len)
         memcpy(url, revisit->url.ptr, revisit->url.len);
     copy->url = wb_slice(url, revisit->url.len);
+    WB_CHECK(copy->site.len == 0);
     return copy;
 }
 
@@ -98,6 +108,8 @@ static int put_capture(struct wb_log *log, struct wb_log_op *op, const struct wb
     bool forgets = log->writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
     int err = 0;
 
+    WB_CHECK(version->place.segment > 0);
+    WB_CHECK(op->revisit == NULL);
     WB_CHECK(*outcome_inout <= WB_STORE_PUT_PAST);
     op->kind = version->content ? WB_LOG_OP_CAPTURE : WB_LOG_OP_TOUCH; /* only the latest can lack a hash: format 2 */
     op->content = version->content;
@@ -125,6 +137,7 @@ static int match_waiting(void *context, const struct wb_store_revisit *revisit, 
 {
     struct waiting_lookup *l = context;
 
+    WB_CHECK(wb_pageid_equal(revisit->id, l->revisit->id));
     (void)site;
     l->found = l->found || revisit->time_ms == l->revisit->time_ms;
     return 0;
@@ -134,6 +147,8 @@ static int look_up_waiting(void *context)
 {
     struct waiting_lookup *l = context;
 
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(l->revisit != NULL);
     return wb_catalog_revisit_of(&l->log->reader, l->revisit->id, match_waiting, l);
 }
 
@@ -144,6 +159,7 @@ static int is_waiting(struct wb_log *log, const struct wb_store_revisit *revisit
     uint32_t last;
     int err = writer->any_waiting ? wb_log_read(log, look_up_waiting, &l) : 0;
 
+    WB_CHECK(writer->moment_known);
     if (wb_log_index_get(&writer->page_index, revisit->id, &last))
         for (int64_t i = last; i >= 0 && !l.found; i = writer->ops.items[i].previous)
             l.found = writer->ops.items[i].kind == WB_LOG_OP_REVISIT &&
@@ -159,6 +175,8 @@ static int put_waiting(struct wb_log *log, struct wb_log_op *op, const struct wb
     bool known;
     int err = is_waiting(log, revisit, &known);
 
+    WB_CHECK(op->revisit == NULL);
+    WB_CHECK(op->site < log->writer->sites.count);
     if (err == 0 && known) {
         *outcome_out = WB_STORE_PUT_KNOWN;
         log->writer->older++;
@@ -190,6 +208,8 @@ static int forecast(struct wb_log *log, const struct wb_log_view *view, const st
     };
     int err = wb_vec_reserve(&copy.versions, view->history.versions.count + 1);
 
+    WB_CHECK(version->place.segment > 0);
+    WB_CHECK(log->writer->moment_known);
     if (err == 0)
         err = wb_vec_reserve(&copy.times, view->history.times.count + 1);
     if (err == 0) {
@@ -214,6 +234,7 @@ static int find_original(struct wb_log *log, const struct wb_store_revisit *revi
     int64_t found = -1;
     int err = wb_log_view(log, revisit->id, view_out);
 
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     *version_out = NULL;
     if (err < 0)
         return err;
@@ -222,6 +243,7 @@ static int find_original(struct wb_log *log, const struct wb_store_revisit *revi
         return 0;
     }
     err = find_by_digest(log, *view_out, revisit, &found);
+    WB_CHECK(found < (int64_t)(*view_out)->history.versions.count);
     if (err == 0 && found >= 0)
         *version_out = &(*view_out)->history.versions.items[found];
     return err;
@@ -248,6 +270,7 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
         err = wb_log_site_index(writer, revisit->site, &op.site);
     if (err < 0)
         return err;
+    WB_CHECK(wb_pageid_equal(view->id, revisit->id));
     *outcome_out = WB_STORE_PUT_NEW;
     if (!version || (version->content == 0 && version->ceased))
         return put_waiting(log, &op, revisit, outcome_out);
@@ -275,6 +298,7 @@ static int take_newest(void *context, const struct wb_store_revisit *revisit, ui
 {
     struct revisit_lookup *l = context;
 
+    WB_CHECK(wb_pageid_equal(revisit->id, l->id));
     (void)site;
     if (!l->found || revisit->time_ms > l->revisit.time_ms)
         l->revisit = *revisit;
@@ -286,6 +310,7 @@ static int look_up_revisit(void *context)
 {
     struct revisit_lookup *l = context;
 
+    WB_CHECK(l->log->magic == WB_LOG_MAGIC);
     WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     l->found = false;
     return wb_catalog_revisit_of(&l->log->reader, l->id, take_newest, l);
@@ -304,6 +329,7 @@ int wb_log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_st
         for (int64_t i = last; i >= 0; i = log->writer->ops.items[i].previous)
             if (log->writer->ops.items[i].kind == WB_LOG_OP_REVISIT)
                 take_newest(&l, log->writer->ops.items[i].revisit, 0);
+    WB_CHECK(!l.found || wb_pageid_equal(l.revisit.id, id));
     *revisit_out = l.revisit;
     revisit_out->url = WB_SLICE_EMPTY; /* it belongs to a row, or to an op */
     return l.found ? 0 : wb_fail(WB_E_NOTFOUND, "no revisit of this page waits for its original");
@@ -318,6 +344,7 @@ static int pass_waiting(void *context, const struct wb_store_revisit *revisit, u
 {
     struct waiting_listing *l = context;
 
+    WB_CHECK(l->each != NULL);
     (void)site;
     return l->each(l->context, revisit);
 }
@@ -332,6 +359,7 @@ int wb_log_waiting_each(struct wb_store *store, struct wb_pageid original,
     struct wb_log_view *view;
     int err = 0;
 
+    WB_CHECK(each != NULL);
     if (writer && !writer->moment_known)
         err = wb_log_view(log, original, &view); /* which finds out whether anything waits */
     if (err == 0 && (!writer || writer->any_waiting)) {
@@ -340,6 +368,7 @@ int wb_log_waiting_each(struct wb_store *store, struct wb_pageid original,
             err = wb_catalog_revisit_waiting(&txn, original, pass_waiting, &l);
         wb_catalog_txn_abort(&txn);
     }
+    WB_CHECK(err < 0 || !writer || writer->moment_known);
     for (size_t i = 0; writer && writer->waiting_ops && i < writer->ops.count && err == 0; i++) {
         const struct wb_log_op *op = &writer->ops.items[i];
         if (op->kind == WB_LOG_OP_REVISIT && wb_pageid_equal(op->revisit->original, original) &&
@@ -363,6 +392,8 @@ static int gather_revisit(void *context, const struct wb_store_revisit *revisit,
 static bool was_brought(struct wb_log_edit *edit, const struct wb_history_version *version,
                         const struct wb_store_revisit *revisit, const uint32_t *order, size_t count)
 {
+    WB_CHECK(revisit->has_sha1);
+    WB_CHECK(version->place.segment > 0);
     for (size_t i = 0; i < count; i++) {
         const struct wb_log_op *op = &edit->log->writer->ops.items[order[i]];
         if (op->kind != WB_LOG_OP_PUT || op->content != version->content)
@@ -381,6 +412,8 @@ static const struct wb_history_version *resolve(struct wb_log_edit *edit, const 
 {
     struct wb_history *history = &edit->view.history;
 
+    WB_CHECK(count > 0);
+    WB_CHECK(wb_pageid_equal(edit->view.id, revisit->id));
     if (!revisit->has_sha1)
         return find_by_time(history, revisit);
     for (size_t i = history->versions.count; i > 0; i--) {
@@ -397,6 +430,8 @@ int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, siz
     struct revisit_list list = {0};
     int err = wb_catalog_revisit_of(&edit->txn, edit->view.id, gather_revisit, &list);
 
+    WB_CHECK(count > 0);
+    WB_CHECK(edit->summary.revisits > 0);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < list.count && err == 0; i++) {
         const struct wb_history_version *version = resolve(edit, &list.items[i], order, count);

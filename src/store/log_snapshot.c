@@ -35,6 +35,7 @@ static int gather_holder(void *context, uint32_t number, const struct wb_store_h
 {
     struct holder_gathering *g = context;
 
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
     WB_CHECK(number > 0);
     if (holder->expires_ms && holder->expires_ms <= g->now_ms) {
         g->expired = true;
@@ -49,6 +50,8 @@ static int complete_snapshot(struct wb_catalog_txn *txn, int64_t now_ms, struct 
     struct holder_gathering g = {.now_ms = now_ms};
     int err = wb_catalog_holder_each(txn, snapshot->number, gather_holder, &g);
 
+    WB_CHECK(snapshot->number > 0);
+    WB_CHECK(!snapshot->holders);
     if (err < 0) {
         wb_vec_release(&g.holders);
         return err;
@@ -76,10 +79,12 @@ int wb_log_snapshot_epoch(struct wb_catalog_txn *txn, uint32_t number, uint64_t 
     struct wb_store_snapshot snapshot;
     int err = wb_catalog_snapshot_get(txn, number, &snapshot);
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     *epoch_out = 0;
     if (err == 0)
         err = complete_snapshot(txn, wb_clock_wall_ms(), &snapshot);
     bool alive = err == 0 && snapshot.holder_count > 0;
+    WB_CHECK(!alive || snapshot.epoch > 0);
     *epoch_out = alive ? snapshot.epoch : 0;
     wb_store_snapshot_release(&snapshot);
     return err == WB_E_NOTFOUND || (err == 0 && !alive) ? no_snapshot(number) : err;
@@ -98,6 +103,8 @@ static int list_snapshot(void *context, const struct wb_store_snapshot *row)
     struct wb_store_snapshot snapshot = *row;
     int err = complete_snapshot(&l->txn, l->now_ms, &snapshot);
 
+    WB_CHECK(l->each != NULL);
+    WB_CHECK(row->number > 0);
     if (err == 0 && snapshot.holder_count)
         err = l->each(l->context, &snapshot);
     wb_store_snapshot_release(&snapshot);
@@ -110,6 +117,7 @@ int wb_log_snapshot_each(struct wb_store *store, int (*each)(void *context, cons
     struct snapshot_listing l = {.now_ms = wb_clock_wall_ms(), .each = each, .context = context};
     int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
 
+    WB_CHECK(each != NULL);
     if (err == 0)
         err = wb_catalog_snapshot_each(&l.txn, list_snapshot, &l);
     wb_catalog_txn_abort(&l.txn);
@@ -132,6 +140,8 @@ static int look_at_snapshot(void *context, const struct wb_store_snapshot *row)
     struct wb_store_snapshot snapshot = *row;
     int err = complete_snapshot(&e->c->change.txn, e->c->change.now_ms, &snapshot);
 
+    WB_CHECK(e->c->change.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(row->number > 0);
     if (err == 0 && snapshot.holder_count == 0)
         err = wb_vec_push(&e->numbers, snapshot.number);
     else if (err == 0 && e->name.len && wb_slice_equal(e->name, wb_slice_str(snapshot.name)))
@@ -144,6 +154,8 @@ struct holder_list WB_VEC_OF(struct wb_store_holder);
 
 static int gather_any_holder(void *context, uint32_t number, const struct wb_store_holder *holder)
 {
+    WB_CHECK(number > 0);
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
     (void)number;
     return wb_vec_push((struct holder_list *)context, *holder);
 }
@@ -154,6 +166,7 @@ static int delete_snapshot(struct snapshot_change *c, uint32_t number)
     struct holder_list holders = {0};
     int err = wb_catalog_holder_each(&c->change.txn, number, gather_any_holder, &holders);
 
+    WB_CHECK(number > 0);
     WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < holders.count && err == 0; i++)
         err = wb_catalog_holder_delete(&c->change.txn, number, &holders.items[i]);
@@ -169,9 +182,11 @@ static int clean_up(struct snapshot_change *c, bool *taken_out)
     struct expired_rows e = {.c = c, .name = c->name};
     int err = wb_catalog_snapshot_each(&c->change.txn, look_at_snapshot, &e);
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < e.numbers.count && err == 0; i++)
         err = delete_snapshot(c, e.numbers.items[i]);
     wb_vec_release(&e.numbers);
+    WB_CHECK(!e.taken || c->name.len > 0);
     *taken_out = e.taken;
     return err;
 }
@@ -183,6 +198,9 @@ static int seal(void *context)
     bool taken;
     int err = clean_up(c, &taken);
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->holder != NULL);
+    WB_CHECK(snapshot != NULL);
     if (err < 0)
         return err;
     if (taken)
@@ -208,6 +226,8 @@ int wb_log_seal(struct wb_store *store, struct wb_slice name, const struct wb_st
 {
     struct snapshot_change c = {.name = name, .holder = holder, .snapshot_out = snapshot_out};
 
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
+    WB_CHECK(!snapshot_out->holders);
     WB_CHECK(name.len <= WB_STORE_NAME_MAX);
     if (holder->expires_ms && holder->expires_ms <= wb_clock_wall_ms())
         return wb_fail(WB_E_INVALID, "a snapshot cannot expire before it exists");
@@ -219,6 +239,8 @@ int wb_log_seal(struct wb_store *store, struct wb_slice name, const struct wb_st
 
 static int refuse_held(const struct wb_store_snapshot *snapshot)
 {
+    WB_CHECK(snapshot->number > 0);
+    WB_CHECK(snapshot->holder_count > 0);
     for (size_t i = 0; i < snapshot->holder_count; i++) {
         const struct wb_store_holder *holder = &snapshot->holders[i];
         if (holder->kind != WB_STORE_HOLDER_PERSON)
@@ -233,6 +255,8 @@ static int find_for_change(struct snapshot_change *c, struct wb_store_snapshot *
 {
     int err = wb_catalog_snapshot_get(&c->change.txn, c->number, snapshot_out);
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->number > 0);
     if (err == 0)
         err = complete_snapshot(&c->change.txn, c->change.now_ms, snapshot_out);
     if (err == WB_E_NOTFOUND || (err == 0 && snapshot_out->holder_count == 0))
@@ -247,6 +271,8 @@ static int drop(void *context)
     bool ignored;
     int err = find_for_change(c, &snapshot);
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->name.len == 0);
     if (err == 0)
         err = refuse_held(&snapshot);
     if (err == 0)
@@ -270,6 +296,8 @@ static int hold(void *context)
     struct wb_store_snapshot snapshot;
     int err = find_for_change(c, &snapshot);
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->holder != NULL);
     wb_store_snapshot_release(&snapshot);
     return err < 0 ? err : wb_catalog_holder_put(&c->change.txn, c->number, c->holder);
 }
@@ -278,12 +306,16 @@ int wb_log_hold(struct wb_store *store, uint32_t number, const struct wb_store_h
 {
     struct snapshot_change c = {.number = number, .holder = holder};
 
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
+    WB_CHECK(holder->name[WB_STORE_NAME_MAX] == '\0');
     return number ? wb_log_change(store, &c.change, hold, &c) : no_snapshot(number);
 }
 
 /* Whether somebody is among the holders whose time has not run out. A person has no name. */
 static bool is_held_by(const struct wb_store_snapshot *snapshot, const struct wb_store_holder *wanted)
 {
+    WB_CHECK(wanted->kind <= WB_STORE_HOLDER_STREAM);
+    WB_CHECK(snapshot->holders || snapshot->holder_count == 0);
     for (size_t i = 0; i < snapshot->holder_count; i++) {
         const struct wb_store_holder *holder = &snapshot->holders[i];
         if (holder->kind == wanted->kind &&
@@ -299,6 +331,8 @@ static int let_go(void *context)
     struct wb_store_snapshot snapshot;
     int err = find_for_change(c, &snapshot);
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->holder != NULL);
     if (err == 0 && !is_held_by(&snapshot, c->holder))
         err = wb_fail(WB_E_NOTFOUND, "snapshot %u is not held by %s", (unsigned)c->number,
                       c->holder->name[0] ? c->holder->name : "a person");
@@ -314,6 +348,8 @@ int wb_log_let_go(struct wb_store *store, uint32_t number, const struct wb_store
 {
     struct snapshot_change c = {.number = number, .holder = holder};
 
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
+    WB_CHECK(holder->name[WB_STORE_NAME_MAX] == '\0');
     return number ? wb_log_change(store, &c.change, let_go, &c) : no_snapshot(number);
 }
 
@@ -324,6 +360,7 @@ int wb_log_history(struct wb_store *store, struct wb_store_history *history_out)
     struct wb_catalog_summary summary;
     int err = wb_log_summary(wb_log_of(store), &summary);
 
+    WB_CHECK(summary.history.keep <= WB_STORE_KEEP_DURATION);
     *history_out = summary.history;
     return err;
 }
@@ -331,6 +368,9 @@ int wb_log_history(struct wb_store *store, struct wb_store_history *history_out)
 static int set_policy(void *context)
 {
     struct snapshot_change *c = context;
+
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(c->history != NULL);
     c->change.summary.history = *c->history;
     return 0;
 }
@@ -339,5 +379,7 @@ int wb_log_set_history(struct wb_store *store, const struct wb_store_history *hi
 {
     struct snapshot_change c = {.history = history};
 
+    WB_CHECK(history->keep <= WB_STORE_KEEP_DURATION);
+    WB_CHECK(history->value <= WB_STORE_HISTORY_VALUE_MAX);
     return wb_log_change(store, &c.change, set_policy, &c);
 }

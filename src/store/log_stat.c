@@ -25,6 +25,7 @@ int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out)
     int err = wb_catalog_segment_each(txn, add_row, rows_out);
     if (err < 0)
         wb_log_rows_release(rows_out);
+    WB_CHECK(err == 0 || rows_out->count == 0);
     return err;
 }
 
@@ -97,6 +98,8 @@ static int add_disk_bytes(void *context, const struct wb_path_entry *entry)
     char *path = wb_path_join(usage->dir, entry->name);
     int err = path ? 0 : WB_E_NOMEM;
 
+    WB_CHECK(usage->dir != NULL);
+    WB_CHECK(entry->name != NULL);
     if (err == 0 && entry->kind == WB_PATH_FILE)
         usage->bytes += wb_path_disk_bytes(path);
     else if (err == 0 && entry->kind == WB_PATH_DIR)
@@ -110,6 +113,7 @@ static int disk_bytes(const char *dir, uint64_t *bytes_inout)
     struct disk_usage usage = {dir, *bytes_inout};
     int err = wb_path_each(dir, add_disk_bytes, &usage);
 
+    WB_CHECK(dir != NULL);
     WB_CHECK(usage.bytes >= *bytes_inout);
     *bytes_inout = usage.bytes;
     return err;
@@ -155,6 +159,7 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
+    WB_CHECK(stat_out->organisation == NULL);
     if (err == 0)
         err = wb_log_read(log, count_retired, &retired);
     if (err == 0)

@@ -26,6 +26,8 @@ void wb_log_view_clear(struct wb_log_view *view, struct wb_pageid id)
 /* The latest version as an entry describes it. */
 static struct wb_history_version version_of(const struct wb_catalog_entry *entry)
 {
+    WB_CHECK(entry->place.segment > 0);
+    WB_CHECK(entry->epoch > 0);
     return (struct wb_history_version){
         .content = entry->content,
         .arrived = entry->epoch,
@@ -41,12 +43,14 @@ static bool complete_latest(struct wb_log_view *view, const struct wb_catalog_en
 {
     struct wb_history_version *latest = wb_history_latest(&view->history);
 
+    WB_CHECK(view->had_entry);
     if (!latest || latest->arrived != entry->epoch || wb_history_last_ms(&view->history, latest) != entry->time_ms)
         return false;
     size_t first = latest->first, count = latest->count;
     *latest = version_of(entry);
     latest->first = first;
     latest->count = count;
+    WB_CHECK(latest->ceased == 0);
     return true;
 }
 
@@ -55,6 +59,8 @@ static int load_rows(struct wb_catalog_txn *txn, const struct wb_catalog_entry *
     uint64_t site;
     int err = wb_catalog_history_get(txn, view->id, &view->bytes);
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(view->history.versions.count == 0);
     WB_CHECK(!view->had_entry || entry->history);
     if (err == WB_E_NOTFOUND && !view->had_entry)
         return 0;
@@ -120,11 +126,13 @@ static int add_capture(struct wb_log_view *view, const struct wb_log_op *op, str
     struct wb_history_version *latest = wb_history_latest(history), *known = NULL;
     struct wb_history_version bytes = {0};
 
+    WB_CHECK(op->kind <= WB_LOG_OP_TOUCH);
+    WB_CHECK(op->kind == WB_LOG_OP_TOUCH || op->content != 0);
     if (op->learned && latest && latest->content == 0)
         latest->content = op->content;
     if (op->kind == WB_LOG_OP_TOUCH)
         known = latest;
-    else if (op->content)
+    else
         known = wb_history_find(history, op->content);
     if (known)
         bytes = *known;
@@ -165,6 +173,7 @@ int wb_log_view_apply(struct wb_log_view *view, const struct wb_log_op *op, stru
 
     WB_CHECK(wb_pageid_equal(view->id, op->id));
     WB_CHECK(moment->epoch > 0);
+    WB_CHECK(op->kind <= WB_LOG_OP_REVISIT);
     *outcome_out = WB_STORE_PUT_KNOWN;
     switch (op->kind) {
     case WB_LOG_OP_TOUCH:
@@ -207,6 +216,9 @@ void wb_log_view_entry(struct wb_log_view *view, struct wb_catalog_entry *entry_
     const struct wb_history_version *latest = wb_history_latest(&view->history);
 
     WB_CHECK(latest != NULL);
+    WB_CHECK(latest->place.segment > 0);
+    WB_CHECK(latest->body_bytes <= UINT32_MAX);
+    WB_CHECK(latest->arrived > 0);
     *entry_out = (struct wb_catalog_entry){
         .place = latest->place,
         .time_ms = wb_history_last_ms(&view->history, latest),
@@ -227,6 +239,7 @@ bool wb_log_view_needs_rows(struct wb_log_view *view)
 {
     size_t captures = view->history.times.count;
 
+    WB_CHECK(view->history.versions.count <= captures);
     return captures > 1 || (captures == 1 && !wb_history_latest(&view->history));
 }
 
@@ -238,6 +251,7 @@ int wb_log_view_save(struct wb_catalog_txn *txn, struct wb_log_view *view)
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     if (wb_history_latest(&view->history)) {
         wb_log_view_entry(view, &entry);
+        WB_CHECK(entry.place.segment != WB_LOG_PENDING_SEGMENT);
         err = wb_catalog_entry_put(txn, WB_CATALOG_PAGES, view->id, &entry);
     } else if (view->had_entry) {
         err = wb_catalog_entry_delete(txn, WB_CATALOG_PAGES, view->id);

@@ -177,6 +177,7 @@ int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32
     struct wb_pageid hash; /* the index works for any 128-bit hash */
     int err;
 
+    WB_CHECK(site.ptr || site.len == 0);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     wb_hash128(site.ptr, site.len, &hash.hi, &hash.lo);
     if (wb_log_index_get(&writer->site_index, hash, index_out)) {
@@ -202,6 +203,7 @@ bool wb_log_has_ops(const struct wb_log *log, struct wb_pageid id)
 {
     uint32_t last;
 
+    WB_CHECK(!log->writer || log->writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     return log->writer && wb_log_index_get(&log->writer->page_index, id, &last);
 }
@@ -214,6 +216,8 @@ static int read_moment(void *context)
     struct wb_catalog_summary summary;
     int err = wb_catalog_summary_get(&log->reader, &summary);
 
+    WB_CHECK(!writer->moment_known);
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     if (err == 0)
         err = wb_log_held(&log->reader, wb_clock_wall_ms(), &writer->held);
@@ -223,6 +227,7 @@ static int read_moment(void *context)
     writer->any_gone = summary.gone > 0;
     writer->any_waiting = summary.revisits > 0;
     writer->moment_known = err == 0;
+    WB_CHECK(err < 0 || writer->moment.epoch > 1);
     return err;
 }
 
@@ -239,6 +244,7 @@ static int load_view(void *context)
     struct wb_log_moment *moment = &l->log->writer->moment;
     int err = wb_log_view_load(&l->log->reader, l->log->writer->any_gone, l->id, l->view);
 
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(l->log->writer->moment_known);
     /* Others may have begun epochs since we have read the newest one. Ops come after all that the page has seen. */
     for (size_t i = 0; i < l->view->history.versions.count && err == 0; i++) {
@@ -251,6 +257,7 @@ static int load_view(void *context)
 
 static struct wb_catalog_place pending_place(size_t op)
 {
+    WB_CHECK(op < UINT32_MAX);
     return (struct wb_catalog_place){.segment = WB_LOG_PENDING_SEGMENT, .logical = op + 1};
 }
 
@@ -261,6 +268,9 @@ static int apply_ops(struct wb_log_writer *writer, int64_t after, int64_t last, 
     size_t count = 0;
     int err = 0;
 
+    WB_CHECK(after >= -1);
+    WB_CHECK(after <= last);
+    WB_CHECK(writer->moment_known);
     WB_CHECK(last < (int64_t)writer->ops.count);
     for (int64_t i = last; i > after; i = writer->ops.items[i].previous)
         count++;
@@ -286,6 +296,7 @@ int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **vi
     uint32_t last;
     int err = 0;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     *view_out = NULL;
     if (!writer->moment_known)
@@ -307,6 +318,7 @@ int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **vi
         err = apply_ops(writer, cached->last_op, last, &cached->view);
     }
     cached->last_op = err == 0 ? (int64_t)last : -1;
+    WB_CHECK(cached->last_op < (int64_t)writer->ops.count);
     *view_out = &cached->view;
     return err;
 }
@@ -347,6 +359,7 @@ static uint16_t days16(uint32_t days)
 /* With pages of several sites, waiting for a larger group pays, because pages of one site are then stored together. */
 static bool group_is_full(const struct wb_log_writer *writer)
 {
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(writer->group_at <= writer->ops.count);
     return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group_bytes : wb_log_sizes.group_bytes / 4);
 }
@@ -361,6 +374,7 @@ static int learn_content(struct wb_log *log, struct wb_pageid id, struct wb_log_
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_page page;
 
+    WB_CHECK(wb_pageid_equal(view->id, id));
     if (!latest || latest->content)
         return 0;
     int err = wb_store_get(&log->store, id, &page, &memory);
@@ -376,6 +390,8 @@ static void keep_view(struct wb_log_writer *writer, struct wb_log_view *view)
     struct wb_log_cached_view *cached = &writer->views[view->id.lo % WB_LOG_VIEWS];
 
     WB_CHECK(writer->ops.count > 0);
+    WB_CHECK(wb_pageid_equal(writer->ops.items[writer->ops.count - 1].id, view->id));
+    WB_CHECK(view == &writer->spare || view == &cached->view);
     if (view == &writer->spare) {
         struct wb_log_view other = cached->view;
         cached->view = writer->spare;
@@ -387,6 +403,8 @@ static void keep_view(struct wb_log_writer *writer, struct wb_log_view *view)
 /* Bytes that will not be stored must not be found in the view either. */
 static void hollow_out(struct wb_log_view *view, struct wb_catalog_place place)
 {
+    WB_CHECK(place.segment == WB_LOG_PENDING_SEGMENT);
+    WB_CHECK(place.logical > 0);
     for (size_t i = 0; i < view->history.versions.count; i++)
         if (wb_catalog_place_equal(&view->history.versions.items[i].place, &place))
             view->history.versions.items[i].place = (struct wb_catalog_place){0};
@@ -404,6 +422,8 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view
     struct wb_catalog_place place = pending_place(writer->ops.count);
     int err = wb_log_view(log, op->id, view_out);
 
+    WB_CHECK(op->content != 0);
+    WB_CHECK(op->record.len == 0);
     *needed_out = *spare_out = false;
     if (err == 0)
         err = learn_content(log, op->id, *view_out);
@@ -449,6 +469,7 @@ static int add_put(struct wb_log *log, struct wb_log_op *op, const struct wb_pag
     }
     if (op->kind == WB_LOG_OP_CAPTURE) {
         writer->spare_bytes += record_bytes;
+        WB_CHECK(writer->spare_bytes <= wb_log_sizes.spare_bytes);
         return 0;
     }
     WB_CHECK(record_bytes > WB_RECORD_DIGEST_BYTES);
@@ -471,6 +492,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     int err = wb_log_check_usable(writer);
     int barred = err == 0 ? wb_log_barred(store, page->id, site) : err;
 
+    WB_CHECK(page->body.len <= WB_STORE_BODY_MAX);
     if (barred) {
         writer->barred += barred > 0;
         *outcome_out = WB_STORE_PUT_BARRED;
@@ -505,6 +527,8 @@ static int view_to_change(struct wb_log *log, struct wb_pageid id, struct wb_log
 {
     int err = wb_log_check_usable(log->writer);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
     return err < 0 ? err : wb_log_view(log, id, view_out);
 }
 

@@ -108,6 +108,8 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
         c.update = options->update;
     if (options)
         c.history = options->history;
+    WB_CHECK(c.history.keep <= WB_STORE_KEEP_DURATION);
+    WB_CHECK(c.history.value <= WB_STORE_HISTORY_VALUE_MAX);
     if (!c.organisation)
         return wb_fail(WB_E_INVALID, "no such organisation: %s", name);
     if (strcmp(c.update, DEFAULT_UPDATE) != 0)
@@ -433,6 +435,7 @@ int wb_store_set_history(struct wb_store *store, const struct wb_store_history *
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(store->mode == WB_STORE_WRITE);
     WB_CHECK(history->keep <= WB_STORE_KEEP_DURATION);
+    WB_CHECK(history->value <= WB_STORE_HISTORY_VALUE_MAX);
     return store->ops->set_history(store, history);
 }
 

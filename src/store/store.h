@@ -65,8 +65,9 @@ struct wb_store_history {
         WB_STORE_KEEP_COUNT,    /* of each page the `value` newest versions, the latest included */
         WB_STORE_KEEP_DURATION, /* those that were the latest at some moment of the last `value` milliseconds */
     } keep;
-    uint64_t value;
+    uint64_t value; /* at most WB_STORE_HISTORY_VALUE_MAX, so that it can be subtracted from any time */
 };
+#define WB_STORE_HISTORY_VALUE_MAX ((uint64_t)INT64_MAX / 2)
 
 /* The policy in words: "newest", "all", "3", "30d". Durations: s, m, h, d, w, y. WB_E_INVALID names the text. */
 #define WB_STORE_HISTORY_TEXT_MAX 32

@@ -35,6 +35,7 @@ int wb_store_history_parse(struct wb_slice text, struct wb_store_history *histor
     uint64_t value = 0;
     size_t digits = 0;
 
+    WB_CHECK(text.ptr || text.len == 0);
     *history_out = (struct wb_store_history){WB_STORE_KEEP_NEWEST, 0};
     if (wb_slice_equal(text, WB_SLICE_LIT("newest")))
         return 0;
@@ -56,6 +57,8 @@ int wb_store_history_parse(struct wb_slice text, struct wb_store_history *histor
         if (value > DURATION_MAX_MS / units[i].ms)
             return no_policy(text);
         *history_out = (struct wb_store_history){WB_STORE_KEEP_DURATION, value * units[i].ms};
+        WB_CHECK(history_out->value > 0);
+        WB_CHECK(history_out->value <= DURATION_MAX_MS);
         return 0;
     }
     return no_policy(text);
@@ -65,6 +68,7 @@ void wb_store_history_format(const struct wb_store_history *history, char text_o
 {
     size_t unit = 0;
 
+    WB_CHECK(history->keep <= WB_STORE_KEEP_DURATION);
     switch (history->keep) {
     case WB_STORE_KEEP_NEWEST:
         snprintf(text_out, WB_STORE_HISTORY_TEXT_MAX, "newest");
@@ -78,6 +82,7 @@ void wb_store_history_format(const struct wb_store_history *history, char text_o
     case WB_STORE_KEEP_DURATION:
         while (history->value % units[unit].ms && unit + 1 < sizeof units / sizeof units[0])
             unit++;
+        WB_CHECK(unit < sizeof units / sizeof units[0]);
         snprintf(text_out, WB_STORE_HISTORY_TEXT_MAX, "%" PRIu64 "%c", history->value / units[unit].ms,
                  units[unit].letter);
         return;
@@ -94,6 +99,7 @@ static bool is_name_char(char c)
 
 static bool is_number(struct wb_slice text)
 {
+    WB_CHECK(text.ptr || text.len == 0);
     for (size_t i = 0; i < text.len; i++)
         if (text.ptr[i] < '0' || text.ptr[i] > '9')
             return false;
@@ -102,6 +108,7 @@ static bool is_number(struct wb_slice text)
 
 int wb_store_name_check(struct wb_slice name)
 {
+    WB_CHECK(name.ptr || name.len == 0);
     if (name.len == 0)
         return wb_fail(WB_E_INVALID, "the name of a snapshot is empty");
     if (name.len > WB_STORE_NAME_MAX)
@@ -120,12 +127,15 @@ int wb_store_name_check(struct wb_slice name)
 
 void wb_store_snapshot_release(struct wb_store_snapshot *snapshot)
 {
+    WB_CHECK(snapshot->holders || snapshot->holder_count == 0);
     wb_free(snapshot->holders);
     *snapshot = (struct wb_store_snapshot){0};
 }
 
 void wb_store_timeline_release(struct wb_store_timeline *timeline)
 {
+    WB_CHECK(timeline->versions || timeline->count == 0);
+    WB_CHECK(timeline->times || timeline->time_count == 0);
     wb_free(timeline->versions);
     wb_free(timeline->times);
     *timeline = (struct wb_store_timeline){0};
@@ -142,6 +152,9 @@ static int match_snapshot(void *context, const struct wb_store_snapshot *snapsho
 {
     struct snapshot_search *search = context;
 
+    WB_CHECK(search->found->number == 0);
+    WB_CHECK(search->number || search->which.len > 0);
+    WB_CHECK(snapshot->holder_count > 0);
     WB_CHECK(snapshot->number > 0);
     if (search->number ? search->number != snapshot->number
                        : !wb_slice_equal(search->which, wb_slice_str(snapshot->name)))
@@ -163,7 +176,9 @@ int wb_store_snapshot_find(struct wb_store *store, struct wb_slice which, struct
     bool number = is_number(which);
     for (size_t i = 0; number && i < which.len && search.number <= UINT32_MAX; i++)
         search.number = search.number * 10 + (uint64_t)(which.ptr[i] - '0');
-    int err = number && search.number == 0 ? 0 : wb_store_snapshot_each(store, match_snapshot, &search);
+    bool possible = number ? search.number > 0 : which.len > 0; /* an empty name would be that of all without one */
+    int err = possible ? wb_store_snapshot_each(store, match_snapshot, &search) : 0;
+    WB_CHECK((err > 0) == (snapshot_out->number > 0));
     if (err != 0)
         return err < 0 ? err : 0;
     return wb_fail(WB_E_NOTFOUND, "there is no snapshot %.*s", (int)(which.len < 80 ? which.len : 80), which.ptr);

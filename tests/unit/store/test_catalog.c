@@ -237,7 +237,7 @@ static void test_other_rows(void **state)
                                      .epoch = UINT64_MAX - 1,
                                      .snapshot = UINT32_MAX,
                                      .next_segment = 10,
-                                     .history = {WB_STORE_KEEP_DURATION, INT64_MAX / 2}};
+                                     .history = {WB_STORE_KEEP_DURATION, WB_STORE_HISTORY_VALUE_MAX}};
     struct wb_catalog_summary read_state;
     bool has;
 
@@ -261,7 +261,7 @@ static void test_other_rows(void **state)
     must_ok(wb_catalog_summary_put(&txn, &wrong));
     assert_int_equal(wb_catalog_summary_get(&txn, &read_state), WB_E_CORRUPT);
     wrong = all;
-    wrong.history.value = INT64_MAX; /* it could not be subtracted from a time */
+    wrong.history.value = WB_STORE_HISTORY_VALUE_MAX + 1; /* it could not be subtracted from a time */
     must_ok(wb_catalog_summary_put(&txn, &wrong));
     assert_int_equal(wb_catalog_summary_get(&txn, &read_state), WB_E_CORRUPT);
 }

@@ -149,10 +149,35 @@ static void test_reader_of_a_dropped_snapshot(void **state)
     use_usual_sizes();
 }
 
+static int find_without_name(void *context)
+{
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    struct wb_store_snapshot snapshot;
+
+    (void)context;
+    must(seal_store(store) == 1);
+    must(wb_store_snapshot_find(store, WB_SLICE_EMPTY, &snapshot) == WB_E_NOTFOUND);
+    must(wb_store_snapshot_find(store, WB_SLICE_LIT("0"), &snapshot) == WB_E_NOTFOUND);
+    must_ok(wb_store_snapshot_find(store, WB_SLICE_LIT("1"), &snapshot));
+    must(snapshot.number == 1 && snapshot.name[0] == '\0');
+    wb_store_snapshot_release(&snapshot);
+    wb_store_close(store);
+    return 0;
+}
+
+/* The empty name is not that of the snapshots without a name. */
+static void test_no_name(void **state)
+{
+    (void)state;
+    new_repository();
+    assert_int_equal(run_child(find_without_name, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_name),
+        cmocka_unit_test(test_no_name),
         cmocka_unit_test(test_reader_of_a_dropped_snapshot),
     };
 
