@@ -48,6 +48,7 @@ const char *wb_catalog_path(const struct wb_catalog *catalog)
 
 struct wb_tree *wb_catalog_tree(const struct wb_catalog *catalog)
 {
+    WB_CHECK(catalog->tree != NULL);
     WB_CHECK(catalog->magic == CATALOG_MAGIC);
     return catalog->tree;
 }
@@ -84,6 +85,7 @@ int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), 
     bool outer = catalog->holding;
     int err;
 
+    WB_CHECK(function != NULL);
     WB_CHECK(catalog->magic == CATALOG_MAGIC);
     catalog->looked = false;
     err = function(context);
@@ -178,24 +180,30 @@ void wb_catalog_txn_abort(struct wb_catalog_txn *txn)
 
 uint64_t wb_catalog_txn_id(const struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_txn_state(txn)->txn;
 }
 
 bool wb_catalog_uncertain(const struct wb_catalog *catalog)
 {
+    WB_CHECK(catalog->tree != NULL);
     WB_CHECK(catalog->magic == CATALOG_MAGIC);
     return wb_tree_uncertain(catalog->tree);
 }
 
 int wb_catalog_pin(struct wb_catalog *catalog, uint64_t epoch)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
+    WB_CHECK(epoch > 0);
     WB_CHECK(catalog->tree != NULL);
     return wb_tree_pin(catalog->tree, epoch);
 }
 
 void wb_catalog_unpin(struct wb_catalog *catalog, uint64_t epoch)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
+    WB_CHECK(epoch > 0);
     WB_CHECK(catalog->tree != NULL);
     wb_tree_unpin(catalog->tree, epoch);
 }

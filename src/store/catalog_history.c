@@ -34,6 +34,7 @@ static int history_damaged(const struct wb_catalog_txn *txn)
 /* Whether a row has a kind and at least one byte of the history. */
 static bool is_part(const char *row, size_t len)
 {
+    WB_CHECK(row || len == 0);
     return len > 1 && (row[0] == HISTORY_ROW_LAST || row[0] == HISTORY_ROW_MORE);
 }
 
@@ -57,6 +58,7 @@ int wb_catalog_history_get(struct wb_catalog_txn *txn, struct wb_pageid id, stru
             return err;
         more = row[0] == HISTORY_ROW_MORE;
     }
+    WB_CHECK(bytes_out->len > 0);
     return 0;
 }
 
@@ -67,6 +69,8 @@ static int put_row(struct wb_catalog_txn *txn, struct wb_slice key, struct wb_sl
     size_t len;
     int err = wb_catalog_row_read(txn, WB_CATALOG_HISTORY, key, sizeof there, there, &len);
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(key.len == HISTORY_KEY_BYTES);
     WB_CHECK(row.len <= HISTORY_ROW_BYTES);
     WB_CHECK(row.len > 1);
     if (err == 0 && wb_slice_equal(wb_slice(there, len), row))
@@ -82,6 +86,7 @@ static int delete_from(struct wb_catalog_txn *txn, struct wb_pageid id, size_t p
     char key[HISTORY_KEY_BYTES];
     int err = 0;
 
+    WB_CHECK(part <= (size_t)HISTORY_PARTS_MAX + 1);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     while (err == 0 && part <= HISTORY_PARTS_MAX)
         err = wb_catalog_row_delete(txn, WB_CATALOG_HISTORY, history_key(id, part++, key));
@@ -130,6 +135,9 @@ static int walk_history(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct history_walk *walk = context;
 
+    WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(walk->parts <= (size_t)HISTORY_PARTS_MAX + 1);
+    WB_CHECK(walk->parts == 0 || walk->bytes.len > 0);
     if (key.len != HISTORY_KEY_BYTES || !is_part(row.ptr, row.len))
         return history_damaged(walk->txn);
     struct wb_pageid id = wb_pageid_get(key.ptr);

@@ -114,7 +114,6 @@ static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id,
     WB_CHECK(kind == WB_STORE_BAR_SITE);
     if (site.len >= SITE_KEY_MAX) /* one byte less than in table sites, because of the "s" */
         site = site_hash(site, site_room);
-    WB_CHECK(site.len > 0);
     WB_CHECK(site.len < SITE_KEY_MAX);
     room[0] = 's';
     memcpy(room + 1, site.ptr, site.len);

@@ -17,6 +17,7 @@ enum {
 
 static int snapshot_damaged(const struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SNAPSHOTS, "a row that is not a snapshot");
 }
 
@@ -88,6 +89,7 @@ static int walk_snapshot(void *context, struct wb_slice key, struct wb_slice row
     struct wb_store_snapshot snapshot;
     int err = snapshot_from_row(walk->txn, key, row, &snapshot);
 
+    WB_CHECK(err < 0 || snapshot.number > 0);
     WB_CHECK(walk->each != NULL);
     return err < 0 ? err : walk->each(walk->context, &snapshot);
 }
@@ -108,6 +110,7 @@ static struct wb_slice holder_key(uint32_t number, const struct wb_store_holder 
 {
     size_t name_len = strlen(holder->name);
 
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
     WB_CHECK(number > 0);
     WB_CHECK(name_len <= WB_STORE_NAME_MAX);
     wb_put32_be(key, number);
@@ -130,6 +133,7 @@ int wb_catalog_holder_delete(struct wb_catalog_txn *txn, uint32_t number, const 
 {
     char key[HOLDER_HEAD_BYTES + WB_STORE_NAME_MAX];
 
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_catalog_row_delete(txn, WB_CATALOG_HOLDERS, holder_key(number, holder, key));
 }
@@ -148,6 +152,8 @@ static int walk_holder(void *context, struct wb_slice key, struct wb_slice row)
     struct holder_walk *walk = context;
     struct wb_store_holder holder = {0};
 
+    WB_CHECK(walk->each != NULL);
+    WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
     if (key.len < HOLDER_HEAD_BYTES || key.len > HOLDER_HEAD_BYTES + WB_STORE_NAME_MAX || row.len != HOLDER_BYTES ||
         key.ptr[4] < 0 || key.ptr[4] > WB_STORE_HOLDER_STREAM)
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_HOLDERS, "a row that is not a holder");

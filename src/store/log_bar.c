@@ -58,6 +58,7 @@ static int ask(void *context)
 {
     struct bar_question *q = context;
 
+    WB_CHECK(q->log->magic == WB_LOG_MAGIC);
     WB_CHECK(q->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     return wb_log_bar_look(q->log, q->id, q->site, &q->barred);
 }
@@ -67,6 +68,7 @@ int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice s
     struct bar_question q = {.log = wb_log_of(store), .id = id, .site = site};
     int err = wb_log_read(q.log, ask, &q);
 
+    WB_CHECK(q.log->reader.kind == WB_CATALOG_TXN_PARKED);
     WB_CHECK(err <= 0);
     return err < 0 ? err : q.barred;
 }
@@ -86,6 +88,7 @@ static int gather_id(struct bar_change *c, struct wb_pageid id)
 {
     char bytes[WB_PAGEID_BYTES];
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(c->ids.len % WB_PAGEID_BYTES == 0);
     wb_pageid_put(id, bytes);
     return wb_buf_append(&c->ids, bytes, sizeof bytes);
@@ -144,6 +147,7 @@ static int gather_revisit(void *context, const struct wb_store_revisit *revisit,
 {
     struct bar_change *c = context;
 
+    WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(!c->bar->except);
     return c->bar->kind == WB_STORE_BAR_PAGE || site == c->site ? wb_vec_push(&c->revisits, *revisit) : 0;
 }
@@ -238,6 +242,7 @@ static int lift_page(void *context)
 
 static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, int (*make)(void *context))
 {
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
 
     struct bar_change c = {.bar = bar, .site = wb_hash64(bar->site.ptr, bar->site.len), .ids = WB_BUF_INIT};
@@ -250,12 +255,14 @@ static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, i
 
 int wb_log_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
+    WB_CHECK(bar->kind <= WB_STORE_BAR_SITE);
     WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || !bar->except);
     return change_bars(store, bar, set_bar);
 }
 
 int wb_log_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
     WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->kind == WB_STORE_BAR_SITE);
     return change_bars(store, bar, bar->kind == WB_STORE_BAR_SITE ? lift_site : lift_page);
 }
@@ -271,6 +278,7 @@ static int pass_bar(void *context, const struct wb_store_bar *bar, const struct 
 {
     struct bar_listing *l = context;
 
+    WB_CHECK(l->each != NULL);
     WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->kind == WB_STORE_BAR_SITE);
     (void)row;
     return l->each(l->context, bar);
@@ -300,6 +308,7 @@ struct site_pages {
 /* Returns 1 when the list is full, which ends the walk. */
 static int list_id(struct site_pages *l, struct wb_pageid id)
 {
+    WB_CHECK(l->ids || l->max == 0);
     WB_CHECK(l->count <= l->max);
     if (l->count == l->max)
         return 1;
@@ -311,6 +320,7 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_catalog
 {
     struct site_pages *l = context;
 
+    WB_CHECK(entry->epoch > 0);
     WB_CHECK(l->txn.kind == WB_CATALOG_TXN_HELD);
     return entry->site == l->site ? list_id(l, id) : 0;
 }
@@ -323,6 +333,8 @@ static int list_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     uint64_t site;
     int err = wb_history_decode(bytes, &history, &site);
 
+    WB_CHECK(l->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(l->count <= l->max);
     if (err == WB_E_CORRUPT)
         err = wb_catalog_corrupt(l->txn.catalog, WB_CATALOG_HISTORY, "a row that is not a history");
     else if (err == 0 && site == l->site && !wb_history_latest(&history))
@@ -338,6 +350,7 @@ int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pag
     struct wb_catalog_summary summary;
     int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
 
+    WB_CHECK(ids_out || max == 0);
     if (err == 0)
         err = wb_catalog_summary_get(&l.txn, &summary);
     if (err == 0)

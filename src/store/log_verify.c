@@ -73,6 +73,7 @@ static void report(struct log_verifier *v, bool problem, const char *file, uint6
 /* Reports damage as a problem, so that the work continues. Any other error, such as a failing disk, ends it. */
 static int absorb(struct log_verifier *v, int err, const char *file, uint64_t offset)
 {
+    WB_CHECK(v->result != NULL);
     WB_CHECK(err <= 0);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER)
         return err;
@@ -96,6 +97,7 @@ static int check_page_row(void *context, struct wb_pageid id, const struct wb_ca
 {
     struct log_verifier *v = context;
 
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(entry->epoch > 0);
     (void)id;
     v->pages++;
@@ -123,6 +125,7 @@ static int check_history_row(void *context, struct wb_pageid id, struct wb_slice
     const struct wb_history *history = &v->view.history;
     int err = wb_log_view_load(&v->txn, true, id, &v->view);
 
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     (void)bytes;
     if (err < 0)
         return err;
@@ -148,6 +151,8 @@ static int check_snapshot_row(void *context, const struct wb_store_snapshot *sna
 {
     struct log_verifier *v = context;
 
+    WB_CHECK(snapshot->number > 0);
+    WB_CHECK(snapshot->epoch > 0);
     if (snapshot->number > v->summary.snapshot || snapshot->epoch > v->summary.epoch)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_SNAPSHOTS, "a snapshot that was never sealed");
     return 0;
@@ -157,6 +162,7 @@ static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
 {
     struct log_verifier *v = context;
 
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     (void)site;
     v->sites++;
     v->site_pages += pages;
@@ -167,6 +173,7 @@ static int check_revisit_row(void *context, const struct wb_store_revisit *revis
 {
     struct log_verifier *v = context;
 
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     (void)revisit;
     (void)site;
     v->revisits++;

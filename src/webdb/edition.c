@@ -52,6 +52,7 @@ static int note_newest(void *context, const struct wb_path_entry *entry)
 {
     uint32_t *newest = context, number = wb_edition_number(entry->name);
 
+    WB_CHECK(entry->name != NULL);
     WB_CHECK(newest != NULL);
     if (entry->kind == WB_PATH_DIR && number > *newest)
         *newest = number;
@@ -121,6 +122,7 @@ static int remove_entry(void *context, const struct wb_path_entry *entry)
 {
     char *path = wb_path_join(context, entry->name);
 
+    WB_CHECK(context != NULL);
     WB_CHECK(strchr(entry->name, '/') == NULL); /* only files of this directory are removed */
     if (!path)
         return WB_E_NOMEM;
@@ -169,6 +171,7 @@ static const char *holder_of(const struct wb_path_entry *entry)
 {
     bool hold = entry->kind == WB_PATH_FILE && strncmp(entry->name, HOLD_PREFIX, strlen(HOLD_PREFIX)) == 0;
 
+    WB_CHECK(entry->name != NULL);
     return hold ? entry->name + strlen(HOLD_PREFIX) : NULL;
 }
 
@@ -176,6 +179,7 @@ static int note_hold(void *context, const struct wb_path_entry *entry)
 {
     bool *held = context;
 
+    WB_CHECK(entry->name != NULL);
     WB_CHECK(held != NULL);
     *held = *held || holder_of(entry);
     return 0;
@@ -230,6 +234,7 @@ static char *hold_path(const char *edition, const char *holder)
 
 static int edition_gone(const char *dir, uint32_t number)
 {
+    WB_CHECK(dir != NULL);
     WB_CHECK(number > 0);
     return wb_fail(WB_E_NOTFOUND, "%s has no edition %u of the web database", dir, number);
 }
@@ -241,6 +246,7 @@ static int make_hold(const char *edition, const char *holder)
     char *path = hold_path(edition, holder);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file) : WB_E_NOMEM;
 
+    WB_CHECK(holder != NULL);
     WB_CHECK(edition != NULL);
     if (err == 0)
         err = wb_file_sync(&file);
@@ -255,6 +261,7 @@ int wb_webdb_hold(const char *dir, uint32_t edition, const char *holder)
     char *path = NULL;
     int err = check_holder(holder);
 
+    WB_CHECK(holder != NULL);
     WB_CHECK(dir != NULL);
     if (err == 0 && edition == 0)
         err = wb_fail(WB_E_INVALID, "editions are numbered from 1");
@@ -274,6 +281,7 @@ int wb_webdb_release(const char *dir, uint32_t edition, const char *holder)
     char *path = NULL, *hold = NULL;
     int err = check_holder(holder);
 
+    WB_CHECK(holder != NULL);
     WB_CHECK(dir != NULL);
     if (err < 0)
         return err;
@@ -305,6 +313,7 @@ static int list_hold(void *context, const struct wb_path_entry *entry)
     const struct hold_list *list = context;
     const char *holder = holder_of(entry);
 
+    WB_CHECK(list->each != NULL);
     WB_CHECK(list->edition > 0);
     return holder ? list->each(list->context, list->edition, holder, entry->mtime_ms) : 0;
 }
@@ -313,6 +322,7 @@ static int list_edition(void *context, const struct wb_path_entry *entry)
 {
     struct hold_list *list = context;
 
+    WB_CHECK(list->dir != NULL);
     WB_CHECK(list->each != NULL);
     list->edition = wb_edition_number(entry->name);
     if (!list->edition || entry->kind != WB_PATH_DIR)

@@ -75,6 +75,7 @@ static int grow(struct wb_numberset *set)
         return WB_E_NOMEM;
     set->numbers = numbers;
     set->cap = cap;
+    WB_CHECK(set->cap > set->count);
     return 0;
 }
 
@@ -97,6 +98,8 @@ int wb_numberset_add(struct wb_numberset *set, uint32_t number)
 
 static void insert_sort(uint32_t *numbers, size_t count)
 {
+    WB_CHECK(numbers || count == 0);
+    WB_CHECK(count <= INSERT_MAX);
     for (size_t i = 1; i < count; i++) {
         uint32_t number = numbers[i];
         size_t at = i;
@@ -133,6 +136,7 @@ static void sort_by_digit(struct wb_numberset *set, unsigned shift, unsigned bit
 
 static int sort_array(struct wb_numberset *set)
 {
+    WB_CHECK(!set->in_bits);
     check_set(set);
     if (set->count <= INSERT_MAX) {
         insert_sort(set->numbers, set->count);
@@ -190,6 +194,7 @@ int wb_numberset_next(struct wb_numberset *set, const uint32_t **numbers_out, si
         return 0;
     if (set->in_bits)
         take_bits(set);
+    WB_CHECK(set->numbers || set->count == 0);
     *numbers_out = set->numbers;
     *count_out = set->count;
     bool more = set->count > 0;
@@ -200,6 +205,7 @@ int wb_numberset_next(struct wb_numberset *set, const uint32_t **numbers_out, si
 
 void wb_numberset_release(struct wb_numberset *set)
 {
+    WB_CHECK(set->limit > 0 || !set->bits);
     WB_CHECK(set->count <= set->cap);
     if (set->bits)
         wb_nameless_unmap(set->bits, bit_words(set) * sizeof *set->bits);

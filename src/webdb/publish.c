@@ -35,6 +35,7 @@ static int retire_entry(void *context, const struct wb_path_entry *entry)
     uint32_t number = wb_edition_number(entry->name);
 
     WB_CHECK(cleaning->writer->lock.fd >= 0);
+    WB_CHECK(cleaning->writer->dir != NULL);
     if (entry->kind != WB_PATH_DIR || number == 0 || number >= cleaning->keep)
         return 0;
     int retired = wb_edition_retire(cleaning->writer->dir, number, &cleaning->writer->lock);
@@ -47,6 +48,7 @@ static int remove_entry(void *context, const struct wb_path_entry *entry)
     const struct cleaning *cleaning = context;
 
     WB_CHECK(cleaning->writer->lock.fd >= 0);
+    WB_CHECK(cleaning->writer->root != NULL);
     if (entry->kind != WB_PATH_DIR ||
         !(has_prefix(entry->name, NEW_PREFIX) || has_prefix(entry->name, WB_RETIRED_PREFIX)))
         return 0;
@@ -95,6 +97,7 @@ static int add_size(void *context, const struct wb_path_entry *entry)
 {
     struct wb_webdb_count *count = context;
 
+    WB_CHECK(count->link_bytes <= count->bytes);
     WB_CHECK(strcmp(entry->name, WB_MANIFEST_FILE) != 0); /* it is written last */
     count->bytes += entry->size;
     if (strcmp(entry->name, WB_INLINKS_FILE) == 0 || strcmp(entry->name, WB_OUTLINKS_FILE) == 0)

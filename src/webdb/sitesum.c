@@ -47,6 +47,7 @@ int wb_sitesum_encode(const struct wb_webdb_site *sum, struct wb_buf *row_out)
     p = wb_fields_put(p, sum->changes);
     p = wb_fields_put_double(p, sum->days);
     row_out->len = (size_t)(p - row_out->ptr);
+    WB_CHECK(row_out->len <= row_out->cap);
     return 0;
 }
 

@@ -36,6 +36,7 @@ static void check_state(const struct link_check *w)
 /* Whether a content has this number: it must be the rank of its first entry. */
 static bool is_content(const struct wb_webdb *webdb, uint64_t number)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (number >= webdb->contents.count)
         return false;
     const struct wb_content *entry = wb_webdb_content(webdb, number);

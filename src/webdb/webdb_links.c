@@ -74,6 +74,7 @@ void wb_webdb_links_close(struct wb_webdb_links *links)
     if (!links)
         return;
     WB_CHECK(links->magic == LINKS_MAGIC);
+    WB_CHECK(links->webdb->magic == WB_WEBDB_MAGIC);
     links->magic = 0;
     struct wb_table *table = links->from_content ? links->webdb->outlinks : links->webdb->inlinks;
     wb_webdb_give_back(links->webdb, table, links->lists);
@@ -149,6 +150,7 @@ int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
     uint64_t number;
     int found = wb_contents_find(&webdb->contents, md5, &number);
 
+    WB_CHECK(found < 0 || number < webdb->contents.count);
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *links_out = NULL;
     if (found < 0 && found != WB_E_NOTFOUND)
@@ -167,6 +169,7 @@ int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
 
 static int damaged(const struct wb_webdb_links *links, const char *what)
 {
+    WB_CHECK(links->file != NULL);
     WB_CHECK(links->magic == LINKS_MAGIC);
     return wb_fail(WB_E_CORRUPT, "%s/%s: the list of number %llu %s", links->webdb->path, links->file,
                    (unsigned long long)links->owner, what);

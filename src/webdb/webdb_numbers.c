@@ -62,6 +62,7 @@ int wb_webdb_get_number(struct wb_webdb *webdb, uint64_t number, struct wb_webdb
 
 int wb_webdb_kinds(struct wb_webdb *webdb, uint64_t first, uint64_t count, const uint8_t **kinds_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *kinds_out = NULL;
     int err = check_version(webdb);
     if (err < 0)
@@ -81,6 +82,7 @@ int wb_webdb_kinds(struct wb_webdb *webdb, uint64_t first, uint64_t count, const
 /* Compares an id with the entry of a rank. */
 static int compare_at(const struct wb_webdb *webdb, const uint8_t id[16], uint64_t rank, int *order_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(rank < webdb->ids.count);
     int err = wb_column_check(&webdb->ids, rank, 1);
 
@@ -97,6 +99,7 @@ static int look_ahead(const struct wb_webdb *webdb, const uint8_t id[16], uint64
     uint64_t low = *rank, high = low, step = 1; /* the answer is in [low, high] once the first loop has ended */
     int order = 1, err = 0;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(low <= webdb->ids.count);
     while (err == 0 && high < webdb->ids.count) {
         err = compare_at(webdb, id, high, &order);
@@ -123,6 +126,7 @@ static int find_id(const struct wb_webdb *webdb, const uint8_t id[16], bool ahea
 {
     int order, err;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(*rank <= webdb->ids.count);
     if (!ahead)
         return wb_contents_find(&webdb->ids, id, rank);
@@ -154,6 +158,7 @@ int wb_webdb_numbers_of_ids(struct wb_webdb *webdb, const struct wb_pageid *ids,
     uint8_t bytes[16];
     int err = check_version(webdb);
 
+    WB_CHECK(count == 0 || numbers_out != NULL);
     WB_CHECK(count == 0 || ids != NULL);
     for (size_t i = 0; i < count; i++)
         numbers_out[i] = WB_WEBDB_NO_NUMBER;
@@ -174,6 +179,7 @@ int wb_webdb_id_at(struct wb_webdb *webdb, uint64_t rank, struct wb_pageid *id_o
 {
     uint32_t number;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *id_out = (struct wb_pageid){0, 0};
     *number_out = 0;
     int err = check_version(webdb);

@@ -80,6 +80,7 @@ void wb_webdb_pages_close(struct wb_webdb_pages *pages)
     if (!pages)
         return;
     WB_CHECK(pages->magic == PAGES_MAGIC);
+    WB_CHECK(pages->webdb->magic == WB_WEBDB_MAGIC);
     pages->magic = 0;
     wb_cursor_close(pages->cursor);
     wb_buf_release(&pages->prefix);
@@ -169,6 +170,7 @@ int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
     uint64_t first, end;
     int err = wb_contents_find(&webdb->contents, md5, &first);
 
+    WB_CHECK(err < 0 || first < webdb->contents.count);
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *pages_out = NULL;
     if (err == WB_E_NOTFOUND)
