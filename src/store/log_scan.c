@@ -40,6 +40,7 @@ void wb_log_scan_close(struct wb_store_scan *base)
 {
     struct wb_log_scan *scan = scan_of(base);
 
+    WB_CHECK(scan->walking || !scan->block);
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
     wb_segment_close(&scan->segment);
@@ -64,6 +65,7 @@ static int begin(struct wb_log_scan *scan)
 {
     uint64_t before = scan->state;
 
+    WB_CHECK(scan->scan.magic == WB_STORE_SCAN_MAGIC);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
     int err = wb_catalog_txn_read(scan->catalog, &scan->txn);
     if (err < 0)
@@ -92,6 +94,7 @@ void wb_log_scan_tell(const struct wb_store_scan *base, struct wb_store_position
     const struct wb_log_scan *scan = (const struct wb_log_scan *)base;
     char *bytes = position_out->bytes;
 
+    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
     WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
     bytes[0] = POSITION_FORMAT;
     bytes[1] = scan->told_gone;
@@ -106,6 +109,8 @@ static int take_position(struct wb_log_scan *scan, const struct wb_store_positio
 {
     const char *bytes = position->bytes;
 
+    WB_CHECK(scan->told.segment == 0);
+    WB_CHECK(!scan->gone_phase);
     if (bytes[0] != POSITION_FORMAT ||
         wb_get64(bytes + POSITION_AT_CHECK) != wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->log->content_seed))
         return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->log->dir);
@@ -144,6 +149,7 @@ static int read_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *e
         err = wb_catalog_summary_get(&txn, &summary);
         *epoch_out = summary.epoch;
     }
+    WB_CHECK(err < 0 || *epoch_out > 0);
     wb_catalog_txn_abort(&txn);
     return err;
 }
@@ -153,6 +159,7 @@ static int pin_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *ep
     uint64_t seen, now = 0;
     int err = read_epoch(catalog, snapshot, &seen);
 
+    WB_CHECK(err < 0 || seen > 0);
     *epoch_out = 0;
     for (unsigned i = 0; i < PIN_TRIES && err == 0; i++) {
         err = wb_catalog_pin(catalog, seen);
@@ -180,6 +187,8 @@ static int prepare(struct wb_log_scan *scan, const struct wb_store_scan_options 
 {
     int err = 0;
 
+    WB_CHECK(!scan->site);
+    WB_CHECK(!scan->zstd);
     if (options->site.len) {
         scan->site_hash = wb_hash64(options->site.ptr, options->site.len);
         scan->site = wb_strndup(options->site.ptr, options->site.len);
@@ -234,6 +243,7 @@ int wb_log_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *ho
     bool current = false;
     int err = scan->walking ? begin(scan) : 0;
 
+    WB_CHECK(scan->epoch > 0);
     if (err == 0 && scan->walking) {
         err = wb_catalog_segment_get(&scan->txn, scan->row.number, &row);
         current = err == 0 && row.revision == scan->segment.revision;
@@ -277,6 +287,7 @@ static bool is_plain(const struct wb_log_scan *scan, const struct wb_catalog_seg
 /* Closes the current segment. */
 static void leave_segment(struct wb_log_scan *scan)
 {
+    WB_CHECK(scan->walking || !scan->block);
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
     scan->walking = false;
@@ -290,6 +301,8 @@ static void seek(struct wb_log_scan *scan, uint64_t logical)
     const struct wb_segment *segment = &scan->segment;
     size_t low = 0, high = segment->map_count;
 
+    WB_CHECK(scan->walk.next <= scan->walk.end);
+    WB_CHECK(scan->told.segment == scan->row.number);
     if (segment->revision == 0) { /* names are positions */
         if (logical > scan->walk.next)
             scan->walk.next = logical < scan->walk.end ? logical : scan->walk.end;
@@ -308,6 +321,8 @@ static void seek(struct wb_log_scan *scan, uint64_t logical)
 /* Opens a segment, at the place where the scan is. */
 static int open_segment(struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
+    WB_CHECK(!scan->walking);
+    WB_CHECK(row->number > 0);
     scan->row = *row;
     int err = wb_segment_open(scan->log->dir, scan->log->superblock.id, row, false, &scan->segment);
     if (err < 0)
@@ -325,6 +340,7 @@ static int open_segment(struct wb_log_scan *scan, const struct wb_catalog_segmen
  */
 static int choose_segment(struct wb_log_scan *scan)
 {
+    WB_CHECK(!scan->gone_phase);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     if (scan->walking && !scan->segment_done) {
         struct wb_catalog_segment row;
@@ -379,6 +395,7 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
     struct wb_catalog_place place = {scan->row.number, block_entry->slot, scan->head.logical};
     int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, block_entry->id, entry_out);
 
+    WB_CHECK(scan->walking);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     *visible_out = false;
     if (err == 0 &&
@@ -412,6 +429,9 @@ static int look_up_epoch(struct wb_log_scan *scan)
 {
     struct wb_catalog_entry entry;
 
+    WB_CHECK(scan->plain);
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(scan->head.count <= scan->walk.index.entries.count);
     for (size_t i = 0; i < scan->head.count; i++) {
         const struct wb_block_entry *first = &scan->walk.index.entries.items[i];
         if (first->flags & (WB_BLOCK_ENTRY_DEAD | WB_BLOCK_ENTRY_OLD))
@@ -428,6 +448,8 @@ static int judge_block(struct wb_log_scan *scan)
 {
     int err = 0;
 
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(scan->block != NULL);
     scan->plain = is_plain(scan, &scan->row);
     if (scan->plain)
         return look_up_epoch(scan);
@@ -447,6 +469,8 @@ static int find_block(struct wb_log_scan *scan)
 {
     uint64_t at;
 
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(!scan->gone_phase);
     for (;;) {
         int err = choose_segment(scan);
         if (err <= 0)
@@ -492,6 +516,7 @@ static int next_block(struct wb_log_scan *scan)
 {
     int err = begin(scan);
 
+    WB_CHECK(!scan->block || scan->index == scan->head.count);
     if (err == 0)
         err = find_block(scan);
     if (err > 0) {
@@ -545,6 +570,7 @@ static int name_block(const struct wb_log_scan *scan)
 {
     char why[WB_ERROR_MESSAGE_MAX];
 
+    WB_CHECK(scan->walking);
     strcpy(why, wb_error_message());
     return wb_fail(WB_E_CORRUPT, "%s: block %llu: %s", scan->segment.file.path,
                    (unsigned long long)scan->head.logical, why);
@@ -554,6 +580,8 @@ int wb_log_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
 {
     struct wb_log_scan *scan = scan_of(base);
 
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(scan->epoch > 0);
     while (!scan->gone_phase) {
         if (!scan->block || scan->index == scan->head.count) {
             int err = next_block(scan);
