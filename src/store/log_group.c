@@ -36,6 +36,8 @@ enum {
 static bool is_movable(const struct wb_history *history, const struct wb_history_version *version,
                        const struct wb_history_version *latest, const struct wb_history_rule *rule)
 {
+    WB_CHECK(latest->ceased == 0);
+    WB_CHECK(version->place.segment > 0);
     if (version->place.segment == latest->place.segment && version->place.logical == latest->place.logical)
         return false;
     for (size_t i = 0; i < history->versions.count; i++)
@@ -56,6 +58,9 @@ static int plan_page(void *context, struct wb_pageid id, struct wb_slice bytes)
     struct plan_walk *walk = context;
     struct wb_log_compaction *c = walk->c;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(c->txn.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(c->plan.count <= PLAN_MAX);
     (void)bytes;
     int err = wb_log_view_load(&c->txn, true, id, &c->view);
     const struct wb_history_version *latest = err == 0 ? wb_history_latest(&c->view.history) : NULL;
@@ -88,6 +93,7 @@ int wb_log_group_plan(struct wb_log_compaction *c)
     struct wb_catalog_summary summary;
     int err = wb_catalog_txn_read(c->log->catalog, &c->txn);
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->plan.count == 0);
     if (err == 0)
         err = wb_catalog_summary_get(&c->txn, &summary);
@@ -108,6 +114,7 @@ static size_t first_item(const struct wb_log_compaction *c, uint32_t segment)
 {
     size_t low = 0, high = c->plan.count;
 
+    WB_CHECK(segment > 0);
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (c->plan.items[middle].place.segment < segment)
@@ -115,6 +122,7 @@ static size_t first_item(const struct wb_log_compaction *c, uint32_t segment)
         else
             high = middle;
     }
+    WB_CHECK(low <= c->plan.count);
     return low;
 }
 
@@ -122,11 +130,14 @@ bool wb_log_group_wants(const struct wb_log_compaction *c, uint32_t segment)
 {
     size_t first = first_item(c, segment);
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     return first < c->plan.count && c->plan.items[first].place.segment == segment;
 }
 
 void wb_log_group_begin(struct wb_log_compaction *c)
 {
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(c->row.number > 0);
     c->plan_at = first_item(c, c->row.number);
     wb_vec_clear(&c->moves);
     wb_log_group_clear(c);
@@ -136,6 +147,8 @@ void wb_log_group_begin(struct wb_log_compaction *c)
 
 static bool was_taken(const struct wb_log_compaction *c, size_t first, const struct wb_catalog_place *place)
 {
+    WB_CHECK(first <= c->moves.count);
+    WB_CHECK(place->segment > 0);
     for (size_t i = first; i < c->moves.count; i++)
         if (wb_catalog_place_equal(&c->moves.items[i].from, place))
             return true;
@@ -148,6 +161,8 @@ static int add_version(struct wb_log_compaction *c, const struct wb_history_vers
     struct wb_buf record = WB_BUF_INIT;
     int err = wb_log_read_record(c->log, c->view.id, &version->place, &record);
 
+    WB_CHECK(version->ceased != 0);
+    WB_CHECK(c->extras.count == c->extra_records.count);
     if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) {
         wb_buf_release(&record);
         return 0;
@@ -178,6 +193,8 @@ static int add_page(struct wb_log_compaction *c, const struct wb_log_plan_item *
     int err = wb_log_view_load(&c->txn, true, item->id, &c->view);
     const struct wb_history_version *latest = err == 0 ? wb_history_latest(&c->view.history) : NULL;
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(item->place.segment == c->row.number);
     /* If the page was replaced since the plan was made, its versions now belong somewhere else. */
     if (!latest || !wb_catalog_place_equal(&latest->place, &item->place) ||
         !wb_block_find_slot(index, item->place.slot, &at))
@@ -197,6 +214,7 @@ int wb_log_group_block(struct wb_log_compaction *c, const struct wb_block_index 
 {
     int err = 0;
 
+    WB_CHECK(c->plan_at <= c->plan.count);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD);
     wb_log_group_clear(c);
     while (c->plan_at < c->plan.count && err == 0) {
@@ -215,6 +233,7 @@ void wb_log_group_place(struct wb_log_compaction *c, uint64_t logical)
 {
     size_t first = c->moves.count - c->extras.count;
 
+    WB_CHECK(logical > 0);
     WB_CHECK(c->extras.count <= c->moves.count);
     for (size_t i = 0; i < c->extras.count; i++) {
         struct wb_log_move *move = &c->moves.items[first + i];
@@ -225,6 +244,7 @@ void wb_log_group_place(struct wb_log_compaction *c, uint64_t logical)
 
 void wb_log_group_forget(struct wb_log_compaction *c)
 {
+    WB_CHECK(c->extras.count == c->extra_records.count);
     WB_CHECK(c->extras.count <= c->moves.count);
     c->moves.count -= c->extras.count;
     wb_log_group_clear(c);
@@ -247,8 +267,11 @@ static int relocate_page(struct wb_log_edit *edit, const struct wb_log_move *mov
     struct wb_catalog_segment *row;
     int err = wb_log_edit_load(edit, moves[0].id);
 
+    WB_CHECK(count > 0);
     for (size_t i = 0; i < count && err == 0; i++) {
         bool found = false;
+        WB_CHECK(wb_pageid_equal(moves[i].id, moves[0].id));
+        WB_CHECK(moves[i].to.segment > 0);
         for (size_t k = 0; k < edit->view.history.versions.count; k++) {
             struct wb_history_version *version = &edit->view.history.versions.items[k];
             if (!wb_catalog_place_equal(&version->place, &moves[i].from) || version->ceased == 0)
@@ -277,6 +300,8 @@ static int relocate_some(struct wb_log_compaction *c, size_t from, size_t to)
     uint64_t moved = 0;
     int err = wb_log_edit_begin(c->log, &edit);
 
+    WB_CHECK(from < to);
+    WB_CHECK(to <= c->moves.count);
     for (size_t i = from, next; i < to && err == 0; i = next) {
         for (next = i + 1; next < to; next++)
             if (!wb_pageid_equal(c->moves.items[next].id, c->moves.items[i].id))
@@ -296,6 +321,7 @@ int wb_log_group_relocate(struct wb_log_compaction *c)
 {
     int err = 0;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     for (size_t i = 0, next; i < c->moves.count && err == 0; i = next) {
         next = c->moves.count - i < RELOCATE_AT_ONCE ? c->moves.count : i + RELOCATE_AT_ONCE;
