@@ -52,6 +52,7 @@ static void tell(struct wb_log_compaction *c, bool stays, uint64_t offset, const
  */
 static int absorb_catalog(struct wb_log_compaction *c, int err)
 {
+    WB_CHECK(err <= 0);
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     if (err != WB_E_CORRUPT)
         return err;
@@ -298,6 +299,8 @@ static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalo
     bool old = row->live > 0 && row->block_format < WB_BLOCK_FORMAT;
     bool apart = row->old > row->old_known && (row->old - row->old_known) * WORTH_A_COPY >= row->live;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(row->number > 0);
     return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old || apart ||
                               (c->grouping && wb_log_group_wants(c, row->number)));
 }
@@ -358,6 +361,8 @@ static int compact_twice(struct wb_log_compaction *c)
 {
     int err = absorb_catalog(c, wb_log_group_plan(c));
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(!c->grouping);
     c->grouping = c->plan.count > 0;
     if (err == 0 && c->grouping)
         err = compact_all(c);
@@ -374,6 +379,7 @@ static int release_tails(struct wb_log *log)
     int err = wb_log_commit(&log->store, &counts);
 
     wb_log_tails_release(log);
+    WB_CHECK(log->writer->tails.count == 0);
     return err;
 }
 
