@@ -132,6 +132,7 @@ static void bar_from_row(const char *row, struct wb_catalog_bar *row_out)
 int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
                        struct wb_slice site, struct wb_catalog_bar *row_out)
 {
+    WB_CHECK(kind <= WB_STORE_BAR_SITE);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
 
     char key[SITE_KEY_MAX], row[BAR_BYTES];
@@ -388,6 +389,7 @@ int wb_catalog_revisit_waiting(struct wb_catalog_txn *txn, struct wb_pageid orig
     struct revisit_walk walk = {.txn = txn, .only = &original, .each = each, .context = context};
     char from[WB_PAGEID_BYTES];
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(each != NULL);
     wb_pageid_put(original, from);
     int err = wb_catalog_row_each_from(txn, WB_CATALOG_WAITING, wb_slice(from, sizeof from), walk_waiting, &walk);

@@ -84,6 +84,7 @@ static bool has_lost_its_content(struct wb_log_view *view, const struct wb_log_o
 {
     const struct wb_history_version *latest = wb_history_latest(&view->history);
 
+    WB_CHECK(op->kind != WB_LOG_OP_CAPTURE || op->content != 0);
     WB_CHECK(wb_pageid_equal(view->id, op->id));
     if (op->kind != WB_LOG_OP_CAPTURE || (op->record.len == 0 && !op->revisit))
         return false;
@@ -111,6 +112,8 @@ static int apply_op(struct log_commit *c, struct wb_log_op *op, bool *touched, b
     bool barred = false;
     int err = 0;
 
+    WB_CHECK(wb_pageid_equal(view->id, op->id));
+    WB_CHECK(c->edit.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(op->kind != WB_LOG_OP_PUT || op->appended);
     if (op->kind == WB_LOG_OP_PUT || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT)
         err = is_barred(c, op, &barred);
@@ -243,6 +246,7 @@ static int apply(struct log_commit *c)
     struct wb_log_writer *writer = c->edit.log->writer;
     int err = wb_log_edit_begin(c->edit.log, &c->edit);
 
+    WB_CHECK(c->to_store == 0);
     WB_CHECK(c->order != NULL);
     if (err == 0)
         err = apply_tails(&c->edit);

@@ -26,6 +26,7 @@ static int read_past(void *context)
     struct wb_catalog_summary summary;
     int err = wb_catalog_summary_get(&r->log->reader, &summary);
 
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (err == 0)
         err = wb_log_view_load(&r->log->reader, summary.gone > 0, r->id, &r->view);
@@ -98,6 +99,7 @@ int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store
     struct version_order *order = NULL;
     int err = wb_log_read(r.log, read_past, &r);
 
+    WB_CHECK(timeline_out->count == 0);
     WB_CHECK(!timeline_out->versions);
     if (err == 0) {
         const struct wb_history *history = &r.view.history;
@@ -229,6 +231,8 @@ static int find_next(struct wb_log *log, struct forgetting *f)
     struct wb_catalog_summary summary;
     int err = wb_catalog_txn_read(log->catalog, &f->txn);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(f->ids.count <= FORGET_AT_ONCE);
     wb_vec_clear(&f->ids);
     if (err == 0)
         err = wb_catalog_summary_get(&f->txn, &summary);

@@ -334,6 +334,7 @@ static int claim(struct live_claims *c, const struct wb_catalog_place *place)
     struct wb_log_live *live = c->live;
     uint64_t physical;
 
+    WB_CHECK(place->segment > 0);
     WB_CHECK(c->segment->magic == WB_SEGMENT_MAGIC);
     if (place->segment != c->segment->number)
         return 0;
@@ -353,6 +354,7 @@ static int claim(struct live_claims *c, const struct wb_catalog_place *place)
 
 static int claim_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
+    WB_CHECK(entry->epoch > 0);
     WB_CHECK(entry->place.segment > 0);
     (void)id;
     return claim(context, &entry->place);
@@ -363,6 +365,8 @@ static int claim_history(void *context, struct wb_pageid id, struct wb_slice byt
 {
     struct live_claims *c = context;
 
+    WB_CHECK(c->txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(c->segment->magic == WB_SEGMENT_MAGIC);
     (void)bytes;
     int err = wb_log_view_load(c->txn, true, id, &c->view);
     const struct wb_history_version *versions = c->view.history.versions.items;

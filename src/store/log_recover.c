@@ -163,6 +163,7 @@ static int remove_orphan(void *context, const struct wb_path_entry *entry)
     char name[WB_SEGMENT_NAME_MAX];
     int err;
 
+    WB_CHECK(f.log->magic == WB_LOG_MAGIC);
     if (!wb_segment_name_parse(entry->name, &f.number, &f.revision))
         return 0;
     err = wb_log_read(f.log, look_up_file, &f);
@@ -460,6 +461,8 @@ static int bury_old(void *context, struct wb_pageid id, const struct wb_catalog_
     struct wb_catalog_segment *row;
     int err = wb_log_edit_row(edit, entry->place.segment, &row);
 
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(entry->place.segment > 0);
     (void)id;
     if (err < 0)
         return err;
@@ -474,6 +477,7 @@ static int upgrade_catalog(struct wb_log_edit *edit)
 {
     int err = wb_log_edit_begin(edit->log, edit);
 
+    WB_CHECK(edit->log->magic == WB_LOG_MAGIC);
     if (err == 0 && edit->summary.old_format) { /* otherwise another process was faster */
         err = wb_catalog_entry_each(&edit->txn, WB_CATALOG_OLD, bury_old, edit);
         if (err == 0)
@@ -493,6 +497,7 @@ int wb_log_upgrade(struct wb_log *log)
     struct wb_log_edit edit = {.log = log};
     int err = wb_log_summary(log, &summary);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->store.mode == WB_STORE_WRITE);
     if (err == 0 && log->superblock.format < WB_SUPERBLOCK_FORMAT) {
         log->superblock.format = WB_SUPERBLOCK_FORMAT;

@@ -71,12 +71,14 @@ static int read_summary(void *context)
 {
     struct summary_read *r = context;
 
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_summary_get(&r->log->reader, r->summary);
 }
 
 int wb_log_summary(struct wb_log *log, struct wb_catalog_summary *summary_out)
 {
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     *summary_out = (struct wb_catalog_summary){0};
     return wb_log_read(log, read_summary, &(struct summary_read){log, summary_out});
@@ -146,6 +148,7 @@ static int count_retired(void *context)
 {
     struct retired_bytes *r = context;
 
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     r->bytes = 0;
     return wb_catalog_retired_each(&r->log->reader, add_retired, r);
@@ -159,6 +162,7 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
+    WB_CHECK(stat_out->pages == 0);
     WB_CHECK(stat_out->organisation == NULL);
     if (err == 0)
         err = wb_log_read(log, count_retired, &retired);

@@ -102,6 +102,7 @@ int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, 
     char header[WB_SEGMENT_HEADER_BYTES];
     int err;
 
+    WB_CHECK(dir != NULL);
     WB_CHECK(number > 0);
     /* Before we have the lock, another process may take the file for an orphan and remove it: then we start again. */
     for (;;) {
@@ -190,6 +191,7 @@ done:
 int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
                     struct wb_segment *segment_out)
 {
+    WB_CHECK(dir != NULL);
     WB_CHECK(row->number > 0);
 
     char found[WB_SEGMENT_HEADER_BYTES], expected[WB_SEGMENT_HEADER_BYTES];
@@ -462,6 +464,7 @@ static int read_slot(struct wb_segment_reader *source, const struct wb_block_ind
 {
     size_t at;
 
+    WB_CHECK(source->zstd != NULL);
     WB_CHECK(index->entries.count > 0);
     if (!wb_block_find_slot(index, slot, &at) || !wb_pageid_equal(index->entries.items[at].id, id))
         return wb_fail(WB_E_CORRUPT, "the block does not hold the page that the catalog says it holds");
