@@ -149,7 +149,7 @@ static void try_rewriting(struct wb_block_reader *reader, const struct wb_block_
 {
     static struct wb_block_builder *builder;
     static const char record[] = "0123456789abcdef0123456789abcdef0123 a record that is not one";
-    static bool dead[WB_BLOCK_PAGES_MAX];
+    static bool dead[WB_BLOCK_PAGES_MAX], old[WB_BLOCK_PAGES_MAX];
     struct wb_block_page extra = {.record = wb_slice(record, sizeof record), .newest = 1};
     struct wb_block_change change = {.dead = dead, .scrub = scrub, .extra = &extra, .extra_count = 1};
     struct wb_block_index after = {0};
@@ -161,6 +161,9 @@ static void try_rewriting(struct wb_block_reader *reader, const struct wb_block_
     WB_CHECK(builder || wb_block_builder_new(&builder) == 0);
     for (size_t i = 0; i < index->entries.count; i++)
         dead[i] = i % 2 == 0 || index->entries.items[i].flags & WB_BLOCK_ENTRY_DEAD;
+    for (size_t i = 0; i < index->entries.count; i++)
+        old[i] = i % 4 == 3;
+    change.old = index->entries.count % 4 < 2 ? old : NULL;
     int err = wb_block_rewrite(builder, reader, index, block, &change, &out);
     WB_CHECK(err == 0 || err == WB_E_CORRUPT || err == WB_E_LIMIT);
     WB_CHECK((out.len > 0) == (err == 0));

@@ -80,7 +80,7 @@ static struct lead_run choose_lead(const struct wb_block_item *items, size_t cou
     WB_CHECK(count > 0);
     WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
     for (size_t i = 0; i < count; i++) {
-        pages += !is_apart(&items[i]);
+        pages += items[i].newest < 0; /* those apart can be based on a lead, too */
         bytes += is_apart(&items[i]) ? 0 : item_bytes(&items[i]);
     }
     if (pages < 2)

@@ -145,7 +145,7 @@ static int apply_op(struct log_commit *c, struct wb_log_op *op, bool *touched, b
     c->edit.changed = c->edit.changed || outcome <= WB_STORE_PUT_PAST;
     bool as_stored = op->kind == WB_LOG_OP_PUT && op->entry.lifetime_count == op->entry.lifetime &&
                      outcome != WB_STORE_PUT_CAPTURE;
-    *touched = *touched || (outcome <= WB_STORE_PUT_PAST && !as_stored);
+    *touched = *touched || !as_stored;
     *on_request = *on_request || (op->kind == WB_LOG_OP_REMOVE_EVERYWHERE && outcome == WB_STORE_PUT_NEW);
     return 0;
 }

@@ -271,16 +271,14 @@ static bool flags_hold(const struct wb_log_scan *scan, const struct wb_catalog_s
 }
 
 /*
- * Whether exactly those records of the segment are visible that are not flagged as old, with the times with which they
- * were stored. If the row has as many old versions as were flagged, no other version has been replaced since: an old
- * one cannot have made room in the count, because that costs the segment a live page, or is a return. In format 2, a
- * row does not say how many of its live pages only the old snapshot has.
+ * Whether all records of the segment are visible, with the times with which they were stored. In format 2, a row
+ * does not say how many of its live pages only the old snapshot has.
  */
 static bool is_plain(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live <= row->pages);
-    return row->live == row->pages && row->old == row->old_known && flags_hold(scan, row) && row->touched == 0 &&
+    return row->live == row->pages && row->old == 0 && flags_hold(scan, row) && row->touched == 0 &&
            row->epoch_max <= scan->epoch && !scan->facts && scan->since == 0 && !scan->summary.old_format;
 }
 

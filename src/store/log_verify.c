@@ -318,7 +318,7 @@ static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_
     bool flagged = entry->flags & WB_BLOCK_ENTRY_OLD, hold = row->returned == 0 && row->old_epoch != UINT64_MAX;
 
     WB_CHECK(row->number > 0);
-    return hold && flagged == latest && (latest || (row->old == row->old_known && row->live == row->pages));
+    return hold && flagged && latest;
 }
 
 static int check_page(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
