@@ -50,7 +50,7 @@ enum {
     WB_BLOCK_RAW_TARGET = 1 << 20,      /* ... or when its records reach this many bytes */
     WB_BLOCK_LEAD_MIN = 32 << 10,       /* the lead is closed when it reaches this many bytes */
     WB_BLOCK_LEAD_PAGE_MAX = 256 << 10, /* a page larger than this is never part of the lead */
-    WB_BLOCK_FRAME_RAW = 32 << 10,      /* any other frame is closed when it reaches this many bytes, ... */
+    WB_BLOCK_FRAME_RAW = 50 << 10,      /* any other frame is closed when it reaches this many bytes, ... */
     WB_BLOCK_HISTORY_RAW = 1 << 20,     /* ... and a frame of older versions when it reaches this many */
     WB_BLOCK_DEPTH_MAX = 3,             /* frames that must be decompressed to read one */
 };
@@ -199,7 +199,10 @@ int wb_block_read_page(struct wb_block_reader *reader, size_t at, struct wb_page
 /* The same without the body, which is not decompressed (except in format 1). body_bytes is set. */
 int wb_block_read_facts(struct wb_block_reader *reader, size_t at, struct wb_page *page_out);
 
-/* The whole record of entry `at`; replaces what record_out held. */
+/*
+ * The whole record of entry `at`; replaces what record_out held. Of its frame, only what is
+ * before the end of the page is decompressed, unless more of the frame is wanted later.
+ */
 int wb_block_read_record(struct wb_block_reader *reader, size_t at, struct wb_buf *record_out);
 
 /* A frame, decompressed; valid until the next call. */

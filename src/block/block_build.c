@@ -19,13 +19,21 @@
  * Chosen from the curves in docs/design/0001-blocks.md and docs/performance.md (Versions). The tables are no larger
  * than the lead requires. Older versions are compressed once, by compaction, and differ little: a thorough search pays.
  */
-enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, FRAME_HASH_LOG = 15 };
+enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, FRAME_HASH_LOG = 16 };
 
 enum {
     BUILDER_MAGIC = 0x57424242,
     BODIES_APART_MIN = 1 << 10, /* a frame with fewer bytes of bodies is decompressed as a whole to read its heads */
-    FLUSH_ROOM = 64,            /* what dividing a frame may cost beyond ZSTD_compressBound() */
+    DIVIDE_MIN = 4 << 10,       /* a zstd block of bodies is closed when it reaches this many bytes */
+    FLUSH_ROOM = 64,            /* what each division may cost beyond ZSTD_compressBound() */
 };
+
+/*
+ * Tells zstd that all input stays where it is until the frame is complete, so that zstd keeps
+ * no copy of it. This is ZSTD_c_stableInBuffer = 1; see FORCE_ATTACH about the name. Input
+ * that comes in several calls needs zstd 1.5.4.
+ */
+#define STABLE_INPUT ZSTD_c_experimentalParam9, 1
 
 /*
  * Tells zstd to search the dictionary's tables where they are, instead of copying them
@@ -72,6 +80,9 @@ int wb_block_builder_new(struct wb_block_builder **builder_out)
     set(builder->frame_zstd, ZSTD_c_chainLog, FRAME_HASH_LOG - 1);
     set(builder->frame_zstd, ZSTD_c_hashLog, FRAME_HASH_LOG);
     set(builder->frame_zstd, FORCE_ATTACH);
+    set(builder->plain_zstd, STABLE_INPUT);
+    set(builder->frame_zstd, STABLE_INPUT);
+    set(builder->history_zstd, STABLE_INPUT);
     *builder_out = builder;
     return 0;
 }
@@ -111,13 +122,18 @@ static int gather(const struct wb_block_plan *plan, const struct wb_block_plan_f
     return err;
 }
 
-/* Appends raw to out as one zstd frame, divided after the heads. */
-static int compress(ZSTD_CCtx *zstd, struct wb_slice raw, size_t heads, struct wb_buf *out, uint32_t *heads_stored_out)
+/*
+ * Appends raw to out as one zstd frame of several zstd blocks, so that a reader can stop at
+ * the end of one: one block with the heads, then one or a few with bodies. All bodies of a
+ * zstd block together have DIVIDE_MIN bytes or more.
+ */
+static int compress(ZSTD_CCtx *zstd, struct wb_slice raw, size_t heads, const struct wb_block_item *items, size_t count,
+                    struct wb_buf *out, uint32_t *heads_stored_out)
 {
     WB_CHECK(raw.len > 0);
     WB_CHECK(heads <= raw.len);
 
-    size_t room = ZSTD_compressBound(raw.len) + FLUSH_ROOM, left = 0;
+    size_t room = ZSTD_compressBound(raw.len) + FLUSH_ROOM * (count + 1), end = heads, left = 0;
     int err = wb_buf_reserve(out, room);
 
     if (err < 0)
@@ -129,6 +145,13 @@ static int compress(ZSTD_CCtx *zstd, struct wb_slice raw, size_t heads, struct w
     if (raw.len - heads >= BODIES_APART_MIN && !ZSTD_isError(left))
         left = ZSTD_compressStream2(zstd, &to, &from, ZSTD_e_flush);
     size_t divided = to.pos;
+    for (size_t i = 0; i < count && divided && left == 0; i++) {
+        end += items[i].body_bytes;
+        if (end - from.pos < DIVIDE_MIN || raw.len - end < DIVIDE_MIN)
+            continue;
+        from.size = end;
+        left = ZSTD_compressStream2(zstd, &to, &from, ZSTD_e_flush);
+    }
     from.size = raw.len;
     if (left == 0)
         left = ZSTD_compressStream2(zstd, &to, &from, ZSTD_e_end);
@@ -197,7 +220,8 @@ static int write_frame(struct wb_block_builder *builder, struct wb_block_plan *p
     if (err == 0)
         err = gather(plan, frame, &builder->raw, &heads);
     if (err == 0)
-        err = compress(zstd, wb_buf_slice(&builder->raw), heads, out, &frame->heads_stored);
+        err = compress(zstd, wb_buf_slice(&builder->raw), heads, &plan->items.items[frame->first], frame->count, out,
+                       &frame->heads_stored);
     if (err < 0)
         return err;
     frame->raw_bytes = (uint32_t)builder->raw.len;

@@ -22,17 +22,28 @@ enum {
     READER_MAGIC = 0x57424252,
     NO_FRAME = -1,
     CHAIN_KEPT = 4 << 20, /* a larger chain, for a very large page, is given back with the next block */
+    ZSTD_HEADER_MAX = 18, /* the longest header of a zstd frame */
+    CACHE_LINE = 64,
 };
+
+/*
+ * Tells zstd that the whole output has room where it is written, so that zstd keeps no copy
+ * of it. This is ZSTD_d_stableOutBuffer = 1, spelled with the names that zstd.h has outside
+ * its unstable part.
+ */
+#define STABLE_OUTPUT ZSTD_d_experimentalParam2, 1
 
 /* A frame in the chain. */
 struct block_level {
     int64_t frame; /* or NO_FRAME */
     size_t at;     /* where it starts in the chain */
+    size_t have;   /* how many of its bytes are decompressed */
 };
 
 struct wb_block_reader {
     uint32_t magic;
     ZSTD_DCtx *zstd;
+    ZSTD_DCtx *some_zstd;               /* writes to its output directly, block by block */
     const struct wb_block_index *index; /* of the block that is being read */
     wb_block_fetch fetch;
     void *context;
@@ -51,12 +62,14 @@ int wb_block_reader_new(struct wb_block_reader **reader_out)
     *reader_out = NULL;
     if (!reader)
         return WB_E_NOMEM;
+    reader->magic = READER_MAGIC;
     reader->zstd = ZSTD_createDCtx();
-    if (!reader->zstd) {
-        wb_free(reader);
+    reader->some_zstd = ZSTD_createDCtx();
+    if (!reader->zstd || !reader->some_zstd) {
+        wb_block_reader_free(reader);
         return wb_fail_nomem();
     }
-    reader->magic = READER_MAGIC;
+    WB_CHECK(!ZSTD_isError(ZSTD_DCtx_setParameter(reader->some_zstd, STABLE_OUTPUT)));
     *reader_out = reader;
     return 0;
 }
@@ -67,6 +80,7 @@ void wb_block_reader_free(struct wb_block_reader *reader)
         return;
     WB_CHECK(reader->magic == READER_MAGIC);
     ZSTD_freeDCtx(reader->zstd);
+    ZSTD_freeDCtx(reader->some_zstd);
     wb_buf_release(&reader->chain);
     wb_buf_release(&reader->heads);
     reader->magic = 0;
@@ -131,15 +145,58 @@ static int bad_frame(void)
     return wb_fail(WB_E_CORRUPT, "a frame of the block does not decompress");
 }
 
-/* Decompresses a frame into the chain. Its base, if it has one, is base; it ends where the frame will start. */
-static int push_frame(struct wb_block_reader *reader, uint32_t number, struct block_level *level,
+/*
+ * Fetches the caller's lead into the processor's cache while the frame is read from its file.
+ * zstd copies short pieces from all over it, and would wait for memory at each of them.
+ */
+static void prefetch_lead(const struct wb_block_reader *reader)
+{
+    WB_CHECK(reader->magic == READER_MAGIC);
+    for (size_t i = 0; i < reader->lead.len; i += CACHE_LINE)
+        __builtin_prefetch(reader->lead.ptr + i, 0, 2);
+}
+
+/*
+ * Decompresses a zstd frame to `to`, which has room for all `room` bytes of it, but stops at the
+ * end of the first of its blocks at which `need` bytes are there. Returns how many there are;
+ * fewer if the frame is damaged.
+ */
+static size_t decompress_some(struct wb_block_reader *reader, struct wb_slice dictionary, struct wb_slice stored,
+                              char *to, size_t room, size_t need)
+{
+    ZSTD_inBuffer in = {stored.ptr, stored.len < ZSTD_HEADER_MAX ? stored.len : ZSTD_HEADER_MAX, 0};
+    ZSTD_outBuffer out = {to, room, 0};
+
+    WB_CHECK(reader->magic == READER_MAGIC);
+    WB_CHECK(need <= room);
+    ZSTD_DCtx_reset(reader->some_zstd, ZSTD_reset_session_only);
+    if (ZSTD_isError(ZSTD_DCtx_refPrefix(reader->some_zstd, dictionary.ptr, dictionary.len)))
+        return 0;
+    while (out.pos < need) {
+        size_t next = ZSTD_decompressStream(reader->some_zstd, &out, &in);
+        if (ZSTD_isError(next) || next == 0 || in.pos == stored.len)
+            break;
+        in.size = next > stored.len - in.pos ? stored.len : in.pos + next;
+    }
+    return out.pos;
+}
+
+/*
+ * Decompresses a frame into the chain, at least its first `need` bytes. Its base, if it has
+ * one, is base; it ends where the frame will start.
+ */
+static int push_frame(struct wb_block_reader *reader, uint32_t number, size_t need, struct block_level *level,
                       const struct block_level *base)
 {
     const struct wb_block_frame *frame = &reader->index->frames.items[number];
     const char *stored;
+    size_t n;
 
     WB_CHECK(reader->magic == READER_MAGIC);
     WB_CHECK(level->frame == NO_FRAME);
+    WB_CHECK(need <= frame->raw_bytes);
+    if (!base && frame->base >= 0)
+        prefetch_lead(reader);
     int err = fetch_frame(reader, number, &stored);
     if (err < 0)
         return err;
@@ -151,17 +208,23 @@ static int push_frame(struct wb_block_reader *reader, uint32_t number, struct bl
     struct wb_slice dictionary = base               ? wb_slice(reader->chain.ptr + base->at, level->at - base->at)
                                  : frame->base >= 0 ? reader->lead
                                                     : WB_SLICE_EMPTY;
+    char *to = reader->chain.ptr + level->at;
     /* A frame starts with the format number of a record, so zstd never mistakes it for a dictionary with tables. */
-    size_t n = ZSTD_decompress_usingDict(reader->zstd, reader->chain.ptr + level->at, frame->raw_bytes, stored,
-                                         frame->stored_bytes, dictionary.ptr, dictionary.len);
-    if (ZSTD_isError(n) || n != frame->raw_bytes)
+    if (need < frame->raw_bytes)
+        n = decompress_some(reader, dictionary, wb_slice(stored, frame->stored_bytes), to, frame->raw_bytes, need);
+    else
+        n = ZSTD_decompress_usingDict(reader->zstd, to, frame->raw_bytes, stored, frame->stored_bytes, dictionary.ptr,
+                                      dictionary.len);
+    if (ZSTD_isError(n) || n < need)
         return bad_frame();
     reader->chain.len = level->at + n;
     level->frame = number;
+    level->have = n;
     return 0;
 }
 
-int wb_block_read_frame(struct wb_block_reader *reader, uint32_t frame, struct wb_slice *raw_out)
+/* Decompresses at least the first `need` bytes of a frame, and what it is based on. */
+static int read_some(struct wb_block_reader *reader, uint32_t frame, size_t need, struct wb_slice *raw_out)
 {
     WB_CHECK(reader->magic == READER_MAGIC);
     WB_CHECK(frame < reader->index->frames.count);
@@ -183,18 +246,27 @@ int wb_block_read_frame(struct wb_block_reader *reader, uint32_t frame, struct w
     for (size_t i = 0; i < depth; i++) {
         uint32_t number = path[depth - 1 - i];
         struct block_level *level = &reader->levels[i];
-        if (level->frame != number) {
+        size_t wanted = i + 1 < depth ? frames[number].raw_bytes : need;
+        if (level->frame != number || level->have < wanted) {
+            if (level->frame == number) /* more of it is wanted, so all of it may be */
+                wanted = frames[number].raw_bytes;
             for (size_t j = i; j < WB_BLOCK_DEPTH_MAX; j++)
                 reader->levels[j].frame = NO_FRAME;
             level->at = at;
-            int err = push_frame(reader, number, level, i > 0 ? level - 1 : NULL);
+            int err = push_frame(reader, number, wanted, level, i > 0 ? level - 1 : NULL);
             if (err < 0)
                 return err;
         }
         at = level->at + frames[number].raw_bytes;
     }
-    *raw_out = wb_slice(reader->chain.ptr + reader->levels[depth - 1].at, frames[frame].raw_bytes);
+    *raw_out = wb_slice(reader->chain.ptr + reader->levels[depth - 1].at, need);
     return 0;
+}
+
+int wb_block_read_frame(struct wb_block_reader *reader, uint32_t frame, struct wb_slice *raw_out)
+{
+    WB_CHECK(frame < reader->index->frames.count);
+    return read_some(reader, frame, reader->index->frames.items[frame].raw_bytes, raw_out);
 }
 
 /* Whether the frame is decompressed already. */
@@ -205,7 +277,7 @@ static bool is_loaded(const struct wb_block_reader *reader, uint32_t frame)
         return true;
     for (size_t i = 0; i < WB_BLOCK_DEPTH_MAX; i++)
         if (reader->levels[i].frame == frame)
-            return true;
+            return reader->levels[i].have == reader->index->frames.items[frame].raw_bytes;
     return false;
 }
 
@@ -307,7 +379,7 @@ int wb_block_read_record(struct wb_block_reader *reader, size_t at, struct wb_bu
 {
     const struct wb_block_entry *entry = entry_at(reader, at);
     struct wb_slice raw;
-    int err = wb_block_read_frame(reader, entry->frame, &raw);
+    int err = read_some(reader, entry->frame, (size_t)entry->body_at + entry->body_bytes, &raw);
 
     wb_buf_clear(record_out);
     if (err == 0)
