@@ -124,8 +124,9 @@ static int gather(const struct wb_block_plan *plan, const struct wb_block_plan_f
 
 /*
  * Appends raw to out as one zstd frame of several zstd blocks, so that a reader can stop at
- * the end of one: one block with the heads, then one or a few with bodies. All bodies of a
- * zstd block together have DIVIDE_MIN bytes or more.
+ * the end of one: one block with the heads, then one or a few with the bodies of `count`
+ * items. All bodies of a zstd block together have DIVIDE_MIN bytes or more. Frames of older
+ * versions have count 0: a version often takes fewer bytes than dividing them would.
  */
 static int compress(ZSTD_CCtx *zstd, struct wb_slice raw, size_t heads, const struct wb_block_item *items, size_t count,
                     struct wb_buf *out, uint32_t *heads_stored_out)
@@ -220,8 +221,8 @@ static int write_frame(struct wb_block_builder *builder, struct wb_block_plan *p
     if (err == 0)
         err = gather(plan, frame, &builder->raw, &heads);
     if (err == 0)
-        err = compress(zstd, wb_buf_slice(&builder->raw), heads, &plan->items.items[frame->first], frame->count, out,
-                       &frame->heads_stored);
+        err = compress(zstd, wb_buf_slice(&builder->raw), heads, &plan->items.items[frame->first],
+                       history ? 0 : frame->count, out, &frame->heads_stored);
     if (err < 0)
         return err;
     frame->raw_bytes = (uint32_t)builder->raw.len;
