@@ -50,7 +50,7 @@ enum {
     WB_BLOCK_RAW_TARGET = 1 << 20,      /* ... or when its records reach this many bytes */
     WB_BLOCK_LEAD_MIN = 32 << 10,       /* the lead is closed when it reaches this many bytes */
     WB_BLOCK_LEAD_PAGE_MAX = 256 << 10, /* a page larger than this is never part of the lead */
-    WB_BLOCK_FRAME_RAW = 50 << 10,      /* any other frame is closed when it reaches this many bytes, ... */
+    WB_BLOCK_FRAME_RAW = 32 << 10,      /* any other frame is closed when it reaches this many bytes, ... */
     WB_BLOCK_HISTORY_RAW = 1 << 20,     /* ... and a frame of older versions when it reaches this many */
     WB_BLOCK_DEPTH_MAX = 3,             /* frames that must be decompressed to read one */
 };

@@ -19,7 +19,7 @@
  * Chosen from the curves in docs/design/0001-blocks.md and docs/performance.md (Versions). The tables are no larger
  * than the lead requires. Older versions are compressed once, by compaction, and differ little: a thorough search pays.
  */
-enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, FRAME_HASH_LOG = 16 };
+enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, FRAME_HASH_LOG = 15 };
 
 enum {
     BUILDER_MAGIC = 0x57424242,
