@@ -1,8 +1,7 @@
 /*
- * log_verify.c - reads everything and checks that it fits together: every row of the
- * catalog, every byte of every segment, the digests of every page, and each of them
- * against the others. It never changes anything. It holds one state of the catalog all
- * the time, so writers can continue in the meantime.
+ * log_verify.c - reads everything and checks that it fits together: every row of the catalog, every byte of every
+ * segment, the digests of every page, and each of them against the others. It never changes anything. It holds one
+ * state of the catalog all the time, so writers can continue in the meantime.
  *
  *   1 the catalog by itself: every page of its tree, then every row and the counters
  *   2 each segment: every block, every page, and whether the catalog agrees
@@ -311,8 +310,7 @@ static int look_up_claim(struct log_verifier *v, struct wb_pageid id, const stru
     return err;
 }
 
-/* Whether a scan that trusts the flags (flags_hold and is_plain in log_scan.c) would miss this page, or show it
- * wrongly. */
+/* Whether a scan that trusts the flags (flags_hold and is_plain in log_scan.c) would miss this page, or show another. */
 static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_block_entry *entry, bool latest)
 {
     bool flagged = entry->flags & WB_BLOCK_ENTRY_OLD, hold = row->returned == 0 && row->old_epoch != UINT64_MAX;
@@ -576,10 +574,8 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
     struct log_verifier v = {
         .dir = dir,
         .superblock = superblock,
-        .found = found,
-        .found_context = found_context,
-        .progress = progress,
-        .progress_context = progress_context,
+        .found = found, .found_context = found_context,
+        .progress = progress, .progress_context = progress_context,
         .result = counts_out,
     };
     int err = wb_catalog_open(dir, WB_TREE_READ, &v.catalog);
