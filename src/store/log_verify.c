@@ -310,7 +310,7 @@ static int look_up_claim(struct log_verifier *v, struct wb_pageid id, const stru
     return err;
 }
 
-/* Whether a scan that trusts the flags (flags_hold and is_plain in log_scan.c) would miss this page, or show another. */
+/* Whether a scan that trusts the flags (flags_hold and is_plain in log_scan.c) would miss this page or show another. */
 static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_block_entry *entry, bool latest)
 {
     bool flagged = entry->flags & WB_BLOCK_ENTRY_OLD, hold = row->returned == 0 && row->old_epoch != UINT64_MAX;
