@@ -3,7 +3,7 @@
  *
  * The state is an epoch: that of a snapshot, or the newest one when the scan begins. The scan pins it (below), so that
  * every version that is visible in it stays until the scan ends. So the catalog's transaction can be renewed with
- * every block: places of visible versions never change, and whatever else happens does not concern the scan. A scan that
+ * every block: places of visible versions never change, and nothing else that happens concerns the scan. A scan that
  * waits for its reader holds no state of the catalog, and only the one file that it has open.
  *
  *   next block ---> which of its pages are visible? (catalog) ---> its pages, one by one (memory only)
