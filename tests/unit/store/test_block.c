@@ -339,12 +339,15 @@ static void test_part_of_frame(void **state)
         size_t end = frame->first + frame->count - 1;
         if (frame->count < 3 || wb_block_is_base(&block.index, (uint32_t)i))
             continue;
-        *last = 0; /* no zstd block ends with a byte of zeros */
+        *last = (char)(byte ^ 0x55);
         frame->check = wb_hash32(block.bytes.ptr + frame->at, frame->stored_bytes);
         wb_block_reader_open_bytes(reader, &block.index, block.bytes.ptr);
         must_ok(wb_block_read_record(reader, frame->first, &record));
         assert_true(wb_slice_equal(wb_buf_slice(&record), block.pages[frame->first].record));
-        assert_int_equal(wb_block_read_record(reader, end, &record), WB_E_CORRUPT);
+        /* Inside the frame the damage is an error, or, in bytes that zstd stored as they are, another record. */
+        int err = wb_block_read_record(reader, end, &record);
+        assert_true(err == WB_E_CORRUPT ||
+                    (err == 0 && !wb_slice_equal(wb_buf_slice(&record), block.pages[end].record)));
         *last = byte;
         frame->check = wb_hash32(block.bytes.ptr + frame->at, frame->stored_bytes);
         divided++;
