@@ -1,23 +1,18 @@
 /*
- * edition.h - the directory of an edition: the names of its files, who holds it, and how the newest one is found.
+ * edition.h - the directory of an edition: the names of its files, and how the newest one is found.
  *
- *   webdb/lock            locked by the writer; readers lock the byte with the number of their edition (bytelock.h)
- *   webdb/00000003/       an edition; the highest number is the newest. An older one exists as long as it is held
- *   webdb/00000003/hold-generation-7    an empty file: somebody of that name holds the edition
- *   webdb/new-XXXXXXXX/   being written. If its writer dies, the next writer removes it
- *   webdb/old-00000002/   being removed. If its writer dies, the next writer continues
+ *   webdb/00000003/       an edition: a directory of a series (os/series.h)
  *
  * publish.c makes a new edition the newest one; manifest.h is the file that says what an edition contains.
  */
 #ifndef WB_WEBDB_EDITION_H
 #define WB_WEBDB_EDITION_H
 
-#include "os/file.h"
+#include "os/series.h"
 #include "table/table.h"
 #include "webdb/manifest.h"
 
 #define WB_WEBDB_DIR "webdb"
-#define WB_WEBDB_LOCK "lock"
 
 /* The files of an edition, and the four letters that each table and column carries as its kind. */
 
@@ -91,6 +86,9 @@ int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_MD5_
 /* What is known about a URL before its row is decoded: enum wb_webdb_kind. */
 unsigned wb_edition_kind(const struct wb_webdb_page *page);
 
+/* "DIR/webdb", the root of the series, from the heap; NULL when out of memory. */
+char *wb_edition_root(const char *dir);
+
 /* The number of the newest edition of a repository; 0 if there is none. */
 int wb_edition_newest(const char *dir, uint32_t *number_out);
 
@@ -100,23 +98,7 @@ int wb_edition_newest_manifest(const char *dir, struct wb_manifest *manifest_out
 /* "DIR/webdb/00000003", from the heap; NULL when out of memory. */
 char *wb_edition_path(const char *dir, uint32_t number);
 
-/*
- * Holds an edition as long as the file is open: a writer does not remove it. Whether the edition exists must be found
- * out afterwards. If there is no file to lock, no writer has ever been here, and the file stays closed.
- */
+/* Holds an edition as long as the file is open: wb_series_share(). */
 int wb_edition_share(const char *dir, uint32_t number, struct wb_file *lock_out);
-
-/*
- * Renames an old edition to "old-..." unless it is held: by a lock or by a name. Then nobody finds it any more and its
- * directory can be removed. lock: the open lock file of the writer. Returns 1 if it was renamed, 0 if it is held.
- */
-int wb_edition_retire(const char *dir, uint32_t number, const struct wb_file *lock);
-#define WB_RETIRED_PREFIX "old-"
-
-/* The number of an edition, from the name of its directory; 0 if the name is not that of an edition. */
-uint32_t wb_edition_number(const char *name);
-
-/* Removes a directory and the files in it. It is not an error if there is none. */
-int wb_edition_remove(const char *path);
 
 #endif

@@ -25,6 +25,7 @@
 #define WB_WEBDB_WEBDB_H
 
 #include "journal/journal.h"
+#include "os/series.h"
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
@@ -138,8 +139,6 @@ typedef bool (*wb_webdb_progress)(void *context, const char *step, uint64_t done
 int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out);
 int wb_webdb_open_edition(const char *dir, uint32_t edition, struct wb_webdb **webdb_out);
 void wb_webdb_close(struct wb_webdb *webdb);
-
-#define WB_HOLDER_MAX 100
 
 /*
  * Holds an edition under a name, such as "generation-7", until it is released: durable, and whatever happens to the

@@ -202,18 +202,11 @@ static void fill_options(struct wb_webdb_writer *writer, const struct wb_webdb_o
 
 static int take_lock(struct wb_webdb_writer *writer)
 {
-    char *path = wb_path_join(writer->root, WB_WEBDB_LOCK);
-    int err = path ? wb_path_mkdirs(writer->root) : WB_E_NOMEM;
+    int err = wb_series_lock(writer->root, &writer->lock);
 
-    WB_CHECK(writer->lock.fd < 0);
-    if (err == 0)
-        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &writer->lock);
-    if (err == 0)
-        err = wb_file_lock(&writer->lock, false);
-    if (err == WB_E_BUSY)
-        err = wb_fail(WB_E_BUSY, "%s: another update is at work", writer->root);
-    wb_free(path);
-    return err;
+    WB_CHECK(writer->root != NULL);
+    WB_CHECK(err < 0 || writer->lock.fd >= 0);
+    return err == WB_E_BUSY ? wb_fail(err, "%s: another update is at work", writer->root) : err;
 }
 
 /* Finds the old edition. The next one starts with its positions in the journal. */
@@ -306,7 +299,7 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_numbermap_close(&writer->page_numbers);
     wb_numbermap_close(&writer->content_numbers);
     if (writer->fresh)
-        wb_edition_remove(writer->fresh);
+        wb_series_remove(writer->fresh);
     wb_file_close(&writer->lock);
     wb_manifest_release(&writer->old);
     wb_manifest_release(&writer->next);

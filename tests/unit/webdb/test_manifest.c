@@ -219,11 +219,11 @@ static void test_remove(void **state)
 
     (void)state;
     assert_string_equal(edition + strlen(dir), "/webdb/00000012");
-    assert_int_equal(wb_edition_remove(edition), 0); /* it does not exist */
+    assert_int_equal(wb_series_remove(edition), 0); /* it does not exist */
     make_dir("webdb/00000012");
     char *file = wb_path_join(edition, WB_PAGES_FILE);
     assert_int_equal(wb_path_replace(file, WB_SLICE_LIT("pages")), 0);
-    assert_int_equal(wb_edition_remove(edition), 0);
+    assert_int_equal(wb_series_remove(edition), 0);
     assert_int_equal(wb_path_kind(edition), WB_PATH_NONE);
     expect_newest(0);
     wb_free(file);

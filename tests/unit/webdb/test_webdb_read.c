@@ -195,7 +195,7 @@ static void test_editions(void **state)
     reader = write_and_open(dir, 9, &old);
     write_parts(dir, 10, &young);
     char *path = wb_edition_path(dir, 9);
-    assert_int_equal(wb_edition_remove(path), 0);
+    assert_int_equal(wb_series_remove(path), 0);
     wb_free(path);
     assert_int_equal(wb_webdb_open(dir, &later), 0);
     expect_everything(reader, &old);

@@ -494,7 +494,7 @@ UNUSED void publish_for_ever(void *context, int to)
         link_files(old, fresh, number + 1);
         must(wb_path_rename(fresh, next) == 0);
         must(wb_path_rename(old, retired) == 0);
-        must(wb_edition_remove(retired) == 0);
+        must(wb_series_remove(retired) == 0);
         wb_free(old);
         wb_free(next);
     }
