@@ -4,6 +4,7 @@
  *   table    records (key, value) in key order, in compressed blocks; records are numbered from 0
  *   cursor   a position in a table: seek to a key or a number, then read on from there
  *   column   records of one fixed size, uncompressed, read by number through a mapping
+ *   blob     bytes of any kind, uncompressed, read by offset through a mapping
  *   sorter   puts any number of records into key order, in bounded memory
  *   merge    walks an old table and sorted edits together, key by key
  *
@@ -154,6 +155,57 @@ static inline const void *wb_column_at(const struct wb_column *column, uint64_t 
 {
     return column->records + number * column->record_bytes;
 }
+
+/* ---- blobs ----------------------------------------------------------------------------------- */
+
+/* Written from front to back: create, append, then finish or abandon. docs/formats/blob.md describes the bytes. */
+struct wb_blob_writer;
+
+/* kind: four letters naming the contents. An existing file of that name is unlinked first. */
+int wb_blob_create(const char *path, const char *kind, struct wb_blob_writer **writer_out);
+
+/* After an error, every further call returns that first error. Small appends are gathered. */
+int wb_blob_append(struct wb_blob_writer *writer, const void *bytes, size_t len);
+
+/* How many bytes have been appended: the offset that the next byte will have. */
+uint64_t wb_blob_tell(const struct wb_blob_writer *writer);
+
+/* Writes the rest, syncs and closes. Frees the writer even if it fails. bytes_out: size of the file; may be NULL. */
+int wb_blob_finish(struct wb_blob_writer *writer, uint64_t *bytes_out);
+
+/* Closes the unfinished file and frees the writer. NULL is allowed. */
+void wb_blob_abandon(struct wb_blob_writer *writer);
+
+/* So many bytes behind the last one can be read without harm. They are not part of the data. */
+#define WB_BLOB_SLACK 64
+
+/* An open blob. Any number of threads may share it. */
+struct wb_blob {
+    const char *data; /* inside the mapping; offset 0 is at a multiple of 64 */
+    uint64_t bytes;
+    void *map;
+    size_t map_bytes;
+    char *path;
+    atomic_uchar *checked; /* one byte per 64 KiB piece: 1 once the piece has matched its checksum */
+};
+
+#define WB_BLOB_INIT ((struct wb_blob){.data = NULL})
+
+/*
+ * Maps the file and checks head, foot and the table of checksums, but not the data. WB_E_NOTFOUND; WB_E_CORRUPT, also
+ * if the file is of another kind; WB_E_NEWER.
+ */
+int wb_blob_open(const char *path, const char *kind, struct wb_blob *blob_out);
+void wb_blob_close(struct wb_blob *blob);
+
+/*
+ * Compares the pieces that hold these bytes with their checksums, each piece only once while the blob is open. Call it
+ * before the bytes are first read. WB_E_CORRUPT names the file, also if the range does not lie inside the blob.
+ */
+int wb_blob_check(const struct wb_blob *blob, uint64_t offset, uint64_t length);
+
+/* As wb_table_verify(); *bytes_out is the number of bytes of data. */
+int wb_blob_verify(const char *path, const char *kind, wb_table_found found, void *context, uint64_t *bytes_out);
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
