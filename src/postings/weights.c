@@ -1,0 +1,70 @@
+/*
+ * weights.c - the numbers that scores are made of: weighted frequencies, lengths as bytes, scorers.
+ */
+#include "postings/postings.h"
+#include "base/check.h"
+
+#include <math.h>
+
+/* What one occurrence in a field counts, in quarters. */
+static const uint64_t field_weight[WB_FIELDS] = {
+    [WB_FIELD_TITLE] = 12, [WB_FIELD_HEADING] = 8, [WB_FIELD_MAIN] = 4,
+    [WB_FIELD_OTHER] = 1,  [WB_FIELD_URL] = 6,     [WB_FIELD_ANCHOR] = 8,
+};
+
+/* floor(log2(n)); n is not 0. */
+static unsigned log2_of(uint64_t n)
+{
+    return 63 - (unsigned)__builtin_clzll(n);
+}
+
+uint32_t wb_posting_weight(const uint32_t frequency[WB_FIELDS])
+{
+    uint64_t weight = 0;
+
+    for (int field = 0; field < WB_FIELD_ANCHOR; field++)
+        weight += field_weight[field] * frequency[field];
+    if (frequency[WB_FIELD_ANCHOR])
+        weight += field_weight[WB_FIELD_ANCHOR] * (1 + log2_of(frequency[WB_FIELD_ANCHOR]));
+    return weight < WB_WEIGHT_MAX ? (uint32_t)weight : WB_WEIGHT_MAX;
+}
+
+/*
+ * Bytes up to 24 are lengths. From 16 on, a length is 2^e * (1 + m / 8) rounded down, and its byte is 8 * e + m - 12:
+ * that is 24 for the length 24.
+ */
+uint8_t wb_length_byte(uint64_t words)
+{
+    if (words <= 24)
+        return (uint8_t)words;
+    unsigned e = log2_of(words), m = (unsigned)(words >> (e - 3)) & 7;
+    return 8 * e + m - 12 < 255 ? (uint8_t)(8 * e + m - 12) : 255;
+}
+
+uint64_t wb_length_of_byte(uint8_t byte)
+{
+    if (byte <= 24)
+        return byte;
+    unsigned code = byte + 12u;
+    return (uint64_t)(8 + code % 8) << (code / 8 - 3);
+}
+
+double wb_idf(uint64_t docs, uint64_t df)
+{
+    WB_CHECK(df <= docs);
+    return log(1 + ((double)(docs - df) + 0.5) / ((double)df + 0.5));
+}
+
+void wb_scorer_init(struct wb_scorer *scorer, double idf, double k1, double b, double average_length, double boost)
+{
+    double unit = idf * boost * (k1 + 1) * WB_SCORE_ONE;
+
+    WB_CHECK(k1 > 0 && b >= 0 && b <= 1);
+    scorer->unit = unit < 1 << 30 ? (float)unit : (float)(1 << 30);
+    for (unsigned byte = 0; byte < 256; byte++) {
+        double relative = average_length > 0 ? (double)wb_length_of_byte((uint8_t)byte) / average_length : 1;
+        double inverse = 1 / (4 * k1 * (1 - b + b * relative));
+        /* b = 1 and an empty page: any finite number that is greater than the others will do. */
+        scorer->inverse[byte] = inverse < 1e6 ? (float)inverse : 1e6f;
+    }
+}
