@@ -1,6 +1,6 @@
 /*
  * entity.h - private to extract: HTML's character references, named ("&eacute;") and numeric.
- * Used by the tokenizer for attribute values and by words.c for text.
+ * Used by the tokenizer for attribute values and by collapse.c for text.
  */
 #ifndef WB_EXTRACT_ENTITY_H
 #define WB_EXTRACT_ENTITY_H

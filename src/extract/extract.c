@@ -75,7 +75,7 @@ static int begin_page(struct wb_extractor *x, const struct wb_extract_input *inp
     x->input = input;
     x->out = out;
     x->utf8 = WB_SLICE_EMPTY;
-    x->text = (struct wb_words){NULL, 0, 0, 0, false};
+    x->text = (struct wb_collapse){NULL, 0, 0, 0, false};
     x->has_main_text = false;
     x->link_count = x->url_bytes = 0;
     x->page++;

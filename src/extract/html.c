@@ -195,7 +195,7 @@ static int take_start(struct wb_html *h)
         if (facts->flags & WB_TAG_BLOCK)
             err = wb_html_begin_block(h, tag);
         else if (facts->flags & WB_TAG_CELL)
-            wb_words_gap(&h->x->text, ' ');
+            wb_collapse_gap(&h->x->text, ' ');
         if (err == 0 && facts->flags & WB_TAG_TRACKED)
             err = wb_html_enter(h, tag);
         if (err == 0 && facts->flags & WB_TAG_SPECIAL)
@@ -247,7 +247,7 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     if (flags & WB_TAG_BLOCK)
         err = wb_html_end_block(h, tag);
     else if (flags & WB_TAG_CELL)
-        wb_words_gap(&h->x->text, ' ');
+        wb_collapse_gap(&h->x->text, ' ');
     if (err == 0 && flags & WB_TAG_TRACKED)
         err = wb_html_leave(h, tag);
     return err;
@@ -262,7 +262,7 @@ static int take_text(struct wb_html *h)
         return wb_html_jsonld(h);
     /* NULs are dropped: as U+FFFD, they might need more room than there is. */
     if (!h->silent && !h->templates && !h->in_reading)
-        wb_words_append(&h->x->text, h->t.text, h->t.how & WB_DECODE_ENTITIES, h->t.end);
+        wb_collapse_append(&h->x->text, h->t.text, h->t.how & WB_DECODE_ENTITIES, h->t.end);
     return 0;
 }
 

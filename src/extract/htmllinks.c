@@ -77,7 +77,7 @@ static bool is_lone_blank(char p, char q)
 /* Gets the anchor: a part of the page's text if it is in one block, otherwise a copy. */
 static int anchor_of_text(struct wb_html *h, bool blank_after, struct wb_slice *anchor_out)
 {
-    const struct wb_words *text = &h->x->text;
+    const struct wb_collapse *text = &h->x->text;
     struct wb_slice s = wb_slice(text->ptr + h->anchor_from, text->len - h->anchor_from);
 
     if (s.len > 0 && wb_ascii_is_space(*s.ptr))

@@ -34,9 +34,9 @@ static int push_block(struct wb_html *h, struct wb_html_block block)
 /* A boundary between blocks: the text since the last boundary becomes a block. */
 int wb_html_break(struct wb_html *h)
 {
-    struct wb_words *text = &h->x->text;
+    struct wb_collapse *text = &h->x->text;
 
-    wb_words_gap(text, '\n');
+    wb_collapse_gap(text, '\n');
     if (text->len == h->block_from)
         return 0;
     if (h->anchor_open) {

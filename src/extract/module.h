@@ -32,7 +32,7 @@
 #include "base/arena.h"
 #include "extract/charset.h"
 #include "extract/extract.h"
-#include "extract/words.h"
+#include "extract/collapse.h"
 
 struct wb_extractor;
 
@@ -72,7 +72,7 @@ struct wb_extractor {
     struct wb_buf decoded;       /* its memory, if it was not UTF-8 already */
     struct wb_arena arena;       /* for everything that must not move until the next page */
 
-    struct wb_words text;        /* has room for all text of the page, so that it never moves */
+    struct wb_collapse text;        /* has room for all text of the page, so that it never moves */
     struct wb_buf text_memory;
     struct wb_buf main_text;     /* memory for the main text, if a module distinguishes it... */
     bool has_main_text;          /* ...and says so here, after setting out->main_text; otherwise all text is main */

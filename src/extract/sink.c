@@ -21,22 +21,22 @@ int wb_sink_room(struct wb_extractor *x, size_t max)
 
     WB_CHECK(x->out && x->text.len == 0); /* a page is being read, and no text came before */
     wb_buf_clear(&x->text_memory);
-    int err = wb_buf_reserve(&x->text_memory, cap + WB_WORDS_SLACK);
+    int err = wb_buf_reserve(&x->text_memory, cap + WB_COLLAPSE_SLACK);
     if (err < 0)
         return err;
-    x->text = (struct wb_words){x->text_memory.ptr, 0, cap, 0, false};
+    x->text = (struct wb_collapse){x->text_memory.ptr, 0, cap, 0, false};
     return 0;
 }
 
 void wb_sink_text(struct wb_extractor *x, struct wb_slice utf8)
 {
     if (x->text.ptr)
-        wb_words_append(&x->text, utf8, 0, utf8.ptr + utf8.len);
+        wb_collapse_append(&x->text, utf8, 0, utf8.ptr + utf8.len);
 }
 
 void wb_sink_break(struct wb_extractor *x)
 {
-    wb_words_gap(&x->text, '\n');
+    wb_collapse_gap(&x->text, '\n');
 }
 
 /* ---- copies ------------------------------------------------------------------------------ */
@@ -53,12 +53,12 @@ int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned
 
     *kept_out = WB_SLICE_EMPTY;
     cap = cap < max ? cap : max;
-    char *at = wb_arena_take(&x->arena, cap + WB_WORDS_SLACK);
+    char *at = wb_arena_take(&x->arena, cap + WB_COLLAPSE_SLACK);
     if (!at)
         return WB_E_NOMEM;
-    struct wb_words words = {at, 0, cap, 0, false};
-    wb_words_append(&words, raw, how, raw.ptr + raw.len);
-    wb_arena_untake(&x->arena, cap + WB_WORDS_SLACK - words.len);
+    struct wb_collapse words = {at, 0, cap, 0, false};
+    wb_collapse_append(&words, raw, how, raw.ptr + raw.len);
+    wb_arena_untake(&x->arena, cap + WB_COLLAPSE_SLACK - words.len);
     *kept_out = wb_slice(at, words.len);
     return 0;
 }

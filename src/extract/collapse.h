@@ -1,18 +1,18 @@
 /*
- * words.h - private to extract: text as words with one gap between them.
+ * collapse.h - private to extract: text as words with one gap between them.
  *
  * A gap is a blank, or '\n' if a block has ended. It is written only when a word follows, so that
  * text never begins or ends with a gap.
  */
-#ifndef WB_EXTRACT_WORDS_H
-#define WB_EXTRACT_WORDS_H
+#ifndef WB_EXTRACT_COLLAPSE_H
+#define WB_EXTRACT_COLLAPSE_H
 
 #include "base/slice.h"
 
-/* ptr has room for cap + WB_WORDS_SLACK bytes: words are written in wide pieces. */
-#define WB_WORDS_SLACK 48
+/* ptr has room for cap + WB_COLLAPSE_SLACK bytes: words are written in wide pieces. */
+#define WB_COLLAPSE_SLACK 48
 
-struct wb_words {
+struct wb_collapse {
     char *ptr;
     size_t len, cap;
     char gap; /* before the next word: 0, ' ' or '\n' */
@@ -24,10 +24,10 @@ struct wb_words {
  * is dropped). Every kind of Unicode white space and all control characters separate words. The
  * function may read beyond raw, up to `readable`.
  */
-void wb_words_append(struct wb_words *w, struct wb_slice raw, unsigned how, const char *readable);
+void wb_collapse_append(struct wb_collapse *w, struct wb_slice raw, unsigned how, const char *readable);
 
 /* Puts a gap before the next word; '\n' takes precedence over ' '. */
-static inline void wb_words_gap(struct wb_words *w, char gap)
+static inline void wb_collapse_gap(struct wb_collapse *w, char gap)
 {
     if (w->gap != '\n')
         w->gap = gap;

@@ -1,16 +1,16 @@
 /*
- * words.c - writes text as words with one gap between them.
+ * collapse.c - writes text as words with one gap between them.
  *
  * The inner loop copies 16 bytes at a time: blanks of any kind become ' ', and the first byte that
  * needs a closer look (a second blank, '&', NUL, characters beyond ASCII that may be blanks) ends the
  * piece. It never looks at markup.
  */
-#include "extract/words.h"
+#include "extract/collapse.h"
 #include "extract/entity.h"
 #include "extract/scan.h"
 #include "extract/tokenizer.h"
 
-struct words_writer {
+struct collapse_writer {
     char *out;
     bool blank; /* a gap has been written already, or none is needed */
 };
@@ -33,14 +33,14 @@ static size_t wide_blank(const char *p, const char *end)
     return b[0] == 0xe1 && b[1] == 0x9a && b[2] == 0x80 ? 3 : 0;
 }
 
-static inline void put_blank(struct words_writer *w)
+static inline void put_blank(struct collapse_writer *w)
 {
     if (!w->blank)
         *w->out++ = ' ';
     w->blank = true;
 }
 
-static void put_bytes(struct words_writer *w, const char *bytes, size_t len)
+static void put_bytes(struct collapse_writer *w, const char *bytes, size_t len)
 {
     if ((len == 1 && (uint8_t)*bytes <= ' ') || wide_blank(bytes, bytes + len) == len) {
         put_blank(w);
@@ -52,7 +52,7 @@ static void put_bytes(struct words_writer *w, const char *bytes, size_t len)
 }
 
 /* Handles the character at p, at which the wide loop stopped; returns where to continue. */
-static const char *take_one(struct words_writer *w, const char *p, const char *end, unsigned how)
+static const char *take_one(struct collapse_writer *w, const char *p, const char *end, unsigned how)
 {
     uint8_t c = (uint8_t)*p;
 
@@ -97,7 +97,7 @@ static unsigned wide_suspects(__m128i v)
 }
 
 /* Copies up to the first byte that needs a closer look, or to the end. */
-static const char *copy_wide(struct words_writer *w, const char *p, const char *end, const char *readable,
+static const char *copy_wide(struct collapse_writer *w, const char *p, const char *end, const char *readable,
                              bool entities, const char *limit)
 {
     const __m128i spaces = _mm_set1_epi8(' ');
@@ -127,7 +127,7 @@ static const char *copy_wide(struct words_writer *w, const char *p, const char *
 #endif
 
 /* Drops what exceeds cap, without splitting a character. */
-static void cut_words(struct wb_words *w)
+static void cut_words(struct wb_collapse *w)
 {
     w->cut = true;
     if (w->len <= w->cap)
@@ -139,11 +139,11 @@ static void cut_words(struct wb_words *w)
         w->len--;
 }
 
-void wb_words_append(struct wb_words *words, struct wb_slice raw, unsigned how, const char *readable)
+void wb_collapse_append(struct wb_collapse *words, struct wb_slice raw, unsigned how, const char *readable)
 {
     const char *p = raw.ptr, *end = p + raw.len;
     char *start = words->ptr + words->len, *limit = words->ptr + words->cap;
-    struct words_writer w = {start, words->len == 0};
+    struct collapse_writer w = {start, words->len == 0};
 
     if (words->cut)
         return;
