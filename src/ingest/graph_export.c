@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "ingest/graph.h"
+#include "ingest/vertexname.h"
 #include "ingest/ingest.h"
 #include "ingest/linewriter.h"
 #include "os/nameless.h"

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
-#include "ingest/graph.h"
+#include "ingest/vertexname.h"
 #include "ingest/linewalk.h"
 #include "ingest/repository.h"
 #include "os/clock.h"

@@ -1,6 +1,6 @@
 /* test_graph.c - names of vertices: from SURTs, and to URLs. */
 #include "base/error.h"
-#include "ingest/graph.h"
+#include "ingest/vertexname.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

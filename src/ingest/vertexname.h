@@ -1,9 +1,9 @@
 /*
- * graph.h - the names of vertices in Common Crawl's graphs: a URL, or a host name with its labels reversed,
+ * vertexname.h - the names of vertices in Common Crawl's graphs: a URL, or a host name with its labels reversed,
  * com.example. Used by graph_import.c and graph_export.c; docs/formats/graph.md describes the files.
  */
-#ifndef WB_INGEST_GRAPH_H
-#define WB_INGEST_GRAPH_H
+#ifndef WB_INGEST_VERTEXNAME_H
+#define WB_INGEST_VERTEXNAME_H
 
 #include "base/buf.h"
 

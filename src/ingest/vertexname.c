@@ -1,5 +1,5 @@
-/* graph.c - names of vertices, from SURTs and to URLs. As in Common Crawl's files, host names have reversed labels. */
-#include "ingest/graph.h"
+/* vertexname.c - names of vertices, from SURTs and to URLs. As in Common Crawl's files, host names have reversed labels. */
+#include "ingest/vertexname.h"
 #include "base/error.h"
 
 /* "example:80" -> "example"; the colons of an IPv6 address in brackets are not in the way. */
