@@ -1,0 +1,63 @@
+/*
+ * build.h - what the steps of a build share.
+ *
+ *   roster    which pages and URLs there are, and their docids                             roster.h
+ *   pages     scan of the new and changed pages: text -> words -> runs; facts of contents  pipeline.h, pagework.h
+ *   links     both graphs, PageRank, the words of links                                    linkwork.h
+ *   lists     runs, and the lists of the last generation -> lists                          listmerge.h
+ *   columns   everything that is known about single documents                              factwork.h
+ *   publish   one rename; then older generations go                                        build.c
+ */
+#ifndef WB_INDEX_BUILD_H
+#define WB_INDEX_BUILD_H
+
+#include "index/carry.h"
+#include "index/generation.h"
+#include "index/roster.h"
+#include "index/run.h"
+
+#include <pthread.h>
+
+/* What the contents of a page say, by docid. */
+struct wb_content_fact {
+    int64_t published_ms, modified_ms;
+    uint32_t words;  /* for its length */
+    uint8_t lang;
+};
+
+struct wb_build {
+    const struct wb_index_options *options;
+    struct wb_index_result *result;
+    size_t memory_bytes;
+    unsigned threads;
+    char *root;          /* of the series */
+    char *path;          /* the directory that is being written */
+    struct wb_file lock;
+    uint32_t number;     /* of the generation */
+    struct wb_store *store;
+    struct wb_webdb *webdb;
+    struct wb_store_snapshot snapshot;
+    struct wb_roster roster;
+    struct wb_carry carry;
+    struct wb_content_fact *contents; /* by docid of pages */
+    uint8_t *lengths;                 /* by docid of URLs */
+    uint32_t *inlinks, *outlinks;     /* by docid of URLs */
+    uint64_t *anchors;                /* by docid of URLs: hash of the texts */
+    double *ranks;                    /* by docid of URLs */
+    struct wb_sorter *titles;         /* docid -> title */
+    pthread_mutex_t mutex;            /* for runs, titles and result, while threads are at work */
+    WB_VEC(struct wb_run *) runs;
+    struct wb_generation_manifest manifest;
+};
+
+/* "build/NAME", from the heap. */
+char *wb_build_path(const struct wb_build *build, const char *name);
+
+/* Tells how far a step is. WB_E_STOPPED if the work is to end. */
+int wb_build_progress(struct wb_build *build, const char *step, uint64_t done, uint64_t total);
+__attribute__((format(printf, 2, 3))) void wb_build_warn(struct wb_build *build, const char *format, ...);
+
+/* A writer for a new run; any thread may ask for one. The run belongs to the build. */
+int wb_build_run(struct wb_build *build, struct wb_run_writer *writer_out);
+
+#endif

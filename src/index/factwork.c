@@ -1,0 +1,186 @@
+/* factwork.c - columns and titles: from the roster, from contents, from links, and from the last generation. */
+#include "index/factwork.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "index/linkwork.h"
+
+#include <stdio.h>
+
+/* ---- carrying ---------------------------------------------------------------------------------- */
+
+/* The facts of contents in the last generation. */
+struct old_facts {
+    const int64_t *published, *modified;
+    const uint32_t *words;
+    const uint8_t *lang, *length;
+};
+
+static int get_old(struct wb_index *old, struct old_facts *facts_out)
+{
+    const void *published = NULL, *modified = NULL, *words = NULL, *lang = NULL, *length = NULL;
+    int err = wb_index_fact(old, WB_FACT_PUBLISHED, &published);
+
+    if (err == 0)
+        err = wb_index_fact(old, WB_FACT_MODIFIED, &modified);
+    if (err == 0)
+        err = wb_index_fact(old, WB_FACT_WORDS, &words);
+    if (err == 0)
+        err = wb_index_fact(old, WB_FACT_LANG, &lang);
+    if (err == 0)
+        err = wb_index_fact(old, WB_FACT_LENGTH, &length);
+    *facts_out = (struct old_facts){published, modified, words, lang, length};
+    return err;
+}
+
+int wb_factwork_carry(struct wb_build *build)
+{
+    const struct wb_carry *carry = &build->carry;
+    struct old_facts old;
+    int err = carry->old ? get_old(carry->old, &old) : 0;
+
+    if (err < 0 || !carry->old)
+        return err;
+    for (uint32_t docid = 0; docid < build->roster.known; docid++) {
+        uint32_t from = carry->from[docid];
+        if (wb_carry_is_fresh(carry, docid))
+            continue;
+        build->contents[docid] = (struct wb_content_fact){old.published[from], old.modified[from], old.words[from],
+                                                          old.lang[from]};
+        build->lengths[docid] = old.length[from];
+    }
+    return 0;
+}
+
+/* ---- columns ----------------------------------------------------------------------------------- */
+
+/* The value of a fact, as its column has it. docid belongs to url; page is NULL if it has none. */
+static void put_value(const struct wb_build *build, enum wb_fact fact, uint32_t docid, const struct wb_roster_url *url,
+                      char *p)
+{
+    const struct wb_roster_page *page = url->page == WB_DOCID_NONE ? NULL : &build->roster.pages[url->page];
+    const struct wb_content_fact *content = page ? &build->contents[docid] : NULL;
+    uint32_t stat;
+
+    WB_CHECK(page || !wb_fact_is_of_pages(fact));
+    switch (fact) {
+    case WB_FACT_ID: wb_pageid_put(url->id, p); break;
+    case WB_FACT_LENGTH: *p = (char)build->lengths[docid]; break;
+    case WB_FACT_SITE: wb_put32(p, url->site); break;
+    case WB_FACT_DEPTH: wb_put16(p, url->depth); break;
+    case WB_FACT_INLINKS: wb_put32(p, build->inlinks[docid]); break;
+    case WB_FACT_RANK: memcpy(p, &build->ranks[docid], sizeof(double)); break;
+    case WB_FACT_STATIC:
+        stat = wb_static_score(build->ranks[docid], build->roster.url_count);
+        wb_put32(p, stat);
+        break;
+    case WB_FACT_ANCHORS: wb_put64(p, build->anchors[docid]); break;
+    case WB_FACT_OUTLINKS: wb_put32(p, build->outlinks[docid]); break;
+    case WB_FACT_TIME: wb_put64(p, (uint64_t)page->time_ms); break;
+    case WB_FACT_CHANGED: wb_put64(p, (uint64_t)url->changed_ms); break;
+    case WB_FACT_PUBLISHED: wb_put64(p, (uint64_t)content->published_ms); break;
+    case WB_FACT_MODIFIED: wb_put64(p, (uint64_t)content->modified_ms); break;
+    case WB_FACT_SIZE: wb_put64(p, page->bytes); break;
+    case WB_FACT_WORDS: wb_put32(p, content->words); break;
+    case WB_FACT_STATUS: wb_put16(p, page->status); break;
+    case WB_FACT_TYPE: wb_put32(p, page->type); break;
+    case WB_FACT_LANG: *p = (char)content->lang; break;
+    case WB_FACT_SIMHASH: wb_put64(p, url->simhash); break;
+    case WB_FACT_NEAR: wb_put32(p, wb_docmap_docid(&build->roster.docmap, url->near)); break;
+    case WB_FACT_VERSIONS: wb_put32(p, page->versions); break;
+    case WB_FACTS: WB_CHECK(false);
+    }
+}
+
+static int add_values(const struct wb_build *build, enum wb_fact fact, bool pages, struct wb_column_writer *writer)
+{
+    const struct wb_roster *roster = &build->roster;
+    uint32_t docid = pages ? 0 : (uint32_t)roster->known;
+    char value[16];
+    int err = 0;
+
+    for (uint64_t number = 0; err == 0 && number < roster->url_count; number++) {
+        const struct wb_roster_url *url = &roster->urls[number];
+        if ((url->page != WB_DOCID_NONE) != pages)
+            continue;
+        put_value(build, fact, docid++, url, value);
+        err = wb_column_add(writer, value);
+    }
+    return err;
+}
+
+static int write_column(struct wb_build *build, enum wb_fact fact)
+{
+    const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
+    struct wb_column_writer *writer = NULL;
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.wbc", kind->name);
+    char *path = wb_build_path(build, name);
+    int err = path ? wb_column_create(path, kind->kind, kind->bytes, &writer) : WB_E_NOMEM;
+    if (err == 0)
+        err = add_values(build, fact, true, writer);
+    if (err == 0 && !wb_fact_is_of_pages(fact))
+        err = add_values(build, fact, false, writer);
+    wb_free(path);
+    if (err < 0) {
+        wb_column_abandon(writer);
+        return err;
+    }
+    return wb_column_finish(writer, NULL);
+}
+
+int wb_factwork_columns(struct wb_build *build)
+{
+    int err = 0;
+
+    for (int fact = 0; err == 0 && fact < WB_FACTS; fact++) {
+        err = write_column(build, (enum wb_fact)fact);
+        if (err == 0)
+            err = wb_build_progress(build, "writing columns", (uint64_t)fact, WB_FACTS);
+    }
+    return err;
+}
+
+/* ---- titles ------------------------------------------------------------------------------------ */
+
+/* The title of a page that was read comes out of the sorter, in the order of docids; others from the last generation. */
+static int add_titles(struct wb_build *build, struct wb_table_writer *table)
+{
+    struct wb_table_record fresh = {.key = {NULL, 0}};
+    int err = wb_sorter_sort(build->titles), more = err < 0 ? err : wb_sorter_next(build->titles, &fresh);
+
+    for (uint32_t docid = 0; more >= 0 && err == 0 && docid < build->roster.known; docid++) {
+        struct wb_slice title = WB_SLICE_EMPTY;
+        char key[4];
+        bool is_fresh = more > 0 && wb_get32_be(fresh.key.ptr) == docid;
+        wb_put32_be(key, docid);
+        if (is_fresh)
+            title = fresh.value;
+        else if (!wb_carry_is_fresh(&build->carry, docid))
+            err = wb_index_title(build->carry.old, build->carry.from[docid], &title);
+        if (err == 0)
+            err = wb_table_add(table, wb_slice(key, sizeof key), title);
+        if (is_fresh && err == 0)
+            more = wb_sorter_next(build->titles, &fresh);
+    }
+    return err < 0 ? err : more < 0 ? more : 0;
+}
+
+int wb_factwork_titles(struct wb_build *build)
+{
+    struct wb_table_options options = {.kind = WB_TITLES_KIND};
+    struct wb_table_writer *table = NULL;
+    char *path = wb_build_path(build, WB_TITLES_FILE);
+    int err = path ? wb_table_create(path, &options, &table) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = add_titles(build, table);
+    wb_free(path);
+    if (err < 0) {
+        wb_table_abandon(table);
+        return err;
+    }
+    return wb_table_finish(table, NULL);
+}

@@ -1,0 +1,98 @@
+/*
+ * generation.h - the directory of a generation: the names of its files, its manifest, and an open one.
+ *
+ *   docids.wbb             docmap.h
+ *   dictionary lists positions   of room postings
+ *   out.wbg in.wbg         link graphs: successors of a docid, and the pages that link to it
+ *   titles.wbt             docid, 4 bytes big-endian -> title; pages only
+ *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
+ *   NAME.wbc               a column: facts[].name
+ *   column-NAME.wbc        a column of a user, and column-NAME.wbt its words
+ *   manifest               written last
+ */
+#ifndef WB_INDEX_GENERATION_H
+#define WB_INDEX_GENERATION_H
+
+#include "base/vec.h"
+#include "index/docmap.h"
+#include "index/index.h"
+#include "os/series.h"
+
+#define WB_INDEX_DIR "index"
+#define WB_INDEX_WHERE "where"
+#define WB_OUT_FILE "out.wbg"
+#define WB_IN_FILE "in.wbg"
+#define WB_TITLES_FILE "titles.wbt"
+#define WB_TITLES_KIND "TITL"
+#define WB_SITES_TABLE_FILE "sites.wbt"
+#define WB_SITES_TABLE_KIND "GSIT"
+#define WB_TYPES_FILE "types.wbt"
+#define WB_TYPES_KIND "TYPE"
+#define WB_GENERATION_MANIFEST "manifest"
+#define WB_GENERATION_VERSION 1
+
+/* The columns. */
+struct wb_fact_kind {
+    const char *name;   /* of the file, without ".wbc" */
+    char kind[5];
+    uint8_t bytes;      /* of a value */
+};
+extern const struct wb_fact_kind wb_fact_kinds[WB_FACTS];
+
+static inline bool wb_fact_is_of_pages(enum wb_fact fact)
+{
+    return fact >= WB_FACT_FIRST_OF_PAGES;
+}
+
+/* A column of a user, as the manifest names it. */
+struct wb_manifest_column {
+    char name[WB_STORE_NAME_MAX + 1];
+    bool words;
+};
+
+struct wb_generation_manifest {
+    struct wb_index_info info;
+    uint8_t languages[256];
+    size_t language_count;
+    WB_VEC(struct wb_manifest_column) columns;
+};
+
+int wb_generation_write(const char *path, const struct wb_generation_manifest *manifest);
+int wb_generation_read(const char *path, struct wb_generation_manifest *manifest_out);
+void wb_generation_release(struct wb_generation_manifest *manifest);
+
+/* The root of the series of a repository, from the heap: what "where" says, or DIR/index. */
+int wb_generation_root(const char *dir, char **root_out);
+
+/* The holder of a generation, in the store and in webdb: "generation-7". */
+#define WB_GENERATION_HOLDER "generation-"
+void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX + 1]);
+
+/* Opens one generation of a root, which the caller keeps from being removed. Its webdb is opened too. */
+int wb_generation_open(const char *dir, const char *root, uint32_t number, struct wb_index **index_out);
+
+struct wb_index {
+    char *dir, *path;
+    struct wb_file lock;
+    struct wb_generation_manifest manifest;
+    struct wb_docmap docmap;
+    struct wb_column facts[WB_FACTS];
+    bool fact_open[WB_FACTS], fact_checked[WB_FACTS];
+    struct wb_postings *postings;
+    struct wb_graph *out, *in;
+    struct wb_table *titles, *sites, *types;
+    struct wb_cursor *title_cursor, *site_cursor, *type_cursor;
+    struct wb_webdb *webdb; /* opened when it is first needed */
+    struct wb_buf text;     /* a URL or a name that was asked for */
+    WB_VEC(struct wb_index_column) columns;
+    struct wb_open_column {
+        struct wb_column column;
+        struct wb_table *table;
+        struct wb_cursor *cursor;
+    } *open_columns;        /* one for each of columns */
+};
+
+/* The edition of an open generation. */
+int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out);
+
+#endif

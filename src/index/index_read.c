@@ -1,0 +1,346 @@
+/*
+ * index_read.c - opens a generation and answers questions about single documents.
+ *
+ * Opening maps files and reads little: a search must not wait for what it does not need. Each column is checked
+ * as a whole when it is first asked for, the lists and graphs piece by piece when they are read, and webdb is opened
+ * only for URLs.
+ */
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "index/generation.h"
+#include "os/path.h"
+
+#include <stdio.h>
+
+static int open_table(const struct wb_index *index, const char *name, const char *kind, struct wb_table **table_out,
+                      struct wb_cursor **cursor_out)
+{
+    char *path = wb_path_join(index->path, name);
+    int err = path ? wb_table_open(path, kind, table_out) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_cursor_open(*table_out, cursor_out);
+    wb_free(path);
+    return err;
+}
+
+static int open_graph(const struct wb_index *index, const char *name, struct wb_graph **graph_out)
+{
+    struct wb_graph_stat stat;
+    char *path = wb_path_join(index->path, name);
+    int err = path ? wb_graph_open(path, graph_out) : WB_E_NOMEM;
+
+    if (err == 0)
+        wb_graph_stat(*graph_out, &stat);
+    if (err == 0 && stat.nodes != index->docmap.urls)
+        err = wb_fail(WB_E_CORRUPT, "%s has another number of URLs than its generation", path);
+    wb_free(path);
+    return err;
+}
+
+static int open_files(struct wb_index *index)
+{
+    const struct wb_index_info *info = &index->manifest.info;
+    char *path = wb_path_join(index->path, WB_DOCMAP_FILE);
+    const void *lengths = NULL;
+    int err = path ? wb_docmap_open(path, &index->docmap) : WB_E_NOMEM;
+
+    if (err == 0 && (index->docmap.pages != info->pages || index->docmap.urls != info->urls))
+        err = wb_fail(WB_E_CORRUPT, "%s belongs to another generation", path);
+    wb_free(path);
+    if (err == 0)
+        err = wb_index_fact(index, WB_FACT_LENGTH, &lengths);
+    if (err == 0)
+        err = wb_postings_open(index->path, lengths, (uint32_t)info->urls, &index->postings);
+    if (err == 0)
+        err = open_graph(index, WB_OUT_FILE, &index->out);
+    if (err == 0)
+        err = open_graph(index, WB_IN_FILE, &index->in);
+    if (err == 0)
+        err = open_table(index, WB_TITLES_FILE, WB_TITLES_KIND, &index->titles, &index->title_cursor);
+    if (err == 0)
+        err = open_table(index, WB_SITES_TABLE_FILE, WB_SITES_TABLE_KIND, &index->sites, &index->site_cursor);
+    if (err == 0)
+        err = open_table(index, WB_TYPES_FILE, WB_TYPES_KIND, &index->types, &index->type_cursor);
+    return err;
+}
+
+int wb_generation_open(const char *dir, const char *root, uint32_t number, struct wb_index **index_out)
+{
+    struct wb_index *index = wb_alloc_zero(1, sizeof *index);
+    char *manifest = NULL;
+    int err = WB_E_NOMEM;
+
+    *index_out = NULL;
+    if (!index)
+        return WB_E_NOMEM;
+    index->lock = WB_FILE_INIT;
+    index->dir = wb_strdup(dir);
+    index->path = wb_series_path(root, number);
+    manifest = index->path ? wb_path_join(index->path, WB_GENERATION_MANIFEST) : NULL;
+    if (index->dir && manifest)
+        err = wb_series_share(root, number, &index->lock);
+    if (err == 0)
+        err = wb_generation_read(manifest, &index->manifest);
+    if (err == 0 && index->manifest.info.generation != number)
+        err = wb_fail(WB_E_CORRUPT, "%s belongs to another generation", manifest);
+    if (err == 0)
+        err = open_files(index);
+    if (err == 0)
+        err = wb_usercolumns_open(index);
+    wb_free(manifest);
+    if (err < 0)
+        wb_index_close(index);
+    else
+        *index_out = index;
+    return err;
+}
+
+int wb_index_open(const char *dir, struct wb_index **index_out)
+{
+    char *root = NULL;
+    int err = wb_generation_root(dir, &root);
+
+    *index_out = NULL;
+    for (uint32_t number = 0, newer; err == 0; number = newer) {
+        err = wb_series_newest(root, &newer);
+        if (err == 0 && newer == 0)
+            err = wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
+        /* If a generation vanishes while we open it, there is a newer one. */
+        if (err < 0 || newer == number)
+            break;
+        err = wb_generation_open(dir, root, newer, index_out);
+        if (err != WB_E_NOTFOUND && err != WB_E_CORRUPT)
+            break;
+        uint32_t now = 0;
+        if (wb_series_newest(root, &now) < 0 || now == newer)
+            break;
+        err = 0;
+    }
+    /* A generation under its own name lacks no file. */
+    if (err == WB_E_NOTFOUND && wb_path_kind(root) != WB_PATH_NONE && !*index_out) {
+        uint32_t newest = 0;
+        if (wb_series_newest(root, &newest) == 0 && newest)
+            err = wb_fail_again(WB_E_CORRUPT);
+    }
+    wb_free(root);
+    return err;
+}
+
+int wb_index_newest(const char *dir, struct wb_index_info *info_out)
+{
+    struct wb_generation_manifest manifest = {.language_count = 0};
+    char *root = NULL, *path = NULL, *file = NULL;
+    uint32_t number = 0;
+    int err = wb_generation_root(dir, &root);
+
+    *info_out = (struct wb_index_info){.generation = 0};
+    if (err == 0)
+        err = wb_series_newest(root, &number);
+    if (err == 0 && number) {
+        path = wb_series_path(root, number);
+        file = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
+        err = file ? wb_generation_read(file, &manifest) : WB_E_NOMEM;
+        *info_out = manifest.info;
+    }
+    wb_generation_release(&manifest);
+    wb_free(file);
+    wb_free(path);
+    wb_free(root);
+    return err;
+}
+
+void wb_index_close(struct wb_index *index)
+{
+    if (!index)
+        return;
+    wb_usercolumns_close(index);
+    wb_cursor_close(index->title_cursor);
+    wb_cursor_close(index->site_cursor);
+    wb_cursor_close(index->type_cursor);
+    wb_table_close(index->titles);
+    wb_table_close(index->sites);
+    wb_table_close(index->types);
+    wb_graph_close(index->in);
+    wb_graph_close(index->out);
+    wb_postings_close(index->postings);
+    for (int fact = 0; fact < WB_FACTS; fact++)
+        wb_column_close(&index->facts[fact]);
+    wb_docmap_close(&index->docmap);
+    wb_webdb_close(index->webdb);
+    wb_generation_release(&index->manifest);
+    wb_buf_release(&index->text);
+    wb_file_close(&index->lock);
+    wb_free(index->path);
+    wb_free(index->dir);
+    wb_free(index);
+}
+
+/* ---- the parts --------------------------------------------------------------------------------- */
+
+const struct wb_index_info *wb_index_info(const struct wb_index *index)
+{
+    return &index->manifest.info;
+}
+
+struct wb_postings *wb_index_postings(struct wb_index *index)
+{
+    return index->postings;
+}
+
+const struct wb_graph *wb_index_links_out(const struct wb_index *index)
+{
+    return index->out;
+}
+
+const struct wb_graph *wb_index_links_in(const struct wb_index *index)
+{
+    return index->in;
+}
+
+const uint8_t *wb_index_languages(const struct wb_index *index, size_t *count_out)
+{
+    *count_out = index->manifest.language_count;
+    return index->manifest.languages;
+}
+
+int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values_out)
+{
+    const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
+    struct wb_column *column = &index->facts[fact];
+    uint64_t count = wb_fact_is_of_pages(fact) ? index->docmap.pages : index->docmap.urls;
+    char name[64];
+    int err = 0;
+
+    WB_CHECK(fact < WB_FACTS);
+    if (!index->fact_open[fact]) {
+        snprintf(name, sizeof name, "%s.wbc", kind->name);
+        char *path = wb_path_join(index->path, name);
+        err = path ? wb_column_open(path, kind->kind, kind->bytes, column) : WB_E_NOMEM;
+        if (err == 0 && column->count != count)
+            err = wb_fail(WB_E_CORRUPT, "%s has %llu values instead of %llu", path, (unsigned long long)column->count,
+                          (unsigned long long)count);
+        if (err == 0)
+            err = wb_column_check(column, 0, count);
+        wb_free(path);
+        index->fact_open[fact] = err == 0;
+        if (err < 0)
+            wb_column_close(column);
+    }
+    *values_out = err < 0 ? NULL : column->records;
+    return err;
+}
+
+/* ---- documents --------------------------------------------------------------------------------- */
+
+int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out)
+{
+    int err = 0;
+
+    if (!index->webdb)
+        err = wb_webdb_open_edition(index->dir, index->manifest.info.edition, &index->webdb);
+    *webdb_out = index->webdb;
+    return err;
+}
+
+int wb_index_find(struct wb_index *index, struct wb_slice url, uint32_t *docid_out)
+{
+    struct wb_webdb *webdb;
+    uint64_t number;
+    int err = wb_generation_webdb(index, &webdb);
+
+    if (err == 0)
+        err = wb_webdb_number(webdb, url, &number);
+    if (err == 0)
+        *docid_out = wb_docmap_docid(&index->docmap, number);
+    return err;
+}
+
+int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *docid_out)
+{
+    struct wb_webdb *webdb;
+    uint32_t number = WB_WEBDB_NO_NUMBER;
+    int err = wb_generation_webdb(index, &webdb);
+
+    if (err == 0)
+        err = wb_webdb_numbers_of_ids(webdb, &id, 1, &number);
+    if (err == 0 && number == WB_WEBDB_NO_NUMBER)
+        return WB_E_NOTFOUND;
+    if (err == 0)
+        *docid_out = wb_docmap_docid(&index->docmap, number);
+    return err;
+}
+
+int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out)
+{
+    struct wb_webdb *webdb;
+    int err = wb_generation_webdb(index, &webdb);
+
+    WB_CHECK(docid < index->docmap.urls);
+    wb_buf_clear(&index->text);
+    if (err == 0)
+        err = wb_webdb_page_url(webdb, wb_docmap_number(&index->docmap, docid), &index->text);
+    *url_out = wb_buf_slice(&index->text);
+    return err;
+}
+
+int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out)
+{
+    struct wb_table_record record;
+
+    *title_out = WB_SLICE_EMPTY;
+    if (docid >= index->docmap.pages)
+        return 0;
+    int err = wb_cursor_get_number(index->title_cursor, docid, &record);
+    if (err == 0)
+        *title_out = record.value;
+    return err;
+}
+
+int wb_index_type(struct wb_index *index, uint32_t type, struct wb_slice *name_out)
+{
+    struct wb_table_record record;
+    int err = wb_cursor_get_number(index->type_cursor, type, &record);
+
+    *name_out = err == 0 ? record.key : WB_SLICE_EMPTY;
+    return err;
+}
+
+int wb_index_site(struct wb_index *index, uint32_t site, struct wb_slice *name_out)
+{
+    struct wb_table_record record;
+    int err = wb_cursor_get_number(index->site_cursor, site, &record);
+
+    /* "org,example)" is the SURT of a URL with nothing behind the host. */
+    if (err == 0)
+        err = wb_surt_to_key(record.key, &index->text);
+    while (err == 0 && index->text.len && index->text.ptr[index->text.len - 1] == '/')
+        index->text.len--;
+    *name_out = err == 0 ? wb_buf_slice(&index->text) : WB_SLICE_EMPTY;
+    return err;
+}
+
+int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_direction direction, wb_index_each_link each,
+                   void *context)
+{
+    struct wb_webdb_arcs_options options = {.texts = true};
+    struct wb_webdb_portion portion;
+    struct wb_webdb_arcs *arcs = NULL;
+    struct wb_webdb *webdb;
+    int more, err = wb_generation_webdb(index, &webdb);
+
+    WB_CHECK(docid < index->docmap.urls);
+    if (err == 0)
+        err = wb_webdb_arcs_of(webdb, wb_docmap_number(&index->docmap, docid), direction, &options, &arcs);
+    while (err == 0 && (more = wb_webdb_arcs_next(arcs, &portion)) != 0) {
+        err = more < 0 ? more : 0;
+        for (size_t i = 0; err == 0 && i < portion.count; i++)
+            if (wb_link_counts(portion.texts[i].tag) &&
+                (direction == WB_ARCS_OUT || wb_docmap_is_page(&index->docmap, portion.ends[i])))
+                err = each(context, wb_docmap_docid(&index->docmap, portion.ends[i]), portion.texts[i].anchor);
+    }
+    wb_webdb_arcs_close(arcs);
+    return err;
+}

@@ -1,0 +1,138 @@
+/*
+ * pagework.c - the words of a page.
+ *
+ *   title     what the page calls itself
+ *   headings  each followed by a gap, so that no phrase spans two of them
+ *   body      main text and the rest, in reading order
+ *   URL       host and path as words, without the scheme
+ *   anchors   the texts of links to the page, which come from other pages (wb_pageworker_anchors)
+ */
+#include "index/pagework.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "page/page.h"
+
+enum { HEADING_GAP = 1 };
+
+int wb_pageworker_init(struct wb_pageworker *worker, size_t memory_bytes)
+{
+    *worker = (struct wb_pageworker){.budget = 0};
+    int err = wb_extractor_new(&worker->extractor);
+    if (err == 0)
+        err = wb_words_new(&worker->words);
+    if (err == 0)
+        err = wb_inverter_new(memory_bytes, &worker->inverter);
+    return err;
+}
+
+void wb_pageworker_release(struct wb_pageworker *worker)
+{
+    wb_extractor_free(worker->extractor);
+    wb_words_free(worker->words);
+    wb_inverter_free(worker->inverter);
+    *worker = (struct wb_pageworker){.budget = 0};
+}
+
+/* Adds the words of a text from position *at on, which becomes the position after the last one. */
+static int add_text(struct wb_pageworker *worker, struct wb_slice text, const char *language, enum wb_field field,
+                    uint32_t *at, uint32_t *words)
+{
+    struct wb_word word;
+    uint32_t first = *at;
+    int more = 0, err = wb_words_begin(worker->words, text, language);
+
+    while (err == 0 && worker->budget && (more = wb_words_next(worker->words, &word)) > 0) {
+        bool plain = word.kind == WB_WORD_PLAIN;
+        worker->budget--;
+        err = wb_inverter_add(worker->inverter, word.exact, plain ? word.stem : (struct wb_slice){NULL, 0}, field,
+                              first + word.position);
+        *at = first + word.position + 1;
+        *words += word.kind != WB_WORD_COMPOUND;
+    }
+    return err < 0 ? err : more < 0 ? more : 0;
+}
+
+/* Adds the parts of the text of one kind, headings or not, in their own space. words: by field. */
+static int add_spans(struct wb_pageworker *worker, const struct wb_extract *extract, const char *language, bool headings,
+                     uint32_t words[WB_FIELDS])
+{
+    uint32_t at = 0;
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < extract->span_count; i++) {
+        const struct wb_extract_span *span = &extract->spans[i];
+        bool heading = span->kind & WB_EXTRACT_SPAN_HEADING;
+        enum wb_field field = heading                                ? WB_FIELD_HEADING
+                              : span->kind & WB_EXTRACT_SPAN_MAIN ? WB_FIELD_MAIN
+                                                                     : WB_FIELD_OTHER;
+        if (heading != headings)
+            continue;
+        err = add_text(worker, wb_slice(extract->text.ptr + span->begin, span->end - span->begin), language, field, &at,
+                       &words[field]);
+        at += heading ? HEADING_GAP : 0;
+    }
+    return err;
+}
+
+/* The language of a page: what its text looks like, or else what it says. */
+static const char *language_of(const struct wb_extract *extract, uint8_t *number_out)
+{
+    *number_out = wb_language_number(wb_slice_str(extract->language));
+    if (*number_out == 0)
+        *number_out = wb_language_number(extract->lang);
+    return wb_language_code(*number_out);
+}
+
+int wb_pageworker_page(struct wb_pageworker *worker, uint32_t docid, const struct wb_page *page,
+                       struct wb_pagework *work_out)
+{
+    struct wb_extract_input input = {page->url, page->type, page->charset, page->body,
+                                     WB_EXTRACT_TEXT | WB_EXTRACT_LANGUAGE};
+    struct wb_extract extract;
+    uint32_t words[WB_FIELDS] = {0}, at = 0;
+    int err = wb_extract(worker->extractor, &input, &extract);
+
+    if (err < 0)
+        return err;
+    const char *language = language_of(&extract, &work_out->lang);
+    worker->budget = WB_INDEX_WORDS_MAX;
+    wb_inverter_begin(worker->inverter, docid, work_out->lang);
+    err = add_text(worker, extract.title, language, WB_FIELD_TITLE, &at, &words[WB_FIELD_TITLE]);
+    if (err == 0)
+        err = add_spans(worker, &extract, language, true, words);
+    if (err == 0)
+        err = add_spans(worker, &extract, language, false, words);
+    at = 0;
+    worker->budget = WB_INDEX_WORDS_MAX;
+    if (err == 0)
+        err = add_text(worker, page->key, language, WB_FIELD_URL, &at, &words[WB_FIELD_URL]);
+    if (err == 0)
+        err = wb_inverter_end(worker->inverter);
+    work_out->title = extract.title;
+    work_out->published_ms = extract.published_ms;
+    work_out->modified_ms = extract.modified_ms;
+    work_out->length = words[WB_FIELD_TITLE] + words[WB_FIELD_HEADING] + words[WB_FIELD_MAIN] +
+                       (words[WB_FIELD_OTHER] + 3) / 4;
+    return err;
+}
+
+int wb_pageworker_anchors(struct wb_pageworker *worker, uint32_t docid, const struct wb_anchor *anchors, size_t count)
+{
+    uint32_t at = 0, words = 0;
+    int err = 0;
+
+    worker->budget = WB_INDEX_WORDS_MAX;
+    /* Texts of links are short, and their language is not known: they are stemmed as English, like unknown pages. */
+    wb_inverter_begin(worker->inverter, docid, 0);
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        uint32_t before = words;
+        /* The text of n links counts 1 + log2(n) times: a thousand links count more than one, but a list stays short. */
+        for (uint32_t left = anchors[i].links; err == 0 && left; left /= 2) {
+            err = add_text(worker, anchors[i].text, "", WB_FIELD_ANCHOR, &at, &words);
+            at += WB_ANCHOR_GAP;
+            if (words == before)
+                break;
+        }
+    }
+    return err < 0 ? err : wb_inverter_end(worker->inverter);
+}

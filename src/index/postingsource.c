@@ -1,0 +1,120 @@
+/* postingsource.c - reads postings for the merge. */
+#include "index/postingsource.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "index/posting.h"
+
+/* ---- runs -------------------------------------------------------------------------------------- */
+
+static uint64_t take(struct wb_postingsource *source)
+{
+    uint64_t value = 0;
+    bool ok = wb_get_varint(&source->at, source->end, &value);
+
+    WB_CHECK(ok); /* a run is ours from beginning to end */
+    return value;
+}
+
+static int next_in_run(struct wb_postingsource *source)
+{
+    struct wb_posting *posting = &source->posting;
+    uint32_t last = posting->docid == WB_DOCID_NONE ? 0 : posting->docid;
+    size_t total = 0;
+
+    if (source->left == 0) {
+        posting->docid = WB_DOCID_NONE;
+        return 0;
+    }
+    source->left--;
+    posting->docid = last + (uint32_t)take(source);
+    WB_CHECK(source->at < source->end);
+    unsigned mask = (uint8_t)*source->at++;
+    for (int field = 0; field < WB_FIELDS; field++) {
+        posting->frequency[field] = mask >> field & 1 ? (uint32_t)take(source) : 0;
+        total += posting->frequency[field];
+    }
+    posting->gap_count = source->positions ? total : 0;
+    int err = wb_vec_reserve(&source->gaps, posting->gap_count + 1);
+    if (err < 0)
+        return err;
+    for (size_t i = 0; i < posting->gap_count; i++)
+        source->gaps.items[i] = (uint32_t)take(source);
+    posting->gaps = source->gaps.items;
+    return 0;
+}
+
+int wb_postingsource_run(struct wb_postingsource *source, const struct wb_run_cursor *cursor)
+{
+    source->positions = cursor->key.ptr[cursor->key.len - 1] == WB_TERM_EXACT;
+    source->at = cursor->postings.ptr;
+    source->end = source->at + cursor->postings.len;
+    source->left = cursor->count;
+    source->posting.docid = WB_DOCID_NONE; /* the first docid is counted from 0 */
+    return next_in_run(source);
+}
+
+/* ---- the last generation ----------------------------------------------------------------------- */
+
+int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry *carry, const struct wb_term *term)
+{
+    WB_CHECK(carry->old != NULL);
+    wb_postlist_close(source->list);
+    source->list = NULL;
+    source->carry = carry;
+    source->positions = term->positions;
+    source->block_number = 0;
+    source->block.count = 0;
+    source->next = 0;
+    source->posting.docid = WB_DOCID_NONE;
+    return wb_postlist_open(carry->old->postings, term, &source->list);
+}
+
+int wb_postingsource_block(struct wb_postingsource *source)
+{
+    const struct wb_carry *carry = source->carry;
+    struct wb_posting_block *block = &source->block;
+    uint8_t keep[WB_BLOCK_POSTINGS];
+
+    do {
+        int more = wb_postlist_read(source->list, source->block_number, block);
+        if (more <= 0)
+            return more;
+        source->block_number++;
+        bool all = true;
+        for (uint32_t i = 0; i < block->count; i++) {
+            if (block->docid[i] >= carry->old_urls)
+                return wb_fail(WB_E_CORRUPT, "%s: a list names a document that does not exist", carry->old->path);
+            keep[i] = carry->keep[block->docid[i]];
+            all = all && keep[i] == WB_KEEP_ALL;
+        }
+        if (!all)
+            wb_posting_block_filter(block, keep);
+    } while (block->count == 0);
+    for (uint32_t i = 0; i < block->count; i++)
+        block->docid[i] = carry->docid[block->docid[i]];
+    source->next = 0;
+    return 1;
+}
+
+int wb_postingsource_next(struct wb_postingsource *source)
+{
+    if (!source->list)
+        return next_in_run(source);
+    if (source->next >= source->block.count) {
+        int more = wb_postingsource_block(source);
+        if (more <= 0) {
+            source->posting.docid = WB_DOCID_NONE;
+            return more;
+        }
+    }
+    return wb_posting_block_get(&source->block, source->next++, &source->posting);
+}
+
+void wb_postingsource_release(struct wb_postingsource *source)
+{
+    wb_postlist_close(source->list);
+    wb_vec_release(&source->gaps);
+    wb_posting_block_release(&source->block);
+    *source = (struct wb_postingsource){.left = 0};
+}

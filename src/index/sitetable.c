@@ -1,0 +1,141 @@
+/* sitetable.c - writes the table of sites, and finds the docids of hosts and domains in it. */
+#include "index/sitetable.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "url/url.h"
+
+enum { ROW_BYTES = 16 };
+
+int wb_sitetable_add(struct wb_sitetable *table, struct wb_slice surt, bool page, uint32_t *site_out)
+{
+    struct wb_slice name = wb_surt_site(surt), copy;
+    size_t count = table->sites.count;
+
+    if (count == 0 || !wb_slice_equal(name, table->sites.items[count - 1].surt)) {
+        int err = wb_arena_copy(&table->texts, name, &copy);
+        if (err == 0)
+            err = wb_vec_push(&table->sites, (struct wb_sitetable_site){.surt = copy});
+        if (err < 0)
+            return err;
+    }
+    struct wb_sitetable_site *site = &table->sites.items[table->sites.count - 1];
+    site->pages += page;
+    site->others += !page;
+    *site_out = (uint32_t)table->sites.count - 1;
+    return 0;
+}
+
+int wb_sitetable_write(const struct wb_sitetable *table, const char *path, uint32_t pages)
+{
+    struct wb_table_options options = {.kind = WB_SITES_TABLE_KIND};
+    struct wb_table_writer *writer = NULL;
+    uint32_t page = 0, other = pages;
+    int err = wb_table_create(path, &options, &writer);
+
+    for (size_t i = 0; err == 0 && i < table->sites.count; i++) {
+        const struct wb_sitetable_site *site = &table->sites.items[i];
+        char row[ROW_BYTES];
+        wb_put32(row, page);
+        wb_put32(row + 4, page += site->pages);
+        wb_put32(row + 8, other);
+        wb_put32(row + 12, other += site->others);
+        err = wb_table_add(writer, site->surt, wb_slice(row, sizeof row));
+    }
+    if (err < 0) {
+        wb_table_abandon(writer);
+        return err;
+    }
+    WB_CHECK(page == pages);
+    return wb_table_finish(writer, NULL);
+}
+
+void wb_sitetable_release(struct wb_sitetable *table)
+{
+    wb_arena_release(&table->texts);
+    wb_vec_release(&table->sites);
+}
+
+/* ---- finding ----------------------------------------------------------------------------------- */
+
+/* "www.Example.org" -> "org,example,www"; a port stays at the end. */
+static int reverse_labels(struct wb_slice host, struct wb_buf *out)
+{
+    const char *colon = memchr(host.ptr, ':', host.len);
+    size_t end = colon ? (size_t)(colon - host.ptr) : host.len;
+    int err = 0;
+
+    wb_buf_clear(out);
+    for (size_t at = end; err == 0 && at > 0;) {
+        size_t begin = at;
+        while (begin > 0 && host.ptr[begin - 1] != '.')
+            begin--;
+        if (out->len)
+            err = wb_buf_append(out, ",", 1);
+        if (err == 0)
+            err = wb_buf_append(out, host.ptr + begin, at - begin);
+        at = begin ? begin - 1 : 0;
+    }
+    if (err == 0 && colon)
+        err = wb_buf_append(out, colon, host.len - end);
+    for (size_t i = 0; err == 0 && i < out->len; i++)
+        if (out->ptr[i] >= 'A' && out->ptr[i] <= 'Z')
+            out->ptr[i] = (char)(out->ptr[i] - 'A' + 'a');
+    return err;
+}
+
+static int read_row(const struct wb_index *index, struct wb_slice value, struct wb_sitetable_row *row_out)
+{
+    if (value.len == ROW_BYTES)
+        *row_out = (struct wb_sitetable_row){{wb_get32(value.ptr), wb_get32(value.ptr + 4)},
+                                             {wb_get32(value.ptr + 8), wb_get32(value.ptr + 12)}};
+    if (value.len != ROW_BYTES || row_out->pages.first > row_out->pages.end ||
+        row_out->pages.end > index->docmap.pages || row_out->others.first > row_out->others.end ||
+        row_out->others.first < index->docmap.pages || row_out->others.end > index->docmap.urls)
+        return wb_fail(WB_E_CORRUPT, "%s/" WB_SITES_TABLE_FILE ": a row is damaged", index->path);
+    return 0;
+}
+
+/* Whether a site is the host, or one of its subdomains: what follows the labels is ")", ":" or ",". */
+static bool belongs(struct wb_slice key, struct wb_slice labels)
+{
+    bool port = memchr(labels.ptr, ':', labels.len) != NULL;
+    char next = key.len > labels.len ? key.ptr[labels.len] : 0;
+
+    return wb_slice_starts(key, labels) && (next == ')' || (!port && (next == ',' || next == ':')));
+}
+
+static int each_part(struct wb_index *index, struct wb_slice labels, bool pages,
+                     int (*each)(void *context, struct wb_index_range range), void *context)
+{
+    struct wb_sitetable_row row = {.pages.first = 0};
+    struct wb_table_record record;
+    struct wb_cursor *cursor = index->site_cursor;
+    int more, err = wb_cursor_seek(cursor, labels);
+
+    while (err == 0 && (more = wb_cursor_next(cursor, &record)) != 0) {
+        if (more < 0)
+            return more;
+        if (!wb_slice_starts(record.key, labels))
+            break;
+        err = read_row(index, record.value, &row);
+        struct wb_index_range range = pages ? row.pages : row.others;
+        if (err == 0 && range.first < range.end && belongs(record.key, labels))
+            err = each(context, range);
+    }
+    return err;
+}
+
+int wb_index_sites(struct wb_index *index, struct wb_slice host, int (*each)(void *context, struct wb_index_range range),
+                   void *context)
+{
+    struct wb_buf labels = WB_BUF_INIT;
+    int err = reverse_labels(host, &labels);
+
+    if (err == 0 && labels.len)
+        err = each_part(index, wb_buf_slice(&labels), true, each, context);
+    if (err == 0 && labels.len)
+        err = each_part(index, wb_buf_slice(&labels), false, each, context);
+    wb_buf_release(&labels);
+    return err;
+}
