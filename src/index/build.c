@@ -344,7 +344,7 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
 
 static double seconds_since(int64_t *from_ms)
 {
-    int64_t now = wb_clock_mono_ms(), from = *from_ms;
+    int64_t now = wb_clock_mono_ns() / 1000000, from = *from_ms;
 
     *from_ms = now;
     return (double)(now - from) / 1000;
@@ -353,7 +353,7 @@ static double seconds_since(int64_t *from_ms)
 static int make(struct wb_build *build)
 {
     struct wb_index *old = NULL;
-    int64_t at = wb_clock_mono_ms();
+    int64_t at = wb_clock_mono_ns() / 1000000;
     int err = wb_roster_make(build, &build->roster);
 
     if (err == 0)
@@ -387,7 +387,7 @@ static int make(struct wb_build *build)
 int wb_index_build(const struct wb_index_options *options, struct wb_index_result *result_out)
 {
     struct wb_build build = {.options = options, .result = result_out, .lock = WB_FILE_INIT};
-    int64_t at = wb_clock_mono_ms();
+    int64_t at = wb_clock_mono_ns() / 1000000;
     bool renamed = false;
 
     *result_out = (struct wb_index_result){.read = 0};

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "index/generation.h"
+#include "index/usercolumn.h"
 #include "os/path.h"
 
 #include <stdio.h>
@@ -101,29 +102,20 @@ int wb_generation_open(const char *dir, const char *root, uint32_t number, struc
 int wb_index_open(const char *dir, struct wb_index **index_out)
 {
     char *root = NULL;
+    uint32_t number = 0, newest = 0;
     int err = wb_generation_root(dir, &root);
 
     *index_out = NULL;
-    for (uint32_t number = 0, newer; err == 0; number = newer) {
-        err = wb_series_newest(root, &newer);
-        if (err == 0 && newer == 0)
-            err = wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
-        /* If a generation vanishes while we open it, there is a newer one. */
-        if (err < 0 || newer == number)
-            break;
-        err = wb_generation_open(dir, root, newer, index_out);
-        if (err != WB_E_NOTFOUND && err != WB_E_CORRUPT)
-            break;
-        uint32_t now = 0;
-        if (wb_series_newest(root, &now) < 0 || now == newer)
-            break;
-        err = 0;
-    }
-    /* A generation under its own name lacks no file. */
-    if (err == WB_E_NOTFOUND && wb_path_kind(root) != WB_PATH_NONE && !*index_out) {
-        uint32_t newest = 0;
-        if (wb_series_newest(root, &newest) == 0 && newest)
-            err = wb_fail_again(WB_E_CORRUPT);
+    if (err == 0)
+        err = wb_series_newest(root, &newest);
+    if (err == 0 && newest == 0)
+        err = wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
+    /* If a generation vanishes while we open it, there is a newer one. */
+    while (err == 0 && !*index_out && number != newest) {
+        number = newest;
+        err = wb_generation_open(dir, root, number, index_out);
+        if (err == WB_E_NOTFOUND && wb_series_newest(root, &newest) == 0)
+            err = number != newest ? 0 : wb_fail(WB_E_CORRUPT, "%s: a file of generation %u is missing", root, number);
     }
     wb_free(root);
     return err;
@@ -337,7 +329,7 @@ int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_directi
     while (err == 0 && (more = wb_webdb_arcs_next(arcs, &portion)) != 0) {
         err = more < 0 ? more : 0;
         for (size_t i = 0; err == 0 && i < portion.count; i++)
-            if (wb_link_counts(portion.texts[i].tag) &&
+            if ((portion.texts[i].flags & WB_EDIT_LINK_FOLLOW) &&
                 (direction == WB_ARCS_OUT || wb_docmap_is_page(&index->docmap, portion.ends[i])))
                 err = each(context, wb_docmap_docid(&index->docmap, portion.ends[i]), portion.texts[i].anchor);
     }

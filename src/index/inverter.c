@@ -376,9 +376,9 @@ static void start_again(struct wb_inverter *inverter)
 int wb_inverter_flush(struct wb_inverter *inverter, struct wb_run_writer *run)
 {
     size_t terms = inverter->terms.count;
-    const struct term **sorted = wb_alloc(terms + 1, sizeof *sorted);
-    uint64_t *at = wb_alloc(terms + 1, sizeof *at);
-    struct dealt *dealt = wb_alloc(inverter->postings + 1, sizeof *dealt);
+    const struct term **sorted = wb_alloc_zero(terms + 1, sizeof *sorted);
+    uint64_t *at = wb_alloc_zero(terms + 1, sizeof *at);
+    struct dealt *dealt = wb_alloc_zero(inverter->postings + 1, sizeof *dealt);
     int err = sorted && at && dealt ? 0 : WB_E_NOMEM;
     uint64_t total = 0;
 

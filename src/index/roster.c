@@ -165,8 +165,8 @@ static int write_types(struct wb_build *build, const struct wb_roster *roster, s
 static int sort_types(struct wb_build *build, struct wb_roster *roster)
 {
     size_t count = roster->types.count;
-    struct wb_slice **sorted = wb_alloc(count + 1, sizeof *sorted);
-    uint32_t *rank = wb_alloc(count + 1, sizeof *rank);
+    struct wb_slice **sorted = wb_alloc_zero(count + 1, sizeof *sorted);
+    uint32_t *rank = wb_alloc_zero(count + 1, sizeof *rank);
     int err = sorted && rank ? 0 : WB_E_NOMEM;
 
     for (size_t i = 0; err == 0 && i < count; i++)
@@ -298,8 +298,6 @@ int wb_roster_make(struct wb_build *build, struct wb_roster *roster)
         err = sort_types(build, roster);
     if (err == 0)
         err = make_docids(build, roster);
-    if (err == 0)
-        err = write_sites(build, roster);
     if (err == 0)
         err = count_versions(build, roster);
     build->result->unknown = roster->page_count - roster->known;
