@@ -1,0 +1,112 @@
+/*
+ * query.h - the door of query: asks one generation of the index.
+ *
+ *   text -> tree (ask.h) -> plan of iterators over docids -> windows of documents -> best hits -> titles, snippets
+ *
+ * Words, links and facts meet in one intersection: every predicate is an iterator over docids. Which pages are found
+ * and in which order never depends on how the answer was computed: the best k are the first k of all.
+ *
+ * A searcher belongs to one thread. It keeps the generation that it opened; pages that are taken down disappear at
+ * once nevertheless. docs/query.md has the language, docs/design/0027-query.md the reasons.
+ */
+#ifndef WB_QUERY_QUERY_H
+#define WB_QUERY_QUERY_H
+
+#include "index/index.h"
+#include "query/ask.h"
+
+struct wb_searcher;
+
+/* Opens the active generation of a repository. WB_E_NOTFOUND if there is none yet. */
+int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out);
+void wb_searcher_close(struct wb_searcher *searcher);
+struct wb_index *wb_searcher_index(struct wb_searcher *searcher);
+
+/* ---- searching ----------------------------------------------------------------------------------- */
+
+/* How words are weighed. All zero: as the generation was built to do. */
+struct wb_ranking {
+    bool plain;    /* BM25 on all words of a page alike: no fields, no PageRank */
+    double k1, b;  /* 0: 1.2 and 0.75 */
+};
+
+enum wb_facet { WB_FACET_SITE, WB_FACET_TYPE, WB_FACET_LANG, WB_FACET_STATUS, WB_FACETS };
+
+struct wb_search_options {
+    struct wb_slice query;
+    struct wb_ask_sort sort;      /* all zero: by score, best first */
+    uint64_t limit, offset;
+    unsigned facets;              /* bit i: enum wb_facet i */
+    bool count;                   /* the total must be exact; otherwise it may be a lower bound */
+    bool explain;                 /* fill in wb_results.plan and the parts of each score */
+    bool collapse_site;           /* at most one hit for each site: the best */
+    bool exhaustive;              /* look at every document, to compare with */
+    bool no_texts;                /* docids and scores only: neither URL, title nor snippet */
+    struct wb_ranking ranking;
+};
+
+/* A part of a score: of a word, or of PageRank. */
+struct wb_hit_part {
+    struct wb_slice term;         /* as typed; "PageRank" for the static part */
+    uint32_t frequency[WB_FIELDS];
+    double score;
+};
+
+struct wb_hit {
+    uint32_t docid;
+    double score;
+    struct wb_slice url, title;   /* title.ptr is NULL if it was never fetched */
+    struct wb_slice snippet;      /* HTML: escaped text with <b> around what was asked for; ptr NULL: none */
+    int64_t time_ms;              /* 0: never fetched */
+    const struct wb_hit_part *parts;
+    size_t part_count;
+};
+
+struct wb_facet_value {
+    struct wb_slice value;
+    uint64_t count;
+};
+
+struct wb_results {
+    uint64_t total;
+    bool exact;                   /* total is the number of all results, not only a lower bound */
+    struct wb_hit *hits;          /* from number `offset` on, at most `limit` */
+    size_t hit_count;
+    struct wb_facet_value *facets[WB_FACETS]; /* most frequent first, equal ones by value */
+    size_t facet_counts[WB_FACETS];
+    struct wb_slice plan;         /* lines of text */
+    struct wb_slice suggestion;   /* the query with words spelt as the index has them; ptr NULL: none */
+    size_t bad_at;                /* if the query cannot be parsed: where */
+    struct wb_arena arena;        /* owns all of this */
+};
+
+/* WB_E_INVALID: the query is wrong, the message says where. Release the results even after an error. */
+int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results_out);
+void wb_results_release(struct wb_results *results);
+
+/* ---- links and similar pages --------------------------------------------------------------------- */
+
+struct wb_link_row {
+    struct wb_slice url, anchor;
+};
+
+/*
+ * The links to or from a URL, in the order of docids. WB_E_NOTFOUND if the generation does not know it. Pages that were
+ * taken down have no links, and are no sources of any.
+ */
+int wb_links(struct wb_searcher *searcher, struct wb_slice url, enum wb_webdb_direction direction,
+             int (*each)(void *context, const struct wb_link_row *row), void *context);
+
+struct wb_similar_page {
+    uint32_t docid;
+    double score;                 /* 0 to 1 */
+};
+
+/*
+ * Pages that are like this one, the most similar first, at most `limit`: by words, by pages that link to both, or by
+ * both together (kinds: bit 0 words, bit 1 links; 0 means both).
+ */
+int wb_similar(struct wb_searcher *searcher, uint32_t docid, unsigned kinds, size_t limit,
+               struct wb_similar_page *pages_out, size_t *count_out);
+
+#endif
