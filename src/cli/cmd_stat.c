@@ -91,7 +91,7 @@ static int write_json(const struct wb_store_stat *stat, const struct stat_facts 
     wb_json_field_u64(&j, "snapshot", stat->snapshot);
     wb_json_field_u64(&j, "snapshots", stat->snapshots);
     wb_json_field_u64(&j, "edition", facts->has_webdb ? facts->webdb.edition : 0);
-    wb_json_field_u64(&j, "generation", 0); /* nothing builds one yet */
+    wb_json_field_u64(&j, "generation", generation);
     wb_json_field_u64(&j, "revisits", stat->revisits);
     wb_json_key(&j, "dispenser");
     if (facts->has_dispenser)

@@ -12,6 +12,7 @@ extern const struct wb_option wb_get_options[];
 extern const struct wb_option wb_snapshot_options[];
 extern const struct wb_option wb_crawl_options[];
 extern const struct wb_option wb_webdb_options[];
+extern const struct wb_option wb_index_options[];
 extern const struct wb_option wb_update_options[];
 extern const struct wb_option wb_generate_options[];
 extern const struct wb_option wb_expunge_options[];

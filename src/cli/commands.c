@@ -128,6 +128,21 @@ const struct wb_command wb_commands[] = {
      "with an empty history.",
      wb_update_options, 0, 0, wb_cmd_update},
 
+    {"index", "[OPTION...]", NULL, "make everything stored so far searchable",
+     "Merges the journal into webdb, freezes the state of the store, and builds indexes of it:\n"
+     "words, links, anchor texts, PageRank, and everything that is known about each page. The\n"
+     "new generation appears when it is complete; searches that are under way finish with\n"
+     "the old one. Only pages that are new or have changed are read. If it is killed, the old\n"
+     "generation stays.\n"
+     "\n"
+     "--column makes values of your own searchable: each line of FILE has a URL, a tab and a\n"
+     "number or word. 'webbase search' then knows NAME:>=0.5 and --sort NAME. The column stays\n"
+     "until it is given again, or removed with NAME=.\n"
+     "\n"
+     "  webbase index\n"
+     "  webbase index --column quality=scores.tsv && webbase search 'quality:>=0.8 lang:en'",
+     wb_index_options, 0, 0, wb_cmd_index},
+
     {"generate", "[OPTION...]", NULL, "list the pages to fetch next",
      "Chooses pages from webdb and puts them on the list of the next crawl, at most --budget\n"
      "of them: first announced pages, then pages whose lifetime ends within a day, then all\n"
@@ -186,8 +201,8 @@ const struct wb_command wb_commands[] = {
      wb_expunge_options, 0, 1, wb_cmd_expunge},
 
     {"run", "[URL... | --seeds FILE] [OPTION...]", NULL, "crawl forever, and visit pages again as they change",
-     "Repeats a cycle: generate, crawl, update, expunge, compact. A cycle fetches at most\n"
-     "--budget pages, and starts --every so often, or as soon as the last one has ended. No\n"
+     "Repeats a cycle: generate, crawl, update, expunge, index, compact. A cycle fetches at\n"
+     "most --budget pages, and starts --every so often, or as soon as the last one has ended. No\n"
      "more pages of a site are listed than it can be asked for within --every. Seeds that were\n"
      "never fetched are crawled at the start of the first cycle, within its budget.\n"
      "\n"

@@ -89,6 +89,7 @@ int wb_cmd_verify(const struct wb_options *options);
 int wb_cmd_compact(const struct wb_options *options);
 int wb_cmd_crawl(const struct wb_options *options);
 int wb_cmd_webdb(const struct wb_options *options);
+int wb_cmd_index(const struct wb_options *options);
 int wb_cmd_update(const struct wb_options *options);
 int wb_cmd_generate(const struct wb_options *options);
 int wb_cmd_push(const struct wb_options *options);

@@ -1,12 +1,13 @@
 /*
  * cycle.h - the door of cycle: the steps of the loop, and the loop itself.
  *
- *   generate -> crawl -> update -> expunge -> compact        one cycle
+ *   generate -> crawl -> update -> expunge -> index -> compact        one cycle
  *
  *   generate   picks the pages that are worth a fetch now, and fills the seed dispenser with them
  *   crawl      fetches them (crawl/crawl.h)
  *   update     merges the journal into the next edition of webdb, and decides when each page is due again
  *   expunge    ends pages that have expired or are gone; their history stays
+ *   index      builds the next generation of the index and swaps it in (index/index.h)
  *   compact    gives the space of versions that nobody keeps back
  *
  * A state file (DIR/cycle, docs/formats/cycle.md) names the current step, so that a run that was killed continues with
@@ -18,6 +19,7 @@
 
 #include "crawl/crawl.h"
 #include "cycle/refresh.h"
+#include "index/index.h"
 #include "webdb/webdb.h"
 
 /* Called during a step: `done` of `total` (0: unknown) of what `step` names. Return false to stop cleanly. */
@@ -123,6 +125,15 @@ int wb_expunge_expired(const struct wb_update_options *options, const struct wb_
 int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink,
                wb_expunge_each each, void *context, struct wb_expunge_stat *stat_out);
 
+/* ---- index --------------------------------------------------------------------------------------- */
+
+/*
+ * Merges the journal, as wb_update() does, and builds the next generation. Of the options of the index, only index_dir,
+ * from_scratch, serial and the columns need to be set.
+ */
+int wb_cycle_index(const struct wb_update_options *update, const struct wb_index_options *options,
+                   const struct wb_cycle_sink *sink, struct wb_index_result *result_out);
+
 /* ---- run ------------------------------------------------------------------------------------------ */
 
 enum wb_cycle_step {
@@ -131,6 +142,7 @@ enum wb_cycle_step {
     WB_CYCLE_CRAWL,
     WB_CYCLE_UPDATE,
     WB_CYCLE_EXPUNGE,
+    WB_CYCLE_INDEX,
     WB_CYCLE_COMPACT,
 };
 const char *wb_cycle_step_word(enum wb_cycle_step step);

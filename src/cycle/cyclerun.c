@@ -1,5 +1,5 @@
 /*
- * cyclerun.c - the loop: generate, crawl, update, expunge, compact, rest.
+ * cyclerun.c - the loop: generate, crawl, update, expunge, index, compact, rest.
  *
  * The state file names the current step. Every step can be repeated from its start: after a kill, the next run resumes
  * the cycle at that step. What happens when a step fails:
@@ -285,6 +285,19 @@ static int step_expunge(struct loop *loop)
     return err;
 }
 
+static int step_index(struct loop *loop)
+{
+    const struct wb_cycle_options *o = loop->options;
+    struct wb_update_options update = {.dir = loop->dir, .dispenser = o->crawl.dispenser,
+                                       .memory_bytes = o->memory_bytes};
+    struct wb_index_options options = {.dir = loop->dir};
+    struct wb_index_result result;
+    int err = wb_cycle_index(&update, &options, loop->sink, &result);
+
+    /* As long as nothing was ever stored, there is nothing to index. */
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
 static bool on_compact(void *context, uint64_t done, uint64_t total)
 {
     const struct loop *loop = context;
@@ -316,7 +329,7 @@ static int step_compact(struct loop *loop)
 
 static int (*const steps[])(struct loop *loop) = {
     [WB_CYCLE_GENERATE] = step_generate, [WB_CYCLE_CRAWL] = step_crawl, [WB_CYCLE_UPDATE] = step_update,
-    [WB_CYCLE_EXPUNGE] = step_expunge,   [WB_CYCLE_COMPACT] = step_compact,
+    [WB_CYCLE_EXPUNGE] = step_expunge,   [WB_CYCLE_INDEX] = step_index, [WB_CYCLE_COMPACT] = step_compact,
 };
 
 /* ---- a cycle -------------------------------------------------------------------------------------------------- */

@@ -27,7 +27,8 @@
 
 static const char *const step_words[] = {
     [WB_CYCLE_REST] = "rest",       [WB_CYCLE_GENERATE] = "generate", [WB_CYCLE_CRAWL] = "crawl",
-    [WB_CYCLE_UPDATE] = "update",   [WB_CYCLE_EXPUNGE] = "expunge",   [WB_CYCLE_COMPACT] = "compact",
+    [WB_CYCLE_UPDATE] = "update",   [WB_CYCLE_EXPUNGE] = "expunge",   [WB_CYCLE_INDEX] = "index",
+    [WB_CYCLE_COMPACT] = "compact",
 };
 
 const char *wb_cycle_step_word(enum wb_cycle_step step)
