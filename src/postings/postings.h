@@ -254,11 +254,12 @@ struct wb_posting_block {
     uint32_t count;
     uint32_t docid[WB_BLOCK_POSTINGS];
     uint32_t code[WB_BLOCK_POSTINGS];
-    uint32_t positions[WB_BLOCK_POSTINGS];      /* how many gaps each posting has; 0 if the list has no positions */
+    uint32_t occurrences[WB_BLOCK_POSTINGS];    /* sum of the frequencies; as many gaps, if the list has positions */
     uint16_t extra_at[WB_BLOCK_POSTINGS + 1];   /* the extra bytes of posting i: from extra_at[i] to extra_at[i + 1] */
     uint8_t extra[WB_BLOCK_POSTINGS * WB_POSTING_EXTRA_MAX];
-    uint32_t *gaps; /* of all postings, one after the other; see struct wb_posting */
-    size_t gap_count, gap_cap;
+    uint32_t *gaps;  /* of all postings, one after the other; see struct wb_posting */
+    size_t gap_count; /* the sum of occurrences, or 0 */
+    size_t gap_cap;
 };
 
 #define WB_POSTING_BLOCK_INIT ((struct wb_posting_block){.count = 0})

@@ -1,0 +1,413 @@
+/*
+ * postlist_read.c - frequencies and positions of postings, and whole blocks for a merge.
+ */
+#include "postings/postlist.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+/* ---- frequencies ----------------------------------------------------------------------------------- */
+
+/* Walks through the extra bytes of the block once, to find those of each posting. */
+int wb_postlist_need_extra(struct wb_postlist *list)
+{
+    struct wb_postlist_own *own = list->own;
+    int err = own->have & HAVE_EXTRA ? 0 : wb_postlist_need_codes(list);
+
+    if (err < 0 || own->have & HAVE_EXTRA)
+        return err;
+    const uint8_t *p = own->extra_at;
+    own->before[0] = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t code = own->codes[i], frequency[WB_FIELDS];
+        uint64_t occurrences = (uint64_t)code / 2 + 1;
+        own->extra_of[i] = (uint16_t)(p - own->extra_at);
+        if (code & 1) {
+            p = wb_code_get(code, p, own->block_end, frequency);
+            if (!p)
+                return wb_postlist_damaged(list, "the frequencies");
+            occurrences = wb_occurrences(frequency);
+        }
+        if (occurrences > UINT32_MAX)
+            return wb_postlist_damaged(list, "the frequencies");
+        own->before[i + 1] = own->before[i] + occurrences;
+    }
+    own->extra_of[list->count] = (uint16_t)(p - own->extra_at);
+    own->have |= HAVE_EXTRA;
+    return 0;
+}
+_Static_assert(WB_BLOCK_POSTINGS * WB_POSTING_EXTRA_MAX <= UINT16_MAX, "extra bytes of a block are counted in 16 bits");
+
+int wb_postlist_frequencies(struct wb_postlist *list, uint32_t frequency_out[WB_FIELDS])
+{
+    struct wb_postlist_own *own = list->own;
+
+    WB_CHECK(list->at < list->count);
+    int err = wb_postlist_need_codes(list);
+    if (err == 0 && own->codes[list->at] & 1)
+        err = wb_postlist_need_extra(list);
+    if (err < 0)
+        return err;
+    uint32_t code = own->codes[list->at];
+    const uint8_t *extra = code & 1 ? own->extra_at + own->extra_of[list->at] : own->extra_at;
+    WB_CHECK(wb_code_frequencies(code, extra, own->block_end, frequency_out) != NULL);
+    return 0;
+}
+
+/* ---- gaps ------------------------------------------------------------------------------------------ */
+
+/* Not wb_postlist_damaged(): positions are in another file than the list. */
+static int damaged_positions(struct wb_postlist *list)
+{
+    const struct wb_postlist_own *own = list->own;
+    const char *path = own->term.inlined.ptr ? own->set->dictionary.path : own->set->positions.path;
+
+    return wb_postlist_fail(list, wb_fail(WB_E_CORRUPT, "%s is damaged: the positions of a list make no sense", path));
+}
+
+/* Finds the packs of a list in the file. */
+static int find_packs(struct wb_postlist *list)
+{
+    struct wb_postlist_own *own = list->own;
+    const struct wb_blob *blob = &own->set->positions;
+    uint64_t head = 0, at = own->term.positions_at, bytes = own->term.positions_bytes;
+    int err = wb_blob_check(blob, at, own->blocks > 1 && bytes >= 2 ? 2 : bytes);
+
+    if (err == 0)
+        err = wb_blob_check(blob, at + bytes, 0);
+    if (err < 0)
+        return wb_postlist_fail(list, err);
+    const uint8_t *start = (const uint8_t *)blob->data + at;
+    if (own->blocks > 1) {
+        own->before_width = bytes >= 2 ? start[0] : 0;
+        own->start_width = bytes >= 2 ? start[1] : 0;
+        head = 2 + (uint64_t)own->blocks * (own->before_width + own->start_width);
+        if (own->before_width - 1 > 7 || own->start_width - 1 > 7 || head > bytes)
+            return damaged_positions(list);
+        own->checkpoints = start + 2;
+    }
+    own->packs = start + head;
+    own->packs_end = start + bytes;
+    return 0;
+}
+
+/* The packs of an inlined list follow its block. */
+static int find_inlined_packs(struct wb_postlist *list)
+{
+    struct wb_postlist_own *own = list->own;
+    int err = wb_postlist_need_extra(list);
+
+    if (err < 0)
+        return err;
+    own->packs = own->extra_at + own->extra_of[list->count];
+    own->packs_end = own->list_end;
+    return 0;
+}
+
+static int need_positions(struct wb_postlist *list)
+{
+    struct wb_postlist_own *own = list->own;
+    int err = 0;
+
+    if (own->positions_ready)
+        return 0;
+    if (!own->term.positions)
+        return wb_fail(WB_E_INVALID, "the list has no positions");
+    own->checkpoints = NULL;
+    own->cached = UINT64_MAX;
+    own->pack_block = UINT32_MAX;
+    err = own->term.inlined.ptr ? find_inlined_packs(list) : find_packs(list);
+    own->positions_ready = err == 0;
+    /* Each pack has at least one byte. */
+    if (err == 0 && own->term.total / BITPACK_MAX > (uint64_t)(own->packs_end - own->packs))
+        err = damaged_positions(list);
+    return err;
+}
+
+/* Makes sure that the bytes of the file from p on match their checksums, so many of them or up to the last one. */
+static int check_packs(struct wb_postlist *list, const uint8_t *p, size_t len)
+{
+    struct wb_postlist_own *own = list->own;
+    const struct wb_blob *blob = &own->set->positions;
+    size_t left = (size_t)(own->packs_end - p);
+
+    if (own->term.inlined.ptr)
+        return 0;
+    int err = wb_blob_check(blob, (uint64_t)((const char *)p - blob->data), len < left ? len : left);
+    return err < 0 ? wb_postlist_fail(list, err) : 0;
+}
+
+static unsigned gaps_of_pack(const struct wb_postlist_own *own, uint64_t pack)
+{
+    uint64_t left = own->term.total - pack * BITPACK_MAX;
+
+    return left < BITPACK_MAX ? (unsigned)left : BITPACK_MAX;
+}
+
+/* Moves to the pack that holds the first gap of the current block. */
+static int read_checkpoint(struct wb_postlist *list)
+{
+    struct wb_postlist_own *own = list->own;
+    uint64_t start_at = 0;
+
+    own->block_before = 0;
+    if (own->checkpoints) {
+        const uint8_t *before = own->checkpoints + (size_t)list->block * own->before_width;
+        const uint8_t *start = own->checkpoints + (size_t)own->blocks * own->before_width +
+                               (size_t)list->block * own->start_width;
+        int err = check_packs(list, before, own->before_width);
+        if (err == 0)
+            err = check_packs(list, start, own->start_width);
+        if (err < 0)
+            return err;
+        own->block_before = wb_get_width(before, own->before_width);
+        start_at = wb_get_width(start, own->start_width);
+    }
+    if (own->block_before > own->term.total || start_at > (uint64_t)(own->packs_end - own->packs))
+        return damaged_positions(list);
+    own->pack_block = list->block;
+    own->pack = own->block_before / BITPACK_MAX;
+    own->pack_at = own->packs + start_at;
+    return 0;
+}
+
+/* Moves to a pack that is not before the current one. */
+static int seek_pack(struct wb_postlist *list, uint64_t pack)
+{
+    struct wb_postlist_own *own = list->own;
+
+    WB_CHECK(own->pack <= pack);
+    for (; own->pack < pack; own->pack++) {
+        int err = check_packs(list, own->pack_at, BITPACK_BYTES);
+        if (err < 0)
+            return err;
+        own->pack_at = wb_bitpack_skip(own->pack_at, own->packs_end, gaps_of_pack(own, own->pack));
+        if (!own->pack_at)
+            return damaged_positions(list);
+    }
+    return 0;
+}
+
+/* Unpacks the current pack and moves behind it. */
+static int read_pack(struct wb_postlist *list, uint32_t gaps_out[BITPACK_MAX])
+{
+    struct wb_postlist_own *own = list->own;
+    int err = check_packs(list, own->pack_at, BITPACK_BYTES);
+
+    if (err < 0)
+        return err;
+    own->pack_at = wb_bitunpack(own->pack_at, own->packs_end, gaps_of_pack(own, own->pack), gaps_out);
+    if (!own->pack_at)
+        return damaged_positions(list);
+    own->pack++;
+    return 0;
+}
+
+/* Copies gaps of one pack, from number `at` on, which may be the one that was unpacked last. */
+static int copy_gaps(struct wb_postlist *list, uint64_t pack, size_t at, size_t count, uint32_t *gaps_out)
+{
+    struct wb_postlist_own *own = list->own;
+    bool whole = count == BITPACK_MAX;
+    int err = 0;
+
+    if (own->cached != pack) {
+        err = seek_pack(list, pack);
+        if (err == 0 && whole)
+            return read_pack(list, gaps_out);
+        own->cached = UINT64_MAX;
+        if (err == 0)
+            err = read_pack(list, own->gaps);
+        if (err < 0)
+            return err;
+        own->cached = pack;
+    }
+    memcpy(gaps_out, own->gaps + at, count * sizeof *gaps_out);
+    return 0;
+}
+
+int wb_postlist_gaps(struct wb_postlist *list, uint64_t skip, uint64_t count, uint32_t *gaps_out)
+{
+    struct wb_postlist_own *own = list->own;
+    int err = need_positions(list);
+
+    if (err == 0 && own->pack_block != list->block)
+        err = read_checkpoint(list);
+    if (err < 0)
+        return err;
+    uint64_t from = own->block_before + skip, left = own->term.total - own->block_before;
+    if (skip > left || count > left - skip)
+        return damaged_positions(list);
+    if (own->pack > from / BITPACK_MAX + (own->cached == from / BITPACK_MAX)) /* back to the start of the block */
+        err = read_checkpoint(list);
+    for (uint64_t done = 0; err == 0 && done < count;) {
+        uint64_t pack = (from + done) / BITPACK_MAX, at = (from + done) % BITPACK_MAX;
+        uint64_t part = BITPACK_MAX - at < count - done ? BITPACK_MAX - at : count - done;
+        err = copy_gaps(list, pack, (size_t)at, (size_t)part, gaps_out + done);
+        done += part;
+    }
+    return err;
+}
+
+/* ---- positions of one posting ---------------------------------------------------------------------- */
+
+int wb_postlist_positions(struct wb_postlist *list, struct wb_positions *positions_out)
+{
+    struct wb_postlist_own *own = list->own;
+    uint32_t frequency[WB_FIELDS];
+
+    memset(positions_out, 0, sizeof *positions_out);
+    WB_CHECK(list->at < list->count);
+    int err = wb_postlist_need_extra(list);
+    if (err == 0)
+        err = need_positions(list);
+    if (err < 0)
+        return err;
+    uint64_t skip = own->before[list->at], count = own->before[list->at + 1] - skip;
+    if (count > own->term.total)
+        return damaged_positions(list);
+    err = wb_grow(&own->positions, &own->positions_cap, (size_t)count);
+    if (err == 0)
+        err = wb_postlist_gaps(list, skip, count, own->positions);
+    if (err == 0)
+        err = wb_postlist_frequencies(list, frequency);
+    if (err < 0)
+        return err;
+    for (int f = 0; f < WB_FIELDS; f++)
+        positions_out->count[wb_space_of_field((enum wb_field)f)] += frequency[f];
+    uint32_t *p = own->positions;
+    for (int space = 0; space < WB_SPACES; space++) {
+        positions_out->at[space] = p;
+        for (uint32_t i = 1; i < positions_out->count[space]; i++)
+            p[i] += p[i - 1];
+        p += positions_out->count[space];
+    }
+    WB_CHECK((uint64_t)(p - own->positions) == count);
+    return 0;
+}
+
+void wb_positions_to_gaps(const uint32_t frequency[WB_FIELDS], uint32_t *positions)
+{
+    size_t count[WB_SPACES] = {0};
+
+    for (int f = 0; f < WB_FIELDS; f++)
+        count[wb_space_of_field((enum wb_field)f)] += frequency[f];
+    for (int space = 0; space < WB_SPACES; positions += count[space++])
+        for (size_t i = count[space]; i-- > 1;)
+            positions[i] -= positions[i - 1];
+}
+
+/* ---- whole blocks ------------------------------------------------------------------------------------ */
+
+void wb_posting_block_release(struct wb_posting_block *block)
+{
+    wb_free(block->gaps);
+    block->gaps = NULL;
+    block->count = 0;
+    block->gap_count = block->gap_cap = 0;
+}
+
+int wb_postlist_read(struct wb_postlist *list, uint32_t number, struct wb_posting_block *block_out)
+{
+    struct wb_postlist_own *own = list->own;
+    int err = wb_postlist_error(list);
+
+    block_out->count = 0;
+    block_out->gap_count = 0;
+    if (err < 0 || number >= own->blocks)
+        return err;
+    if (number != list->block)
+        err = wb_postlist_load(list, number);
+    if (err == 0)
+        err = wb_postlist_need_extra(list);
+    if (err < 0)
+        return err;
+    list->at = 0;
+    list->docid = list->docids[0];
+    uint64_t gaps = own->before[list->count];
+    if (gaps > own->term.total)
+        return wb_postlist_damaged(list, "the frequencies");
+    if (own->term.positions) {
+        err = wb_grow(&block_out->gaps, &block_out->gap_cap, (size_t)gaps);
+        if (err == 0)
+            err = wb_postlist_gaps(list, 0, gaps, block_out->gaps);
+        if (err < 0)
+            return err;
+        block_out->gap_count = (size_t)gaps;
+    }
+    block_out->count = list->count;
+    memcpy(block_out->docid, list->docids, list->count * sizeof *list->docids);
+    memcpy(block_out->code, own->codes, list->count * sizeof *own->codes);
+    memcpy(block_out->extra_at, own->extra_of, (list->count + 1) * sizeof *own->extra_of);
+    memcpy(block_out->extra, own->extra_at, own->extra_of[list->count]);
+    for (uint32_t i = 0; i < list->count; i++)
+        block_out->occurrences[i] = (uint32_t)(own->before[i + 1] - own->before[i]);
+    return 1;
+}
+
+int wb_posting_block_get(const struct wb_posting_block *block, uint32_t i, struct wb_posting *posting_out)
+{
+    size_t at = 0;
+
+    WB_CHECK(i < block->count);
+    *posting_out = (struct wb_posting){.docid = block->docid[i]};
+    if (!wb_code_frequencies(block->code[i], block->extra + block->extra_at[i], block->extra + block->extra_at[i + 1],
+                             posting_out->frequency))
+        return wb_fail(WB_E_CORRUPT, "a block of postings is malformed");
+    if (block->gap_count) {
+        for (uint32_t k = 0; k < i; k++)
+            at += block->occurrences[k];
+        posting_out->gaps = block->gaps + at;
+        posting_out->gap_count = block->occurrences[i];
+    }
+    return 0;
+}
+
+/* Takes the anchors out of posting i. Returns false if nothing is left. */
+static bool without_anchor(struct wb_posting_block *block, uint32_t i, uint8_t *extra_out, size_t *extra_len_out)
+{
+    uint32_t frequency[WB_FIELDS];
+
+    WB_CHECK(wb_code_frequencies(block->code[i], block->extra + block->extra_at[i],
+                                 block->extra + block->extra_at[i + 1], frequency) != NULL);
+    block->occurrences[i] -= frequency[WB_FIELD_ANCHOR]; /* their gaps are the last ones of the posting */
+    frequency[WB_FIELD_ANCHOR] = 0;
+    if (block->occurrences[i] == 0)
+        return false;
+    block->code[i] = wb_code_put(frequency, extra_out, extra_len_out);
+    return true;
+}
+
+void wb_posting_block_filter(struct wb_posting_block *block, const uint8_t keep[WB_BLOCK_POSTINGS])
+{
+    uint32_t kept = 0;
+    size_t gap_from = 0, gap_to = 0, extra_to = 0;
+
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint8_t changed[WB_POSTING_EXTRA_MAX];
+        uint32_t gaps = block->occurrences[i];
+        size_t extra_from = block->extra_at[i], extra_len = block->extra_at[i + 1] - extra_from;
+        const uint8_t *extra = block->extra + extra_from;
+        bool stays = keep[i] == WB_KEEP_ALL;
+        if (keep[i] == WB_KEEP_NO_ANCHOR) {
+            stays = without_anchor(block, i, changed, &extra_len);
+            extra = changed;
+        }
+        if (stays) {
+            block->docid[kept] = block->docid[i];
+            block->code[kept] = block->code[i];
+            block->occurrences[kept] = block->occurrences[i];
+            memmove(block->extra + extra_to, extra, extra_len);
+            block->extra_at[kept] = (uint16_t)extra_to;
+            extra_to += extra_len;
+            if (block->gap_count) {
+                memmove(block->gaps + gap_to, block->gaps + gap_from, block->occurrences[kept] * sizeof *block->gaps);
+                gap_to += block->occurrences[kept];
+            }
+            kept++;
+        }
+        gap_from += gaps;
+    }
+    block->count = kept;
+    block->extra_at[kept] = (uint16_t)extra_to;
+    block->gap_count = gap_to;
+}

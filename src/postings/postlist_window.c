@@ -1,0 +1,298 @@
+/*
+ * postlist_window.c - many postings at once: bits and sums of scores for a window of documents, and bounds for scores.
+ *
+ * The loops here are what queries spend their time in. They work on decoded blocks and call no function per document.
+ */
+#include "postings/postlist.h"
+#include "base/check.h"
+
+/* ---- bounds ---------------------------------------------------------------------------------------- */
+
+/* The best score of the postings of the only block with numbers from `from` to `to`, without rounding up anything. */
+static uint32_t bound_one_block(struct wb_postlist *list, const struct wb_scorer *scorer, uint32_t from, uint32_t to)
+{
+    const uint8_t *lengths = list->own->set->lengths;
+    uint32_t best = 0;
+
+    if (from >= to || wb_postlist_need_codes(list) < 0)
+        return 0;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t score = wb_score(scorer, wb_code_weight(list->own->codes[i]), lengths[list->docids[i]]);
+        best = score > best ? score : best;
+    }
+    return best;
+}
+
+uint32_t wb_postlist_bound(struct wb_postlist *list, const struct wb_scorer *scorer)
+{
+    WB_CHECK(list->own->magic == POSTLIST_MAGIC);
+    if (list->error)
+        return 0;
+    if (list->own->blocks == 1)
+        return bound_one_block(list, scorer, 0, list->count);
+    return wb_impacts_bound(list->own->whole, scorer);
+}
+
+uint32_t wb_postlist_bound_range(struct wb_postlist *list, const struct wb_scorer *scorer, uint32_t first,
+                                 uint32_t last)
+{
+    struct wb_postlist_own *own = list->own;
+    uint32_t best = 0;
+
+    WB_CHECK(first <= last);
+    if (list->error)
+        return 0;
+    if (own->blocks == 1)
+        return bound_one_block(list, scorer, wb_postlist_within(list, first),
+                               last < WB_DOCID_END ? wb_postlist_within(list, last + 1) : list->count);
+    uint32_t block = own->bound_block = wb_postlist_find(list, first, own->bound_block);
+    while (block < own->blocks) {
+        const uint8_t *impacts = own->impacts + IMPACTS_BYTES * (size_t)block;
+        uint32_t stop = block;
+        /* A whole group at once, if the range goes on at least to its end. */
+        if (block % LIST_GROUP == 0 && own->blocks > LIST_GROUP) {
+            uint32_t end = own->blocks - block > LIST_GROUP ? block + LIST_GROUP - 1 : own->blocks - 1;
+            if (wb_postlist_last(own, end) <= last) {
+                impacts = own->groups + IMPACTS_BYTES * (size_t)(block / LIST_GROUP);
+                stop = end;
+            }
+        }
+        uint32_t bound = wb_impacts_bound(impacts, scorer);
+        best = bound > best ? bound : best;
+        if (wb_postlist_last(own, stop) >= last)
+            break;
+        block = stop + 1;
+    }
+    return best;
+}
+
+uint32_t wb_postlist_block_last(struct wb_postlist *list, uint32_t docid)
+{
+    struct wb_postlist_own *own = list->own;
+
+    if (list->error)
+        return WB_DOCID_END;
+    if (own->blocks == 1)
+        return docid <= list->docids[list->count - 1] ? list->docids[list->count - 1] : WB_DOCID_END;
+    uint32_t block = own->bound_block = wb_postlist_find(list, docid, own->bound_block);
+    return block < own->blocks ? wb_postlist_last(own, block) : WB_DOCID_END;
+}
+
+/* ---- windows --------------------------------------------------------------------------------------- */
+
+/* Calls to window functions begin with this: checks the arguments and finds the first block. */
+static uint32_t enter_window(const struct wb_postlist *list, uint32_t base, uint32_t size)
+{
+    WB_CHECK(list->own->magic == POSTLIST_MAGIC);
+    WB_CHECK(base % 64 == 0 && size % 64 == 0 && size > 0);
+    WB_CHECK((uint64_t)base + size <= UINT32_MAX + 1ull);
+    return list->error ? list->own->blocks : wb_postlist_find(list, base, list->block);
+}
+
+/* The last docid of a window. */
+static uint32_t window_last(uint32_t base, uint32_t size)
+{
+    return base + (size - 1);
+}
+
+/* Calls to window functions end with this: moves to the first posting beyond the window. */
+static uint32_t leave_window(struct wb_postlist *list, uint32_t base, uint32_t size)
+{
+    if (list->error || window_last(base, size) >= WB_DOCID_END - 1) {
+        list->at = list->count;
+        return list->docid = WB_DOCID_END;
+    }
+    return wb_postlist_seek(list, base + size);
+}
+
+/* Whether a block has postings in the window, for all we know; it is not before the window. */
+static bool reaches(const struct wb_postlist *list, uint32_t block, uint32_t last)
+{
+    if (block >= list->own->blocks)
+        return false;
+    return block == 0 || wb_postlist_last(list->own, block - 1) < last;
+}
+
+/* The postings of the decoded block that are in the window: numbers from *from_out to the one before *to_out. */
+static void clip(const struct wb_postlist *list, uint32_t base, uint32_t last, uint32_t *from_out, uint32_t *to_out)
+{
+    *from_out = list->docids[0] >= base ? 0 : wb_postlist_within(list, base);
+    *to_out = list->docids[list->count - 1] <= last ? list->count : wb_postlist_within(list, last + 1);
+}
+
+static void set_bits(const uint32_t *docids, uint32_t from, uint32_t to, uint32_t base, uint64_t *bits)
+{
+    uint64_t word = 0;
+    uint32_t at = 0;
+
+    if (from >= to)
+        return;
+    at = (docids[from] - base) / 64;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t next = (docids[i] - base) / 64;
+        if (next != at) { /* gather the bits of a word in a register: memory would be waited for */
+            bits[at] |= word;
+            word = 0;
+            at = next;
+        }
+        word |= 1ull << docids[i] % 64;
+    }
+    bits[at] |= word;
+}
+
+/* The byte at this place, or 0 if there is none. */
+static uint64_t byte_or_0(const uint8_t *bytes, uint32_t count, uint64_t at)
+{
+    return at < count ? bytes[at] : 0;
+}
+
+/* Takes over the bits of a block whose docids are bits. lowest: the document of the first bit. */
+static void merge_bits(const uint8_t *bytes, uint32_t count, uint32_t lowest, uint32_t base, uint32_t size,
+                       uint64_t *bits)
+{
+    /* 64 bits of the block that start at a multiple of 64 in the window; lowest may be before the window. */
+    uint64_t first = lowest > base ? (lowest - base) / 64 : 0, end = (uint64_t)lowest + 8 * (uint64_t)count;
+
+    for (uint64_t w = first; w < size / 64 && base + 64 * w < end; w++) {
+        int64_t bit = (int64_t)(base + 64 * w) - (int64_t)lowest; /* bit 0 of the word is this bit of the block */
+        uint64_t word = 0;
+        if (bit < 0) {
+            uint64_t low = 0;
+            for (unsigned i = 0; i < 8; i++)
+                low |= byte_or_0(bytes, count, i) << 8 * i;
+            word = low << -bit;
+        } else if (bit / 8 + 9 <= count) {
+            word = wb_get64(bytes + bit / 8) >> bit % 8;
+            word |= bit % 8 ? (uint64_t)bytes[bit / 8 + 8] << (64 - bit % 8) : 0;
+        } else {
+            for (unsigned i = 0; i < 9; i++) {
+                uint64_t byte = byte_or_0(bytes, count, (uint64_t)bit / 8 + i);
+                int shift = (int)(8 * i) - (int)(bit % 8);
+                word |= shift >= 64 ? 0 : shift >= 0 ? byte << shift : byte >> -shift;
+            }
+        }
+        bits[w] |= word;
+    }
+}
+
+/*
+ * Merges the bits of a block without decoding it. Returns 1 if that was possible, 0 if its docids are not bits. The
+ * bits are not counted, which would cost more than all the rest; the highest one must be the last docid, so that none
+ * is beyond the documents.
+ */
+static int try_bits(struct wb_postlist *list, uint32_t block, uint32_t base, uint32_t size, uint64_t *bits)
+{
+    struct wb_postlist_span span;
+    int err = wb_postlist_span(list, block, &span);
+
+    if (err < 0)
+        return err;
+    if (wb_postlist_block_count(list, block) != WB_BLOCK_POSTINGS || span.end - span.start < 2 ||
+        span.start[0] != LISTBLOCK_BITS)
+        return 0;
+    const uint8_t *bytes = span.start + 2;
+    uint32_t count = span.start[1];
+    if (count > (size_t)(span.end - bytes) || count == 0 || bytes[count - 1] == 0 ||
+        (uint64_t)span.lowest + 8 * (count - 1) + 31 - (unsigned)__builtin_clz(bytes[count - 1]) != span.last)
+        return wb_postlist_damaged(list, "the docids");
+    merge_bits(bytes, count, span.lowest, base, size, bits);
+    return 1;
+}
+
+uint32_t wb_postlist_fill(struct wb_postlist *list, uint32_t base, uint32_t size, uint64_t *bits)
+{
+    uint32_t last = window_last(base, size), from, to;
+
+    for (uint32_t block = enter_window(list, base, size); reaches(list, block, last); block++) {
+        if (block != list->block) {
+            int merged = try_bits(list, block, base, size, bits);
+            if (merged < 0 || (merged == 0 && wb_postlist_load(list, block) < 0))
+                break;
+            if (merged)
+                continue;
+        }
+        clip(list, base, last, &from, &to);
+        set_bits(list->docids, from, to, base, bits);
+    }
+    return leave_window(list, base, size);
+}
+
+/* Scores of postings of the decoded block, four at a time; as wb_score(). scores has room for a multiple of four. */
+static void score_postings(const struct wb_postlist *list, const struct wb_scorer *scorer, uint32_t from, uint32_t to,
+                           uint32_t *scores)
+{
+    const uint8_t *lengths = list->own->set->lengths;
+    const float *inverse = scorer->inverse, *weights = list->own->weights;
+    const wb_float4 unit = {scorer->unit, scorer->unit, scorer->unit, scorer->unit};
+    const uint32_t *docids = list->docids;
+    typedef int32_t signed4 __attribute__((vector_size(16)));
+    uint32_t i = from;
+
+    for (; i + 4 <= to; i += 4) {
+        wb_float4 x = {inverse[lengths[docids[i]]], inverse[lengths[docids[i + 1]]], inverse[lengths[docids[i + 2]]],
+                       inverse[lengths[docids[i + 3]]]};
+        wb_float4 weight;
+        memcpy(&weight, weights + i, sizeof weight);
+        x = unit - unit / (1.0f + weight * x) + 0.5f;
+        signed4 whole = __builtin_convertvector(x, signed4);
+        memcpy(scores + (i - from), &whole, sizeof whole);
+    }
+    for (; i < to; i++)
+        scores[i - from] = wb_score(scorer, (uint32_t)weights[i], lengths[docids[i]]);
+}
+
+uint32_t wb_postlist_sum(struct wb_postlist *list, uint32_t base, uint32_t size, const struct wb_scorer *scorer,
+                         uint32_t *sums, uint64_t *bits)
+{
+    uint32_t last = window_last(base, size), from, to, scores[WB_BLOCK_POSTINGS];
+
+    for (uint32_t block = enter_window(list, base, size); reaches(list, block, last); block++) {
+        if ((block != list->block && wb_postlist_load(list, block) < 0) || wb_postlist_need_weights(list) < 0)
+            break;
+        clip(list, base, last, &from, &to);
+        if (from >= to)
+            continue;
+        score_postings(list, scorer, from, to, scores);
+        for (uint32_t i = from; i < to; i++)
+            sums[list->docids[i] - base] += scores[i - from];
+        if (bits)
+            set_bits(list->docids, from, to, base, bits);
+    }
+    return leave_window(list, base, size);
+}
+
+/* Whether any bit is set from this document to that one, both in the window. */
+static bool any_bit(const uint64_t *bits, uint32_t base, uint32_t first, uint32_t last)
+{
+    uint32_t at = (first - base) / 64, end = (last - base) / 64;
+    uint64_t word = bits[at] & UINT64_MAX << first % 64;
+
+    for (; at < end; word = bits[++at])
+        if (word)
+            return true;
+    return (word & UINT64_MAX >> (63 - last % 64)) != 0;
+}
+
+uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size,
+                                const struct wb_scorer *scorer, uint32_t *sums, const uint64_t *bits)
+{
+    const uint8_t *lengths = list->own->set->lengths;
+    uint32_t last = window_last(base, size), from, to;
+
+    for (uint32_t block = enter_window(list, base, size); reaches(list, block, last); block++) {
+        struct wb_postlist_span span;
+        if (wb_postlist_span(list, block, &span) < 0)
+            break;
+        if (!any_bit(bits, base, span.lowest > base ? span.lowest : base, span.last < last ? span.last : last))
+            continue;
+        if ((block != list->block && wb_postlist_load(list, block) < 0) || wb_postlist_need_codes(list) < 0)
+            break;
+        clip(list, base, last, &from, &to);
+        for (uint32_t i = from; i < to; i++) {
+            uint32_t at = list->docids[i] - base;
+            if (bits[at / 64] >> at % 64 & 1)
+                sums[at] += wb_score(scorer, wb_code_weight(list->own->codes[i]), lengths[list->docids[i]]);
+        }
+    }
+    return leave_window(list, base, size);
+}
