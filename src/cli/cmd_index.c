@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "cycle/cycle.h"
 #include "os/stop.h"
-#include "query/ask.h"
+#include "query/query.h"
 
 #include <inttypes.h>
 #include <string.h>

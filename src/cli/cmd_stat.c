@@ -17,6 +17,7 @@
 struct stat_facts {
     bool has_webdb, has_cycle;
     struct wb_webdb_count webdb;
+    struct wb_index_info index;
     uint64_t unmerged;       /* bytes of the journal */
     struct wb_cycle_status cycle;
     bool has_dispenser;
@@ -36,6 +37,9 @@ static int read_facts(const char *dir, struct stat_facts *facts)
     wb_webdb_close(webdb);
     if (err == 0 || err == WB_E_NOTFOUND)
         err = wb_webdb_unmerged(dir, &facts->unmerged);
+    if (err < 0)
+        return err;
+    err = wb_index_newest(dir, &facts->index);
     if (err < 0)
         return err;
     err = wb_cycle_status(dir, &facts->cycle);
@@ -58,6 +62,20 @@ static void write_facts(struct wb_json *j, const struct stat_facts *facts)
         wb_json_field_u64(j, "fetched", facts->webdb.fetched);
         wb_json_field_u64(j, "links", facts->webdb.links);
         wb_json_field_u64(j, "bytes", facts->webdb.bytes);
+        wb_json_object_end(j);
+    }
+    if (facts->index.generation) {
+        wb_json_key(j, "index");
+        wb_json_object(j);
+        wb_json_field_u64(j, "generation", facts->index.generation);
+        wb_json_field_u64(j, "snapshot", facts->index.snapshot);
+        wb_json_field_u64(j, "edition", facts->index.edition);
+        wb_output_field_time(j, "time", facts->index.time_ms);
+        wb_json_field_u64(j, "pages", facts->index.pages);
+        wb_json_field_u64(j, "urls", facts->index.urls);
+        wb_json_field_u64(j, "links", facts->index.arcs);
+        wb_json_field_u64(j, "terms", facts->index.terms);
+        wb_json_field_u64(j, "bytes", facts->index.bytes);
         wb_json_object_end(j);
     }
     wb_json_field_u64(j, "unmerged_bytes", facts->unmerged);
@@ -91,7 +109,7 @@ static int write_json(const struct wb_store_stat *stat, const struct stat_facts 
     wb_json_field_u64(&j, "snapshot", stat->snapshot);
     wb_json_field_u64(&j, "snapshots", stat->snapshots);
     wb_json_field_u64(&j, "edition", facts->has_webdb ? facts->webdb.edition : 0);
-    wb_json_field_u64(&j, "generation", generation);
+    wb_json_field_u64(&j, "generation", facts->index.generation);
     wb_json_field_u64(&j, "revisits", stat->revisits);
     wb_json_key(&j, "dispenser");
     if (facts->has_dispenser)
@@ -166,6 +184,11 @@ static int say_facts(const struct stat_facts *facts)
         err = wb_output_printf("webdb         %" PRIu64 " known, %" PRIu64 " fetched, %" PRIu64
                                " links (edition %" PRIu32 ")\n",
                                facts->webdb.pages, facts->webdb.fetched, facts->webdb.links, facts->webdb.edition);
+    if (err == 0 && facts->index.generation)
+        err = wb_output_printf("index         %" PRIu64 " pages, %" PRIu64 " URLs, %" PRIu64 " links, %" PRIu64
+                               " terms, %.1f MB (generation %" PRIu32 ", snapshot %" PRIu32 ")\n",
+                               facts->index.pages, facts->index.urls, facts->index.arcs, facts->index.terms,
+                               (double)facts->index.bytes / 1e6, facts->index.generation, facts->index.snapshot);
     if (err == 0 && facts->unmerged)
         err = wb_output_printf("unmerged      %" PRIu64 " bytes of the journal: 'webbase update' merges them\n",
                                facts->unmerged);

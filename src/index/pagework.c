@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "page/page.h"
 
-enum { HEADING_GAP = 1 };
 
 int wb_pageworker_init(struct wb_pageworker *worker, size_t memory_bytes)
 {
@@ -52,26 +51,11 @@ static int add_text(struct wb_pageworker *worker, struct wb_slice text, const ch
     return err < 0 ? err : more < 0 ? more : 0;
 }
 
-/* Adds the parts of the text of one kind, headings or not, in their own space. words: by field. */
 static int add_spans(struct wb_pageworker *worker, const struct wb_extract *extract, const char *language, bool headings,
                      uint32_t words[WB_FIELDS])
 {
     uint32_t at = 0;
-    int err = 0;
-
-    for (size_t i = 0; err == 0 && i < extract->span_count; i++) {
-        const struct wb_extract_span *span = &extract->spans[i];
-        bool heading = span->kind & WB_EXTRACT_SPAN_HEADING;
-        enum wb_field field = heading                                ? WB_FIELD_HEADING
-                              : span->kind & WB_EXTRACT_SPAN_MAIN ? WB_FIELD_MAIN
-                                                                     : WB_FIELD_OTHER;
-        if (heading != headings)
-            continue;
-        err = add_text(worker, wb_slice(extract->text.ptr + span->begin, span->end - span->begin), language, field, &at,
-                       &words[field]);
-        at += heading ? HEADING_GAP : 0;
-    }
-    return err;
+    return headings ? 0 : add_text(worker, extract->text, language, WB_FIELD_MAIN, &at, &words[WB_FIELD_MAIN]);
 }
 
 /* The language of a page: what its text looks like, or else what it says. */
