@@ -254,7 +254,8 @@ static int merge_term(const struct wb_build *build, struct inputs *in, struct wb
 {
     size_t taking = 0;
     bool old = in->old_key.ptr && wb_slice_equal(in->old_key, key);
-    int err = wb_postings_begin(in->writer, key, key.ptr[key.len - 1] == WB_TERM_EXACT);
+    bool exact = key.ptr[key.len - 1] == WB_TERM_EXACT;
+    int err = wb_postings_begin(in->writer, key, exact);
 
     for (size_t i = 0; err == 0 && i < in->runs; i++)
         if (in->cursors[i].key.len && wb_slice_equal(in->cursors[i].key, key)) {
@@ -262,7 +263,7 @@ static int merge_term(const struct wb_build *build, struct inputs *in, struct wb
             in->taking[taking++] = i;
         }
     if (err == 0 && old)
-        err = wb_postingsource_old(&in->sources[in->runs], &build->carry, &in->old_term);
+        err = wb_postingsource_old(&in->sources[in->runs], &build->carry, &in->old_term, exact);
     if (err == 0 && old && taking == 0) {
         err = copy_old(in, &in->sources[in->runs]);
     } else if (err == 0) {

@@ -56,18 +56,22 @@ int wb_postingsource_run(struct wb_postingsource *source, const struct wb_run_cu
 
 /* ---- the last generation ----------------------------------------------------------------------- */
 
-int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry *carry, const struct wb_term *term)
+int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry *carry, const struct wb_term *term,
+                         bool positions)
 {
+    struct wb_term wanted = *term;
+
     WB_CHECK(carry->old != NULL);
     wb_postlist_close(source->list);
     source->list = NULL;
     source->carry = carry;
-    source->positions = term->positions;
+    source->positions = positions;
+    wanted.positions = positions; /* a stem may share the list of an exact word, and has no use for its positions */
     source->block_number = 0;
     source->block.count = 0;
     source->next = 0;
     source->posting.docid = WB_DOCID_NONE;
-    return wb_postlist_open(carry->old->postings, term, &source->list);
+    return wb_postlist_open(carry->old->postings, &wanted, &source->list);
 }
 
 int wb_postingsource_block(struct wb_postingsource *source)

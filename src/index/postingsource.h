@@ -28,7 +28,8 @@ struct wb_postingsource {
 int wb_postingsource_run(struct wb_postingsource *source, const struct wb_run_cursor *cursor);
 
 /* Starts with a term of the last generation. Nothing is read yet. */
-int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry *carry, const struct wb_term *term);
+int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry *carry, const struct wb_term *term,
+                         bool positions);
 
 /* Reads and filters the next block of the last generation that has anything left. Returns 1, 0 at the end, or an error. */
 int wb_postingsource_block(struct wb_postingsource *source);
