@@ -264,13 +264,16 @@ static int make_docids(struct wb_build *build, struct wb_roster *roster)
     return err;
 }
 
-/* Counts versions only if there is any page with more than one. */
+/*
+ * Counts versions, if any page can have more than one. With the policy newest there is one, even while a snapshot holds
+ * another: otherwise the count would depend on which generations happen to be there.
+ */
 static int count_versions(struct wb_build *build, struct wb_roster *roster)
 {
     struct wb_store_stat stat;
     int err = wb_store_stat(build->store, &stat);
 
-    if (err < 0 || stat.versions == stat.pages)
+    if (err < 0 || stat.versions == stat.pages || stat.history.keep == WB_STORE_KEEP_NEWEST)
         return err;
     for (size_t i = 0; err == 0 && i < roster->page_count; i++) {
         struct wb_store_timeline timeline;
