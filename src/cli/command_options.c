@@ -193,6 +193,14 @@ const struct wb_option wb_why_options[] = {
     END,
 };
 
+const struct wb_option wb_graph_options[] = {
+    {"from", 0, WB_OPTION_LIST, "NODE", "rank: jump to this node only; may be given several times"},
+    {"threads", 0, WB_OPTION_NUMBER, "N", "rank: threads; the result is the same for any number (default 2)"},
+    {"memory", 0, WB_OPTION_NUMBER, "BYTES", "rank: keep the graph in memory if it needs no more than this, and read "
+                                             "it in each iteration otherwise (default 1073741824)"},
+    END,
+};
+
 const struct wb_option wb_url_options[] = {
     {"base", 0, WB_OPTION_TEXT, "URL", "resolve the other URLs against this one"},
     END,

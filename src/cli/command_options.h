@@ -18,6 +18,7 @@ extern const struct wb_option wb_generate_options[];
 extern const struct wb_option wb_expunge_options[];
 extern const struct wb_option wb_run_options[];
 extern const struct wb_option wb_why_options[];
+extern const struct wb_option wb_graph_options[];
 extern const struct wb_option wb_url_options[];
 extern const struct wb_option wb_robots_options[];
 extern const struct wb_option wb_web_options[];

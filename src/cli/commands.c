@@ -332,6 +332,24 @@ const struct wb_command wb_commands[] = {
      "remains; 'webbase verify' shows all of it.",
      wb_no_options, 0, 0, wb_cmd_compact},
 
+    {"graph", "import ADJACENCY | stat | rank", "import|stat|rank", "rank the nodes of a bare link graph",
+     "For a graph without pages. The repository keeps one such graph, apart from its pages.\n"
+     "\n"
+     "  import FILE  read the graph, which replaces the one before. The first line of FILE is\n"
+     "               the number of nodes; then each line has the successors of one node: 0, 1\n"
+     "               and so on. Numbers are separated by blanks, in any order, and repeated\n"
+     "               ones count once. FILE may be gzip'd. If any line is wrong, its number is\n"
+     "               reported, and nothing is imported.\n"
+     "  stat         the numbers of nodes and arcs, and how little space they take\n"
+     "  rank         PageRank of every node, one per line: a random walk follows a link with\n"
+     "               probability 0.85, and otherwise, or if there is none, jumps to any node.\n"
+     "               With --from it jumps to the given nodes only (personalised rank).\n"
+     "\n"
+     "webdb import brings a graph whose nodes are URLs into webdb.\n"
+     "\n"
+     "  webbase graph import cnr-2000.graph-txt.gz && webbase graph rank > ranks.txt",
+     wb_graph_options, 1, 2, wb_cmd_graph},
+
     {"url", "[--base URL] URL...", NULL, "show how a URL is read",
      "Prints for each URL its serialisation according to the WHATWG standard, the normal form\n"
      "that names the page, the page id, the site, the SURT and the registrable domain. - reads\n"
