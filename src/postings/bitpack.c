@@ -1,8 +1,8 @@
 /*
  * bitpack.c - packs numbers into few bits; see bitpack.h for the bytes.
  *
- * The loops over 128 numbers are expanded once for each width, so that all shifts are constants. SSE2 is enough: vectors
- * of four words are what every x86-64 and most other processors have.
+ * The loops over 128 numbers are expanded once for each width, so that all shifts are constants. Vectors of four words
+ * are what every x86-64 (SSE2) and most other processors have.
  */
 #include "postings/bitpack.h"
 #include "base/bytes.h"

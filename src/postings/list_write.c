@@ -255,7 +255,8 @@ int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *
     for (int f = 0; err == 0 && f < WB_FIELDS; f++)
         if (posting->frequency[f] > LISTBLOCK_FREQUENCY_MAX)
             err = wb_fail(WB_E_INVALID, "a frequency of %u is too large", posting->frequency[f]);
-    if (err == 0 && (occurrences == 0 || occurrences > UINT32_MAX || posting->gap_count != (writer->positions ? occurrences : 0)))
+    if (err == 0 && (occurrences == 0 || occurrences > UINT32_MAX ||
+                     posting->gap_count != (writer->positions ? occurrences : 0)))
         err = wb_fail(WB_E_INVALID, "a posting of the term \"%.*s\" occurs %llu times and has %zu positions",
                       WB_SLICE_ARG(wb_buf_slice(&writer->key)), (unsigned long long)occurrences, posting->gap_count);
     if (err == 0 && writer->count == WB_BLOCK_POSTINGS)

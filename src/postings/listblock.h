@@ -39,7 +39,7 @@ static inline uint32_t wb_code_weight(uint32_t code)
     return weight < WB_WEIGHT_MAX ? weight : WB_WEIGHT_MAX;
 }
 
-/* Returns the code of these frequencies; if it is odd, *len_out extra bytes were written, at most WB_POSTING_EXTRA_MAX. */
+/* Returns the code of these frequencies, and writes *len_out extra bytes: at most WB_POSTING_EXTRA_MAX, 0 if even. */
 uint32_t wb_code_put(const uint32_t frequency[WB_FIELDS], uint8_t *extra, size_t *len_out);
 
 /* Reads the frequencies of an odd code; returns the address behind its extra bytes, or NULL. */

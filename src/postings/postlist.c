@@ -142,7 +142,8 @@ int wb_postlist_span(struct wb_postlist *list, uint32_t block, struct wb_postlis
     uint32_t before = block ? wb_postlist_last(own, block - 1) : 0;
     if (start > end || end > room || last >= own->set->docs || (block && before >= last))
         return wb_postlist_damaged(list, "the skips");
-    int err = wb_blob_check(&own->set->lists, own->term.list_at + (uint64_t)(own->data - own->list) + start, end - start);
+    uint64_t at = own->term.list_at + (uint64_t)(own->data - own->list) + start;
+    int err = wb_blob_check(&own->set->lists, at, end - start);
     if (err < 0)
         return wb_postlist_fail(list, err);
     *span_out = (struct wb_postlist_span){own->data + start, own->data + end, block ? before + 1 : 0, last};

@@ -40,7 +40,8 @@ static void make_fixture(struct fixture *fixture, uint64_t *chance)
         snprintf(key, sizeof key, "term%03zu", i);
         name_model(&fixture->models[i], key);
     }
-    struct wb_postings_stat stat = write_models(dir, fixture->models, COUNT(fixture->models), fixture->lengths, all_docs);
+    struct wb_postings_stat stat;
+    stat = write_models(dir, fixture->models, COUNT(fixture->models), fixture->lengths, all_docs);
     assert_int_equal(stat.terms, COUNT(fixture->models));
     OK(wb_postings_open(dir, fixture->lengths, all_docs, &fixture->set));
 }
@@ -66,7 +67,8 @@ static void test_walk(void **state)
         for (uint32_t i = 0; i < model->count; i++) {
             if (i == 0 || chance_below(&chance, 4)) /* not always all of it: everything is decoded lazily */
                 assert_posting(list, model, i);
-            assert_int_equal(wb_postlist_next(list), i + 1 < model->count ? model->postings[i + 1].docid : WB_DOCID_END);
+            uint32_t next = i + 1 < model->count ? model->postings[i + 1].docid : WB_DOCID_END;
+            assert_int_equal(wb_postlist_next(list), next);
         }
         assert_int_equal(wb_postlist_next(list), WB_DOCID_END);
         OK(wb_postlist_error(list));
