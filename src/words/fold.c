@@ -20,14 +20,13 @@ _Atomic unsigned char wb_fold_built[WB_FOLD_PAGES];
 uint32_t wb_fold_entries[WB_FOLD_PAGES][256];
 
 const uint8_t wb_fold_ascii[256] = {
-    ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6', ['7'] = '7',
-    ['8'] = '8', ['9'] = '9', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd', ['E'] = 'e', ['F'] = 'f',
-    ['G'] = 'g', ['H'] = 'h', ['I'] = 'i', ['J'] = 'j', ['K'] = 'k', ['L'] = 'l', ['M'] = 'm', ['N'] = 'n',
-    ['O'] = 'o', ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r', ['S'] = 's', ['T'] = 't', ['U'] = 'u', ['V'] = 'v',
-    ['W'] = 'w', ['X'] = 'x', ['Y'] = 'y', ['Z'] = 'z', ['a'] = 'a', ['b'] = 'b', ['c'] = 'c', ['d'] = 'd',
-    ['e'] = 'e', ['f'] = 'f', ['g'] = 'g', ['h'] = 'h', ['i'] = 'i', ['j'] = 'j', ['k'] = 'k', ['l'] = 'l',
-    ['m'] = 'm', ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q', ['r'] = 'r', ['s'] = 's', ['t'] = 't',
-    ['u'] = 'u', ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
+    ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6', ['7'] = '7', ['8'] = '8',
+    ['9'] = '9', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd', ['E'] = 'e', ['F'] = 'f', ['G'] = 'g', ['H'] = 'h',
+    ['I'] = 'i', ['J'] = 'j', ['K'] = 'k', ['L'] = 'l', ['M'] = 'm', ['N'] = 'n', ['O'] = 'o', ['P'] = 'p', ['Q'] = 'q',
+    ['R'] = 'r', ['S'] = 's', ['T'] = 't', ['U'] = 'u', ['V'] = 'v', ['W'] = 'w', ['X'] = 'x', ['Y'] = 'y', ['Z'] = 'z',
+    ['a'] = 'a', ['b'] = 'b', ['c'] = 'c', ['d'] = 'd', ['e'] = 'e', ['f'] = 'f', ['g'] = 'g', ['h'] = 'h', ['i'] = 'i',
+    ['j'] = 'j', ['k'] = 'k', ['l'] = 'l', ['m'] = 'm', ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q', ['r'] = 'r',
+    ['s'] = 's', ['t'] = 't', ['u'] = 'u', ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
 };
 
 /* UTF-16 text while one character is folded. The longest result, that of U+FDFA, has 18 characters. */
@@ -48,9 +47,10 @@ static bool is_mark(UChar32 c)
     return U_GET_GC_MASK(c) & U_GC_M_MASK;
 }
 
+/* Letters, marks and numbers; not U+02BC, which is written as an apostrophe (cluster.c). */
 static bool is_word(UChar32 c)
 {
-    return U_GET_GC_MASK(c) & (U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK);
+    return U_GET_GC_MASK(c) & (U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK) && c != 0x2bc;
 }
 
 static bool is_ignorable(UChar32 c)
@@ -203,8 +203,8 @@ static void fold_one(UChar32 c, struct fold_text *text)
         normalize(nfkd, text);
         simplify(text);
         struct fold_text lower = *text;
-        text->len = u_strFoldCase(text->units, 3 * WB_FOLD_SEVERAL_MAX, lower.units, lower.len, U_FOLD_CASE_DEFAULT,
-                                  &err);
+        text->len =
+            u_strFoldCase(text->units, 3 * WB_FOLD_SEVERAL_MAX, lower.units, lower.len, U_FOLD_CASE_DEFAULT, &err);
         WB_CHECK(U_SUCCESS(err));
         simplify(text);
         normalize(nfkc, text);
@@ -229,7 +229,7 @@ static bool has_separator(UChar32 c)
 
 static bool is_separator(UChar32 c)
 {
-    if (c == 0x200b || c == 0x2bc) /* a blank of width zero; an apostrophe, which cluster.c handles */
+    if (c == 0x200b) /* a blank of width zero */
         return true;
     if (is_ignorable(c))
         return false;

@@ -86,7 +86,10 @@ struct wb_wordlist {
     size_t bytes_cap;
 };
 
-#define WB_WORDLIST_INIT {WB_WORDLIST_NOTHING, NULL, 0, 0, 0, false, NULL, 0}
+#define WB_WORDLIST_INIT                                                                                               \
+    {                                                                                                                  \
+        WB_WORDLIST_NOTHING, NULL, 0, 0, 0, false, NULL, 0                                                             \
+    }
 
 /*
  * Finds the words of a piece of a query as typed, usually what is between two blanks; the stems are those of no

@@ -52,8 +52,8 @@ struct wb_words {
     int algorithm;
     uint32_t position; /* of the next word */
     struct wb_slice text;
-    size_t at;         /* up to here the text has been read... */
-    size_t taken;      /* ...and up to here it belongs to words */
+    size_t at;    /* up to here the text has been read... */
+    size_t taken; /* ...and up to here it belongs to words */
 
     /* The words of a cluster: a compound, perhaps, and its parts. */
     struct wb_word queue[1 + WB_CLUSTER_PARTS];
