@@ -56,7 +56,7 @@ static int by_links(const void *a, const void *b)
     return wb_slice_compare(x->text, y->text);
 }
 
-/* What counts of a number of links: see wb_pageworker_anchors(). */
+/* What counts of a number of links: see wb_docwords_anchors(). */
 static unsigned size_class(uint32_t links)
 {
     return 32 - (unsigned)__builtin_clz(links);

@@ -1,8 +1,8 @@
 /*
  * anchorset.h - the texts of the links to one URL: each once, with the number of links that have it.
  *
- * The texts that most links have are kept, at most WB_ANCHORSET_TEXTS of them; which ones, and in which order, depends on
- * the links alone.
+ * The texts that most links have are kept, at most WB_ANCHORSET_TEXTS of them; which ones, and in which order, depends
+ * on the links alone.
  */
 #ifndef WB_INDEX_ANCHORSET_H
 #define WB_INDEX_ANCHORSET_H
@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "index/pagework.h"
+#include "index/docwords.h"
 
 #define WB_ANCHORSET_TEXTS 64
 

@@ -2,7 +2,7 @@
  * build.h - what the steps of a build share.
  *
  *   roster    which pages and URLs there are, and their docids                             roster.h
- *   pages     scan of the new and changed pages: text -> words -> runs; facts of contents  pipeline.h, pagework.h
+ *   pages     scan of the new and changed pages: text -> words -> runs; facts of contents  pipeline.h, docwords.h
  *   links     both graphs, PageRank, the words of links                                    linkwork.h
  *   lists     runs, and the lists of the last generation -> lists                          listmerge.h
  *   columns   everything that is known about single documents                              factwork.h
@@ -21,7 +21,7 @@
 /* What the contents of a page say, by docid. */
 struct wb_content_fact {
     int64_t published_ms, modified_ms;
-    uint32_t words;  /* for its length */
+    uint32_t words; /* for its length */
     uint8_t lang;
 };
 
@@ -30,10 +30,10 @@ struct wb_build {
     struct wb_index_result *result;
     size_t memory_bytes;
     unsigned threads;
-    char *root;          /* of the series */
-    char *path;          /* the directory that is being written */
+    char *root; /* of the series */
+    char *path; /* the directory that is being written */
     struct wb_file lock;
-    uint32_t number;     /* of the generation */
+    uint32_t number; /* of the generation */
     struct wb_store *store;
     struct wb_webdb *webdb;
     struct wb_store_snapshot snapshot;

@@ -16,9 +16,9 @@ struct wb_build;
 struct wb_carry {
     struct wb_index *old;
     uint64_t old_urls, new_urls;
-    uint32_t *docid;  /* by old docid: the new one; WB_DOCID_NONE if nothing of it is kept */
-    uint8_t *keep;    /* by old docid: enum wb_keep, what is kept of its postings */
-    uint32_t *from;   /* by new docid: the old one; WB_DOCID_NONE if there is none */
+    uint32_t *docid; /* by old docid: the new one; WB_DOCID_NONE if nothing of it is kept */
+    uint8_t *keep;   /* by old docid: enum wb_keep, what is kept of its postings */
+    uint32_t *from;  /* by new docid: the old one; WB_DOCID_NONE if there is none */
 };
 
 /* Compares the roster with the last generation. Release it even after an error. */

@@ -46,8 +46,8 @@ int wb_factwork_carry(struct wb_build *build)
         uint32_t from = carry->from[docid];
         if (wb_carry_is_fresh(carry, docid))
             continue;
-        build->contents[docid] = (struct wb_content_fact){old.published[from], old.modified[from], old.words[from],
-                                                          old.lang[from]};
+        build->contents[docid] =
+            (struct wb_content_fact){old.published[from], old.modified[from], old.words[from], old.lang[from]};
         build->lengths[docid] = old.length[from];
     }
     return 0;
@@ -65,31 +65,72 @@ static void put_value(const struct wb_build *build, enum wb_fact fact, uint32_t 
 
     WB_CHECK(page || !wb_fact_is_of_pages(fact));
     switch (fact) {
-    case WB_FACT_ID: wb_pageid_put(url->id, p); break;
-    case WB_FACT_LENGTH: *p = (char)build->lengths[docid]; break;
-    case WB_FACT_SITE: wb_put32(p, url->site); break;
-    case WB_FACT_DEPTH: wb_put16(p, url->depth); break;
-    case WB_FACT_INLINKS: wb_put32(p, build->inlinks[docid]); break;
-    case WB_FACT_RANK: memcpy(p, &build->ranks[docid], sizeof(double)); break;
+    case WB_FACT_ID:
+        wb_pageid_put(url->id, p);
+        break;
+    case WB_FACT_LENGTH:
+        *p = (char)build->lengths[docid];
+        break;
+    case WB_FACT_SITE:
+        wb_put32(p, url->site);
+        break;
+    case WB_FACT_DEPTH:
+        wb_put16(p, url->depth);
+        break;
+    case WB_FACT_INLINKS:
+        wb_put32(p, build->inlinks[docid]);
+        break;
+    case WB_FACT_RANK:
+        memcpy(p, &build->ranks[docid], sizeof(double));
+        break;
     case WB_FACT_STATIC:
         stat = wb_static_score(build->ranks[docid], build->roster.url_count);
         wb_put32(p, stat);
         break;
-    case WB_FACT_ANCHORS: wb_put64(p, build->anchors[docid]); break;
-    case WB_FACT_OUTLINKS: wb_put32(p, build->outlinks[docid]); break;
-    case WB_FACT_TIME: wb_put64(p, (uint64_t)page->time_ms); break;
-    case WB_FACT_CHANGED: wb_put64(p, (uint64_t)url->changed_ms); break;
-    case WB_FACT_PUBLISHED: wb_put64(p, (uint64_t)content->published_ms); break;
-    case WB_FACT_MODIFIED: wb_put64(p, (uint64_t)content->modified_ms); break;
-    case WB_FACT_SIZE: wb_put64(p, page->bytes); break;
-    case WB_FACT_WORDS: wb_put32(p, content->words); break;
-    case WB_FACT_STATUS: wb_put16(p, page->status); break;
-    case WB_FACT_TYPE: wb_put32(p, page->type); break;
-    case WB_FACT_LANG: *p = (char)content->lang; break;
-    case WB_FACT_SIMHASH: wb_put64(p, url->simhash); break;
-    case WB_FACT_NEAR: wb_put32(p, wb_docmap_docid(&build->roster.docmap, url->near)); break;
-    case WB_FACT_VERSIONS: wb_put32(p, page->versions); break;
-    case WB_FACTS: WB_CHECK(false);
+    case WB_FACT_ANCHORS:
+        wb_put64(p, build->anchors[docid]);
+        break;
+    case WB_FACT_OUTLINKS:
+        wb_put32(p, build->outlinks[docid]);
+        break;
+    case WB_FACT_TIME:
+        wb_put64(p, (uint64_t)page->time_ms);
+        break;
+    case WB_FACT_CHANGED:
+        wb_put64(p, (uint64_t)url->changed_ms);
+        break;
+    case WB_FACT_PUBLISHED:
+        wb_put64(p, (uint64_t)content->published_ms);
+        break;
+    case WB_FACT_MODIFIED:
+        wb_put64(p, (uint64_t)content->modified_ms);
+        break;
+    case WB_FACT_SIZE:
+        wb_put64(p, page->bytes);
+        break;
+    case WB_FACT_WORDS:
+        wb_put32(p, content->words);
+        break;
+    case WB_FACT_STATUS:
+        wb_put16(p, page->status);
+        break;
+    case WB_FACT_TYPE:
+        wb_put32(p, page->type);
+        break;
+    case WB_FACT_LANG:
+        *p = (char)content->lang;
+        break;
+    case WB_FACT_SIMHASH:
+        wb_put64(p, url->simhash);
+        break;
+    case WB_FACT_NEAR:
+        wb_put32(p, wb_docmap_docid(&build->roster.docmap, url->near));
+        break;
+    case WB_FACT_VERSIONS:
+        wb_put32(p, page->versions);
+        break;
+    case WB_FACTS:
+        WB_CHECK(false);
     }
 }
 
@@ -145,7 +186,8 @@ int wb_factwork_columns(struct wb_build *build)
 
 /* ---- titles ------------------------------------------------------------------------------------ */
 
-/* The title of a page that was read comes out of the sorter, in the order of docids; others from the last generation. */
+/* The title of a page that was read comes out of the sorter, in the order of docids; others from the last generation.
+ */
 static int add_titles(struct wb_build *build, struct wb_table_writer *table)
 {
     struct wb_table_record fresh = {.key = {NULL, 0}};

@@ -33,16 +33,27 @@ enum {
 };
 
 const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
-    [WB_FACT_ID] = {"id", "GFID", 16},         [WB_FACT_LENGTH] = {"length", "GFLE", 1},
-    [WB_FACT_SITE] = {"site", "GFSI", 4},      [WB_FACT_DEPTH] = {"depth", "GFDE", 2},
-    [WB_FACT_INLINKS] = {"inlinks", "GFIN", 4}, [WB_FACT_RANK] = {"rank", "GFRA", 8},
-    [WB_FACT_STATIC] = {"static", "GFST", 4},  [WB_FACT_ANCHORS] = {"anchors", "GFAN", 8},
-    [WB_FACT_OUTLINKS] = {"outlinks", "GFOU", 4}, [WB_FACT_TIME] = {"time", "GFTI", 8},
-    [WB_FACT_CHANGED] = {"changed", "GFCH", 8}, [WB_FACT_PUBLISHED] = {"published", "GFPU", 8},
-    [WB_FACT_MODIFIED] = {"modified", "GFMO", 8}, [WB_FACT_SIZE] = {"size", "GFSZ", 8},
-    [WB_FACT_WORDS] = {"words", "GFWO", 4},    [WB_FACT_STATUS] = {"status", "GFSU", 2},  [WB_FACT_TYPE] = {"type", "GFTY", 4},
-    [WB_FACT_LANG] = {"lang", "GFLA", 1},      [WB_FACT_SIMHASH] = {"simhash", "GFSH", 8},
-    [WB_FACT_NEAR] = {"near", "GFNE", 4},      [WB_FACT_VERSIONS] = {"versions", "GFVE", 4},
+    [WB_FACT_ID] = {"id", "GFID", 16},
+    [WB_FACT_LENGTH] = {"length", "GFLE", 1},
+    [WB_FACT_SITE] = {"site", "GFSI", 4},
+    [WB_FACT_DEPTH] = {"depth", "GFDE", 2},
+    [WB_FACT_INLINKS] = {"inlinks", "GFIN", 4},
+    [WB_FACT_RANK] = {"rank", "GFRA", 8},
+    [WB_FACT_STATIC] = {"static", "GFST", 4},
+    [WB_FACT_ANCHORS] = {"anchors", "GFAN", 8},
+    [WB_FACT_OUTLINKS] = {"outlinks", "GFOU", 4},
+    [WB_FACT_TIME] = {"time", "GFTI", 8},
+    [WB_FACT_CHANGED] = {"changed", "GFCH", 8},
+    [WB_FACT_PUBLISHED] = {"published", "GFPU", 8},
+    [WB_FACT_MODIFIED] = {"modified", "GFMO", 8},
+    [WB_FACT_SIZE] = {"size", "GFSZ", 8},
+    [WB_FACT_WORDS] = {"words", "GFWO", 4},
+    [WB_FACT_STATUS] = {"status", "GFSU", 2},
+    [WB_FACT_TYPE] = {"type", "GFTY", 4},
+    [WB_FACT_LANG] = {"lang", "GFLA", 1},
+    [WB_FACT_SIMHASH] = {"simhash", "GFSH", 8},
+    [WB_FACT_NEAR] = {"near", "GFNE", 4},
+    [WB_FACT_VERSIONS] = {"versions", "GFVE", 4},
 };
 
 /* ---- where ------------------------------------------------------------------------------------- */
@@ -159,7 +170,8 @@ static bool read_line(struct wb_generation_manifest *manifest, size_t line, stru
     if (!wb_slice_equal(name, WB_SLICE_LIT("column")) || !blank || blank - value.ptr > WB_STORE_NAME_MAX)
         return false;
     memcpy(column.name, value.ptr, (size_t)(blank - value.ptr));
-    column.words = wb_slice_equal(wb_slice(blank + 1, (size_t)(value.ptr + value.len - blank) - 1), WB_SLICE_LIT("words"));
+    column.words =
+        wb_slice_equal(wb_slice(blank + 1, (size_t)(value.ptr + value.len - blank) - 1), WB_SLICE_LIT("words"));
     return wb_vec_push(&manifest->columns, column) == 0;
 }
 

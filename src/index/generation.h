@@ -33,9 +33,9 @@
 
 /* The columns. */
 struct wb_fact_kind {
-    const char *name;   /* of the file, without ".wbc" */
+    const char *name; /* of the file, without ".wbc" */
     char kind[5];
-    uint8_t bytes;      /* of a value */
+    uint8_t bytes; /* of a value */
 };
 extern const struct wb_fact_kind wb_fact_kinds[WB_FACTS];
 
@@ -89,7 +89,7 @@ struct wb_index {
         struct wb_column column;
         struct wb_table *table;
         struct wb_cursor *cursor;
-    } *open_columns;        /* one for each of columns */
+    } * open_columns; /* one for each of columns */
 };
 
 /* The edition of an open generation. */

@@ -8,8 +8,8 @@
  *   DIR/index/where      the directory that has it, if it is on another device
  *
  * Everything in a generation is about docids: [0, pages) are the pages of the snapshot in the order of SURTs, and
- * [pages, urls) every other URL of the edition, in the same order. A generation holds its snapshot and its edition until
- * a later one is active and no reader uses it any more. A reader keeps the generation that it opened.
+ * [pages, urls) every other URL of the edition, in the same order. A generation holds its snapshot and its edition
+ * until a later one is active and no reader uses it any more. A reader keeps the generation that it opened.
  *
  * The room `query` asks; this room never ranks pages for a query. docs/formats/generation.md has the files,
  * docs/design/0026-index.md the reasons.
@@ -29,14 +29,14 @@
 /* What is known about each document. Columns of pages have a value for each page, the others for each URL. */
 enum wb_fact {
     /* of URLs */
-    WB_FACT_ID,        /* 16 bytes: the page id */
-    WB_FACT_LENGTH,    /* uint8_t: length byte for scoring */
-    WB_FACT_SITE,      /* uint32_t: number of the site, in the order of SURTs */
-    WB_FACT_DEPTH,     /* uint16_t: links from a seed */
-    WB_FACT_INLINKS,   /* uint32_t: pages that link to it */
-    WB_FACT_RANK,      /* double: PageRank */
-    WB_FACT_STATIC,    /* uint32_t: what PageRank adds to a score (WB_SCORE_ONE) */
-    WB_FACT_ANCHORS,   /* uint64_t: hash of the texts of the links to it, by which the next build sees a change */
+    WB_FACT_ID,      /* 16 bytes: the page id */
+    WB_FACT_LENGTH,  /* uint8_t: length byte for scoring */
+    WB_FACT_SITE,    /* uint32_t: number of the site, in the order of SURTs */
+    WB_FACT_DEPTH,   /* uint16_t: links from a seed */
+    WB_FACT_INLINKS, /* uint32_t: pages that link to it */
+    WB_FACT_RANK,    /* double: PageRank */
+    WB_FACT_STATIC,  /* uint32_t: what PageRank adds to a score (WB_SCORE_ONE) */
+    WB_FACT_ANCHORS, /* uint64_t: hash of the texts of the links to it, by which the next build sees a change */
     /* of pages */
     WB_FACT_OUTLINKS,  /* uint32_t */
     WB_FACT_TIME,      /* int64_t ms: when it was fetched */
@@ -63,11 +63,11 @@ struct wb_index;
 struct wb_index_info {
     uint32_t generation;
     uint32_t snapshot;
-    uint64_t epoch;        /* of the snapshot */
+    uint64_t epoch; /* of the snapshot */
     uint32_t edition;
-    int64_t time_ms;       /* when it was built */
-    uint64_t pages, urls;  /* docids: pages have those below pages */
-    uint64_t words;        /* of all pages; the average length is words / pages */
+    int64_t time_ms;      /* when it was built */
+    uint64_t pages, urls; /* docids: pages have those below pages */
+    uint64_t words;       /* of all pages; the average length is words / pages */
     uint64_t arcs;
     uint64_t terms, bytes; /* bytes: of all its files */
 };
@@ -93,8 +93,8 @@ const struct wb_graph *wb_index_links_in(const struct wb_index *index);
 const uint8_t *wb_index_languages(const struct wb_index *index, size_t *count_out);
 
 /*
- * The following use one handle of webdb and one cursor each, so only one thread at a time may call them. Texts are valid
- * until the next call of the same function.
+ * The following use one handle of webdb and one cursor each, so only one thread at a time may call them. Texts are
+ * valid until the next call of the same function.
  */
 
 /* The docid of a URL. WB_E_NOTFOUND, WB_E_INVALID. */
@@ -118,8 +118,8 @@ struct wb_index_range {
  * Calls each() with the ranges of a host and its subdomains: "example.org", or just "edu". With a port, only that site.
  * Ranges of pages come first, in order, then those of other URLs.
  */
-int wb_index_sites(struct wb_index *index, struct wb_slice host, int (*each)(void *context, struct wb_index_range range),
-                   void *context);
+int wb_index_sites(struct wb_index *index, struct wb_slice host,
+                   int (*each)(void *context, struct wb_index_range range), void *context);
 
 /* The arcs of a document with their texts: those that come from it, or lead to it. Docids, in no particular order. */
 typedef int (*wb_index_each_link)(void *context, uint32_t docid, struct wb_slice anchor);
@@ -130,9 +130,9 @@ int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_directi
 
 struct wb_index_column {
     char name[WB_STORE_NAME_MAX + 1];
-    bool words;           /* values are words; otherwise numbers */
-    const double *numbers;    /* by docid; NaN: none */
-    const uint32_t *codes;    /* by docid: rank of the word, from 1; 0: none */
+    bool words;            /* values are words; otherwise numbers */
+    const double *numbers; /* by docid; NaN: none */
+    const uint32_t *codes; /* by docid: rank of the word, from 1; 0: none */
 };
 
 /* By name. WB_E_NOTFOUND. */
@@ -158,13 +158,13 @@ struct wb_index_column_source {
 };
 
 struct wb_index_options {
-    const char *dir;            /* of the repository */
-    const char *index_dir;      /* where generations go from now on; NULL: as before */
-    uint32_t edition;           /* of webdb, which has seen the snapshot's epoch in full */
-    size_t memory_bytes;        /* 0: 512 MiB */
-    unsigned threads;           /* 0: one for each processor */
-    bool from_scratch;          /* do not build on the last generation */
-    bool serial;                /* load, process and flush one after the other, to measure what the pipeline gains */
+    const char *dir;       /* of the repository */
+    const char *index_dir; /* where generations go from now on; NULL: as before */
+    uint32_t edition;      /* of webdb, which has seen the snapshot's epoch in full */
+    size_t memory_bytes;   /* 0: 512 MiB */
+    unsigned threads;      /* 0: one for each processor */
+    bool from_scratch;     /* do not build on the last generation */
+    bool serial;           /* load, process and flush one after the other, to measure what the pipeline gains */
     const struct wb_index_column_source *columns;
     size_t column_count;
     wb_index_progress progress; /* may be NULL, as the others */

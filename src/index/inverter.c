@@ -40,7 +40,7 @@ struct term_entry {
     uint32_t term;
 };
 
-struct slot {
+struct doc_slot {
     uint32_t term, stem;  /* stem: NONE if it has none, or if this is the slot of a stem */
     uint32_t first, last; /* of its places; NONE if there are none */
     uint32_t numbers[WB_FIELDS];
@@ -71,7 +71,7 @@ struct wb_inverter {
     size_t key_bytes;
     WB_MAP(struct term_entry) table;
     WB_VEC(struct term) terms;
-    WB_VEC(struct slot) slots;
+    WB_VEC(struct doc_slot) slots;
     WB_VEC(struct place) places;
     WB_VEC(struct document) documents;
     struct wb_buf forward, posting;
@@ -160,7 +160,8 @@ static int find_term(struct wb_inverter *inverter, struct wb_slice text, char sp
 
     while ((entry = wb_map_next(&inverter->table, hash, entry))) {
         struct wb_slice key = inverter->terms.items[entry->term].key;
-        if (key.len == text.len + WB_TERM_TAIL && key.ptr[key.len - 1] == space && memcmp(key.ptr, text.ptr, text.len) == 0) {
+        if (key.len == text.len + WB_TERM_TAIL && key.ptr[key.len - 1] == space &&
+            memcmp(key.ptr, text.ptr, text.len) == 0) {
             *term_out = entry->term;
             return 0;
         }
@@ -169,14 +170,15 @@ static int find_term(struct wb_inverter *inverter, struct wb_slice text, char sp
 }
 
 /* The slot of a term in the current document. */
-static int slot_of(struct wb_inverter *inverter, uint32_t term, struct slot **slot_out)
+static int slot_of(struct wb_inverter *inverter, uint32_t term, struct doc_slot **slot_out)
 {
     struct term *t = &inverter->terms.items[term];
 
     if (t->document != inverter->serial) {
         t->document = inverter->serial;
         t->slot = (uint32_t)inverter->slots.count;
-        int err = wb_vec_push(&inverter->slots, (struct slot){.term = term, .stem = NONE, .first = NONE, .last = NONE});
+        int err =
+            wb_vec_push(&inverter->slots, (struct doc_slot){.term = term, .stem = NONE, .first = NONE, .last = NONE});
         if (err < 0)
             return err;
     }
@@ -205,7 +207,7 @@ int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, struct 
                     uint32_t position)
 {
     uint32_t term, at = (uint32_t)inverter->places.count;
-    struct slot *slot;
+    struct doc_slot *slot;
     int err = find_term(inverter, exact, WB_TERM_EXACT, &term);
 
     WB_CHECK(inverter->open);
@@ -233,7 +235,7 @@ static int add_stems(struct wb_inverter *inverter)
     size_t exact = inverter->slots.count;
 
     for (size_t i = 0; i < exact; i++) {
-        struct slot *stem;
+        struct doc_slot *stem;
         if (inverter->slots.items[i].stem == NONE)
             continue;
         int err = slot_of(inverter, inverter->slots.items[i].stem, &stem);
@@ -245,7 +247,7 @@ static int add_stems(struct wb_inverter *inverter)
     return 0;
 }
 
-static char *put_places(const struct wb_inverter *inverter, const struct slot *slot, char *p)
+static char *put_places(const struct wb_inverter *inverter, const struct doc_slot *slot, char *p)
 {
     uint32_t last = 0;
     enum wb_space space = WB_SPACES;
@@ -262,7 +264,7 @@ static char *put_places(const struct wb_inverter *inverter, const struct slot *s
     return p;
 }
 
-static int put_slot(struct wb_inverter *inverter, const struct slot *slot)
+static int put_slot(struct wb_inverter *inverter, const struct doc_slot *slot)
 {
     unsigned mask = 0;
     size_t places = 0;

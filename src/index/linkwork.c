@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "index/anchorset.h"
-#include "index/pagework.h"
+#include "index/docwords.h"
 #include "os/mapping.h"
 #include "os/nameless.h"
 
@@ -32,13 +32,13 @@ enum {
 struct linkwork {
     struct wb_build *build;
     struct wb_graph_writer *in;
-    uint32_t next;              /* the docid whose list comes next in the graph */
-    struct wb_pageworker worker;
+    uint32_t next; /* the docid whose list comes next in the graph */
+    struct wb_docwords worker;
     struct wb_anchorset anchors;
-    WB_VEC(uint32_t) sources;   /* of the current target */
-    uint64_t target;            /* its number */
-    const uint8_t *kinds;       /* by number: enum wb_webdb_kind */
-    struct wb_file later;       /* lists of URLs that are not pages: varint docid, varint count, varint gaps */
+    WB_VEC(uint32_t) sources; /* of the current target */
+    uint64_t target;          /* its number */
+    const uint8_t *kinds;     /* by number: enum wb_webdb_kind */
+    struct wb_file later;     /* lists of URLs that are not pages: varint docid, varint count, varint gaps */
     uint64_t later_bytes;
     struct wb_buf buffer;
 };
@@ -143,7 +143,7 @@ static int index_anchors(struct linkwork *work, uint32_t docid)
     build->anchors[docid] = hash;
     if (!wb_carry_anchors_changed(&build->carry, docid, hash) || hash == 0)
         return 0;
-    int err = wb_pageworker_anchors(&work->worker, docid, work->anchors.anchors.items, work->anchors.anchors.count);
+    int err = wb_docwords_anchors(&work->worker, docid, work->anchors.anchors.items, work->anchors.anchors.count);
     return err == 0 && wb_inverter_full(work->worker.inverter) ? flush_anchors(work) : err;
 }
 
@@ -221,7 +221,7 @@ static int write_in(struct wb_build *build, const char *path)
 {
     struct linkwork work = {.build = build, .later = WB_FILE_INIT};
     size_t memory = build->memory_bytes / 4 < INVERTER_BYTES ? build->memory_bytes / 4 : INVERTER_BYTES;
-    int err = wb_pageworker_init(&work.worker, memory);
+    int err = wb_docwords_init(&work.worker, memory);
 
     if (err == 0)
         err = wb_webdb_kinds(build->webdb, 0, build->roster.url_count, &work.kinds);
@@ -244,7 +244,7 @@ static int write_in(struct wb_build *build, const char *path)
     wb_buf_release(&work.buffer);
     wb_vec_release(&work.sources);
     wb_anchorset_release(&work.anchors);
-    wb_pageworker_release(&work.worker);
+    wb_docwords_release(&work.worker);
     return err;
 }
 

@@ -239,8 +239,8 @@ static int merge_postings(struct inputs *in, size_t taking)
         }
         if (!first)
             return 0;
-        int err = second ? add_both(in, &first->posting, &second->posting)
-                         : wb_postings_add(in->writer, &first->posting);
+        int err =
+            second ? add_both(in, &first->posting, &second->posting) : wb_postings_add(in->writer, &first->posting);
         if (err == 0 && second)
             err = wb_postingsource_next(second);
         if (err == 0)

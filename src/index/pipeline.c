@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "index/inverter.h"
-#include "index/pagework.h"
+#include "index/docwords.h"
 #include "os/limits.h"
 
 #include <stdatomic.h>
@@ -25,8 +25,8 @@ enum {
     MEMORY_SHARE_MIN = 4 << 20,
 };
 
-struct batch {
-    struct batch *next;
+struct page_batch {
+    struct page_batch *next;
     struct wb_arena bytes;
     size_t byte_count;
     struct wb_page pages[BATCH_PAGES];
@@ -43,12 +43,12 @@ struct pipeline {
     struct wb_build *build;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    struct batch *free, *full, **full_end; /* full ones in their order */
-    struct flushing *empty, *waiting;      /* inverters */
-    unsigned workers;                      /* that have not ended */
-    bool loaded;                           /* there are no more batches to come */
-    struct wb_error_copy error;            /* code < 0: the first error */
-    uint64_t loaded_pages, pages;          /* so far; in all */
+    struct page_batch *free, *full, **full_end; /* full ones in their order */
+    struct flushing *empty, *waiting;           /* inverters */
+    unsigned workers;                           /* that have not ended */
+    bool loaded;                                /* there are no more batches to come */
+    struct wb_error_copy error;                 /* code < 0: the first error */
+    uint64_t loaded_pages, pages;               /* so far; in all */
     unsigned flush_count;
 };
 
@@ -72,13 +72,13 @@ static int note(struct pipeline *pipeline, int err)
 
 /* ---- loading ----------------------------------------------------------------------------------- */
 
-static int copy_slice(struct batch *batch, struct wb_slice *s)
+static int copy_slice(struct page_batch *batch, struct wb_slice *s)
 {
     batch->byte_count += s->len;
     return wb_arena_copy(&batch->bytes, *s, s);
 }
 
-static int copy_page(struct batch *batch, const struct wb_page *page, uint32_t docid)
+static int copy_page(struct page_batch *batch, const struct wb_page *page, uint32_t docid)
 {
     struct wb_page *copy = &batch->pages[batch->count];
 
@@ -98,7 +98,7 @@ static int copy_page(struct batch *batch, const struct wb_page *page, uint32_t d
     return err;
 }
 
-static void clear_batch(struct batch *batch)
+static void clear_batch(struct page_batch *batch)
 {
     wb_arena_clear(&batch->bytes);
     batch->byte_count = 0;
@@ -106,7 +106,7 @@ static void clear_batch(struct batch *batch)
 }
 
 /* Adds the next page that must be read. Returns 1, 0 at the end, or an error. */
-static int load_page(struct pipeline *pipeline, struct wb_store_scan *scan, struct batch *batch)
+static int load_page(struct pipeline *pipeline, struct wb_store_scan *scan, struct page_batch *batch)
 {
     struct wb_build *build = pipeline->build;
     struct wb_page page;
@@ -129,7 +129,7 @@ static int load_page(struct pipeline *pipeline, struct wb_store_scan *scan, stru
     }
 }
 
-static int load_batch(struct pipeline *pipeline, struct wb_store_scan *scan, struct batch *batch)
+static int load_batch(struct pipeline *pipeline, struct wb_store_scan *scan, struct page_batch *batch)
 {
     int more = 1;
 
@@ -151,9 +151,9 @@ static int open_scan(struct wb_build *build, struct wb_store_scan **scan_out)
     return wb_store_scan_open(build->store, &options, scan_out);
 }
 
-static struct batch *wait_free(struct pipeline *pipeline)
+static struct page_batch *wait_free(struct pipeline *pipeline)
 {
-    struct batch *batch;
+    struct page_batch *batch;
 
     pthread_mutex_lock(&pipeline->mutex);
     while (!pipeline->free && !failed(pipeline))
@@ -169,7 +169,7 @@ static void *loader(void *context)
 {
     struct pipeline *pipeline = context;
     struct wb_store_scan *scan = NULL;
-    struct batch *batch;
+    struct page_batch *batch;
     int more = open_scan(pipeline->build, &scan);
 
     for (more = more < 0 ? more : 1; more > 0 && (batch = wait_free(pipeline));) {
@@ -192,12 +192,11 @@ static void *loader(void *context)
 
 /* ---- processing -------------------------------------------------------------------------------- */
 
-static int keep_work(struct wb_build *build, uint32_t docid, const struct wb_pagework *work, uint64_t bytes)
+static int keep_work(struct wb_build *build, uint32_t docid, const struct wb_docfacts *work, uint64_t bytes)
 {
     char key[4];
 
-    build->contents[docid] =
-        (struct wb_content_fact){work->published_ms, work->modified_ms, work->length, work->lang};
+    build->contents[docid] = (struct wb_content_fact){work->published_ms, work->modified_ms, work->length, work->lang};
     build->lengths[docid] = wb_length_byte(work->length);
     wb_put32_be(key, docid);
     pthread_mutex_lock(&build->mutex);
@@ -223,7 +222,7 @@ static int flush(struct pipeline *pipeline, struct wb_inverter *inverter)
 }
 
 /* Hands the worker's inverter to the flusher, and takes an empty one. */
-static int swap_inverter(struct pipeline *pipeline, struct wb_pageworker *worker)
+static int swap_inverter(struct pipeline *pipeline, struct wb_docwords *worker)
 {
     struct flushing *empty;
 
@@ -244,26 +243,26 @@ static int swap_inverter(struct pipeline *pipeline, struct wb_pageworker *worker
     return empty ? 0 : WB_E_STOPPED;
 }
 
-static int process_batch(struct pipeline *pipeline, struct wb_pageworker *worker, const struct batch *batch)
+static int process_batch(struct pipeline *pipeline, struct wb_docwords *worker, const struct page_batch *batch)
 {
-    struct wb_pagework work;
+    struct wb_docfacts work;
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < batch->count; i++) {
-        err = wb_pageworker_page(worker, batch->docids[i], &batch->pages[i], &work);
+        err = wb_docwords_page(worker, batch->docids[i], &batch->pages[i], &work);
         if (err == 0)
             err = keep_work(pipeline->build, batch->docids[i], &work, batch->pages[i].body.len);
         if (err == 0 && wb_inverter_full(worker->inverter))
-            err = pipeline->build->options->serial ? flush(pipeline, worker->inverter)
-                                                   : swap_inverter(pipeline, worker);
+            err =
+                pipeline->build->options->serial ? flush(pipeline, worker->inverter) : swap_inverter(pipeline, worker);
     }
     return err;
 }
 
 /* The next full batch; NULL if there are no more to come. */
-static struct batch *wait_full(struct pipeline *pipeline)
+static struct page_batch *wait_full(struct pipeline *pipeline)
 {
-    struct batch *batch;
+    struct page_batch *batch;
 
     pthread_mutex_lock(&pipeline->mutex);
     while (!pipeline->full && !pipeline->loaded && !failed(pipeline))
@@ -289,9 +288,9 @@ static size_t inverter_bytes(const struct wb_build *build)
 static void *worker_thread(void *context)
 {
     struct pipeline *pipeline = context;
-    struct wb_pageworker worker;
-    struct batch *batch;
-    int err = wb_pageworker_init(&worker, inverter_bytes(pipeline->build));
+    struct wb_docwords worker;
+    struct page_batch *batch;
+    int err = wb_docwords_init(&worker, inverter_bytes(pipeline->build));
 
     while (err == 0 && (batch = wait_full(pipeline))) {
         err = process_batch(pipeline, &worker, batch);
@@ -304,7 +303,7 @@ static void *worker_thread(void *context)
     if (err == 0 && !failed(pipeline))
         err = flush(pipeline, worker.inverter);
     note(pipeline, err);
-    wb_pageworker_release(&worker);
+    wb_docwords_release(&worker);
     pthread_mutex_lock(&pipeline->mutex);
     pipeline->workers--;
     pthread_cond_broadcast(&pipeline->changed);
@@ -342,11 +341,11 @@ static void *flusher(void *context)
 
 /* ---- both ways --------------------------------------------------------------------------------- */
 
-static int run_serial(struct pipeline *pipeline, struct batch *batch)
+static int run_serial(struct pipeline *pipeline, struct page_batch *batch)
 {
-    struct wb_pageworker worker;
+    struct wb_docwords worker;
     struct wb_store_scan *scan = NULL;
-    int more = 1, err = wb_pageworker_init(&worker, inverter_bytes(pipeline->build));
+    int more = 1, err = wb_docwords_init(&worker, inverter_bytes(pipeline->build));
 
     if (err == 0)
         err = open_scan(pipeline->build, &scan);
@@ -357,7 +356,7 @@ static int run_serial(struct pipeline *pipeline, struct batch *batch)
     if (err == 0)
         err = flush(pipeline, worker.inverter);
     wb_store_scan_close(scan);
-    wb_pageworker_release(&worker);
+    wb_docwords_release(&worker);
     return err;
 }
 
@@ -398,7 +397,7 @@ int wb_pipeline(struct wb_build *build)
 {
     unsigned workers = build->threads < WORKERS_MAX ? build->threads : WORKERS_MAX;
     struct pipeline pipeline = {.build = build, .pages = count_fresh(build)};
-    struct batch *batches = wb_alloc_zero(workers + 2, sizeof *batches);
+    struct page_batch *batches = wb_alloc_zero(workers + 2, sizeof *batches);
     struct flushing empty[1] = {{.next = NULL}};
     int err = batches ? wb_inverter_new(inverter_bytes(build), &empty[0].inverter) : WB_E_NOMEM;
 

@@ -2,7 +2,7 @@
  * pipeline.h - reads the new and changed pages of the snapshot and turns them into runs.
  *
  *   loader      scans the snapshot and copies pages into batches
- *   workers     extract, find words, invert                                         (pagework.h)
+ *   workers     extract, find words, invert                                         (docwords.h)
  *   flusher     sorts full inverters and writes them as runs
  *
  * The three stages work at the same time, as in the paper (WebBase 2001, section 3, Figures 11 and 12): while one

@@ -9,8 +9,8 @@
 #include "index/run.h"
 
 struct wb_postingsource {
-    struct wb_posting posting;      /* the current one; docid WB_DOCID_NONE at the end */
-    bool positions;                 /* the term has positions */
+    struct wb_posting posting; /* the current one; docid WB_DOCID_NONE at the end */
+    bool positions;            /* the term has positions */
 
     /* of a run */
     const char *at, *end;
@@ -20,7 +20,7 @@ struct wb_postingsource {
     /* of the last generation */
     const struct wb_carry *carry;
     struct wb_postlist *list;
-    uint32_t block_number, next;    /* the block after the one that was read; the next posting of the block */
+    uint32_t block_number, next; /* the block after the one that was read; the next posting of the block */
     struct wb_posting_block block;
 };
 
@@ -31,7 +31,8 @@ int wb_postingsource_run(struct wb_postingsource *source, const struct wb_run_cu
 int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry *carry, const struct wb_term *term,
                          bool positions);
 
-/* Reads and filters the next block of the last generation that has anything left. Returns 1, 0 at the end, or an error. */
+/* Reads and filters the next block of the last generation that has anything left. Returns 1, 0 at the end, or an error.
+ */
 int wb_postingsource_block(struct wb_postingsource *source);
 
 /* Goes to the next posting. */

@@ -17,10 +17,10 @@
 struct wb_roster_page {
     struct wb_pageid id;
     int64_t time_ms;
-    uint64_t bytes;    /* of the body */
-    uint64_t epoch;    /* in which this version arrived */
-    uint32_t docid;    /* WB_DOCID_NONE if webdb does not know it */
-    uint32_t type;     /* its media type: index of types */
+    uint64_t bytes; /* of the body */
+    uint64_t epoch; /* in which this version arrived */
+    uint32_t docid; /* WB_DOCID_NONE if webdb does not know it */
+    uint32_t type;  /* its media type: index of types */
     uint32_t versions;
     uint16_t status;
 };
@@ -29,8 +29,8 @@ struct wb_roster_url {
     struct wb_pageid id;
     int64_t changed_ms;
     uint64_t simhash;
-    uint32_t page;  /* index of pages; WB_DOCID_NONE if it has none */
-    uint32_t near;  /* the number of the page that it is a near duplicate of; its own if of none */
+    uint32_t page; /* index of pages; WB_DOCID_NONE if it has none */
+    uint32_t near; /* the number of the page that it is a near duplicate of; its own if of none */
     uint32_t site;
     uint16_t depth;
 };
@@ -38,9 +38,9 @@ struct wb_roster_url {
 struct wb_roster {
     struct wb_roster_page *pages; /* in the order of ids */
     size_t page_count, page_room;
-    struct wb_roster_url *urls;   /* by number */
+    struct wb_roster_url *urls; /* by number */
     uint64_t url_count;
-    uint64_t known;               /* pages that have a docid */
+    uint64_t known; /* pages that have a docid */
     struct wb_docmap docmap;
     WB_VEC(struct wb_slice) types; /* in alphabetical order once the scan is done */
     struct wb_arena texts;

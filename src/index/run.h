@@ -33,7 +33,7 @@ struct wb_run {
 
 struct wb_run_writer {
     struct wb_run *run;
-    struct wb_buf buffer;   /* not yet written */
+    struct wb_buf buffer; /* not yet written */
     uint64_t written;
     uint64_t last_place;
 };

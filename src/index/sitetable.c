@@ -126,8 +126,8 @@ static int each_part(struct wb_index *index, struct wb_slice labels, bool pages,
     return err;
 }
 
-int wb_index_sites(struct wb_index *index, struct wb_slice host, int (*each)(void *context, struct wb_index_range range),
-                   void *context)
+int wb_index_sites(struct wb_index *index, struct wb_slice host,
+                   int (*each)(void *context, struct wb_index_range range), void *context)
 {
     struct wb_buf labels = WB_BUF_INIT;
     int err = reverse_labels(host, &labels);

@@ -2,7 +2,8 @@
  * sitetable.h - the sites of a generation: SURT of the site ("org,example)") -> its docids. The rank of a row is the
  * number of the site.
  *
- *   row, 16 bytes   0 first page (4)  4 behind the last page (4)  8 first other URL (4)  12 behind the last other URL (4)
+ *   row, 16 bytes   0 first page (4)  4 behind the last page (4)  8 first other URL (4)  12 behind the last other URL
+ * (4)
  *
  * URLs are in the order of SURTs, so the URLs of a site are neighbours in each of the two parts of the docids.
  */

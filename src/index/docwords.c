@@ -1,21 +1,20 @@
 /*
- * pagework.c - the words of a page.
+ * docwords.c - the words of a page.
  *
  *   title     what the page calls itself
  *   headings  each followed by a gap, so that no phrase spans two of them
  *   body      main text and the rest, in reading order
  *   URL       host and path as words, without the scheme
- *   anchors   the texts of links to the page, which come from other pages (wb_pageworker_anchors)
+ *   anchors   the texts of links to the page, which come from other pages (wb_docwords_anchors)
  */
-#include "index/pagework.h"
+#include "index/docwords.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "page/page.h"
 
-
-int wb_pageworker_init(struct wb_pageworker *worker, size_t memory_bytes)
+int wb_docwords_init(struct wb_docwords *worker, size_t memory_bytes)
 {
-    *worker = (struct wb_pageworker){.budget = 0};
+    *worker = (struct wb_docwords){.budget = 0};
     int err = wb_extractor_new(&worker->extractor);
     if (err == 0)
         err = wb_words_new(&worker->words);
@@ -24,16 +23,16 @@ int wb_pageworker_init(struct wb_pageworker *worker, size_t memory_bytes)
     return err;
 }
 
-void wb_pageworker_release(struct wb_pageworker *worker)
+void wb_docwords_release(struct wb_docwords *worker)
 {
     wb_extractor_free(worker->extractor);
     wb_words_free(worker->words);
     wb_inverter_free(worker->inverter);
-    *worker = (struct wb_pageworker){.budget = 0};
+    *worker = (struct wb_docwords){.budget = 0};
 }
 
 /* Adds the words of a text from position *at on, which becomes the position after the last one. */
-static int add_text(struct wb_pageworker *worker, struct wb_slice text, const char *language, enum wb_field field,
+static int add_text(struct wb_docwords *worker, struct wb_slice text, const char *language, enum wb_field field,
                     uint32_t *at, uint32_t *words)
 {
     struct wb_word word;
@@ -51,7 +50,7 @@ static int add_text(struct wb_pageworker *worker, struct wb_slice text, const ch
     return err < 0 ? err : more < 0 ? more : 0;
 }
 
-static int add_spans(struct wb_pageworker *worker, const struct wb_extract *extract, const char *language, bool headings,
+static int add_spans(struct wb_docwords *worker, const struct wb_extract *extract, const char *language, bool headings,
                      uint32_t words[WB_FIELDS])
 {
     uint32_t at = 0;
@@ -67,8 +66,8 @@ static const char *language_of(const struct wb_extract *extract, uint8_t *number
     return wb_language_code(*number_out);
 }
 
-int wb_pageworker_page(struct wb_pageworker *worker, uint32_t docid, const struct wb_page *page,
-                       struct wb_pagework *work_out)
+int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb_page *page,
+                     struct wb_docfacts *work_out)
 {
     struct wb_extract_input input = {page->url, page->type, page->charset, page->body,
                                      WB_EXTRACT_TEXT | WB_EXTRACT_LANGUAGE};
@@ -95,12 +94,12 @@ int wb_pageworker_page(struct wb_pageworker *worker, uint32_t docid, const struc
     work_out->title = extract.title;
     work_out->published_ms = extract.published_ms;
     work_out->modified_ms = extract.modified_ms;
-    work_out->length = words[WB_FIELD_TITLE] + words[WB_FIELD_HEADING] + words[WB_FIELD_MAIN] +
-                       (words[WB_FIELD_OTHER] + 3) / 4;
+    work_out->length =
+        words[WB_FIELD_TITLE] + words[WB_FIELD_HEADING] + words[WB_FIELD_MAIN] + (words[WB_FIELD_OTHER] + 3) / 4;
     return err;
 }
 
-int wb_pageworker_anchors(struct wb_pageworker *worker, uint32_t docid, const struct wb_anchor *anchors, size_t count)
+int wb_docwords_anchors(struct wb_docwords *worker, uint32_t docid, const struct wb_anchor *anchors, size_t count)
 {
     uint32_t at = 0, words = 0;
     int err = 0;
@@ -110,7 +109,8 @@ int wb_pageworker_anchors(struct wb_pageworker *worker, uint32_t docid, const st
     wb_inverter_begin(worker->inverter, docid, 0);
     for (size_t i = 0; err == 0 && i < count; i++) {
         uint32_t before = words;
-        /* The text of n links counts 1 + log2(n) times: a thousand links count more than one, but a list stays short. */
+        /* The text of n links counts 1 + log2(n) times: a thousand links count more than one, but a list stays short.
+         */
         for (uint32_t left = anchors[i].links; err == 0 && left; left /= 2) {
             err = add_text(worker, anchors[i].text, "", WB_FIELD_ANCHOR, &at, &words);
             at += WB_ANCHOR_GAP;

@@ -1,11 +1,11 @@
 /*
- * pagework.h - what is done with one page: extract its text, find its words, and hand them to an inverter.
+ * docwords.h - the words of a document: extract its text, find its words, and hand them to an inverter.
  *
  * A worker belongs to one thread. Which words of a page are indexed, in which field and at which position, is decided
  * here and nowhere else.
  */
-#ifndef WB_INDEX_PAGEWORK_H
-#define WB_INDEX_PAGEWORK_H
+#ifndef WB_INDEX_DOCWORDS_H
+#define WB_INDEX_DOCWORDS_H
 
 #include "extract/extract.h"
 #include "index/inverter.h"
@@ -14,7 +14,7 @@
 #define WB_INDEX_WORDS_MAX 1000000 /* of a page; further words are not indexed */
 #define WB_ANCHOR_GAP 256          /* between two texts of links to the same URL, so that no phrase spans them */
 
-struct wb_pageworker {
+struct wb_docwords {
     struct wb_extractor *extractor;
     struct wb_words *words;
     struct wb_inverter *inverter;
@@ -22,25 +22,25 @@ struct wb_pageworker {
 };
 
 /* What the contents of a page say, besides their words. It borrows from the worker, until its next page. */
-struct wb_pagework {
+struct wb_docfacts {
     struct wb_slice title;
     int64_t published_ms, modified_ms;
-    uint32_t length;   /* for scoring: words of main text, headings and title, and a quarter of the others */
-    uint8_t lang;      /* wb_language_number() */
+    uint32_t length; /* for scoring: words of main text, headings and title, and a quarter of the others */
+    uint8_t lang;    /* wb_language_number() */
 };
 
-int wb_pageworker_init(struct wb_pageworker *worker, size_t memory_bytes);
-void wb_pageworker_release(struct wb_pageworker *worker);
+int wb_docwords_init(struct wb_docwords *worker, size_t memory_bytes);
+void wb_docwords_release(struct wb_docwords *worker);
 
 /* Adds a page to the inverter. */
-int wb_pageworker_page(struct wb_pageworker *worker, uint32_t docid, const struct wb_page *page,
-                       struct wb_pagework *work_out);
+int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb_page *page,
+                     struct wb_docfacts *work_out);
 
 /* The texts of the links to a URL, each once with the number of links that have it. Adds them to the inverter. */
 struct wb_anchor {
     struct wb_slice text;
     uint32_t links;
 };
-int wb_pageworker_anchors(struct wb_pageworker *worker, uint32_t docid, const struct wb_anchor *anchors, size_t count);
+int wb_docwords_anchors(struct wb_docwords *worker, uint32_t docid, const struct wb_anchor *anchors, size_t count);
 
 #endif
