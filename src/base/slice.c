@@ -1,6 +1,10 @@
 /* slice.c - compares, trims and reads borrowed bytes. It never copies any. */
 #include "base/slice.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 bool wb_slice_starts_nocase(struct wb_slice s, struct wb_slice prefix)
 {
     if (s.len < prefix.len)
@@ -48,6 +52,50 @@ bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out)
         value = value * 10 + digit;
     }
     *value_out = value;
+    return true;
+}
+
+/* Moves *at over digits and returns how many there are. */
+static size_t skip_digits(struct wb_slice text, size_t *at)
+{
+    size_t begin = *at;
+
+    while (*at < text.len && text.ptr[*at] >= '0' && text.ptr[*at] <= '9')
+        ++*at;
+    return *at - begin;
+}
+
+bool wb_slice_to_double(struct wb_slice text, double *number_out)
+{
+    char copy[512];
+    size_t at = 0;
+
+    *number_out = 0;
+    /* strtod() accepts more than we do, such as "inf" and hexadecimal numbers. */
+    if (at < text.len && (text.ptr[at] == '-' || text.ptr[at] == '+'))
+        at++;
+    size_t digits = skip_digits(text, &at);
+    if (at < text.len && text.ptr[at] == '.') {
+        at++;
+        digits += skip_digits(text, &at);
+    }
+    if (digits == 0)
+        return false;
+    if (at < text.len && (text.ptr[at] == 'e' || text.ptr[at] == 'E')) {
+        at++;
+        if (at < text.len && (text.ptr[at] == '-' || text.ptr[at] == '+'))
+            at++;
+        if (skip_digits(text, &at) == 0)
+            return false;
+    }
+    if (at != text.len || text.len >= sizeof copy)
+        return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = 0;
+    double number = strtod(copy, NULL);
+    if (!isfinite(number))
+        return false;
+    *number_out = number;
     return true;
 }
 

@@ -75,6 +75,9 @@ struct wb_slice wb_slice_trim(struct wb_slice s);
 /* Reads decimal digits, without a sign. Returns false if there is anything else, or the number is too large. */
 bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out);
 
+/* A decimal number: 12, -0.5, 1e6. False, and 0, if the text is anything else or the number is not finite. */
+bool wb_slice_to_double(struct wb_slice s, double *value_out);
+
 /* Takes the next line off *rest, without its newline; the last line need not have one. False if *rest is empty. */
 bool wb_slice_next_line(struct wb_slice *rest, struct wb_slice *line_out);
 

@@ -210,12 +210,13 @@ static int open_build(struct wb_build *build)
     if (err == 0)
         err = tidy(build, newest);
     if (err == 0)
-        err = hold(build);
-    if (err == 0)
-        err = wb_webdb_open_edition(options->dir, options->edition, &build->webdb);
-    if (err == 0)
         err = wb_series_begin(build->root, &build->path);
-    return err;
+    /* First what users may have got wrong: then nothing was done yet. */
+    if (err == 0)
+        err = wb_usercolumns_read(build);
+    if (err == 0)
+        err = hold(build);
+    return err < 0 ? err : wb_webdb_open_edition(options->dir, options->edition, &build->webdb);
 }
 
 static int allocate(struct wb_build *build, uint64_t count, size_t bytes, void *pointer_out)

@@ -1,20 +1,370 @@
-/* usercolumn.c - columns of users. */
+/* usercolumn.c - writes the columns of users by docid, and reads them. columnfile.c reads what users bring. */
 #include "index/usercolumn.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "index/build.h"
+#include "index/columnfile.h"
+#include "index/idtable.h"
+#include "os/nameless.h"
+#include "os/path.h"
 
-int wb_usercolumns_write(struct wb_build *build)
+#include <math.h>
+#include <stdio.h>
+
+enum { NAME_BYTES = WB_STORE_NAME_MAX + 32, SORT_BYTES = 32 << 20 };
+
+static void file_name(const char *column, const char *end, char name_out[NAME_BYTES])
 {
-    (void)build;
+    snprintf(name_out, NAME_BYTES, "column-%s.%s", column, end);
+}
+
+static char *column_path(const char *dir, const char *column, const char *end)
+{
+    char name[NAME_BYTES];
+
+    file_name(column, end, name);
+    return wb_path_join(dir, name);
+}
+
+/* ---- values ------------------------------------------------------------------------------------ */
+
+static bool is_given(const struct wb_build *build, const char *name)
+{
+    for (size_t i = 0; i < build->options->column_count; i++)
+        if (wb_slice_equal(build->options->columns[i].name, wb_slice_str(name)))
+            return true;
+    return false;
+}
+
+static int read_given(struct wb_build *build, const struct wb_index_column_source *source)
+{
+    struct wb_manifest_column column = {.words = false};
+
+    if (source->name.len > WB_STORE_NAME_MAX)
+        return wb_fail(WB_E_INVALID, "the name of a column has at most %d bytes", WB_STORE_NAME_MAX);
+    memcpy(column.name, source->name.ptr, source->name.len);
+    char *path = column_path(build->path, column.name, WB_COLUMNFILE_END);
+    int err = path ? wb_columnfile_import(source->path, column.name, build->root, path, &column.words) : WB_E_NOMEM;
+    wb_free(path);
+    return err < 0 ? err : wb_vec_push(&build->manifest.columns, column);
+}
+
+/* The columns of the last generation that are not given again. */
+static int take_over(struct wb_build *build, const struct wb_generation_manifest *old, const char *old_path)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < old->columns.count; i++) {
+        const struct wb_manifest_column *column = &old->columns.items[i];
+        if (is_given(build, column->name))
+            continue;
+        char *from = column_path(old_path, column->name, WB_COLUMNFILE_END);
+        char *to = column_path(build->path, column->name, WB_COLUMNFILE_END);
+        err = from && to ? wb_columnfile_copy(from, to) : WB_E_NOMEM;
+        wb_free(from);
+        wb_free(to);
+        if (err == 0)
+            err = wb_vec_push(&build->manifest.columns, *column);
+    }
+    return err;
+}
+
+/* A column can only be removed if there is one. */
+static int check_removals(const struct wb_build *build, const struct wb_generation_manifest *old)
+{
+    for (size_t i = 0; i < build->options->column_count; i++) {
+        const struct wb_index_column_source *source = &build->options->columns[i];
+        bool found = source->path != NULL;
+        for (size_t j = 0; !found && j < old->columns.count; j++)
+            found = wb_slice_equal(source->name, wb_slice_str(old->columns.items[j].name));
+        if (!found)
+            return wb_fail(WB_E_NOTFOUND, "there is no column %.*s to remove", WB_SLICE_ARG(source->name));
+    }
     return 0;
 }
 
+int wb_usercolumns_read(struct wb_build *build)
+{
+    struct wb_generation_manifest old = {.language_count = 0};
+    char *path = build->number > 1 ? wb_series_path(build->root, build->number - 1) : NULL;
+    char *manifest = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
+    int err = build->number > 1 && !manifest ? WB_E_NOMEM : 0;
+
+    if (err == 0 && manifest && wb_path_kind(manifest) == WB_PATH_FILE)
+        err = wb_generation_read(manifest, &old);
+    if (err == 0)
+        err = check_removals(build, &old);
+    for (size_t i = 0; err == 0 && i < build->options->column_count; i++)
+        if (build->options->columns[i].path)
+            err = read_given(build, &build->options->columns[i]);
+    if (err == 0 && path)
+        err = take_over(build, &old, path);
+    wb_generation_release(&old);
+    wb_free(manifest);
+    wb_free(path);
+    return err;
+}
+
+/* ---- columns ----------------------------------------------------------------------------------- */
+
+/* A column that is being written. */
+struct column_work {
+    struct wb_build *build;
+    const struct wb_manifest_column *column;
+    const struct wb_idtable *ids;
+    struct wb_table *values;
+    struct wb_cursor *cursor;
+    double *numbers;         /* by docid; or */
+    uint32_t *codes;
+    struct wb_sorter *words; /* word -> docid */
+    uint64_t unknown, rows;
+};
+
+/* Calls for each value whose URL has a docid. */
+static int each_value(struct column_work *work)
+{
+    struct wb_table_record record;
+    char docid_bytes[4];
+    int more, err = 0;
+
+    while (err == 0 && (more = wb_cursor_next(work->cursor, &record)) != 0) {
+        if (more < 0)
+            return more;
+        if (record.key.len != WB_PAGEID_BYTES || (!work->column->words && record.value.len != 8))
+            return wb_fail(WB_E_CORRUPT, "the values of the column %s are damaged", work->column->name);
+        uint32_t docid = wb_idtable_find(work->ids, wb_pageid_get(record.key.ptr));
+        work->rows++;
+        work->unknown += docid == WB_DOCID_NONE;
+        if (docid == WB_DOCID_NONE)
+            continue;
+        wb_put32(docid_bytes, docid);
+        if (work->column->words)
+            err = wb_sorter_add(work->words, record.value, wb_slice(docid_bytes, sizeof docid_bytes));
+        else
+            memcpy(&work->numbers[docid], record.value.ptr, sizeof(double));
+    }
+    return err;
+}
+
+/* Gives each word its rank, and writes the table of words. */
+static int number_words(struct column_work *work)
+{
+    struct wb_table_options options = {.kind = WB_COLUMNFILE_WORDS_KIND};
+    struct wb_table_writer *table = NULL;
+    struct wb_buf last = WB_BUF_INIT;
+    struct wb_table_record record;
+    char *path = column_path(work->build->path, work->column->name, "wbt");
+    uint32_t code = 0;
+    int more = 0, err = path ? wb_table_create(path, &options, &table) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_sorter_sort(work->words);
+    while (err == 0 && (more = wb_sorter_next(work->words, &record)) > 0) {
+        if (code == 0 || !wb_slice_equal(record.key, wb_buf_slice(&last))) {
+            wb_buf_clear(&last);
+            err = wb_buf_append_slice(&last, record.key);
+            if (err == 0)
+                err = wb_table_add(table, record.key, WB_SLICE_EMPTY);
+            code++;
+        }
+        work->codes[wb_get32(record.value.ptr)] = code;
+    }
+    wb_buf_release(&last);
+    wb_free(path);
+    err = err < 0 ? err : more < 0 ? more : 0;
+    if (err < 0) {
+        wb_table_abandon(table);
+        return err;
+    }
+    return wb_table_finish(table, NULL);
+}
+
+static int write_values(const struct column_work *work)
+{
+    bool words = work->column->words;
+    struct wb_column_writer *writer = NULL;
+    char *path = column_path(work->build->path, work->column->name, "wbc");
+    int err = path ? wb_column_create(path, words ? WB_COLUMNFILE_CODES_KIND : WB_COLUMNFILE_NUMBERS_KIND,
+                                      words ? sizeof *work->codes : sizeof *work->numbers, &writer)
+                   : WB_E_NOMEM;
+
+    for (uint64_t docid = 0; err == 0 && docid < work->build->roster.url_count; docid++)
+        err = wb_column_add(writer, words ? (void *)&work->codes[docid] : &work->numbers[docid]);
+    wb_free(path);
+    if (err < 0) {
+        wb_column_abandon(writer);
+        return err;
+    }
+    return wb_column_finish(writer, NULL);
+}
+
+static int open_work(struct column_work *work)
+{
+    struct wb_sorter_options sort = {.dir = work->build->root, .memory_bytes = SORT_BYTES};
+    uint64_t urls = work->build->roster.url_count;
+    char *path = column_path(work->build->path, work->column->name, WB_COLUMNFILE_END);
+    int err = path ? wb_table_open(path, WB_COLUMNFILE_KIND, &work->values) : WB_E_NOMEM;
+
+    wb_free(path);
+    if (err == 0)
+        err = wb_cursor_open(work->values, &work->cursor);
+    if (err == 0 && work->column->words) {
+        work->codes = wb_alloc_zero(urls + 1, sizeof *work->codes);
+        err = work->codes ? wb_sorter_open(&sort, &work->words) : WB_E_NOMEM;
+    } else if (err == 0) {
+        work->numbers = wb_alloc_zero(urls + 1, sizeof *work->numbers);
+        err = work->numbers ? 0 : WB_E_NOMEM;
+        for (uint64_t docid = 0; err == 0 && docid < urls; docid++)
+            work->numbers[docid] = NAN;
+    }
+    return err;
+}
+
+static int write_one(struct wb_build *build, const struct wb_manifest_column *column, const struct wb_idtable *ids)
+{
+    struct column_work work = {.build = build, .column = column, .ids = ids};
+    int err = open_work(&work);
+
+    if (err == 0)
+        err = each_value(&work);
+    if (err == 0 && column->words)
+        err = number_words(&work);
+    if (err == 0)
+        err = write_values(&work);
+    if (err == 0 && work.unknown && is_given(build, column->name))
+        wb_build_warn(build, "column %s: %llu of %llu URLs are not known yet; their values wait for them", column->name,
+                      (unsigned long long)work.unknown, (unsigned long long)work.rows);
+    wb_sorter_close(work.words);
+    wb_cursor_close(work.cursor);
+    wb_table_close(work.values);
+    wb_free(work.codes);
+    wb_free(work.numbers);
+    return err;
+}
+
+int wb_usercolumns_write(struct wb_build *build)
+{
+    struct wb_idtable ids = {.slots = NULL};
+    struct wb_column column = WB_COLUMN_INIT;
+
+    if (build->manifest.columns.count == 0)
+        return 0;
+    char *path = wb_build_path(build, "id.wbc");
+    int err = path ? wb_column_open(path, wb_fact_kinds[WB_FACT_ID].kind, WB_PAGEID_BYTES, &column) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_idtable_open(build->root, column.records, column.count, &ids);
+    for (size_t i = 0; err == 0 && i < build->manifest.columns.count; i++)
+        err = write_one(build, &build->manifest.columns.items[i], &ids);
+    wb_idtable_close(&ids);
+    wb_column_close(&column);
+    wb_free(path);
+    return err;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
 int wb_usercolumns_open(struct wb_index *index)
 {
-    (void)index;
-    return 0;
+    const struct wb_generation_manifest *manifest = &index->manifest;
+    int err = 0;
+
+    index->open_columns = wb_alloc_zero(manifest->columns.count + 1, sizeof *index->open_columns);
+    if (!index->open_columns)
+        return WB_E_NOMEM;
+    for (size_t i = 0; err == 0 && i < manifest->columns.count; i++) {
+        struct wb_index_column column = {.words = manifest->columns.items[i].words};
+        memcpy(column.name, manifest->columns.items[i].name, sizeof column.name);
+        err = wb_vec_push(&index->columns, column);
+    }
+    return err;
 }
 
 void wb_usercolumns_close(struct wb_index *index)
 {
-    (void)index;
+    for (size_t i = 0; index->open_columns && i < index->columns.count; i++) {
+        wb_cursor_close(index->open_columns[i].cursor);
+        wb_table_close(index->open_columns[i].table);
+        wb_column_close(&index->open_columns[i].column);
+    }
+    wb_free(index->open_columns);
+    wb_vec_release(&index->columns);
+}
+
+/* Opens the files of a column when it is first asked for. */
+static int load_column(struct wb_index *index, size_t at)
+{
+    struct wb_index_column *column = &index->columns.items[at];
+    struct wb_open_column *open = &index->open_columns[at];
+    char *path = column_path(index->path, column->name, "wbc"), *words = column_path(index->path, column->name, "wbt");
+    int err = path && words ? wb_column_open(path, column->words ? WB_COLUMNFILE_CODES_KIND : WB_COLUMNFILE_NUMBERS_KIND,
+                                             column->words ? sizeof *column->codes : sizeof *column->numbers,
+                                             &open->column)
+                            : WB_E_NOMEM;
+
+    if (err == 0 && open->column.count != index->docmap.urls)
+        err = wb_fail(WB_E_CORRUPT, "%s has another number of values than its generation has URLs", path);
+    if (err == 0)
+        err = wb_column_check(&open->column, 0, open->column.count);
+    if (err == 0 && column->words)
+        err = wb_table_open(words, WB_COLUMNFILE_WORDS_KIND, &open->table);
+    if (err == 0 && column->words)
+        err = wb_cursor_open(open->table, &open->cursor);
+    if (err == 0 && column->words)
+        column->codes = (const void *)open->column.records;
+    else if (err == 0)
+        column->numbers = (const void *)open->column.records;
+    wb_free(path);
+    wb_free(words);
+    return err;
+}
+
+int wb_index_column(struct wb_index *index, struct wb_slice name, const struct wb_index_column **column_out)
+{
+    for (size_t i = 0; i < index->columns.count; i++) {
+        struct wb_index_column *column = &index->columns.items[i];
+        if (!wb_slice_equal(name, wb_slice_str(column->name)))
+            continue;
+        int err = column->numbers || column->codes ? 0 : load_column(index, i);
+        *column_out = column;
+        return err;
+    }
+    return wb_fail(WB_E_NOTFOUND, "there is no column %.*s", WB_SLICE_ARG(name));
+}
+
+size_t wb_index_columns(struct wb_index *index, const struct wb_index_column **columns_out)
+{
+    *columns_out = index->columns.items;
+    return index->columns.count;
+}
+
+int wb_index_column_code(struct wb_index *index, const struct wb_index_column *column, struct wb_slice word,
+                         uint32_t *code_out)
+{
+    struct wb_open_column *open = &index->open_columns[column - index->columns.items];
+    struct wb_table_record record;
+
+    WB_CHECK(column->words);
+    WB_CHECK(open->cursor != NULL);
+    int err = wb_cursor_get(open->cursor, word, &record);
+    *code_out = err == 0 ? (uint32_t)record.number + 1 : 0;
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+int wb_index_column_word(struct wb_index *index, const struct wb_index_column *column, uint32_t code,
+                         struct wb_slice *word_out)
+{
+    struct wb_open_column *open = &index->open_columns[column - index->columns.items];
+    struct wb_table_record record;
+
+    WB_CHECK(column->words);
+    WB_CHECK(open->cursor != NULL);
+    *word_out = WB_SLICE_EMPTY;
+    if (code == 0)
+        return 0;
+    int err = wb_cursor_get_number(open->cursor, code - 1, &record);
+    if (err == 0)
+        *word_out = record.key;
+    return err;
 }

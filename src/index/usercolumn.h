@@ -1,5 +1,12 @@
 /*
- * usercolumn.h - columns that users bring: values for URLs, from a file.
+ * usercolumn.h - columns that users bring: values for URLs, from a file of lines "URL, tab, value".
+ *
+ *   column-NAME.wbu   the values by page id, those of unknown URLs too: what the next generation makes its column of
+ *   column-NAME.wbc   by docid: a double, NaN if there is none; or the rank of a word, from 1, 0 if there is none
+ *   column-NAME.wbt   of a column of words: the words, in order
+ *
+ * A column lasts from one generation to the next until it is given again or removed. If the first value of a file is a
+ * number, all must be; otherwise all are words.
  */
 #ifndef WB_INDEX_USERCOLUMN_H
 #define WB_INDEX_USERCOLUMN_H
@@ -8,10 +15,13 @@
 
 struct wb_build;
 
-/* Writes the columns of the next generation: those of the last one, unless removed or given again, and new ones. */
+/* Reads the files of the columns that are given, and takes over the values of those that the last generation has. */
+int wb_usercolumns_read(struct wb_build *build);
+
+/* Writes the columns, when the docids are known. */
 int wb_usercolumns_write(struct wb_build *build);
 
-/* Opens the columns of a generation, and closes them. */
+/* Prepares the columns of an open generation, and closes them. */
 int wb_usercolumns_open(struct wb_index *index);
 void wb_usercolumns_close(struct wb_index *index);
 

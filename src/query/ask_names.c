@@ -93,48 +93,9 @@ int wb_ask_check_column(struct wb_slice name)
     return 0;
 }
 
-/* Moves *at over digits and returns how many there are. */
-static size_t skip_digits(struct wb_slice text, size_t *at)
-{
-    size_t begin = *at;
-
-    while (*at < text.len && wb_ascii_is_digit(text.ptr[*at]))
-        ++*at;
-    return *at - begin;
-}
-
 bool wb_ask_number(struct wb_slice text, double *number_out)
 {
-    char copy[512];
-    size_t at = 0;
-
-    *number_out = 0;
-    /* strtod() accepts more than we do, such as "inf" and hexadecimal numbers. */
-    if (at < text.len && (text.ptr[at] == '-' || text.ptr[at] == '+'))
-        at++;
-    size_t digits = skip_digits(text, &at);
-    if (at < text.len && text.ptr[at] == '.') {
-        at++;
-        digits += skip_digits(text, &at);
-    }
-    if (digits == 0)
-        return false;
-    if (at < text.len && (text.ptr[at] == 'e' || text.ptr[at] == 'E')) {
-        at++;
-        if (at < text.len && (text.ptr[at] == '-' || text.ptr[at] == '+'))
-            at++;
-        if (skip_digits(text, &at) == 0)
-            return false;
-    }
-    if (at != text.len || text.len >= sizeof copy)
-        return false;
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = 0;
-    double number = strtod(copy, NULL);
-    if (!isfinite(number))
-        return false;
-    *number_out = number;
-    return true;
+    return wb_slice_to_double(text, number_out);
 }
 
 int wb_ask_sort_parse(struct wb_slice text, const struct wb_ask_options *options, struct wb_ask_sort *sort_out)
