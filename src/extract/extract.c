@@ -52,6 +52,7 @@ void wb_extractor_free(struct wb_extractor *x)
     wb_url_release(&x->base);
     wb_url_release(&x->resolved);
     wb_free(x->links);
+    wb_free(x->spans);
     wb_free(x->slots);
     wb_free(x);
 }
@@ -77,7 +78,7 @@ static int begin_page(struct wb_extractor *x, const struct wb_extract_input *inp
     x->utf8 = WB_SLICE_EMPTY;
     x->text = (struct wb_collapse){NULL, 0, 0, 0, false};
     x->has_main_text = false;
-    x->link_count = x->url_bytes = 0;
+    x->link_count = x->url_bytes = x->span_count = 0;
     x->page++;
     wb_arena_clear(&x->arena);
     empty_buf(&x->decoded);
@@ -109,6 +110,17 @@ static const struct wb_module *choose_module(const struct wb_extract_input *inpu
     return wb_slice_equal_nocase(root, WB_SLICE_LIT("html")) ? &wb_module_html : chosen;
 }
 
+/* Puts the spans of the text into *out: those of the module or, if it has none, a single one. */
+static void place_spans(struct wb_extractor *x)
+{
+    struct wb_extract *out = x->out;
+
+    x->whole = (struct wb_extract_span){0, (uint32_t)out->text.len, WB_EXTRACT_SPAN_MAIN};
+    out->spans = x->has_main_text ? x->spans : &x->whole;
+    out->span_count = x->has_main_text ? x->span_count : out->text.len > 0;
+    WB_CHECK(out->span_count ? out->spans[out->span_count - 1].end == out->text.len : out->text.len == 0);
+}
+
 /* Completes *out after the module has run: text, links, and what is computed from the text. */
 static void end_page(struct wb_extractor *x, unsigned wants)
 {
@@ -120,13 +132,17 @@ static void end_page(struct wb_extractor *x, unsigned wants)
     out->text = x->text.len ? wb_slice(x->text.ptr, x->text.len) : WB_SLICE_EMPTY;
     if (!x->has_main_text)
         out->main_text = out->text;
+    place_spans(x);
     struct wb_slice telling = out->main_text.len ? out->main_text : out->text;
     if (wants & WB_EXTRACT_LANGUAGE)
         out->language = wb_language_of(telling);
     if (wants & WB_EXTRACT_SIMHASH)
         out->simhash = wb_simhash_of(telling);
-    if (!(wants & WB_EXTRACT_TEXT))
+    if (!(wants & WB_EXTRACT_TEXT)) {
         out->text = out->main_text = WB_SLICE_EMPTY;
+        out->spans = NULL;
+        out->span_count = 0;
+    }
 }
 
 int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *extract_out)

@@ -53,6 +53,17 @@ struct wb_extract_link {
     int64_t modified_ms;    /* the lastmod of a sitemap or feed entry; 0 if it has none */
 };
 
+/* What a part of the text is. A part without any of these is navigation, a footer or the like. */
+enum wb_extract_span_flags {
+    WB_EXTRACT_SPAN_HEADING = 1 << 0, /* inside <h1> to <h6> */
+    WB_EXTRACT_SPAN_MAIN = 1 << 1,    /* part of the main text */
+};
+
+struct wb_extract_span {
+    uint32_t begin, end; /* in the text; the '\n' before a block belongs to the block */
+    uint32_t flags;      /* enum wb_extract_span_flags */
+};
+
 #define WB_EXTRACT_ANCHOR_MAX 512
 #define WB_EXTRACT_LINKS_MAX (1u << 16)  /* per page; further links are only counted (sitemaps have 50,000) */
 #define WB_EXTRACT_TEXT_MAX (8u << 20)   /* longer text is cut off */
@@ -89,6 +100,8 @@ struct wb_extract {
     struct wb_slice type;        /* what the page says it is: "NewsArticle", "article"; empty if nothing */
     struct wb_slice text;        /* visible text in reading order, white space collapsed, '\n' between blocks */
     struct wb_slice main_text;   /* the same without navigation, headers, footers and lists of links */
+    const struct wb_extract_span *spans; /* all of the text, in order; neighbours have different flags */
+    size_t span_count;
     uint64_t simhash;            /* of the main text, or of the text if there is no main text; 0: no words */
     const struct wb_extract_link *links; /* in document order */
     size_t link_count;
@@ -101,7 +114,7 @@ struct wb_extract {
 /* What to extract; facts are always extracted. */
 enum wb_extract_wants {
     WB_EXTRACT_LINKS = 1 << 0,
-    WB_EXTRACT_TEXT = 1 << 1,     /* text and main text */
+    WB_EXTRACT_TEXT = 1 << 1,     /* text, main text and spans */
     WB_EXTRACT_LANGUAGE = 1 << 2, /* needs the text, but does not return it */
     WB_EXTRACT_SIMHASH = 1 << 3,  /* needs the text, but does not return it */
     WB_EXTRACT_ALL = (1 << 4) - 1,

@@ -46,7 +46,8 @@ struct wb_html_block {
     uint8_t tag;         /* the last tag before it that began or ended a block: p, li, h2, pre, ... */
     uint8_t names;       /* enum wb_names_mean: what the class and id of that element say */
     uint8_t kind;        /* enum wb_html_kind */
-    uint8_t kept;        /* it is part of the main text */
+    uint8_t kept : 1;    /* it is part of the main text */
+    uint8_t heading : 1; /* it is inside <h1> to <h6>, though `tag` may be that of an element in between */
 };
 
 /* An element that contains blocks. They are in document order, so inner elements follow the outer one. */
@@ -88,6 +89,9 @@ struct wb_html {
     uint64_t depth_beyond;   /* how many open elements did not fit on the stack */
     uint8_t place;
     uint8_t block_tag, block_names; /* tag and names of the next block */
+    bool in_heading;                /* <h1> to <h6> is open... */
+    unsigned heading_depth;         /* ...in this many open elements... */
+    uint32_t heading_from;          /* ...and its text starts here */
     uint32_t node;                  /* the innermost open element with blocks */
     uint32_t block_from, block_link_bytes;
     struct wb_html_block *blocks;

@@ -31,6 +31,14 @@ static int push_block(struct wb_html *h, struct wb_html_block block)
     return 0;
 }
 
+/* A heading with more text than this was not closed. */
+#define HEADING_BYTES_MAX 1000
+
+static bool is_heading(unsigned tag)
+{
+    return tag >= WB_TAG_H1_ && tag <= WB_TAG_H6_;
+}
+
 /* A boundary between blocks: the text since the last boundary becomes a block. */
 int wb_html_break(struct wb_html *h)
 {
@@ -43,8 +51,15 @@ int wb_html_break(struct wb_html *h)
         h->block_link_bytes += (uint32_t)(text->len - h->anchor_counted);
         h->anchor_counted = text->len;
     }
-    struct wb_html_block block = {
-        h->block_from, (uint32_t)text->len, h->block_link_bytes, h->node, h->block_tag, h->block_names, 0, 0};
+    if (h->in_heading && text->len - h->heading_from > HEADING_BYTES_MAX)
+        h->in_heading = false;
+    struct wb_html_block block = {.from = h->block_from,
+                                  .to = (uint32_t)text->len,
+                                  .link_bytes = h->block_link_bytes,
+                                  .node = h->node,
+                                  .tag = h->block_tag,
+                                  .names = h->block_names,
+                                  .heading = h->in_heading || is_heading(h->block_tag)};
     h->block_from = block.to;
     h->block_link_bytes = 0;
     return push_block(h, block);
@@ -167,6 +182,7 @@ int wb_html_begin_text(struct wb_html *h)
     h->depth = 0;
     h->depth_beyond = 0;
     h->place = h->block_tag = h->block_names = 0;
+    h->in_heading = false;
     h->block_from = h->block_link_bytes = h->node = 0;
     h->block_count = h->node_count = 0;
     return push_node(h, (struct wb_html_node){.tag = WB_TAG_BODY_});
@@ -178,6 +194,8 @@ static void pop_open(struct wb_html *h, unsigned depth)
     WB_CHECK(depth <= h->depth && h->depth <= WB_HTML_DEPTH_MAX);
     while (h->depth > depth)
         h->nodes[h->open[--h->depth].node].block_to = (uint32_t)h->block_count;
+    if (depth < h->heading_depth)
+        h->in_heading = false;
     h->place = depth ? h->open[depth - 1].place : 0;
     h->node = depth ? h->open[depth - 1].node : 0;
 }
@@ -247,6 +265,21 @@ int wb_html_leave(struct wb_html *h, enum wb_tag tag)
 
 /* ---- the beginning and end of blocks ------------------------------------------------------------ */
 
+/*
+ * A heading ends with its end tag (or that of another level), with the element around it, or where a block begins that
+ * cannot be part of a heading: its end tag was forgotten.
+ */
+static void begin_heading(struct wb_html *h, enum wb_tag tag)
+{
+    if (is_heading(tag)) {
+        h->in_heading = true;
+        h->heading_depth = h->depth;
+        h->heading_from = (uint32_t)h->x->text.len;
+    } else if (tag != WB_TAG_DIV_) {
+        h->in_heading = false;
+    }
+}
+
 /* Handles a start tag that begins a block. */
 int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
 {
@@ -257,6 +290,7 @@ int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
     if (tag == WB_TAG_BR_)
         return err;
     h->in_ruby = h->in_reading = false; /* a ruby without an end tag ends with its block */
+    begin_heading(h, tag);
     h->block_tag = (uint8_t)tag;
     h->block_names = 0;
     if (h->t.attr_count && !(wb_tag_facts[tag].flags & WB_TAG_TRACKED)) {
@@ -274,6 +308,7 @@ int wb_html_end_block(struct wb_html *h, enum wb_tag tag)
     if (err == 0)
         err = wb_html_break(h);
     h->in_ruby = h->in_reading = false;
+    h->in_heading = h->in_heading && !is_heading(tag);
     h->block_tag = h->block_names = 0;
     return err;
 }
@@ -303,6 +338,26 @@ static int copy_kept(struct wb_html *h)
     return err;
 }
 
+/* Lists what the parts of the text are. Neighbouring blocks of the same kind are one span. */
+static int make_spans(struct wb_html *h)
+{
+    struct wb_extractor *x = h->x;
+
+    x->span_count = 0;
+    for (size_t i = 0; i < h->block_count; i++) {
+        const struct wb_html_block *b = &h->blocks[i];
+        uint32_t flags = (b->heading ? WB_EXTRACT_SPAN_HEADING : 0u) | (b->kept ? WB_EXTRACT_SPAN_MAIN : 0u);
+        if (x->span_count && x->spans[x->span_count - 1].flags == flags) {
+            x->spans[x->span_count - 1].end = b->to;
+            continue;
+        }
+        if (wb_grow(&x->spans, &x->span_cap, x->span_count + 1) < 0)
+            return WB_E_NOMEM;
+        x->spans[x->span_count++] = (struct wb_extract_span){b->from, b->to, flags};
+    }
+    return 0;
+}
+
 int wb_html_finish_text(struct wb_html *h)
 {
     int err = wb_html_break(h);
@@ -313,6 +368,8 @@ int wb_html_finish_text(struct wb_html *h)
     pop_open(h, 0);
     h->nodes[0].block_to = (uint32_t)h->block_count;
     err = wb_html_judge(h);
+    if (err == 0)
+        err = make_spans(h);
     if (err < 0)
         return err;
     for (size_t i = 0; i < h->block_count; i++)

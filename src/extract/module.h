@@ -76,6 +76,9 @@ struct wb_extractor {
     struct wb_buf text_memory;
     struct wb_buf main_text;     /* memory for the main text, if a module distinguishes it... */
     bool has_main_text;          /* ...and says so here, after setting out->main_text; otherwise all text is main */
+    struct wb_extract_span *spans; /* set together with the main text... */
+    size_t span_count, span_cap;
+    struct wb_extract_span whole;  /* ...or all text is one span */
 
     struct wb_extract_link *links;
     size_t link_count, link_cap;
