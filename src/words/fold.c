@@ -142,12 +142,6 @@ static const char *plain_letters(UChar32 c)
     }
 }
 
-/* Some characters of Thai and Lao have decompositions that tear them apart. */
-static bool stays(UChar32 c)
-{
-    return c == 0xe33 || c == 0xeb3 || c == 0xedc || c == 0xedd;
-}
-
 static void append(struct fold_text *text, UChar32 c)
 {
     UBool full = false;
@@ -196,8 +190,6 @@ static void fold_one(UChar32 c, struct fold_text *text)
     WB_CHECK(U_SUCCESS(err)); /* the data is part of the library */
     text->len = 0;
     append(text, c);
-    if (stays(c))
-        return;
     do {
         before = *text;
         normalize(nfkd, text);
@@ -209,6 +201,12 @@ static void fold_one(UChar32 c, struct fold_text *text)
         simplify(text);
         normalize(nfkc, text);
     } while (u_strCompare(before.units, before.len, text->units, text->len, false) != 0);
+    int32_t at = 0;
+    if (text->len > 0 && is_gram(next_char(text, &at)) && at < text->len) {
+        /* A few characters of Thai, Lao and kana would be torn apart, and the pieces would be grams themselves. */
+        text->len = 0;
+        append(text, c);
+    }
 }
 
 /* True if the compatibility decomposition has something that is not part of a word, as that of ½ has. */

@@ -10,30 +10,23 @@
 #include "base/utf8.h"
 #include "words/wordscan.h"
 
-/* Adds a character to a unit; false if it is too long. */
-static bool put(struct wb_unit *unit, uint32_t cp)
+/* Adds a character to a unit, unless it is too long already. */
+static void put(struct wb_unit *unit, uint32_t cp)
 {
     char bytes[4];
     size_t len = wb_utf8_encode(cp, bytes);
 
     if (unit->len + len > WB_UNIT_BYTES_MAX)
-        return false;
+        return;
     memcpy(unit->bytes + unit->len, bytes, len);
     unit->last = unit->len;
     unit->len += len;
-    return true;
 }
 
-static void put_folded(struct wb_unit *unit, uint32_t cp, uint32_t entry)
+static void put_folded(struct wb_unit *unit, uint32_t entry)
 {
-    uint32_t several[WB_FOLD_SEVERAL_MAX];
-    size_t count = entry & WB_FOLD_SEVERAL ? wb_fold_several(cp, several) : 1;
-
-    WB_CHECK(!(entry & WB_FOLD_PAIR)); /* a pair is ASCII */
-    if (!(entry & WB_FOLD_SEVERAL))
-        several[0] = wb_fold_code(entry);
-    for (size_t i = 0; i < count && put(unit, several[i]); i++)
-        ;
+    WB_CHECK(!(entry & (WB_FOLD_PAIR | WB_FOLD_SEVERAL))); /* a gram is never folded to several characters */
+    put(unit, wb_fold_code(entry));
 }
 
 /* Adds a character to the one before it, if they form one: か and the voicing mark, or the letters of Hangul. */
@@ -44,7 +37,7 @@ static bool compose(struct wb_unit *unit, uint32_t cp)
     if (!both)
         return false;
     unit->len = unit->last;
-    put_folded(unit, both, wb_fold_of(both));
+    put_folded(unit, wb_fold_of(both));
     return true;
 }
 
@@ -58,7 +51,7 @@ static bool joins_unit(struct wb_unit *unit, enum wb_fold_class class, uint32_t 
         return entry & WB_FOLD_COMPOSES && compose(unit, wb_fold_code(entry));
     case WB_FOLD_GRAM_MARK:
         if (!(entry & WB_FOLD_COMPOSES) || !compose(unit, wb_fold_code(entry)))
-            put_folded(unit, cp, entry);
+            put_folded(unit, entry);
         return true;
     case WB_FOLD_ACCENT:
     case WB_FOLD_NOTHING:
@@ -78,7 +71,7 @@ static void read_unit(struct wb_words *w, size_t at, struct wb_unit *unit)
     WB_CHECK(class == WB_FOLD_GRAM || class == WB_FOLD_GRAM_MARK);
     unit->begin = at;
     unit->len = unit->last = 0;
-    put_folded(unit, cp, wb_fold_of(cp));
+    put_folded(unit, wb_fold_of(cp));
     WB_CHECK(unit->len > 0);
     for (;;) {
         at += len;
