@@ -2,7 +2,7 @@
  * cluster.c - reads words that are joined by punctuation, and decides whether they are a compound.
  *
  *   cluster   [prefix] part { joiner part } [suffix]
- *   prefix    "." "@" "#" behind a blank, a bracket or a quote, or up to three "_"
+ *   prefix    "." "@" "#" behind a blank, a bracket or a quote, and before a letter; or up to three "_"
  *   joiner    one of . - & : :: or up to three "_"; or + ++ #, alone or before one of those
  *   suffix    + ++ # or up to three "_", if no letter follows
  *   part      letters, digits and marks (part.c); "'s" and the like belong to the part before it
@@ -59,6 +59,15 @@ static bool is_letter(struct wb_slice text, size_t at)
     return wb_words_class_at(text, at, &len, &cp) == WB_FOLD_LETTER;
 }
 
+static bool is_digit(struct wb_slice text, size_t at)
+{
+    size_t len;
+    uint32_t cp;
+
+    wb_words_class_at(text, at, &len, &cp);
+    return wb_fold_of(cp) & WB_FOLD_DIGIT;
+}
+
 /* ---- prefix, joiner, suffix ---------------------------------------------------------------------------------- */
 
 /* The class of the character before `at`. */
@@ -95,7 +104,7 @@ static size_t prefix_before(const struct wb_words *w, size_t at)
     case '.':
     case '@':
     case '#':
-        return may_begin(w->text, at - 1);
+        return may_begin(w->text, at - 1) && !is_digit(w->text, at);
     case '_':
         while (underscores <= 3 && underscores < at - w->taken && w->text.ptr[at - 1 - underscores] == '_')
             underscores++;

@@ -68,7 +68,7 @@ static void test_compounds(void **state)
          "{utf-8} utf 8 {x86-64} x86 64 {gpt-4} gpt 4 {1.2-rc1} 1 2 rc1"},
         {"c++17 g++-12 1+1", "{c++17} c 17 {g++-12} g 12 {1+1} 1 1"},
         {".net ASP.NET (.net) /.git a..b x.", "{.net} net {asp.net} asp net {.net} net {.git} git a b x"},
-        {"@media #include me@here.org", "{@media} media {#include} include me {here.org} here org"},
+        {"@media #include #123 .5 me@here.org", "{@media} media {#include} include 123 5 me {here.org} here org"},
         {"TCP/IP a--b a...b a+++b 12:30", "tcp ip a b a b a b {12:30} 12 30"},
         {"http://www.x.org/a-1.html?b=c.d#e.f g.h", "http {www.x.org} www x org a 1 html b c d e f {g.h} g h"},
         {"<a href=\"http://x.y/z.a\">b.c</a>", "a href http {x.y} x y z a {b.c} b c a"},
