@@ -308,8 +308,10 @@ int wb_graph_verify(const struct wb_graph *graph)
     const uint32_t *list;
     uint32_t node;
     size_t count;
-    int err = wb_graph_cursor_open(graph, &cursor);
+    int err = wb_graph_directory_check(graph);
 
+    if (err == 0)
+        err = wb_graph_cursor_open(graph, &cursor);
     if (err < 0)
         return err;
     while ((err = wb_graph_next(cursor, &node, &list, &count)) > 0) {

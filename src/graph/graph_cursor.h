@@ -24,4 +24,7 @@ int wb_graph_place_find(const struct wb_graph *graph, uint32_t node, struct grap
 /* Goes on to the chunk after this one; there must be one. */
 int wb_graph_place_next(const struct wb_graph *graph, struct graph_place *place);
 
+/* Checks that every way through the directory leads to the same chunks. */
+int wb_graph_directory_check(const struct wb_graph *graph);
+
 #endif

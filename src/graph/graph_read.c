@@ -193,3 +193,25 @@ int wb_graph_place_find(const struct wb_graph *graph, uint32_t node, struct grap
     }
     return damaged(graph, "the directory of the graph is damaged");
 }
+
+int wb_graph_directory_check(const struct wb_graph *graph)
+{
+    struct graph_place place = {0};
+    uint64_t chunk = 0;
+    int err = 0;
+
+    for (; err == 0 && place.first + place.nodes < graph->nodes; chunk++) {
+        uint64_t entry = place.entry;
+        err = wb_graph_place_next(graph, &place);
+        if (err < 0 || chunk % GRAPH_GROUP_CHUNKS != 0)
+            continue;
+        const char *group = group_at(graph, chunk / GRAPH_GROUP_CHUNKS);
+        if (chunk / GRAPH_GROUP_CHUNKS >= graph->group_count || wb_get32(group) != place.first ||
+            wb_get32(group + 4) != 0 || wb_get64(group + 8) != entry || wb_get64(group + 16) != place.offset)
+            err = damaged(graph, "the directory of the graph is damaged");
+    }
+    if (err == 0 && (place.entry != graph->entry_bytes || place.offset + place.bytes != graph->chunk_bytes ||
+                     graph->group_count != (chunk + GRAPH_GROUP_CHUNKS - 1) / GRAPH_GROUP_CHUNKS))
+        err = damaged(graph, "the directory of the graph does not match its lists");
+    return err;
+}

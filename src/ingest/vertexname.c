@@ -1,4 +1,4 @@
-/* vertexname.c - names of vertices, from SURTs and to URLs. As in Common Crawl's files, host names have reversed labels. */
+/* vertexname.c - names of vertices, from SURTs and to URLs. Common Crawl reverses the labels of host names. */
 #include "ingest/vertexname.h"
 #include "base/error.h"
 
