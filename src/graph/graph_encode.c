@@ -23,8 +23,7 @@ struct list_case {
 void wb_graph_gather_release(struct graph_gather *chunk)
 {
     wb_vec_release(&chunk->arcs);
-    wb_vec_release(&chunk->best);
-    wb_vec_release(&chunk->trial);
+    wb_vec_release(&chunk->tokens);
 }
 
 bool wb_graph_gather_fits(const struct graph_gather *chunk, size_t count)
@@ -49,18 +48,19 @@ int wb_graph_gather_add(struct graph_gather *chunk, const uint32_t *list, size_t
 
 /* ---- tokens ------------------------------------------------------------------------------------ */
 
-/* Tokens and what they cost; an error stays. */
+/* Takes tokens: adds up what they cost, or keeps them; an error stays. */
 struct token_sink {
-    struct graph_tokens *tokens;
-    const struct graph_model *model;
+    const struct graph_model *model; /* NULL: keep the tokens */
     uint64_t cost;
+    struct graph_tokens *tokens;
     int err;
 };
 
 static void put_token(struct token_sink *sink, unsigned stream, uint32_t value, unsigned flags)
 {
-    sink->cost += sink->model->costs[stream][wb_graph_bucket(value) * 4 + flags];
-    if (sink->err == 0)
+    if (sink->model)
+        sink->cost += sink->model->costs[stream][wb_graph_bucket(value) * 4 + flags];
+    else if (sink->err == 0)
         sink->err = wb_vec_push(sink->tokens, (struct graph_token){value, (uint8_t)stream, (uint8_t)flags});
 }
 
@@ -164,41 +164,70 @@ static void put_referring_list(struct token_sink *sink, const struct list_case *
 
 /* ---- choosing ---------------------------------------------------------------------------------- */
 
-static unsigned head_after(const struct graph_token *head)
+static struct list_case case_of(const struct graph_gather *chunk, unsigned i, unsigned head)
 {
-    if (head->value == 0)
-        return GRAPH_HEAD_NEW;
-    return head->flags ? GRAPH_HEAD_EDITED : GRAPH_HEAD_SAME;
+    return (struct list_case){.node = chunk->first + i, .list = chunk->arcs.items + chunk->starts[i],
+                              .count = chunk->starts[i + 1] - chunk->starts[i], .head = head};
 }
 
-/* Leaves the cheapest tokens of list i in chunk->best. */
-static int choose_tokens(struct graph_gather *chunk, unsigned i, unsigned head, const struct graph_model *model)
+static void plan_back(const struct graph_gather *chunk, unsigned i, const struct list_case *c, unsigned back,
+                      struct copy_plan *plan)
 {
-    struct list_case c = {.node = chunk->first + i, .list = chunk->arcs.items + chunk->starts[i],
-                          .count = chunk->starts[i + 1] - chunk->starts[i], .head = head};
-    struct token_sink best = {.tokens = &chunk->best, .model = model};
+    size_t from = chunk->starts[i - back];
 
-    wb_vec_clear(&chunk->best);
+    plan_copy(c, chunk->arcs.items + from, chunk->starts[i - back + 1] - from, plan);
+}
+
+/* Chooses the reference of list i. Returns the stream of the next list's head. */
+static unsigned choose_back(struct graph_gather *chunk, unsigned i, unsigned head, const struct graph_model *model)
+{
+    struct list_case c = case_of(chunk, i, head);
+    struct token_sink best = {.model = model};
+    unsigned next = GRAPH_HEAD_NEW;
+
+    chunk->back[i] = 0;
     put_new_list(&best, &c);
-    for (unsigned back = 1; back <= GRAPH_WINDOW && back <= i && c.count && best.err == 0; back++) {
-        struct token_sink trial = {.tokens = &chunk->trial, .model = model};
+    for (unsigned back = 1; back <= GRAPH_WINDOW && back <= i && c.count; back++) {
+        struct token_sink trial = {.model = model};
         struct copy_plan plan;
-        size_t from = chunk->starts[i - back];
-        plan_copy(&c, chunk->arcs.items + from, chunk->starts[i - back + 1] - from, &plan);
+        plan_back(chunk, i, &c, back, &plan);
         if (plan.copied == 0)
             continue;
-        wb_vec_clear(&chunk->trial);
         put_referring_list(&trial, &c, back, &plan);
-        if (trial.err < 0)
-            return trial.err;
         if (trial.cost < best.cost) {
-            struct graph_tokens swap = chunk->best;
-            chunk->best = chunk->trial;
-            chunk->trial = swap;
             best.cost = trial.cost;
+            chunk->back[i] = (uint8_t)back;
+            next = plan.block_count || plan.extra_count ? GRAPH_HEAD_EDITED : GRAPH_HEAD_SAME;
         }
     }
-    return best.err;
+    return next;
+}
+
+void wb_graph_chunk_choose(struct graph_gather *chunk, const struct graph_model *model)
+{
+    unsigned head = GRAPH_HEAD_FIRST;
+
+    for (unsigned i = 0; i < chunk->nodes; i++)
+        head = choose_back(chunk, i, head, model);
+}
+
+/* Leaves the tokens of list i in chunk->tokens, and moves *head on to the next list. */
+static int make_tokens(struct graph_gather *chunk, unsigned i, unsigned *head)
+{
+    struct list_case c = case_of(chunk, i, *head);
+    struct token_sink sink = {.tokens = &chunk->tokens};
+    struct copy_plan plan;
+
+    wb_vec_clear(&chunk->tokens);
+    if (chunk->back[i] == 0) {
+        put_new_list(&sink, &c);
+        *head = GRAPH_HEAD_NEW;
+    } else {
+        plan_back(chunk, i, &c, chunk->back[i], &plan);
+        put_referring_list(&sink, &c, chunk->back[i], &plan);
+        *head = plan.block_count || plan.extra_count ? GRAPH_HEAD_EDITED : GRAPH_HEAD_SAME;
+    }
+    return sink.err;
 }
 
 int wb_graph_chunk_count(struct graph_gather *chunk, struct graph_model *model)
@@ -207,13 +236,11 @@ int wb_graph_chunk_count(struct graph_gather *chunk, struct graph_model *model)
     int err = 0;
 
     for (unsigned i = 0; i < chunk->nodes && err == 0; i++) {
-        err = choose_tokens(chunk, i, head, model);
-        for (size_t k = 0; k < chunk->best.count && err == 0; k++) {
-            const struct graph_token *t = &chunk->best.items[k];
+        err = make_tokens(chunk, i, &head);
+        for (size_t k = 0; k < chunk->tokens.count && err == 0; k++) {
+            const struct graph_token *t = &chunk->tokens.items[k];
             model->counts[t->stream][wb_graph_bucket(t->value) * 4 + t->flags]++;
         }
-        if (err == 0)
-            head = head_after(&chunk->best.items[0]);
     }
     return err;
 }
@@ -257,11 +284,9 @@ int wb_graph_chunk_encode(struct graph_gather *chunk, const struct graph_model *
     int err = 0;
 
     for (unsigned i = 0; i < chunk->nodes && err == 0; i++) {
-        err = choose_tokens(chunk, i, head, model);
-        for (size_t k = 0; k < chunk->best.count && err == 0; k++)
-            err = put_coded(&pen, model, &chunk->best.items[k]);
-        if (err == 0)
-            head = head_after(&chunk->best.items[0]);
+        err = make_tokens(chunk, i, &head);
+        for (size_t k = 0; k < chunk->tokens.count && err == 0; k++)
+            err = put_coded(&pen, model, &chunk->tokens.items[k]);
     }
     return err < 0 || pen.bits == 0 ? err : put_bits(&pen, 0, 8 - pen.bits);
 }

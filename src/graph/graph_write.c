@@ -12,7 +12,8 @@ enum {
     WRITER_MAGIC = 0x57424757,    /* "WBGW" */
     SAMPLE_ARCS = 4 << 20,
     SAMPLE_NODES = 2 << 20,
-    LEARN_ROUNDS = 2,
+    GUESS_ARCS = 256 << 10,       /* of the sample, that decide how references are chosen */
+    GUESS_ROUNDS = 2,
 };
 
 struct wb_graph_writer {
@@ -21,6 +22,7 @@ struct wb_graph_writer {
     struct graph_model *model;
     bool learned;                     /* the codes are fixed */
     WB_VEC(uint32_t) sample, lengths; /* lists until then, and how many successors each has */
+    WB_VEC(uint8_t) backs;            /* the references that were chosen for them */
     struct graph_gather chunk;
     struct wb_buf bytes;              /* of one chunk */
     struct wb_buf entries, groups;
@@ -37,6 +39,7 @@ static void free_writer(struct wb_graph_writer *writer)
     wb_free(writer->model);
     wb_vec_release(&writer->sample);
     wb_vec_release(&writer->lengths);
+    wb_vec_release(&writer->backs);
     wb_graph_gather_release(&writer->chunk);
     wb_buf_release(&writer->bytes);
     wb_buf_release(&writer->entries);
@@ -96,6 +99,10 @@ static int write_chunk(struct wb_graph_writer *writer)
     WB_CHECK(writer->learned);
     if (chunk->nodes == 0)
         return 0;
+    if (writer->backs.count)
+        memcpy(chunk->back, writer->backs.items + chunk->first, chunk->nodes);
+    else
+        wb_graph_chunk_choose(chunk, writer->model);
     wb_buf_clear(&writer->bytes);
     int err = wb_graph_chunk_encode(chunk, writer->model, &writer->bytes);
     if (err == 0)
@@ -110,20 +117,22 @@ static int write_chunk(struct wb_graph_writer *writer)
 static int count_chunk(struct wb_graph_writer *writer)
 {
     struct graph_gather *chunk = &writer->chunk;
-    int err = wb_graph_chunk_count(chunk, writer->model);
 
+    wb_graph_chunk_choose(chunk, writer->model);
+    memcpy(writer->backs.items + chunk->first, chunk->back, chunk->nodes);
+    int err = wb_graph_chunk_count(chunk, writer->model);
     empty_chunk(chunk, chunk->first + chunk->nodes);
     return err;
 }
 
-/* Puts the lists of the sample into chunks, and calls take() for each chunk except the last one. */
-static int walk_sample(struct wb_graph_writer *writer, int (*take)(struct wb_graph_writer *writer))
+/* Puts the first lists of the sample into chunks, and calls take() for each chunk. */
+static int walk_sample(struct wb_graph_writer *writer, uint64_t arcs, int (*take)(struct wb_graph_writer *writer))
 {
     size_t at = 0;
     int err = 0;
 
     empty_chunk(&writer->chunk, 0);
-    for (size_t i = 0; i < writer->lengths.count && err == 0; i++) {
+    for (size_t i = 0; i < writer->lengths.count && at <= arcs && err == 0; i++) {
         size_t count = writer->lengths.items[i];
         if (!wb_graph_gather_fits(&writer->chunk, count))
             err = take(writer);
@@ -131,31 +140,34 @@ static int walk_sample(struct wb_graph_writer *writer, int (*take)(struct wb_gra
             err = wb_graph_gather_add(&writer->chunk, writer->sample.items + at, count);
         at += count;
     }
-    return err;
+    return err < 0 || writer->chunk.nodes == 0 ? err : take(writer);
 }
 
-/* Fixes the codes and writes the sample. The codes depend on the choice of references, which depends on the codes. */
+/*
+ * Fixes the codes and writes the sample. The codes depend on the choice of references, and that on the codes; a part of
+ * the sample, gone through a few times, gives codes that are good enough to choose by.
+ */
 static int learn(struct wb_graph_writer *writer, bool whole)
 {
-    int err = 0;
+    int err = wb_vec_reserve(&writer->backs, writer->lengths.count);
 
     WB_CHECK(!writer->learned);
-    for (int round = 0; round <= LEARN_ROUNDS && err == 0; round++) {
-        if (round > 0) {
-            wb_graph_model_build(writer->model, false);
-            wb_graph_model_learn(writer->model);
-        }
-        err = walk_sample(writer, count_chunk);
-        if (err == 0)
-            err = count_chunk(writer);
+    for (int round = 0; round < GUESS_ROUNDS && err == 0; round++) {
+        err = walk_sample(writer, GUESS_ARCS, count_chunk);
+        wb_graph_model_build(writer->model, false);
+        wb_graph_model_learn(writer->model);
     }
+    if (err == 0)
+        err = walk_sample(writer, UINT64_MAX, count_chunk);
     if (err < 0)
         return err;
     wb_graph_model_build(writer->model, whole);
     writer->learned = true;
-    err = walk_sample(writer, write_chunk);
+    writer->backs.count = writer->lengths.count;
+    err = walk_sample(writer, UINT64_MAX, write_chunk);
     wb_vec_release(&writer->sample);
     wb_vec_release(&writer->lengths);
+    wb_vec_release(&writer->backs);
     return err;
 }
 
