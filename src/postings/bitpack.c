@@ -146,30 +146,60 @@ struct pack_plan {
     unsigned high;       /* how many more */
 };
 
-/* Four counters for each number of bits: one number must not wait for the counter of the one before it. */
+/*
+ * How many bits each number needs. Converted to a float, a number shows its length in the exponent; clearing every bit
+ * below a set one first keeps the conversion from rounding up to the next power of two.
+ */
+static void count_bits(const uint32_t *numbers, unsigned n, uint32_t *bits)
+{
+    for (unsigned i = 0; i < n; i += 4) {
+        typedef int32_t signed4 __attribute__((vector_size(16)));
+        typedef float float4 __attribute__((vector_size(16)));
+        wb_vec4 v = *(const wb_vec4_any *)(numbers + i);
+        v &= ~(v >> 1);
+        wb_vec4 top = -(v >> 31); /* the conversion is of signed numbers */
+        wb_vec4 length = ((wb_vec4) __builtin_convertvector((signed4)(v & 0x7fffffff), float4) >> 23) - 126;
+        length &= (wb_vec4)((signed4)length > 0);
+        *(wb_vec4_any *)(bits + i) = (length & ~top) | (32 & top);
+    }
+}
+
+/* Eight counters for each number of bits: one number must not wait for the counter of the one before it. */
 static struct pack_plan plan_pack(const uint32_t *numbers, unsigned n)
 {
-    uint8_t counts[4][36] = {{0}};
+    typedef uint8_t bytes16 __attribute__((vector_size(16), may_alias));
+    uint8_t counts[8][48] __attribute__((aligned(16)));
+    uint32_t bits[BITPACK_MAX];
     struct pack_plan best;
-    unsigned width = 32, above = 0;
+    unsigned width = 32, above = 0, i;
 
-    for (unsigned i = 0; i < n; i++)
-        counts[i % 4][numbers[i] ? 32 - (unsigned)__builtin_clz(numbers[i]) : 0]++;
-    while (width > 0 && counts[0][width] + counts[1][width] + counts[2][width] + counts[3][width] == 0)
+    for (i = 0; i < sizeof counts / 16; i++)
+        ((bytes16 *)counts)[i] = (bytes16){0};
+    count_bits(numbers, n & ~3u, bits);
+    for (i = n & ~3u; i < n; i++)
+        bits[i] = numbers[i] ? 32 - (unsigned)__builtin_clz(numbers[i]) : 0;
+    for (i = 0; i + 8 <= n; i += 8)
+#pragma GCC unroll 8
+        for (unsigned k = 0; k < 8; k++)
+            counts[k][bits[i + k]]++;
+    for (; i < n; i++)
+        counts[0][bits[i]]++;
+    for (unsigned b = 0; b <= 32; b += 16) /* no sum is above 128 */
+#pragma GCC unroll 8
+        for (unsigned k = 1; k < 8; k++)
+            *(bytes16 *)&counts[0][b] += *(const bytes16 *)&counts[k][b];
+    while (width > 0 && counts[0][width] == 0)
         width--;
     const unsigned most = width;
     size_t least = bytes_of_bits((size_t)n * most);
     best = (struct pack_plan){most, 0, 0};
-    while (width > 0) {
-        above += counts[0][width] + 0u + counts[1][width] + counts[2][width] + counts[3][width];
-        width--;
+    while (width > 0 && above + 2 < least) {
+        above += counts[0][width--];
         size_t bytes = bytes_of_bits((size_t)n * width) + 2 + above + bytes_of_bits((size_t)above * (most - width));
         if (bytes < least) {
             least = bytes;
             best = (struct pack_plan){width, above, most - width};
         }
-        if (above + 2 >= least)
-            break;
     }
     return best;
 }
@@ -179,11 +209,11 @@ static size_t pack_exceptions(const uint32_t *numbers, unsigned n, const struct 
     uint32_t high[BITPACK_MAX];
     unsigned e = 0;
 
-    for (unsigned i = 0; i < n; i++)
-        if (numbers[i] >> plan->width) {
-            bytes[e] = (uint8_t)i;
-            high[e++] = numbers[i] >> plan->width;
-        }
+    for (unsigned i = 0; i < n && e < plan->exceptions; i++) { /* without branches: nobody can guess which they are */
+        bytes[e] = (uint8_t)i;
+        high[e] = numbers[i] >> plan->width;
+        e += high[e] != 0;
+    }
     WB_CHECK(e == plan->exceptions);
     return e + pack_horizontal(high, e, plan->high, bytes + e);
 }

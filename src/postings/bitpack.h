@@ -32,6 +32,8 @@ enum {
 typedef uint32_t wb_vec4 __attribute__((vector_size(16)));
 typedef uint32_t wb_vec4_any __attribute__((vector_size(16), aligned(1), may_alias));
 
+typedef float wb_float4 __attribute__((vector_size(16)));
+
 /* Packs n numbers, 1 to 128, and returns the number of bytes written: at most BITPACK_BYTES. */
 size_t wb_bitpack(const uint32_t *numbers, unsigned n, uint8_t *bytes);
 

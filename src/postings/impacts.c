@@ -36,19 +36,19 @@ static void merge_closest(uint8_t *weight, uint8_t *length, unsigned n)
 void wb_impact_table_put(const struct wb_impact_table *table, uint8_t impacts_out[IMPACTS_BYTES])
 {
     uint8_t weight[256], length[256];
-    unsigned n = 0, least = 256;
+    unsigned n = 0, least = 255;
 
     /* From the greatest weight down: a pair counts only if it is shorter than all pairs of a greater weight. */
-    for (int w = 3; w >= 0; w--)
-        for (uint64_t bits = table->used[w]; bits;) {
-            unsigned bit = 63 - (unsigned)__builtin_clzll(bits), code = 64 * (unsigned)w + bit;
-            bits &= ~(1ull << bit);
-            if (table->least[code] >= least)
-                continue;
-            least = table->least[code];
-            weight[n] = (uint8_t)code;
-            length[n++] = (uint8_t)least;
-        }
+    for (unsigned end = 256; end > 0; end -= 8) {
+        uint64_t eight;
+        memcpy(&eight, table->least + end - 8, 8);
+        for (unsigned code = end; eight != UINT64_MAX && code-- > end - 8;)
+            if (table->least[code] < least) {
+                least = table->least[code];
+                weight[n] = (uint8_t)code;
+                length[n++] = (uint8_t)least;
+            }
+    }
     for (; n > IMPACTS_PAIRS; n--)
         merge_closest(weight, length, n);
     memset(impacts_out, 0, IMPACTS_BYTES);

@@ -17,8 +17,6 @@
 
 enum { IMPACTS_PAIRS = 8, IMPACTS_BYTES = 2 * IMPACTS_PAIRS };
 
-typedef float wb_float4 __attribute__((vector_size(16)));
-
 /* The code of the least weight that is at least this one. */
 static inline uint8_t wb_weight_code(uint32_t weight)
 {
@@ -26,6 +24,19 @@ static inline uint8_t wb_weight_code(uint32_t weight)
         return (uint8_t)weight;
     unsigned e = 31 - (unsigned)__builtin_clz(weight), low = e - 4;
     return (uint8_t)(16 * low + (weight >> low) + ((weight & ((1u << low) - 1)) != 0));
+}
+
+/*
+ * The same for four weights, given as floats. From 16 on, a code is the exponent and four bits of the mantissa of a float, less
+ * a constant; rounding up is adding just less than the lowest of these bits.
+ */
+static inline wb_vec4 wb_weight_code4(wb_float4 weight)
+{
+    typedef int32_t signed4 __attribute__((vector_size(16)));
+    wb_vec4 small = (wb_vec4)(weight < 16.0f), whole = (wb_vec4) __builtin_convertvector(weight, signed4);
+    wb_vec4 codes = (((wb_vec4)weight + 0x7ffff) >> 19) - (127 * 16 + 48);
+
+    return (whole & small) | (codes & ~small);
 }
 
 /* The weight that a code stands for. Codes that nobody writes give some number, too. */
@@ -36,24 +47,23 @@ static inline uint32_t wb_weight_of_code(uint8_t code)
     return (16u + code % 16u) << (code / 16 - 1);
 }
 
-/* Gathers postings: for each weight code that occurs, the least length. */
+/* Gathers postings: for each weight code, the least length of its postings; 255 if there are none. */
 struct wb_impact_table {
-    uint64_t used[4];
     uint8_t least[256];
 };
 
 static inline void wb_impact_table_clear(struct wb_impact_table *table)
 {
-    table->used[0] = table->used[1] = table->used[2] = table->used[3] = 0;
+    memset(table->least, 255, sizeof table->least);
 }
 
+/* A length of 255 counts as 254: that is a bound as well. */
 static inline void wb_impact_table_add(struct wb_impact_table *table, uint8_t code, uint8_t length)
 {
-    uint64_t bit = 1ull << code % 64;
+    uint8_t least = table->least[code];
 
-    if (!(table->used[code / 64] & bit) || length < table->least[code])
-        table->least[code] = length;
-    table->used[code / 64] |= bit;
+    length = length < 254 ? length : 254;
+    table->least[code] = length < least ? length : least;
 }
 
 /* Adds all pairs of other impacts. */

@@ -131,9 +131,13 @@ static int append_impacts(struct wb_postings_writer *writer)
     uint8_t impacts[IMPACTS_BYTES];
 
     wb_impact_table_clear(&writer->table);
-    for (uint32_t i = 0; i < writer->count; i++)
-        wb_impact_table_add(&writer->table, wb_weight_code(wb_code_weight(writer->codes[i])),
-                            writer->lengths[writer->docids[i]]);
+    for (uint32_t i = writer->count; i % 4; i++)
+        writer->codes[i] = 0;
+    for (uint32_t i = 0; i < writer->count; i += 4) {
+        wb_vec4 codes = wb_weight_code4(wb_code_weight4(*(const wb_vec4_any *)&writer->codes[i]));
+        for (uint32_t k = 0; k < 4 && i + k < writer->count; k++)
+            wb_impact_table_add(&writer->table, (uint8_t)codes[k], writer->lengths[writer->docids[i + k]]);
+    }
     wb_impact_table_put(&writer->table, impacts);
     return wb_buf_append(&writer->impacts, impacts, sizeof impacts);
 }

@@ -14,8 +14,10 @@
 static const uint8_t left_out_first[] = {WB_FIELD_OTHER, WB_FIELD_MAIN, WB_FIELD_HEADING, WB_FIELD_TITLE, WB_FIELD_URL};
 
 /* The field whose frequency follows from the weight; WB_FIELDS if none does. */
-static unsigned left_out(unsigned mask, uint32_t weight)
+static inline unsigned left_out(unsigned mask, uint32_t weight)
 {
+    if (weight < WB_WEIGHT_MAX && mask >> WB_FIELD_OTHER & 1)
+        return WB_FIELD_OTHER;
     if (weight < WB_WEIGHT_MAX)
         for (size_t i = 0; i < sizeof left_out_first; i++)
             if (mask >> left_out_first[i] & 1)
@@ -52,46 +54,64 @@ uint32_t wb_code_put(const uint32_t frequency[WB_FIELDS], uint8_t *extra, size_t
     return weight * 2 + 1;
 }
 
-/* Sets the frequency that is not stored so that the weight is right. */
-static bool solve_weight(uint32_t frequency[WB_FIELDS], unsigned without, uint32_t weight)
+/* The frequency of the field that is not stored, so that the weight is right; 0 if there is none. */
+static inline uint32_t solve_weight(unsigned without, uint64_t known, uint32_t weight)
 {
-    uint32_t one[WB_FIELDS] = {0};
+    uint32_t left = known < weight ? weight - (uint32_t)known : 0, each = wb_field_weight[without];
 
-    frequency[without] = 0;
-    uint32_t known = wb_posting_weight(frequency);
-    one[without] = 1;
-    uint32_t each = wb_posting_weight(one);
-    if (known >= weight || (weight - known) % each != 0)
-        return false;
-    frequency[without] = (weight - known) / each;
-    return true;
+    if (without == WB_FIELD_OTHER)
+        return left;
+    return left % each == 0 ? left / each : 0;
+}
+
+/* Reads the extra bytes of an odd code. frequency_out may be NULL; *sum_out is the sum of all frequencies. */
+static inline __attribute__((always_inline)) const uint8_t *read_extra(uint32_t code, const uint8_t *p,
+                                                                       const uint8_t *end, uint32_t *frequency_out,
+                                                                       uint64_t *sum_out)
+{
+    uint32_t weight = wb_code_weight(code), solved = 0;
+    const uint8_t *start = p;
+    uint64_t known = 0, number = 0, sum = 0; /* known: the weight of the fields that are stored */
+
+    if (p >= end || (*p & 0x3f) == 0 || *p & 0x80)
+        return NULL;
+    unsigned mask = *p & 0x3f, all_one = *p & LISTBLOCK_ALL_ONE, without = left_out(mask, weight);
+    p++;
+    for (unsigned rest = mask & ~(1u << without); rest; rest &= rest - 1) {
+        unsigned f = (unsigned)__builtin_ctz(rest);
+        if (!all_one && p < end && *p < 0x80) {
+            number = *p++;
+        } else if (!all_one) {
+            const char *at = (const char *)p;
+            if (!wb_get_varint(&at, (const char *)end, &number) || number >= LISTBLOCK_FREQUENCY_MAX)
+                return NULL;
+            p = (const uint8_t *)at;
+        }
+        if (frequency_out)
+            frequency_out[f] = (uint32_t)number + 1;
+        sum += number + 1;
+        known += f == WB_FIELD_ANCHOR ? wb_field_weight[f] * (32u - (unsigned)__builtin_clz((unsigned)number + 1))
+                                      : wb_field_weight[f] * (number + 1);
+    }
+    if (without < WB_FIELDS && (solved = solve_weight(without, known, weight)) == 0)
+        return NULL;
+    if (frequency_out && without < WB_FIELDS)
+        frequency_out[without] = solved;
+    *sum_out = sum + solved;
+    return p - start <= WB_POSTING_EXTRA_MAX ? p : NULL;
 }
 
 const uint8_t *wb_code_get(uint32_t code, const uint8_t *p, const uint8_t *end, uint32_t frequency_out[WB_FIELDS])
 {
-    uint32_t weight = wb_code_weight(code);
-    const uint8_t *start = p;
+    uint64_t sum;
 
     memset(frequency_out, 0, WB_FIELDS * sizeof *frequency_out);
-    if (p >= end)
-        return NULL;
-    unsigned mask = *p & 0x3f, all_one = *p & LISTBLOCK_ALL_ONE;
-    if (mask == 0 || *p++ & 0x80)
-        return NULL;
-    unsigned without = left_out(mask, weight);
-    for (unsigned f = 0; f < WB_FIELDS; f++) {
-        const char *at = (const char *)p;
-        uint64_t number = 0;
-        if (!(mask >> f & 1) || f == without)
-            continue;
-        if (!all_one && (!wb_get_varint(&at, (const char *)end, &number) || number >= LISTBLOCK_FREQUENCY_MAX))
-            return NULL;
-        p = (const uint8_t *)at;
-        frequency_out[f] = (uint32_t)number + 1;
-    }
-    if (without < WB_FIELDS && !solve_weight(frequency_out, without, weight))
-        return NULL;
-    return p - start <= WB_POSTING_EXTRA_MAX ? p : NULL;
+    return read_extra(code, p, end, frequency_out, &sum);
+}
+
+const uint8_t *wb_code_occurrences(uint32_t code, const uint8_t *p, const uint8_t *end, uint64_t *sum_out)
+{
+    return read_extra(code, p, end, NULL, sum_out);
 }
 
 /* ---- docids -------------------------------------------------------------------------------------- */

@@ -39,13 +39,28 @@ static inline uint32_t wb_code_weight(uint32_t code)
     return weight < WB_WEIGHT_MAX ? weight : WB_WEIGHT_MAX;
 }
 
+/* The same for four codes, as floats, which hold all weights exactly. */
+static inline wb_float4 wb_code_weight4(wb_vec4 code)
+{
+    typedef int32_t signed4 __attribute__((vector_size(16)));
+    const wb_float4 most = {WB_WEIGHT_MAX, WB_WEIGHT_MAX, WB_WEIGHT_MAX, WB_WEIGHT_MAX};
+    wb_float4 half = __builtin_convertvector((signed4)(code >> 1), wb_float4), even = half * 4.0f + 4.0f;
+    wb_vec4 odd = -(code & 1), weight = ((wb_vec4)half & odd) | ((wb_vec4)even & ~odd);
+    wb_vec4 far = (wb_vec4)((wb_float4)weight > most);
+
+    return (wb_float4)((weight & ~far) | ((wb_vec4)most & far));
+}
+
 /* Returns the code of these frequencies, and writes *len_out extra bytes: at most WB_POSTING_EXTRA_MAX, 0 if even. */
 uint32_t wb_code_put(const uint32_t frequency[WB_FIELDS], uint8_t *extra, size_t *len_out);
 
 /* Reads the frequencies of an odd code; returns the address behind its extra bytes, or NULL. */
 const uint8_t *wb_code_get(uint32_t code, const uint8_t *p, const uint8_t *end, uint32_t frequency_out[WB_FIELDS]);
 
-/* The same for any code. */
+/* The same, but only the sum of the frequencies is wanted. */
+const uint8_t *wb_code_occurrences(uint32_t code, const uint8_t *p, const uint8_t *end, uint64_t *sum_out);
+
+/* As wb_code_get(), for any code. */
 static inline const uint8_t *wb_code_frequencies(uint32_t code, const uint8_t *p, const uint8_t *end,
                                                  uint32_t frequency_out[WB_FIELDS])
 {

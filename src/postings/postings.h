@@ -48,11 +48,23 @@ static inline enum wb_space wb_space_of_field(enum wb_field field)
 
 #define WB_WEIGHT_MAX 65535u
 
+/* What one occurrence in a field counts, in quarters. */
+extern const uint8_t wb_field_weight[WB_FIELDS];
+
 /*
  * The weighted frequency of a posting, in quarters, at most WB_WEIGHT_MAX: 4 for each occurrence in MAIN, 1 in OTHER,
  * 8 in HEADING, 12 in TITLE, 6 in URL; anchors count 8 * (1 + floor(log2(frequency))).
  */
-uint32_t wb_posting_weight(const uint32_t frequency[WB_FIELDS]);
+static inline uint32_t wb_posting_weight(const uint32_t frequency[WB_FIELDS])
+{
+    uint64_t weight = 0;
+
+    for (int field = 0; field < WB_FIELD_ANCHOR; field++)
+        weight += (uint64_t)wb_field_weight[field] * frequency[field];
+    if (frequency[WB_FIELD_ANCHOR])
+        weight += wb_field_weight[WB_FIELD_ANCHOR] * (32u - (unsigned)__builtin_clz(frequency[WB_FIELD_ANCHOR]));
+    return weight < WB_WEIGHT_MAX ? (uint32_t)weight : WB_WEIGHT_MAX;
+}
 
 /*
  * The length of a page in words as one byte: exact up to 24, then 8 steps per doubling. wb_length_of_byte() is the

@@ -260,11 +260,9 @@ int wb_postlist_need_codes(struct wb_postlist *list)
     return 0;
 }
 
-/* Four codes at a time; as wb_code_weight(). */
 int wb_postlist_need_weights(struct wb_postlist *list)
 {
     struct wb_postlist_own *own = list->own;
-    const uint32_t most = WB_WEIGHT_MAX;
     int err = own->have & HAVE_WEIGHTS ? 0 : wb_postlist_need_codes(list);
 
     if (err < 0 || own->have & HAVE_WEIGHTS)
@@ -272,17 +270,8 @@ int wb_postlist_need_weights(struct wb_postlist *list)
     for (uint32_t i = list->count; i % 4; i++)
         own->codes[i] = 0;
     for (uint32_t i = 0; i < list->count; i += 4) {
-        typedef int32_t signed4 __attribute__((vector_size(16)));
-        wb_vec4 code = *(const wb_vec4_any *)&own->codes[i];
-        wb_vec4 odd = -(code & 1), half = code >> 1; /* half is less than 2^31, so a signed comparison is right */
-        wb_vec4 far = (wb_vec4)((signed4)half > (int32_t)most);
-        half = (half & ~far) | (most & far);
-        wb_vec4 even = 4 * half + 4;
-        far = (wb_vec4)((signed4)even > (int32_t)most);
-        even = (even & ~far) | (most & far);
-        wb_vec4 weight = (half & odd) | (even & ~odd);
-        for (int k = 0; k < 4; k++)
-            own->weights[i + (uint32_t)k] = (float)(int32_t)weight[k];
+        wb_float4 weights = wb_code_weight4(*(const wb_vec4_any *)&own->codes[i]);
+        memcpy(own->weights + i, &weights, sizeof weights);
     }
     own->have |= HAVE_WEIGHTS;
     return 0;

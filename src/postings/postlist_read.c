@@ -19,14 +19,13 @@ int wb_postlist_need_extra(struct wb_postlist *list)
     const uint8_t *p = own->extra_at;
     own->before[0] = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        uint32_t code = own->codes[i], frequency[WB_FIELDS];
+        uint32_t code = own->codes[i];
         uint64_t occurrences = (uint64_t)code / 2 + 1;
         own->extra_of[i] = (uint16_t)(p - own->extra_at);
         if (code & 1) {
-            p = wb_code_get(code, p, own->block_end, frequency);
+            p = wb_code_occurrences(code, p, own->block_end, &occurrences);
             if (!p)
                 return wb_postlist_damaged(list, "the frequencies");
-            occurrences = wb_occurrences(frequency);
         }
         if (occurrences > UINT32_MAX)
             return wb_postlist_damaged(list, "the frequencies");

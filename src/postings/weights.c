@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-/* What one occurrence in a field counts, in quarters. */
-static const uint64_t field_weight[WB_FIELDS] = {
+const uint8_t wb_field_weight[WB_FIELDS] = {
     [WB_FIELD_TITLE] = 12, [WB_FIELD_HEADING] = 8, [WB_FIELD_MAIN] = 4,
     [WB_FIELD_OTHER] = 1,  [WB_FIELD_URL] = 6,     [WB_FIELD_ANCHOR] = 8,
 };
@@ -16,17 +15,6 @@ static const uint64_t field_weight[WB_FIELDS] = {
 static unsigned log2_of(uint64_t n)
 {
     return 63 - (unsigned)__builtin_clzll(n);
-}
-
-uint32_t wb_posting_weight(const uint32_t frequency[WB_FIELDS])
-{
-    uint64_t weight = 0;
-
-    for (int field = 0; field < WB_FIELD_ANCHOR; field++)
-        weight += field_weight[field] * frequency[field];
-    if (frequency[WB_FIELD_ANCHOR])
-        weight += field_weight[WB_FIELD_ANCHOR] * (1 + log2_of(frequency[WB_FIELD_ANCHOR]));
-    return weight < WB_WEIGHT_MAX ? (uint32_t)weight : WB_WEIGHT_MAX;
 }
 
 /*
