@@ -85,7 +85,8 @@ static int read_columns(const struct wb_options *options, struct column_sources 
 
 int wb_cmd_index(const struct wb_options *options)
 {
-    struct wb_update_options update = {.dir = options->dir, .dispenser = wb_options_text(options, "dispenser"),
+    struct wb_update_options update = {.dir = options->dir,
+                                       .dispenser = wb_options_text(options, "dispenser"),
                                        .memory_bytes = wb_options_number(options, "memory", 0)};
     struct wb_index_options index = {.index_dir = wb_options_text(options, "index-dir"),
                                      .from_scratch = wb_options_flag(options, "from-scratch")};

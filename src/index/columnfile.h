@@ -18,8 +18,7 @@
  * Reads the file and writes the table at path. Of several lines with one URL, the last counts. WB_E_INVALID names file,
  * line and column if a line is wrong. *words_out: the values are words.
  */
-int wb_columnfile_import(const char *file, const char *column, const char *temp_dir, const char *path,
-                         bool *words_out);
+int wb_columnfile_import(const char *file, const char *column, const char *temp_dir, const char *path, bool *words_out);
 
 /* Makes the table of one generation a table of the next one. */
 int wb_columnfile_copy(const char *from, const char *to);

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "page/page.h"
 
+enum { HEADING_GAP = 1 };
+
 int wb_docwords_init(struct wb_docwords *worker, size_t memory_bytes)
 {
     *worker = (struct wb_docwords){.budget = 0};
@@ -50,11 +52,26 @@ static int add_text(struct wb_docwords *worker, struct wb_slice text, const char
     return err < 0 ? err : more < 0 ? more : 0;
 }
 
+/* Adds the parts of the text of one kind, headings or not, in their own space. words: by field. */
 static int add_spans(struct wb_docwords *worker, const struct wb_extract *extract, const char *language, bool headings,
                      uint32_t words[WB_FIELDS])
 {
     uint32_t at = 0;
-    return headings ? 0 : add_text(worker, extract->text, language, WB_FIELD_MAIN, &at, &words[WB_FIELD_MAIN]);
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < extract->span_count; i++) {
+        const struct wb_extract_span *span = &extract->spans[i];
+        bool heading = span->flags & WB_EXTRACT_SPAN_HEADING;
+        enum wb_field field = heading                              ? WB_FIELD_HEADING
+                              : span->flags & WB_EXTRACT_SPAN_MAIN ? WB_FIELD_MAIN
+                                                                   : WB_FIELD_OTHER;
+        if (heading != headings)
+            continue;
+        err = add_text(worker, wb_slice(extract->text.ptr + span->begin, span->end - span->begin), language, field, &at,
+                       &words[field]);
+        at += heading ? HEADING_GAP : 0;
+    }
+    return err;
 }
 
 /* The language of a page: what its text looks like, or else what it says. */

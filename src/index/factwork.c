@@ -55,16 +55,11 @@ int wb_factwork_carry(struct wb_build *build)
 
 /* ---- columns ----------------------------------------------------------------------------------- */
 
-/* The value of a fact, as its column has it. docid belongs to url; page is NULL if it has none. */
-static void put_value(const struct wb_build *build, enum wb_fact fact, uint32_t docid, const struct wb_roster_url *url,
-                      char *p)
+/* A fact of any URL, as its column has it. */
+static void put_url_value(const struct wb_build *build, enum wb_fact fact, uint32_t docid,
+                          const struct wb_roster_url *url, char *p)
 {
-    const struct wb_roster_page *page = url->page == WB_DOCID_NONE ? NULL : &build->roster.pages[url->page];
-    const struct wb_content_fact *content = page ? &build->contents[docid] : NULL;
-    uint32_t stat;
-
-    WB_CHECK(page || !wb_fact_is_of_pages(fact));
-    switch (fact) {
+    switch ((int)fact) {
     case WB_FACT_ID:
         wb_pageid_put(url->id, p);
         break;
@@ -84,12 +79,24 @@ static void put_value(const struct wb_build *build, enum wb_fact fact, uint32_t 
         memcpy(p, &build->ranks[docid], sizeof(double));
         break;
     case WB_FACT_STATIC:
-        stat = wb_static_score(build->ranks[docid], build->roster.url_count);
-        wb_put32(p, stat);
+        wb_put32(p, wb_static_score(build->ranks[docid], build->roster.url_count));
         break;
     case WB_FACT_ANCHORS:
         wb_put64(p, build->anchors[docid]);
         break;
+    default:
+        WB_CHECK(false);
+    }
+}
+
+/* A fact of a page. */
+static void put_page_value(const struct wb_build *build, enum wb_fact fact, uint32_t docid,
+                           const struct wb_roster_url *url, char *p)
+{
+    const struct wb_roster_page *page = &build->roster.pages[url->page];
+    const struct wb_content_fact *content = &build->contents[docid];
+
+    switch ((int)fact) {
     case WB_FACT_OUTLINKS:
         wb_put32(p, build->outlinks[docid]);
         break;
@@ -129,7 +136,7 @@ static void put_value(const struct wb_build *build, enum wb_fact fact, uint32_t 
     case WB_FACT_VERSIONS:
         wb_put32(p, page->versions);
         break;
-    case WB_FACTS:
+    default:
         WB_CHECK(false);
     }
 }
@@ -145,7 +152,10 @@ static int add_values(const struct wb_build *build, enum wb_fact fact, bool page
         const struct wb_roster_url *url = &roster->urls[number];
         if ((url->page != WB_DOCID_NONE) != pages)
             continue;
-        put_value(build, fact, docid++, url, value);
+        if (wb_fact_is_of_pages(fact))
+            put_page_value(build, fact, docid++, url, value);
+        else
+            put_url_value(build, fact, docid++, url, value);
         err = wb_column_add(writer, value);
     }
     return err;

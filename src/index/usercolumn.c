@@ -116,7 +116,7 @@ struct column_work {
     const struct wb_idtable *ids;
     struct wb_table *values;
     struct wb_cursor *cursor;
-    double *numbers;         /* by docid; or */
+    double *numbers; /* by docid; or */
     uint32_t *codes;
     struct wb_sorter *words; /* word -> docid */
     uint64_t unknown, rows;
@@ -298,10 +298,10 @@ static int load_column(struct wb_index *index, size_t at)
     struct wb_index_column *column = &index->columns.items[at];
     struct wb_open_column *open = &index->open_columns[at];
     char *path = column_path(index->path, column->name, "wbc"), *words = column_path(index->path, column->name, "wbt");
-    int err = path && words ? wb_column_open(path, column->words ? WB_COLUMNFILE_CODES_KIND : WB_COLUMNFILE_NUMBERS_KIND,
-                                             column->words ? sizeof *column->codes : sizeof *column->numbers,
-                                             &open->column)
-                            : WB_E_NOMEM;
+    int err = path && words
+                  ? wb_column_open(path, column->words ? WB_COLUMNFILE_CODES_KIND : WB_COLUMNFILE_NUMBERS_KIND,
+                                   column->words ? sizeof *column->codes : sizeof *column->numbers, &open->column)
+                  : WB_E_NOMEM;
 
     if (err == 0 && open->column.count != index->docmap.urls)
         err = wb_fail(WB_E_CORRUPT, "%s has another number of values than its generation has URLs", path);
