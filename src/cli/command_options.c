@@ -148,7 +148,7 @@ const struct wb_option wb_update_options[] = {
 };
 
 const struct wb_option wb_index_options[] = {
-    {"column", 0, WB_OPTION_LIST, "NAME=FILE", "make a column of a file: lines of URL, tab and value; NAME= removes it"},
+    {"column", 0, WB_OPTION_LIST, "NAME=FILE", "make a column of a file: lines of URL, tab, value; NAME= removes it"},
     {"index-dir", 0, WB_OPTION_DIR, "DIR", "keep the index in this directory from now on, such as on another disk"},
     {"from-scratch", 0, WB_OPTION_FLAG, NULL, "read every page again instead of only the changed ones"},
     DISPENSER_OPTION,

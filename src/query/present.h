@@ -1,0 +1,44 @@
+/*
+ * present.h - what makes a hit readable: snippets with highlights, and suggestions for misspelt words.
+ */
+#ifndef WB_QUERY_PRESENT_H
+#define WB_QUERY_PRESENT_H
+
+#include "base/buf.h"
+#include "extract/extract.h"
+#include "postings/postings.h"
+#include "words/words.h"
+
+/* A word of the query, as pages may have it. */
+struct wb_wanted {
+    struct wb_slice exact;        /* folded; empty: any form with one of the stems */
+    const struct wb_slice *stems; /* of a bare word */
+    size_t stem_count;
+    bool prefix; /* every word that begins with exact */
+};
+
+/* Working memory of one thread. */
+struct wb_snippeter;
+
+int wb_snippeter_new(struct wb_snippeter **snippeter_out);
+void wb_snippeter_free(struct wb_snippeter *snippeter);
+
+/*
+ * Appends a snippet of the page: one or two passages of its text that have as many of the wanted words as possible, as
+ * HTML: escaped, and with <b> around these words. If it has none of them, its beginning. At most about 500 bytes of
+ * text. The same page and words give the same snippet.
+ */
+int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_wanted *wanted, size_t count,
+               struct wb_buf *html_out);
+
+/* The extractor and the reader of words inside, for others that read single pages in the same thread. */
+struct wb_extractor *wb_snippeter_extractor(struct wb_snippeter *snippeter);
+struct wb_words *wb_snippeter_words(struct wb_snippeter *snippeter);
+
+/*
+ * Finds a word of the index that is spelt like this one, one or two letters apart, and that more than min_df documents
+ * have: the one nearest, of equally near ones that which most documents have. Returns 1 and appends it, or 0.
+ */
+int wb_spell(struct wb_postings *postings, struct wb_slice word, uint32_t min_df, struct wb_buf *word_out);
+
+#endif
