@@ -156,6 +156,30 @@ const struct wb_option wb_index_options[] = {
     END,
 };
 
+const struct wb_option wb_search_options[] = {
+    {"limit", 0, WB_OPTION_NUMBER, "N", "show so many hits (default: 10)"},
+    {"offset", 0, WB_OPTION_COUNT, "N", "leave out the first N hits"},
+    {"sort", 0, WB_OPTION_TEXT, "[-]KEY", "score, rank, date, url, published, modified, size, ... or a column of yours"},
+    {"facet", 0, WB_OPTION_LIST, "NAME", "count the results by site, type, lang or status; may be repeated"},
+    {"one-per-site", 0, WB_OPTION_FLAG, NULL, "show only the best hit of each site"},
+    {"quick", 0, WB_OPTION_FLAG, NULL, "do not count all results; the total may be too small"},
+    {"explain", 0, WB_OPTION_FLAG, NULL, "show the plan, and what each score is made of"},
+    {"exhaustive", 0, WB_OPTION_FLAG, NULL, "look at every document; finds the same, slowly"},
+    END,
+};
+
+const struct wb_option wb_links_options[] = {
+    {"in", 0, WB_OPTION_FLAG, NULL, "the pages that link to the URL"},
+    {"out", 0, WB_OPTION_FLAG, NULL, "the URLs that the page links to"},
+    END,
+};
+
+const struct wb_option wb_similar_options[] = {
+    {"limit", 0, WB_OPTION_NUMBER, "N", "show so many pages (default: 20)"},
+    {"by", 0, WB_OPTION_CHOICE, "words|links|both", "what makes pages similar (default: both)"},
+    END,
+};
+
 const struct wb_option wb_generate_options[] = {
     BUDGET_OPTION,
     REFRESH_OPTIONS,

@@ -143,6 +143,35 @@ const struct wb_command wb_commands[] = {
      "  webbase index --column quality=scores.tsv && webbase search 'quality:>=0.8 lang:en'",
      wb_index_options, 0, 0, wb_cmd_index},
 
+    {"search", "QUERY", NULL, "find pages by words, links and facts",
+     "Finds the pages that match the query, the best first. All words must be there; OR, -not,\n"
+     "\"phrases\", \"near words\"~5, prefix* and parentheses work as expected. Fields restrict a\n"
+     "word (title: heading: url: anchor:), select by links (link: linkfrom: related:) or by facts\n"
+     "(site: suffix: type: lang: status: inlinks: rank: size: after: before: changed:\n"
+     "published: modified: and columns of your own); dup:no leaves out near duplicates.\n"
+     "docs/query.md describes the language. Put -- before a query that starts with a minus.\n"
+     "\n"
+     "It reads the newest generation that 'webbase index' has built. Pages that were taken\n"
+     "down since then are left out.\n"
+     "\n"
+     "  webbase search title:stanford 'link:www-db.stanford.edu/' 'inlinks:>=10'\n"
+     "  webbase search '\"exact phrase\" -word (a OR b) after:2026-01-01' --sort date",
+     wb_search_options, 1, WB_ARGS_ANY, wb_cmd_search},
+
+    {"links", "URL --in | --out", NULL, "list the links to a page, or from it",
+     "Lists the pages that link to the URL, or the URLs that the page links to, with the text\n"
+     "of each link, as of the newest generation of the index. The URL need not be stored.\n"
+     "\n"
+     "  webbase links https://example.org/ --in",
+     wb_links_options, 1, 1, wb_cmd_links},
+
+    {"similar", "URL", NULL, "list pages that are like a page",
+     "Lists the pages most similar to a page: near duplicates first, then by common words and\n"
+     "by pages that link to both.\n"
+     "\n"
+     "  webbase similar https://example.org/ --by links",
+     wb_similar_options, 1, 1, wb_cmd_similar},
+
     {"generate", "[OPTION...]", NULL, "list the pages to fetch next",
      "Chooses pages from webdb and puts them on the list of the next crawl, at most --budget\n"
      "of them: first announced pages, then pages whose lifetime ends within a day, then all\n"
