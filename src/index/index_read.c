@@ -192,6 +192,12 @@ const struct wb_graph *wb_index_links_in(const struct wb_index *index)
     return index->in;
 }
 
+uint64_t wb_index_order(const struct wb_index *index, uint32_t docid)
+{
+    WB_CHECK(docid < index->docmap.urls);
+    return wb_docmap_number(&index->docmap, docid);
+}
+
 const uint8_t *wb_index_languages(const struct wb_index *index, size_t *count_out)
 {
     *count_out = index->manifest.language_count;

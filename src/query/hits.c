@@ -1,0 +1,219 @@
+/*
+ * hits.c - answers a query: parses it, plans it, looks for the best results or at all of them, and fetches what is
+ * shown of each hit.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "query/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- hits ---------------------------------------------------------------------------------------- */
+
+static int fill_hit(struct wb_qplan *plan, const struct wb_found *found, struct wb_results *results, struct wb_hit *hit)
+{
+    struct wb_index *index = plan->searcher->index;
+    struct wb_slice text;
+    const void *times = NULL;
+    int err = 0;
+
+    *hit = (struct wb_hit){.docid = found->docid, .score = wb_scoring_value(plan, found->score)};
+    if (plan->options->explain)
+        err = wb_explain_hit(plan, found->docid, &results->arena, hit);
+    if (err < 0 || plan->options->no_texts)
+        return err;
+    err = wb_index_url(index, found->docid, &text);
+    if (err == 0)
+        err = wb_arena_copy(&results->arena, text, &hit->url);
+    if (err < 0 || found->docid >= plan->searcher->pages)
+        return err;
+    err = wb_index_fact(index, WB_FACT_TIME, &times);
+    if (err == 0) {
+        hit->time_ms = ((const int64_t *)times)[found->docid];
+        err = wb_index_title(index, found->docid, &text);
+    }
+    return err < 0 ? err : wb_arena_copy(&results->arena, text, &hit->title);
+}
+
+int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_results *results)
+{
+    uint64_t offset = plan->options->offset;
+    size_t count = topk->items.count > offset ? topk->items.count - (size_t)offset : 0;
+    int err = 0;
+
+    if (count == 0)
+        return 0;
+    results->hits = wb_qplan_take(plan, count * sizeof *results->hits);
+    if (!results->hits)
+        return WB_E_NOMEM;
+    for (size_t i = 0; err == 0 && i < count; i++)
+        err = fill_hit(plan, &topk->items.items[offset + i], results, &results->hits[i]);
+    results->hit_count = err == 0 ? count : 0;
+    return err;
+}
+
+/* ---- facets --------------------------------------------------------------------------------------- */
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct wb_facet_value *x = a, *y = b;
+
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return wb_slice_compare(x->value, y->value);
+}
+
+static int name_of(struct wb_qplan *plan, enum wb_facet facet, uint32_t number, char text[16],
+                   struct wb_slice *name_out)
+{
+    switch (facet) {
+    case WB_FACET_SITE:
+        return wb_index_site(plan->searcher->index, number, name_out);
+    case WB_FACET_TYPE:
+        return wb_index_type(plan->searcher->index, number, name_out);
+    case WB_FACET_LANG:
+        *name_out = number < WB_LANGUAGES ? wb_slice_str(wb_language_code((uint8_t)number)) : WB_SLICE_EMPTY;
+        return 0;
+    default:
+        snprintf(text, 16, "%u", number);
+        *name_out = wb_slice_str(text);
+        return 0;
+    }
+}
+
+static int make_facet(struct wb_qplan *plan, const struct wb_gather *gather, enum wb_facet facet,
+                      struct wb_results *results)
+{
+    const uint32_t *counts = gather->counts[facet];
+    size_t values = 0;
+    int err = 0;
+
+    for (size_t i = 0; i < gather->count_sizes[facet]; i++)
+        values += counts[i] != 0;
+    struct wb_facet_value *list = wb_qplan_take(plan, (values + 1) * sizeof *list);
+    if (!list)
+        return WB_E_NOMEM;
+    values = 0;
+    for (uint32_t i = 0; err == 0 && i < gather->count_sizes[facet]; i++) {
+        struct wb_slice name;
+        char text[16];
+        if (counts[i] == 0)
+            continue;
+        err = name_of(plan, facet, i, text, &name);
+        /* A page whose language or type is not known is not counted under any. */
+        if (err < 0 || name.len == 0)
+            continue;
+        list[values].count = counts[i];
+        err = wb_arena_copy(&results->arena, name, &list[values++].value);
+    }
+    qsort(list, values, sizeof *list, compare_values);
+    results->facets[facet] = list;
+    results->facet_counts[facet] = err == 0 ? values : 0;
+    return err;
+}
+
+int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results)
+{
+    int err = 0;
+
+    for (int facet = 0; err == 0 && facet < WB_FACETS; facet++)
+        if (gather->counts[facet])
+            err = make_facet(plan, gather, (enum wb_facet)facet, results);
+    return err;
+}
+
+/* ---- searching -------------------------------------------------------------------------------------- */
+
+static bool has_column(void *context, struct wb_slice name)
+{
+    struct wb_searcher *searcher = context;
+    const struct wb_index_column *column;
+
+    return wb_index_column(searcher->index, name, &column) == 0;
+}
+
+static int parse(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results,
+                 struct wb_ask *ask)
+{
+    struct wb_ask_options ask_options = {has_column, searcher};
+    int err = wb_ask_parse(options->query, &ask_options, &results->arena, ask);
+
+    results->bad_at = ask->bad_at;
+    return err < 0 ? err : wb_ask_simplify(ask, &results->arena);
+}
+
+/* Runs a plan: the best by score without looking at everything if that is enough, otherwise all results. */
+static int run(struct wb_qplan *plan, struct wb_topk *topk, struct wb_results *results)
+{
+    const struct wb_search_options *options = plan->options;
+    bool by_score =
+        options->sort.field == WB_ASK_ANY && !options->sort.reverse && !plan->dup_no && !options->collapse_site;
+    struct wb_gather gather = {.facets = options->facets};
+    uint64_t counted = 0;
+    int err = wb_scoring_prepare(plan);
+
+    results->exact = false;
+    if (err == 0 && by_score && topk->max)
+        err = wb_topk_search(plan, topk, &counted, &results->exact);
+    results->total = counted;
+    if (err == 0 && (!by_score || options->facets || ((options->count || !topk->max) && !results->exact))) {
+        gather.topk = !by_score && topk->max ? topk : NULL;
+        err = wb_gather_all(plan, &gather);
+        results->total = gather.total;
+        results->exact = err == 0;
+    }
+    if (err == 0)
+        err = wb_qplan_error(plan);
+    if (err == 0)
+        err = wb_hits_facets(plan, &gather, results);
+    wb_gather_release(&gather);
+    return err;
+}
+
+static int explain(struct wb_qplan *plan, struct wb_results *results)
+{
+    struct wb_buf lines = WB_BUF_INIT;
+    int err = wb_explain_plan(plan, &lines);
+
+    if (err == 0)
+        err = wb_arena_copy(&results->arena, wb_buf_slice(&lines), &results->plan);
+    wb_buf_release(&lines);
+    return err;
+}
+
+int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results)
+{
+    struct wb_qplan plan = {.err = 0};
+    struct wb_topk topk = {.max = options->offset <= UINT64_MAX - options->limit ? options->offset + options->limit
+                                                                                 : UINT64_MAX};
+    struct wb_ask ask;
+
+    *results = (struct wb_results){.total = 0};
+    if (options->limit == 0)
+        topk.max = 0;
+    int err = wb_searcher_refresh(searcher);
+    if (err == 0)
+        err = parse(searcher, options, results, &ask);
+    if (err == 0)
+        err = wb_qplan_make(searcher, options, &results->arena, &ask, &plan);
+    if (err == 0)
+        err = run(&plan, &topk, results);
+    if (err == 0) {
+        wb_topk_sort(&topk);
+        err = wb_hits_make(&plan, &topk, results);
+    }
+    if (err == 0 && options->explain)
+        err = explain(&plan, results);
+    if (err == 0)
+        err = wb_qplan_error(&plan);
+    wb_vec_release(&topk.items);
+    wb_qplan_release(&plan);
+    return err;
+}
+
+void wb_results_release(struct wb_results *results)
+{
+    wb_arena_release(&results->arena);
+    *results = (struct wb_results){.total = 0};
+}

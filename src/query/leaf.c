@@ -1,0 +1,309 @@
+/*
+ * leaf.c - which documents of a window match a leaf.
+ *
+ * A leaf that has few candidates left is asked for each of them; otherwise its documents are put into bits, and the
+ * words of bits are intersected. Lists that do not have the whole truth (fields, phrases) give candidates here.
+ */
+#include "base/check.h"
+#include "query/engine.h"
+
+#include <math.h>
+
+void wb_bits_range(struct wb_window window, struct wb_windowbits *bits, uint32_t first, uint32_t end)
+{
+    uint64_t stop = (uint64_t)window.base + window.size;
+
+    first = first > window.base ? first : window.base;
+    end = end < stop ? end : (uint32_t)(stop < UINT32_MAX ? stop : UINT32_MAX);
+    if (first >= end)
+        return;
+    uint32_t from = first - window.base, to = end - window.base - 1;
+    for (uint32_t w = from / 64; w <= to / 64; w++) {
+        uint64_t mask = UINT64_MAX;
+        if (w == from / 64)
+            mask &= UINT64_MAX << from % 64;
+        if (w == to / 64)
+            mask &= UINT64_MAX >> (63 - to % 64);
+        bits->word[w] |= mask;
+    }
+}
+
+/* ---- words ------------------------------------------------------------------------------------- */
+
+static bool list_has(struct wb_postlist *list, uint32_t docid)
+{
+    return list->docid == docid || wb_postlist_seek(list, docid) == docid;
+}
+
+bool wb_slot_has(struct wb_slot *slot, uint32_t docid)
+{
+    for (size_t i = 0; i < slot->list_count; i++)
+        if (list_has(slot->lists[i], docid))
+            return true;
+    return false;
+}
+
+static uint32_t slot_next(struct wb_slot *slot, uint32_t from)
+{
+    uint32_t next = WB_DOCID_END;
+
+    for (size_t i = 0; i < slot->list_count; i++) {
+        uint32_t docid = wb_postlist_seek(slot->lists[i], from);
+        next = docid < next ? docid : next;
+    }
+    return next;
+}
+
+static void slot_fill(struct wb_slot *slot, struct wb_window window, struct wb_windowbits *bits)
+{
+    for (size_t i = 0; i < slot->list_count; i++)
+        wb_postlist_fill(slot->lists[i], window.base, window.size, bits->word);
+}
+
+static void slot_filter(struct wb_slot *slot, struct wb_window window, struct wb_windowbits *bits, uint32_t docs)
+{
+    uint32_t candidates = wb_bits_count(window, bits);
+    struct wb_windowbits other;
+
+    if (candidates == 0)
+        return;
+    /* Asking for one document takes about as long as filling in the bits of sixteen. */
+    uint64_t expected = slot->df * window.size / docs;
+    if (candidates < 4 || (uint64_t)candidates * 16 < expected + 64) {
+        WB_EACH_DOC(window, bits, docid, {
+            if (!wb_slot_has(slot, docid))
+                wb_bits_drop(bits, docid - window.base);
+        })
+        return;
+    }
+    wb_bits_clear(window, &other);
+    slot_fill(slot, window, &other);
+    wb_bits_and(window, bits, other.word);
+}
+
+/* ---- documents, ranges, columns ------------------------------------------------------------------ */
+
+/* The first of the documents of a leaf that is not less than this one. */
+static size_t docs_at(const struct wb_leaf *leaf, uint32_t from)
+{
+    size_t low = 0, high = leaf->doc_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (leaf->docs[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The first range that ends after this document. Pages come before other URLs, so that ranges ascend. */
+static size_t ranges_at(const struct wb_leaf *leaf, uint32_t from)
+{
+    size_t low = 0, high = leaf->range_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (leaf->ranges[middle].end <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool number_matches(double value, enum wb_ask_op op, double number)
+{
+    switch (op) {
+    case WB_ASK_EQ:
+        return value == number;
+    case WB_ASK_LT:
+        return value < number;
+    case WB_ASK_LE:
+        return value <= number;
+    case WB_ASK_GT:
+        return value > number;
+    case WB_ASK_GE:
+        return value >= number;
+    }
+    return false;
+}
+
+static bool value_matches(const struct wb_leaf *leaf, uint32_t docid)
+{
+    int64_t value = 0;
+
+    if (docid >= leaf->end)
+        return false;
+    switch (leaf->value) {
+    case WB_VALUE_U8:
+        value = ((const uint8_t *)leaf->values)[docid];
+        break;
+    case WB_VALUE_U16:
+        value = ((const uint16_t *)leaf->values)[docid];
+        break;
+    case WB_VALUE_U32:
+        value = ((const uint32_t *)leaf->values)[docid];
+        break;
+    case WB_VALUE_U64: {
+        uint64_t big = ((const uint64_t *)leaf->values)[docid];
+        value = big < INT64_MAX ? (int64_t)big : INT64_MAX;
+        break;
+    }
+    case WB_VALUE_I64:
+        value = ((const int64_t *)leaf->values)[docid];
+        break;
+    case WB_VALUE_SELF:
+        return ((const uint32_t *)leaf->values)[docid] == docid;
+    case WB_VALUE_DOUBLE: {
+        double number = ((const double *)leaf->values)[docid];
+        return !isnan(number) && number_matches(number, leaf->op, leaf->number);
+    }
+    }
+    return value >= leaf->low && value <= leaf->high && !(leaf->has_none && value == leaf->none);
+}
+
+static void column_filter(const struct wb_leaf *leaf, struct wb_window window,
+                          struct wb_windowbits *bits){WB_EACH_DOC(window, bits, docid,
+                                                                  {
+                                                                      if (!value_matches(leaf, docid))
+                                                                          wb_bits_drop(bits, docid - window.base);
+                                                                  })}
+
+/* ---- all kinds ----------------------------------------------------------------------------------- */
+
+uint32_t wb_leaf_next(struct wb_leaf *leaf, uint32_t from)
+{
+    uint32_t next = from;
+
+    switch (leaf->kind) {
+    case WB_LEAF_NOTHING:
+        return WB_DOCID_END;
+    case WB_LEAF_WORDS:
+        for (size_t i = 0; i < leaf->slot_count && next != WB_DOCID_END; i++) {
+            uint32_t docid = slot_next(&leaf->slots[i], next);
+            next = docid > next ? docid : next;
+        }
+        return next;
+    case WB_LEAF_DOCS: {
+        size_t at = docs_at(leaf, from);
+        return at < leaf->doc_count ? leaf->docs[at] : WB_DOCID_END;
+    }
+    case WB_LEAF_BITS:
+        return leaf->cost ? from : WB_DOCID_END;
+    case WB_LEAF_RANGES: {
+        size_t at = ranges_at(leaf, from);
+        if (at == leaf->range_count)
+            return WB_DOCID_END;
+        return leaf->ranges[at].first > from ? leaf->ranges[at].first : from;
+    }
+    case WB_LEAF_COLUMN:
+        return from < leaf->end ? from : WB_DOCID_END;
+    }
+    return WB_DOCID_END;
+}
+
+void wb_leaf_fill(struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
+{
+    struct wb_windowbits own;
+
+    switch (leaf->kind) {
+    case WB_LEAF_NOTHING:
+        break;
+    case WB_LEAF_WORDS:
+        if (leaf->slot_count == 1) {
+            slot_fill(&leaf->slots[0], window, bits);
+            break;
+        }
+        wb_bits_clear(window, &own);
+        slot_fill(&leaf->slots[0], window, &own);
+        for (size_t i = 1; i < leaf->slot_count && wb_bits_any(window, &own); i++)
+            slot_filter(&leaf->slots[i], window, &own, leaf->end);
+        for (uint32_t i = 0; i < window.size / 64; i++)
+            bits->word[i] |= own.word[i];
+        break;
+    case WB_LEAF_DOCS:
+        for (size_t i = docs_at(leaf, window.base); i < leaf->doc_count && leaf->docs[i] - window.base < window.size;
+             i++)
+            bits->word[(leaf->docs[i] - window.base) / 64] |= 1ull << leaf->docs[i] % 64;
+        break;
+    case WB_LEAF_BITS:
+        for (uint32_t i = 0; i < window.size / 64; i++)
+            bits->word[i] |= leaf->bits[window.base / 64 + i];
+        break;
+    case WB_LEAF_RANGES:
+        for (size_t i = ranges_at(leaf, window.base);
+             i < leaf->range_count && leaf->ranges[i].first < (uint64_t)window.base + window.size; i++)
+            wb_bits_range(window, bits, leaf->ranges[i].first, leaf->ranges[i].end);
+        break;
+    case WB_LEAF_COLUMN:
+        wb_bits_clear(window, &own);
+        wb_bits_range(window, &own, 0, leaf->end);
+        column_filter(leaf, window, &own);
+        for (uint32_t i = 0; i < window.size / 64; i++)
+            bits->word[i] |= own.word[i];
+        break;
+    }
+}
+
+void wb_leaf_filter(struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
+{
+    struct wb_windowbits own;
+
+    if (leaf->kind == WB_LEAF_WORDS) {
+        for (size_t i = 0; i < leaf->slot_count; i++)
+            slot_filter(&leaf->slots[i], window, bits, leaf->end);
+    } else if (leaf->kind == WB_LEAF_COLUMN) {
+        column_filter(leaf, window, bits);
+    } else {
+        wb_bits_clear(window, &own);
+        wb_leaf_fill(leaf, window, &own);
+        wb_bits_and(window, bits, own.word);
+    }
+}
+
+/* ---- verifying ------------------------------------------------------------------------------------ */
+
+/* Whether the word is in one of the fields that count. */
+static int in_fields(struct wb_slot *slot, uint32_t docid, unsigned fields, bool *matches_out)
+{
+    uint32_t frequency[WB_FIELDS];
+    int err = 0;
+
+    *matches_out = false;
+    for (size_t i = 0; err == 0 && !*matches_out && i < slot->list_count; i++) {
+        if (!list_has(slot->lists[i], docid))
+            continue;
+        err = wb_postlist_frequencies(slot->lists[i], frequency);
+        for (unsigned f = 0; err == 0 && f < WB_FIELDS; f++)
+            *matches_out |= (fields >> f & 1) && frequency[f];
+    }
+    return err;
+}
+
+bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid)
+{
+    bool matches = true;
+    int err = 0;
+
+    WB_CHECK(leaf->verify && leaf->kind == WB_LEAF_WORDS);
+    if (plan->err < 0)
+        return false;
+    /* Fields first: that needs no positions, and most candidates fail already here. */
+    for (size_t i = 0; err == 0 && matches && leaf->fields && i < leaf->slot_count; i++)
+        err = in_fields(&leaf->slots[i], docid, leaf->fields, &matches);
+    if (err == 0 && matches && leaf->phrase)
+        err = wb_phrase_matches(leaf, docid, &matches);
+    if (err < 0)
+        plan->err = err;
+    return err == 0 && matches;
+}
+
+void wb_leaf_verify(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
+{
+    WB_EACH_DOC(window, bits, docid, {
+        if (!wb_leaf_matches(plan, leaf, docid))
+            wb_bits_drop(bits, docid - window.base);
+    })
+}

@@ -1,0 +1,170 @@
+/*
+ * phrase.c - whether the words of a phrase are at the right places in a document.
+ *
+ * In a row: word i is `offset` places behind the beginning of the phrase, in one space (title, headings, body, URL,
+ * texts of links). With slop: all words are, in any order, in a stretch that has room for at most that many other
+ * words; a word that the phrase has twice must be there twice.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "query/engine.h"
+
+#include <stdlib.h>
+
+/* ---- the positions of a word ---------------------------------------------------------------------- */
+
+static int compare_positions(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* A word that is in the document in several forms: the positions of all of them together. */
+static int merge_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
+{
+    struct wb_slot *slot = &leaf->slots[number];
+    struct wb_positions *all = &leaf->positions[number], one;
+    size_t used = 0, first[WB_SPACES];
+    int err = 0;
+
+    for (int s = 0; err == 0 && s < WB_SPACES; s++) {
+        first[s] = used;
+        for (size_t i = 0; err == 0 && i < slot->list_count; i++) {
+            if (slot->lists[i]->docid != docid)
+                continue;
+            err = wb_postlist_positions(slot->lists[i], &one);
+            if (err == 0)
+                err = wb_grow(&leaf->merged[number], &leaf->merged_cap[number], used + one.count[s] + 1);
+            if (err == 0 && one.count[s])
+                memcpy(leaf->merged[number] + used, one.at[s], one.count[s] * sizeof *one.at[s]);
+            used += err == 0 ? one.count[s] : 0;
+        }
+        all->count[s] = (uint32_t)(used - first[s]);
+        if (err == 0 && all->count[s])
+            qsort(leaf->merged[number] + first[s], all->count[s], sizeof(uint32_t), compare_positions);
+    }
+    for (int s = 0; err == 0 && s < WB_SPACES; s++)
+        all->at[s] = leaf->merged[number] + first[s];
+    return err;
+}
+
+static int read_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
+{
+    struct wb_slot *slot = &leaf->slots[number];
+    struct wb_postlist *only = NULL;
+    size_t having = 0;
+
+    for (size_t i = 0; i < slot->list_count; i++)
+        if (slot->lists[i]->docid == docid || wb_postlist_seek(slot->lists[i], docid) == docid) {
+            only = slot->lists[i];
+            having++;
+        }
+    if (having == 0) { /* only a list that failed can have lost it */
+        memset(&leaf->positions[number], 0, sizeof leaf->positions[number]);
+        return 0;
+    }
+    return having == 1 ? wb_postlist_positions(only, &leaf->positions[number]) : merge_positions(leaf, number, docid);
+}
+
+/* ---- places --------------------------------------------------------------------------------------- */
+
+/* The first position of a word from *at on that is not less than this one; *at moves on. */
+static bool has_position(const struct wb_positions *positions, int space, uint32_t wanted, uint32_t *at)
+{
+    const uint32_t *p = positions->at[space];
+    uint32_t count = positions->count[space], low = *at, step = 1;
+
+    while (low + step < count && p[low + step] < wanted) {
+        low += step;
+        step *= 2;
+    }
+    while (low < count && p[low] < wanted)
+        low++;
+    *at = low;
+    return low < count && p[low] == wanted;
+}
+
+/* The words in a row: for each place of the first slot, which is the rarest, the others at their distances. */
+static bool in_a_row(const struct wb_leaf *leaf, int space, uint32_t *at)
+{
+    const struct wb_positions *first = &leaf->positions[0];
+
+    memset(at, 0, leaf->slot_count * sizeof *at);
+    for (uint32_t i = 0; i < first->count[space]; i++) {
+        uint32_t place = first->at[space][i];
+        bool all = place >= leaf->slots[0].offset;
+        for (size_t s = 1; all && s < leaf->slot_count; s++)
+            all =
+                has_position(&leaf->positions[s], space, place - leaf->slots[0].offset + leaf->slots[s].offset, &at[s]);
+        if (all)
+            return true;
+    }
+    return false;
+}
+
+/* How many slots before this one have the same word: it needs another occurrence than those. */
+static uint32_t same_before(const struct wb_leaf *leaf, size_t slot)
+{
+    uint32_t same = 0;
+
+    for (size_t i = 0; i < slot; i++)
+        same += wb_slice_equal(leaf->slots[i].text, leaf->slots[slot].text);
+    return same;
+}
+
+static uint32_t widest(const struct wb_leaf *leaf)
+{
+    uint32_t most = 0;
+
+    for (size_t i = 0; i < leaf->slot_count; i++)
+        most = leaf->slots[i].offset > most ? leaf->slots[i].offset : most;
+    return most;
+}
+
+/* The smallest stretch that has all words: the word that is first moves on until the stretch is small enough. */
+static bool close_together(const struct wb_leaf *leaf, int space, uint32_t *at)
+{
+    uint64_t room = (uint64_t)widest(leaf) + leaf->slop;
+
+    for (size_t i = 0; i < leaf->slot_count; i++)
+        at[i] = same_before(leaf, i);
+    for (;;) {
+        uint32_t low = UINT32_MAX, high = 0;
+        size_t lowest = 0;
+        for (size_t i = 0; i < leaf->slot_count; i++) {
+            if (at[i] >= leaf->positions[i].count[space])
+                return false;
+            uint32_t place = leaf->positions[i].at[space][at[i]];
+            high = place > high ? place : high;
+            lowest = place < low ? i : lowest;
+            low = place < low ? place : low;
+        }
+        if (high - low <= room)
+            return true;
+        /* All slots with the same word move together, so that they keep to different occurrences. */
+        for (size_t i = 0; i < leaf->slot_count; i++)
+            at[i] += wb_slice_equal(leaf->slots[i].text, leaf->slots[lowest].text);
+    }
+}
+
+int wb_phrase_matches(struct wb_leaf *leaf, uint32_t docid, bool *matches_out)
+{
+    uint32_t at[WB_WORDLIST_MAX];
+    int err = 0;
+
+    WB_CHECK(leaf->phrase && leaf->slot_count <= WB_WORDLIST_MAX);
+    *matches_out = false;
+    for (size_t i = 0; err == 0 && i < leaf->slot_count; i++)
+        err = read_positions(leaf, i, docid);
+    for (int space = 0; err == 0 && !*matches_out && space < WB_SPACES; space++) {
+        bool wanted = leaf->fields == 0, all = true;
+        for (unsigned f = 0; f < WB_FIELDS; f++)
+            wanted |= (leaf->fields >> f & 1) && wb_space_of_field((enum wb_field)f) == (enum wb_space)space;
+        for (size_t i = 0; wanted && all && i < leaf->slot_count; i++)
+            all = leaf->positions[i].count[space] > 0;
+        if (wanted && all)
+            *matches_out = leaf->slop ? close_together(leaf, space, at) : in_a_row(leaf, space, at);
+    }
+    return err;
+}

@@ -1,0 +1,246 @@
+/*
+ * queryplan.c - turns the tree of a query into nodes over leaves, in the order in which they are evaluated.
+ *
+ * In an AND, what has the fewest documents comes first, tests of columns come after everything that has lists, and
+ * negations last. Leaves that have to look at positions or fields are verified after all others have had their say.
+ */
+#include "base/check.h"
+#include "query/engine.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+
+void *wb_qplan_take(struct wb_qplan *plan, size_t size)
+{
+    char *at = wb_arena_take(plan->arena, size + alignof(max_align_t) - 1);
+
+    if (!at)
+        return NULL;
+    at = (char *)(((uintptr_t)at + alignof(max_align_t) - 1) & ~(uintptr_t)(alignof(max_align_t) - 1));
+    return memset(at, 0, size);
+}
+
+int wb_qplan_keep(struct wb_qplan *plan, void *memory)
+{
+    int err = memory ? wb_vec_push(&plan->memory, memory) : WB_E_NOMEM;
+
+    if (err < 0)
+        wb_free(memory);
+    return err;
+}
+
+struct wb_leaf *wb_qplan_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, enum wb_leaf_kind kind)
+{
+    struct wb_leaf *leaf = wb_qplan_take(plan, sizeof *leaf);
+
+    if (!leaf || wb_vec_push(&plan->leaves, leaf) < 0)
+        return NULL;
+    leaf->kind = kind;
+    leaf->ask = ask;
+    return leaf;
+}
+
+struct wb_qnode *wb_qplan_node(struct wb_qplan *plan, enum wb_qnode_kind kind, size_t items)
+{
+    struct wb_qnode *node = wb_qplan_take(plan, sizeof *node);
+
+    if (!node)
+        return NULL;
+    node->kind = kind;
+    node->items = wb_qplan_take(plan, (items ? items : 1) * sizeof *node->items);
+    return node->items ? node : NULL;
+}
+
+int wb_plan_leaf_node(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qnode **node_out)
+{
+    *node_out = leaf ? wb_qplan_node(plan, WB_QNODE_LEAF, 0) : NULL;
+    if (!*node_out)
+        return WB_E_NOMEM;
+    (*node_out)->leaf = leaf;
+    (*node_out)->cost = leaf->cost;
+    return 0;
+}
+
+/* ---- from the tree --------------------------------------------------------------------------- */
+
+static int build(struct wb_qplan *plan, const struct wb_ask_node *ask, bool negated, bool top,
+                 struct wb_qnode **node_out);
+
+static int build_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, bool negated, bool top,
+                      struct wb_qnode **node_out)
+{
+    switch (ask->field) {
+    case WB_ASK_ANY:
+    case WB_ASK_TITLE:
+    case WB_ASK_HEADING:
+    case WB_ASK_URL:
+    case WB_ASK_ANCHOR:
+        return wb_plan_words(plan, ask, !negated, node_out);
+    case WB_ASK_SITE:
+    case WB_ASK_SUFFIX:
+    case WB_ASK_LINK:
+    case WB_ASK_LINKFROM:
+    case WB_ASK_RELATED:
+        return wb_plan_place(plan, ask, !negated, node_out);
+    case WB_ASK_DUP:
+        if (top) { /* about the results as a whole, so it is not a test of a document */
+            plan->dup_no = true;
+            *node_out = NULL;
+            return 0;
+        }
+        return wb_plan_fact(plan, ask, node_out);
+    case WB_ASK_STATUS:
+        plan->with_status |= !negated;
+        return wb_plan_fact(plan, ask, node_out);
+    default:
+        return wb_plan_fact(plan, ask, node_out);
+    }
+}
+
+/* Negations last; before them what needs no lists, because testing each candidate is cheap. */
+static int rank_of(const struct wb_qnode *node)
+{
+    if (node->kind == WB_QNODE_NOT)
+        return 2;
+    return node->kind == WB_QNODE_LEAF && node->leaf->kind == WB_LEAF_COLUMN;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct wb_qnode *x = *(struct wb_qnode *const *)a, *y = *(struct wb_qnode *const *)b;
+
+    if (rank_of(x) != rank_of(y))
+        return rank_of(x) - rank_of(y);
+    return x->cost < y->cost ? -1 : x->cost > y->cost;
+}
+
+static int build_group(struct wb_qplan *plan, const struct wb_ask_node *ask, bool negated, bool top,
+                       struct wb_qnode **node_out)
+{
+    bool is_and = ask->kind == WB_ASK_AND;
+    struct wb_qnode *node = wb_qplan_node(plan, is_and ? WB_QNODE_AND : WB_QNODE_OR, ask->item_count);
+    int err = node ? 0 : WB_E_NOMEM;
+
+    *node_out = NULL;
+    for (size_t i = 0; err == 0 && i < ask->item_count; i++) {
+        struct wb_qnode *item = NULL;
+        err = build(plan, ask->items[i], negated, top && is_and, &item);
+        if (err == 0 && item)
+            node->items[node->item_count++] = item;
+    }
+    if (err < 0 || node->item_count == 0)
+        return err;
+    if (node->item_count == 1) {
+        *node_out = node->items[0];
+        return 0;
+    }
+    qsort(node->items, node->item_count, sizeof *node->items, compare_nodes);
+    node->cost = node->items[0]->cost;
+    for (size_t i = 1; !is_and && i < node->item_count; i++)
+        node->cost += node->items[i]->cost;
+    *node_out = node;
+    return 0;
+}
+
+static int build(struct wb_qplan *plan, const struct wb_ask_node *ask, bool negated, bool top,
+                 struct wb_qnode **node_out)
+{
+    struct wb_qnode *item = NULL;
+    int err;
+
+    *node_out = NULL;
+    if (ask->kind == WB_ASK_AND || ask->kind == WB_ASK_OR)
+        return build_group(plan, ask, negated, top, node_out);
+    if (ask->kind != WB_ASK_NOT)
+        return build_leaf(plan, ask, negated, top, node_out);
+    err = build(plan, ask->items[0], !negated, false, &item);
+    if (err < 0 || !item)
+        return err;
+    *node_out = wb_qplan_node(plan, WB_QNODE_NOT, 1);
+    if (!*node_out)
+        return WB_E_NOMEM;
+    (*node_out)->items[0] = item;
+    (*node_out)->item_count = 1;
+    (*node_out)->cost = plan->searcher->pages;
+    return 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------- */
+
+static bool is_word(const struct wb_qnode *node)
+{
+    const struct wb_leaf *leaf = node->leaf;
+
+    return node->kind == WB_QNODE_LEAF &&
+           (leaf->kind == WB_LEAF_NOTHING || (leaf->kind == WB_LEAF_WORDS && leaf->slot_count == 1 && !leaf->verify));
+}
+
+static void look_at_shape(struct wb_qplan *plan)
+{
+    struct wb_qnode *root = plan->root;
+
+    plan->any_of_words = root->kind == WB_QNODE_OR || is_word(root);
+    for (size_t i = 0; root->kind == WB_QNODE_OR && i < root->item_count; i++)
+        plan->any_of_words &= is_word(root->items[i]);
+    if (root->kind == WB_QNODE_LEAF)
+        root->leaf->deferred = root->leaf->verify;
+    for (size_t i = 0; root->kind == WB_QNODE_AND && i < root->item_count; i++)
+        if (root->items[i]->kind == WB_QNODE_LEAF)
+            root->items[i]->leaf->deferred = root->items[i]->leaf->verify;
+    for (size_t i = 0; i < plan->leaves.count; i++) {
+        struct wb_leaf *leaf = plan->leaves.items[i];
+        if (leaf->verify && leaf->scored && !leaf->deferred)
+            leaf->matched = wb_qplan_take(plan, sizeof *leaf->matched);
+    }
+}
+
+int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_arena *arena,
+                  const struct wb_ask *ask, struct wb_qplan *plan)
+{
+    *plan = (struct wb_qplan){.searcher = searcher, .options = options, .arena = arena, .ask = *ask, .scale = 1};
+    int err = build(plan, ask->root, false, true, &plan->root);
+
+    if (err == 0 && plan->dup_no && !plan->root) {
+        /* dup:no alone: one of each group of all pages. */
+        struct wb_leaf *leaf = wb_qplan_leaf(plan, ask->root, WB_LEAF_RANGES);
+        struct wb_index_range *range = leaf ? wb_qplan_take(plan, sizeof *range) : NULL;
+        if (!range)
+            return WB_E_NOMEM;
+        *range = (struct wb_index_range){0, searcher->pages};
+        leaf->ranges = range;
+        leaf->range_count = searcher->pages != 0;
+        leaf->cost = searcher->pages;
+        err = wb_plan_leaf_node(plan, leaf, &plan->root);
+    }
+    if (err == 0 && plan->root)
+        look_at_shape(plan);
+    return err;
+}
+
+int wb_qplan_error(const struct wb_qplan *plan)
+{
+    if (plan->err < 0)
+        return plan->err;
+    for (size_t i = 0; i < plan->lists.count; i++)
+        if (plan->lists.items[i]->error)
+            return wb_postlist_error(plan->lists.items[i]);
+    return 0;
+}
+
+void wb_qplan_release(struct wb_qplan *plan)
+{
+    for (size_t i = 0; i < plan->leaves.count; i++) {
+        struct wb_leaf *leaf = plan->leaves.items[i];
+        for (size_t s = 0; leaf->merged && s < leaf->slot_count; s++)
+            wb_free(leaf->merged[s]);
+    }
+    for (size_t i = 0; i < plan->lists.count; i++)
+        wb_postlist_close(plan->lists.items[i]);
+    for (size_t i = 0; i < plan->memory.count; i++)
+        wb_free(plan->memory.items[i]);
+    wb_vec_release(&plan->memory);
+    wb_vec_release(&plan->leaves);
+    wb_vec_release(&plan->lists);
+    wb_vec_release(&plan->terms);
+    wb_vec_release(&plan->order);
+}

@@ -1,0 +1,254 @@
+/*
+ * scoring.c - what documents score: the sum over all words of the query that they have, plus a part from PageRank.
+ *
+ * Scores are whole numbers, so that a sum does not depend on the order of its parts, and a document that is looked at
+ * in whatever way has the same score. A word counts if the document has it (in the field that was asked for, or as part
+ * of the phrase), whichever branch of the query it belongs to; words of negations never count.
+ */
+#include "base/check.h"
+#include "query/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- preparing ----------------------------------------------------------------------------------- */
+
+/* The score of an infinite frequency of a word in df documents. */
+static double unit_of(const struct wb_qplan *plan, const struct wb_leaf *leaf, uint64_t df)
+{
+    uint64_t docs = plan->searcher->pages > df ? plan->searcher->pages : df;
+
+    return wb_idf(docs, df) * (plan->k1 + 1) * WB_SCORE_ONE * leaf->ask->count;
+}
+
+/* Sets the units of all words; *total_out is the most that a document could score. */
+static double set_units(struct wb_qplan *plan, double *greatest_out)
+{
+    double total = 0, greatest = 0;
+
+    for (size_t i = 0; i < plan->leaves.count; i++) {
+        struct wb_leaf *leaf = plan->leaves.items[i];
+        if (!leaf->scored)
+            continue;
+        for (size_t s = 0; leaf->kind == WB_LEAF_WORDS && s < leaf->slot_count; s++) {
+            struct wb_slot *slot = &leaf->slots[s];
+            slot->unit = unit_of(plan, leaf, slot->df);
+            greatest = slot->unit > greatest ? slot->unit : greatest;
+            total += slot->unit * (double)slot->list_count;
+        }
+        /* A beginning of words counts as one word that occurs once in a page of average length. */
+        if (leaf->kind == WB_LEAF_BITS)
+            leaf->constant = (uint32_t)(unit_of(plan, leaf, leaf->cost ? leaf->cost : 1) / (1 + plan->k1));
+        total += leaf->constant;
+    }
+    *greatest_out = greatest;
+    return total;
+}
+
+static void set_scale(struct wb_qplan *plan)
+{
+    double greatest, total = set_units(plan, &greatest);
+    uint32_t statics = 0;
+    size_t panes = plan->plain ? 0 : (size_t)plan->searcher->urls / WB_PANE + (plan->searcher->urls % WB_PANE != 0);
+
+    for (size_t i = 0; i < panes; i++)
+        statics = plan->searcher->static_max[i] > statics ? plan->searcher->static_max[i] : statics;
+    /* Each part may be rounded up. */
+    while ((total + statics) * plan->scale + (double)plan->lists.count >= (double)(1u << 31) ||
+           greatest * plan->scale >= (double)(1u << 30)) {
+        plan->scale /= 2;
+        plan->shift++;
+    }
+    for (size_t i = 0; i < plan->leaves.count; i++) {
+        struct wb_leaf *leaf = plan->leaves.items[i];
+        leaf->constant = leaf->scored ? leaf->constant >> plan->shift : 0;
+        plan->constants += leaf->constant;
+    }
+}
+
+static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf, const struct wb_scorer *model)
+{
+    int err = 0;
+
+    for (size_t s = 0; err == 0 && s < leaf->slot_count; s++) {
+        struct wb_slot *slot = &leaf->slots[s];
+        slot->scorer = wb_qplan_take(plan, sizeof *slot->scorer);
+        if (!slot->scorer)
+            return WB_E_NOMEM;
+        *slot->scorer = *model;
+        slot->scorer->unit = (float)(slot->unit * plan->scale);
+        for (size_t i = 0; err == 0 && i < slot->list_count; i++)
+            err = wb_vec_push(&plan->terms, (struct wb_scoreterm){slot->lists[i], slot->scorer, leaf, slot, 0});
+    }
+    return err;
+}
+
+int wb_scoring_prepare(struct wb_qplan *plan)
+{
+    const struct wb_index_info *info = wb_index_info(plan->searcher->index);
+    const struct wb_ranking *ranking = &plan->options->ranking;
+    struct wb_scorer model;
+    const void *words = NULL;
+    int err = 0;
+
+    plan->plain = ranking->plain;
+    plan->k1 = ranking->k1 > 0 ? ranking->k1 : 1.2;
+    plan->b = ranking->b > 0 ? ranking->b : 0.75;
+    plan->average = info->pages && info->words ? (double)info->words / (double)info->pages : 1;
+    if (plan->plain)
+        err = wb_index_fact(plan->searcher->index, WB_FACT_WORDS, &words);
+    else
+        err = wb_searcher_statics(plan->searcher);
+    if (err < 0)
+        return err;
+    plan->words = words;
+    set_scale(plan);
+    wb_scorer_init(&model, 1, plan->k1, plan->b, plan->average, 1);
+    for (size_t i = 0; err == 0 && i < plan->leaves.count; i++)
+        if (plan->leaves.items[i]->scored && plan->leaves.items[i]->kind == WB_LEAF_WORDS)
+            err = add_terms(plan, plan->leaves.items[i], &model);
+    if (err == 0)
+        err = wb_vec_reserve(&plan->order, plan->terms.count + 1);
+    for (size_t i = 0; err == 0 && i < plan->terms.count; i++)
+        plan->order.items[plan->order.count++] = &plan->terms.items[i];
+    return err;
+}
+
+double wb_scoring_value(const struct wb_qplan *plan, uint32_t score)
+{
+    return (double)score / WB_SCORE_ONE / plan->scale;
+}
+
+/* ---- bounds -------------------------------------------------------------------------------------- */
+
+uint32_t wb_scoring_bound(struct wb_qplan *plan, struct wb_window window)
+{
+    uint64_t bound = plan->constants;
+    uint32_t statics = 0, last = window.base + (window.size - 1);
+
+    for (uint32_t pane = window.base / WB_PANE; pane <= last / WB_PANE; pane++)
+        statics = plan->searcher->static_max[pane] > statics ? plan->searcher->static_max[pane] : statics;
+    bound += statics >> plan->shift;
+    for (size_t i = 0; i < plan->terms.count; i++) {
+        struct wb_scoreterm *term = &plan->terms.items[i];
+        term->bound = wb_postlist_bound_range(term->list, term->scorer, window.base, last);
+        bound += term->bound;
+    }
+    return bound < UINT32_MAX ? (uint32_t)bound : UINT32_MAX;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------- */
+
+/* Drops the documents that cannot score more than `least`, even with all that is still to come. */
+static void prune(struct wb_window window, struct wb_windowbits *bits, const uint32_t *sums, uint64_t rest,
+                  uint32_t least)
+{
+    if (rest > least)
+        return;
+    uint32_t needed = least - (uint32_t)rest;
+    WB_EACH_DOC(window, bits, docid, {
+        if (sums[docid - window.base] <= needed)
+            wb_bits_drop(bits, docid - window.base);
+    })
+}
+
+static void add_constants(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_window window,
+                          const struct wb_windowbits *bits, uint32_t *sums)
+{
+    if (leaf->kind == WB_LEAF_BITS) {
+        WB_EACH_DOC(window, bits, docid, {
+            if (leaf->bits[docid / 64] >> docid % 64 & 1)
+                sums[docid - window.base] += leaf->constant;
+        })
+        return;
+    }
+    for (size_t i = 0; leaf->doc_scores && i < leaf->doc_count; i++) {
+        uint32_t at = leaf->docs[i] - window.base;
+        if (leaf->docs[i] >= window.base && at < window.size && bits->word[at / 64] >> at % 64 & 1)
+            sums[at] += leaf->doc_scores[i] >> plan->shift;
+    }
+}
+
+/* The documents among these for which a leaf counts, if that is not all of them. */
+static const uint64_t *mask_of(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_window window,
+                               const struct wb_windowbits *bits, struct wb_windowbits *mask)
+{
+    if (!leaf->verify || leaf->deferred)
+        return bits->word;
+    if (leaf->matched_at.size != window.size || leaf->matched_at.base != window.base) {
+        memcpy(leaf->matched->word, bits->word, window.size / 8);
+        wb_leaf_filter(leaf, window, leaf->matched);
+        wb_leaf_verify(plan, leaf, window, leaf->matched);
+        leaf->matched_at = window;
+    }
+    memcpy(mask->word, bits->word, window.size / 8);
+    wb_bits_and(window, mask, leaf->matched->word);
+    return mask->word;
+}
+
+static int compare_bounds(const void *a, const void *b)
+{
+    const struct wb_scoreterm *x = *(struct wb_scoreterm *const *)a, *y = *(struct wb_scoreterm *const *)b;
+
+    return x->bound > y->bound ? -1 : x->bound < y->bound;
+}
+
+uint32_t wb_scoring_plain(const struct wb_qplan *plan, const struct wb_slot *slot, uint32_t docid,
+                          const uint32_t frequency[WB_FIELDS])
+{
+    double f = 0, length = docid < plan->searcher->pages ? plan->words[docid] : plan->average;
+
+    for (int i = 0; i < WB_FIELDS; i++)
+        f += frequency[i];
+    return (uint32_t)(slot->unit * plan->scale * f / (f + plan->k1 * (1 - plan->b + plan->b * length / plan->average)) +
+                      0.5);
+}
+
+static void sum_plain(struct wb_qplan *plan, struct wb_scoreterm *term, struct wb_window window, const uint64_t *mask,
+                      uint32_t *sums)
+{
+    uint32_t docid = wb_postlist_seek(term->list, window.base), frequency[WB_FIELDS];
+
+    for (; docid != WB_DOCID_END && docid - window.base < window.size; docid = wb_postlist_next(term->list)) {
+        uint32_t at = docid - window.base;
+        if ((mask[at / 64] >> at % 64 & 1) && wb_postlist_frequencies(term->list, frequency) == 0)
+            sums[at] += wb_scoring_plain(plan, term->slot, docid, frequency);
+    }
+}
+
+void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_windowbits *bits, uint32_t least,
+                    uint32_t *sums)
+{
+    const uint32_t *statics = plan->searcher->statics;
+    struct wb_windowbits mask;
+    uint64_t rest = 0;
+
+    WB_EACH_DOC(window, bits, docid, sums[docid - window.base] = plan->plain ? 0 : statics[docid] >> plan->shift;)
+    for (size_t i = 0; i < plan->leaves.count; i++)
+        if (plan->leaves.items[i]->scored && plan->leaves.items[i]->constant)
+            add_constants(plan, plan->leaves.items[i], window, bits, sums);
+    if (least) {
+        qsort(plan->order.items, plan->order.count, sizeof *plan->order.items, compare_bounds);
+        for (size_t i = 0; i < plan->order.count; i++)
+            rest += plan->order.items[i]->bound;
+    }
+    for (size_t i = 0; i < plan->order.count; i++) {
+        struct wb_scoreterm *term = plan->order.items[i];
+        if (least) {
+            prune(window, bits, sums, rest, least);
+            if (!wb_bits_any(window, bits))
+                break;
+        }
+        const uint64_t *wanted = mask_of(plan, term->leaf, window, bits, &mask);
+        if (plan->plain)
+            sum_plain(plan, term, window, wanted, sums);
+        else
+            wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, sums, wanted);
+        rest -= least ? term->bound : 0;
+    }
+    if (least)
+        prune(window, bits, sums, 0, least);
+    /* What was found for these candidates must not be taken for all documents of the window. */
+    for (size_t i = 0; i < plan->leaves.count; i++)
+        plan->leaves.items[i]->matched_at.size = 0;
+}

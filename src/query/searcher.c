@@ -1,0 +1,292 @@
+/*
+ * searcher.c - opens a generation for searching, and knows which documents must not be shown.
+ *
+ * A takedown has to take effect at once, but a generation never changes. So the bars of the store are read again
+ * before every search. As long as they are the same as before, that is all; otherwise the set of documents that may be
+ * shown is made again.
+ */
+#include "base/error.h"
+#include "base/hash.h"
+#include "query/engine.h"
+#include "url/url.h"
+
+int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out)
+{
+    struct wb_searcher *searcher = wb_alloc_zero(1, sizeof *searcher);
+    int err = searcher ? wb_index_open(dir, &searcher->index) : WB_E_NOMEM;
+
+    *searcher_out = NULL;
+    if (err == 0)
+        err = wb_store_open(dir, WB_STORE_READ, &searcher->store);
+    if (err == 0)
+        err = wb_words_new(&searcher->words);
+    const struct wb_index_info *info = err == 0 ? wb_index_info(searcher->index) : NULL;
+    if (info && (info->urls > UINT32_MAX - WB_WINDOW || info->pages > info->urls))
+        err = wb_fail(WB_E_LIMIT, "%s: the index has more URLs than a search can count", dir);
+    if (err < 0) {
+        wb_searcher_close(searcher);
+        return err;
+    }
+    searcher->wordlist = (struct wb_wordlist)WB_WORDLIST_INIT;
+    searcher->pages = (uint32_t)info->pages;
+    searcher->urls = (uint32_t)info->urls;
+    searcher->bit_words = ((size_t)searcher->urls / WB_WINDOW + 1) * WB_WINDOW_WORDS;
+    *searcher_out = searcher;
+    return 0;
+}
+
+void wb_searcher_close(struct wb_searcher *searcher)
+{
+    if (!searcher)
+        return;
+    wb_graph_cursor_close(searcher->in);
+    wb_graph_cursor_close(searcher->out);
+    wb_wordlist_release(&searcher->wordlist);
+    wb_words_free(searcher->words);
+    wb_store_close(searcher->store);
+    wb_index_close(searcher->index);
+    wb_arena_release(&searcher->scratch);
+    wb_free(searcher->static_max);
+    wb_free(searcher->inlinks);
+    wb_free(searcher->shown);
+    wb_free(searcher->allowed);
+    wb_free(searcher);
+}
+
+struct wb_index *wb_searcher_index(struct wb_searcher *searcher)
+{
+    return searcher->index;
+}
+
+/* ---- bars -------------------------------------------------------------------------------------- */
+
+struct bar_copy {
+    enum wb_store_bar_kind kind;
+    struct wb_pageid id;
+    struct wb_slice site;
+    bool except;
+};
+
+struct bar_list {
+    struct wb_arena texts;
+    WB_VEC(struct bar_copy) bars;
+    uint64_t hash;
+};
+
+static int take_bar(void *context, const struct wb_store_bar *bar)
+{
+    struct bar_list *list = context;
+    struct bar_copy copy = {.kind = bar->kind, .id = bar->id, .site = WB_SLICE_EMPTY, .except = bar->except};
+    int err = bar->kind == WB_STORE_BAR_SITE ? wb_arena_copy(&list->texts, bar->site, &copy.site) : 0;
+    uint64_t fixed[4] = {list->hash, (uint64_t)bar->kind * 2 + bar->except, bar->id.hi, bar->id.lo};
+
+    if (bar->kind == WB_STORE_BAR_SITE) {
+        fixed[2] = wb_hash64(bar->site.ptr, bar->site.len);
+        fixed[3] = 0;
+    }
+    list->hash = wb_hash64(fixed, sizeof fixed);
+    return err < 0 ? err : wb_vec_push(&list->bars, copy);
+}
+
+struct wb_range_list WB_VEC_OF(struct wb_index_range);
+
+static int take_range(void *context, struct wb_index_range range)
+{
+    struct wb_range_list *ranges = context;
+
+    return wb_vec_push(ranges, range);
+}
+
+static void clear_range(uint64_t *bits, struct wb_index_range range)
+{
+    for (uint32_t docid = range.first; docid < range.end; docid++)
+        bits[docid / 64] &= ~(1ull << docid % 64);
+}
+
+/* wb_index_sites() also gives the hosts below this one: only the site itself is barred. */
+static int bar_site(struct wb_searcher *searcher, struct wb_slice site)
+{
+    struct wb_range_list ranges = WB_VEC_INIT;
+    const void *sites = NULL;
+    int err = wb_index_sites(searcher->index, site, take_range, &ranges);
+
+    if (err == 0 && ranges.count)
+        err = wb_index_fact(searcher->index, WB_FACT_SITE, &sites);
+    for (size_t i = 0; err == 0 && i < ranges.count; i++) {
+        struct wb_slice name;
+        err = wb_index_site(searcher->index, ((const uint32_t *)sites)[ranges.items[i].first], &name);
+        if (err == 0 && wb_slice_equal(name, site))
+            clear_range(searcher->allowed, ranges.items[i]);
+    }
+    wb_vec_release(&ranges);
+    return err;
+}
+
+static int bar_page(struct wb_searcher *searcher, const struct bar_copy *bar)
+{
+    uint32_t docid = 0;
+    int err = wb_index_find_id(searcher->index, bar->id, &docid);
+
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    if (bar->except)
+        searcher->allowed[docid / 64] |= 1ull << docid % 64;
+    else
+        searcher->allowed[docid / 64] &= ~(1ull << docid % 64);
+    return 0;
+}
+
+/* Sites first, then pages, which may be exceptions. */
+static int set_bars(struct wb_searcher *searcher, const struct bar_list *list)
+{
+    int err = 0;
+
+    memset(searcher->allowed, 0, searcher->bit_words * sizeof *searcher->allowed);
+    for (uint32_t docid = 0; docid < searcher->urls; docid += 64)
+        searcher->allowed[docid / 64] =
+            searcher->urls - docid < 64 ? (1ull << (searcher->urls - docid)) - 1 : UINT64_MAX;
+    for (size_t i = 0; err == 0 && i < list->bars.count; i++)
+        if (list->bars.items[i].kind == WB_STORE_BAR_SITE)
+            err = bar_site(searcher, list->bars.items[i].site);
+    for (size_t i = 0; err == 0 && i < list->bars.count; i++)
+        if (list->bars.items[i].kind == WB_STORE_BAR_PAGE)
+            err = bar_page(searcher, &list->bars.items[i]);
+    return err;
+}
+
+/* Pages with a status other than 2xx are found only by queries with status:. */
+static int set_shown(struct wb_searcher *searcher)
+{
+    const void *statuses = NULL;
+    uint64_t shown = 0, allowed = 0;
+    int err = wb_index_fact(searcher->index, WB_FACT_STATUS, &statuses);
+
+    if (err < 0)
+        return err;
+    memcpy(searcher->shown, searcher->allowed, searcher->bit_words * sizeof *searcher->shown);
+    for (uint32_t docid = 0; docid < searcher->pages; docid++) {
+        uint16_t status = ((const uint16_t *)statuses)[docid];
+        if (status < 200 || status > 299)
+            searcher->shown[docid / 64] &= ~(1ull << docid % 64);
+    }
+    for (size_t i = 0; i < searcher->bit_words; i++) {
+        shown += (uint64_t)__builtin_popcountll(searcher->shown[i]);
+        allowed += (uint64_t)__builtin_popcountll(searcher->allowed[i]);
+    }
+    searcher->all_shown = shown == searcher->urls;
+    searcher->barred = searcher->urls - allowed;
+    return 0;
+}
+
+int wb_searcher_refresh(struct wb_searcher *searcher)
+{
+    struct bar_list list = {.hash = 0};
+    int err = wb_store_bar_each(searcher->store, take_bar, &list);
+
+    if (err == 0 && !searcher->allowed) {
+        searcher->allowed = wb_alloc_zero(searcher->bit_words, sizeof *searcher->allowed);
+        searcher->shown = wb_alloc_zero(searcher->bit_words, sizeof *searcher->shown);
+        err = searcher->allowed && searcher->shown ? 0 : WB_E_NOMEM;
+    }
+    if (err == 0 && (!searcher->bars_read || searcher->bars_hash != list.hash)) {
+        searcher->bars_read = false;
+        wb_free(searcher->inlinks);
+        searcher->inlinks = NULL;
+        err = set_bars(searcher, &list);
+        if (err == 0)
+            err = set_shown(searcher);
+        searcher->bars_read = err == 0;
+        searcher->bars_hash = list.hash;
+    }
+    wb_arena_release(&list.texts);
+    wb_vec_release(&list.bars);
+    return err;
+}
+
+/* ---- columns and graphs -------------------------------------------------------------------------- */
+
+int wb_searcher_statics(struct wb_searcher *searcher)
+{
+    const void *statics = NULL;
+    size_t panes = (size_t)searcher->urls / WB_WINDOW * (WB_WINDOW / WB_PANE) + WB_WINDOW / WB_PANE;
+    int err = searcher->statics ? 0 : wb_index_fact(searcher->index, WB_FACT_STATIC, &statics);
+
+    if (err < 0 || searcher->statics)
+        return err;
+    searcher->static_max = wb_alloc_zero(panes, sizeof *searcher->static_max);
+    if (!searcher->static_max)
+        return WB_E_NOMEM;
+    for (uint32_t docid = 0; docid < searcher->urls; docid++) {
+        uint32_t value = ((const uint32_t *)statics)[docid], *max = &searcher->static_max[docid / WB_PANE];
+        *max = value > *max ? value : *max;
+    }
+    searcher->statics = statics;
+    return 0;
+}
+
+int wb_searcher_arcs(struct wb_searcher *searcher, enum wb_webdb_direction direction, uint32_t docid,
+                     const uint32_t **list_out, size_t *count_out)
+{
+    struct wb_graph_cursor **cursor = direction == WB_ARCS_OUT ? &searcher->out : &searcher->in;
+    int err = 0;
+
+    *list_out = NULL;
+    *count_out = 0;
+    if (!*cursor)
+        err = wb_graph_cursor_open(direction == WB_ARCS_OUT ? wb_index_links_out(searcher->index)
+                                                            : wb_index_links_in(searcher->index),
+                                   cursor);
+    return err < 0 ? err : wb_graph_successors(*cursor, docid, list_out, count_out);
+}
+
+/* Takes the links of pages that were taken down out of the numbers of in-links. */
+static int count_inlinks(struct wb_searcher *searcher, const uint32_t *column)
+{
+    uint32_t *inlinks = wb_alloc((size_t)searcher->urls * sizeof *inlinks + 1);
+    int err = inlinks ? 0 : WB_E_NOMEM;
+
+    if (err == 0)
+        memcpy(inlinks, column, (size_t)searcher->urls * sizeof *inlinks);
+    for (uint32_t docid = 0; err == 0 && docid < searcher->pages; docid++) {
+        const uint32_t *targets;
+        size_t count = 0;
+        if (!wb_searcher_barred(searcher, docid))
+            continue;
+        err = wb_searcher_arcs(searcher, WB_ARCS_OUT, docid, &targets, &count);
+        for (size_t i = 0; i < count; i++)
+            if (inlinks[targets[i]])
+                inlinks[targets[i]]--;
+    }
+    if (err < 0)
+        wb_free(inlinks);
+    else
+        searcher->inlinks = inlinks;
+    return err;
+}
+
+int wb_searcher_inlinks(struct wb_searcher *searcher, const uint32_t **inlinks_out)
+{
+    const void *column = NULL;
+    int err = wb_index_fact(searcher->index, WB_FACT_INLINKS, &column);
+
+    if (err == 0 && searcher->barred && !searcher->inlinks)
+        err = count_inlinks(searcher, column);
+    *inlinks_out = searcher->inlinks ? searcher->inlinks : column;
+    return err;
+}
+
+int wb_searcher_find(struct wb_searcher *searcher, struct wb_slice url, uint32_t *docid_out)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    bool scheme = false;
+
+    for (size_t i = 0; i + 2 < url.len && url.ptr[i] != '/'; i++)
+        scheme |= memcmp(url.ptr + i, "://", 3) == 0;
+    int err = scheme ? 0 : wb_buf_append_str(&text, "http://");
+    if (err == 0)
+        err = wb_buf_append_slice(&text, url);
+    if (err == 0)
+        err = wb_index_find(searcher->index, wb_buf_slice(&text), docid_out);
+    wb_buf_release(&text);
+    return err == WB_E_INVALID || err == WB_E_PROTO || err == WB_E_LIMIT ? WB_E_NOTFOUND : err;
+}

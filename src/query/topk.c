@@ -1,0 +1,292 @@
+/*
+ * topk.c - the best results by score, without looking at documents that cannot be among them.
+ *
+ * As soon as there are k results, a document has to score more than the worst of them: docids ascend, and of equal
+ * scores the lower docid is the better. So windows whose bound is not above that score are passed over (block-max),
+ * and so are parts of windows. If any of some words are asked for, those that together cannot reach it are only
+ * looked up for documents that the others bring up (MAXSCORE). Phrases are verified last, for documents that would be
+ * among the best.
+ */
+#include "base/check.h"
+#include "query/engine.h"
+
+#include <stdlib.h>
+
+/* ---- the best so far ------------------------------------------------------------------------------ */
+
+static bool worse(const struct wb_found *a, const struct wb_found *b)
+{
+    return a->key != b->key ? a->key < b->key : a->docid > b->docid;
+}
+
+static void sift_down(struct wb_found *items, size_t count)
+{
+    struct wb_found found = items[0];
+    size_t at = 0;
+
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && worse(&items[child + 1], &items[child]))
+            child++;
+        if (!worse(&items[child], &found))
+            break;
+        items[at] = items[child];
+    }
+    items[at] = found;
+}
+
+int wb_topk_add(struct wb_topk *topk, struct wb_found found)
+{
+    struct wb_found *items = topk->items.items;
+    size_t at = topk->items.count;
+
+    if (at == topk->max) {
+        if (at && worse(&items[0], &found)) {
+            items[0] = found;
+            sift_down(items, at);
+        }
+        return 0;
+    }
+    int err = wb_vec_push(&topk->items, found);
+    if (err < 0)
+        return err;
+    items = topk->items.items;
+    for (; at && worse(&found, &items[(at - 1) / 2]); at = (at - 1) / 2)
+        items[at] = items[(at - 1) / 2];
+    items[at] = found;
+    return 0;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+    return worse(a, b) ? 1 : worse(b, a) ? -1 : 0;
+}
+
+void wb_topk_sort(struct wb_topk *topk)
+{
+    if (topk->items.count)
+        qsort(topk->items.items, topk->items.count, sizeof *topk->items.items, compare_found);
+}
+
+/* ---- one window ------------------------------------------------------------------------------------ */
+
+struct top_search {
+    struct wb_qplan *plan;
+    struct wb_topk *topk;
+    bool prune;
+    bool pruned; /* something was passed over */
+    uint64_t counted;
+    uint32_t sums[WB_WINDOW];
+};
+
+/* What a document has to score more than. 0 as long as there are not enough results: even 0 is good enough then. */
+static bool full(const struct top_search *search, uint32_t *least_out)
+{
+    const struct wb_topk *topk = search->topk;
+    bool is_full = search->prune && topk->items.count == topk->max;
+
+    *least_out = is_full ? (uint32_t)topk->items.items[0].key : 0;
+    return is_full;
+}
+
+static int add_all(struct top_search *search, struct wb_window window, const struct wb_windowbits *bits)
+{
+    struct wb_topk *topk = search->topk;
+    int err = 0;
+
+    WB_EACH_DOC(window, bits, docid, {
+        uint32_t score = search->sums[docid - window.base];
+        if (topk->items.count < topk->max || score > topk->items.items[0].key)
+            err = err < 0 ? err : wb_topk_add(topk, (struct wb_found){score, docid, score});
+    })
+    return err;
+}
+
+/* Results of which some leaves are still to be verified: only those that would be among the best are. */
+static int add_verified(struct top_search *search, struct wb_window window, const struct wb_windowbits *bits)
+{
+    struct wb_qplan *plan = search->plan;
+    struct wb_topk *topk = search->topk;
+    int err = 0;
+
+    WB_EACH_DOC(window, bits, docid, {
+        uint32_t score = search->sums[docid - window.base];
+        bool matches = topk->items.count < topk->max || score > topk->items.items[0].key;
+        for (size_t i = 0; matches && i < plan->leaves.count; i++)
+            if (plan->leaves.items[i]->deferred)
+                matches = wb_leaf_matches(plan, plan->leaves.items[i], docid);
+        if (matches && err == 0)
+            err = wb_topk_add(topk, (struct wb_found){score, docid, score});
+    })
+    return err;
+}
+
+/* Any plan. Bounds are those of the window if there are enough results already. */
+static int any_plan(struct top_search *search, struct wb_window window)
+{
+    struct wb_qplan *plan = search->plan;
+    struct wb_windowbits bits;
+    uint32_t least;
+
+    if (!wb_qplan_eval(plan, window, &bits))
+        return 0;
+    if (!full(search, &least)) {
+        wb_qplan_verify(plan, window, &bits);
+        search->counted += wb_bits_count(window, &bits);
+        wb_scoring_sum(plan, window, &bits, 0, search->sums);
+        return add_all(search, window, &bits);
+    }
+    search->pruned = true;
+    wb_scoring_sum(plan, window, &bits, least, search->sums);
+    return add_verified(search, window, &bits);
+}
+
+static int compare_bounds(const void *a, const void *b)
+{
+    const struct wb_scoreterm *x = *(struct wb_scoreterm *const *)a, *y = *(struct wb_scoreterm *const *)b;
+
+    return x->bound < y->bound ? -1 : x->bound > y->bound;
+}
+
+/* Adds PageRank, and drops what cannot score more than `least` with at most `rest` still to come. */
+static void add_statics(struct top_search *search, struct wb_window window, struct wb_windowbits *bits, uint64_t rest,
+                        uint32_t least, bool prune)
+{
+    const struct wb_qplan *plan = search->plan;
+    const uint32_t *statics = plan->searcher->statics;
+
+    WB_EACH_DOC(window, bits, docid, {
+        uint32_t at = docid - window.base;
+        search->sums[at] += statics[docid] >> plan->shift;
+        if (prune && search->sums[at] + rest <= least)
+            wb_bits_drop(bits, at);
+    })
+}
+
+static void drop_low(struct top_search *search, struct wb_window window, struct wb_windowbits *bits, uint64_t rest,
+                     uint32_t least)
+{
+    WB_EACH_DOC(window, bits, docid, {
+        if (search->sums[docid - window.base] + rest <= least)
+            wb_bits_drop(bits, docid - window.base);
+    })
+}
+
+/* How many of the terms, in ascending order of their bounds, cannot reach `least` together with PageRank. */
+static size_t count_weak(const struct wb_qplan *plan, struct wb_window window, uint32_t least, uint64_t *rest_out)
+{
+    uint64_t sum = 0;
+    uint32_t statics = 0;
+    size_t weak = 0;
+
+    for (uint32_t pane = window.base / WB_PANE; pane <= (window.base + (window.size - 1)) / WB_PANE; pane++)
+        statics = plan->searcher->static_max[pane] > statics ? plan->searcher->static_max[pane] : statics;
+    *rest_out = 0;
+    while (weak < plan->order.count) {
+        sum += plan->order.items[weak]->bound;
+        if (sum + (statics >> plan->shift) > least)
+            break;
+        *rest_out = sum;
+        weak++;
+    }
+    return weak;
+}
+
+/* Any of some words, and nothing else. */
+static int any_words(struct top_search *search, struct wb_window window)
+{
+    struct wb_qplan *plan = search->plan;
+    struct wb_windowbits bits;
+    uint64_t rest = 0;
+    uint32_t least;
+    bool prune = full(search, &least);
+    size_t weak = 0, terms = plan->order.count;
+
+    if (prune) {
+        qsort(plan->order.items, terms, sizeof *plan->order.items, compare_bounds);
+        weak = count_weak(plan, window, least, &rest);
+        search->pruned = true;
+    }
+    wb_bits_clear(window, &bits);
+    memset(search->sums, 0, window.size * sizeof *search->sums);
+    for (size_t i = weak; i < terms; i++) {
+        const struct wb_scoreterm *term = plan->order.items[i];
+        wb_postlist_sum(term->list, window.base, window.size, term->scorer, search->sums, bits.word);
+    }
+    wb_bits_and(window, &bits, wb_qplan_shown(plan, window));
+    add_statics(search, window, &bits, rest, least, prune);
+    for (size_t i = weak; i-- > 0 && wb_bits_any(window, &bits);) {
+        const struct wb_scoreterm *term = plan->order.items[i];
+        wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, search->sums, bits.word);
+        rest -= term->bound;
+        drop_low(search, window, &bits, rest, least);
+    }
+    search->counted += prune ? 0 : wb_bits_count(window, &bits);
+    return add_all(search, window, &bits);
+}
+
+static int look_at(struct top_search *search, struct wb_window window)
+{
+    return search->plan->any_of_words && !search->plan->plain ? any_words(search, window) : any_plan(search, window);
+}
+
+/* ---- all windows ------------------------------------------------------------------------------------ */
+
+/* Looks only at the parts of a window whose bounds are high enough, neighbouring ones at once. */
+static int look_at_panes(struct top_search *search, struct wb_window window)
+{
+    struct wb_window run = {window.base, 0};
+    uint32_t least;
+    int err = 0;
+
+    search->pruned = true;
+    for (uint32_t at = 0; err == 0 && at <= window.size; at += WB_PANE) {
+        struct wb_window pane = {window.base + at, WB_PANE};
+        bool wanted = at < window.size && (!full(search, &least) || wb_scoring_bound(search->plan, pane) > least);
+        if (wanted && run.size == 0)
+            run.base = pane.base;
+        if (wanted)
+            run.size += WB_PANE;
+        if (!wanted && run.size) {
+            if (full(search, &least) && wb_scoring_bound(search->plan, run) > least)
+                err = look_at(search, run);
+            run.size = 0;
+        }
+    }
+    return err;
+}
+
+int wb_topk_search(struct wb_qplan *plan, struct wb_topk *topk, uint64_t *counted_out, bool *exact_out)
+{
+    struct top_search *search = wb_alloc(sizeof *search);
+    uint32_t least, from = 0;
+    int err = search ? 0 : WB_E_NOMEM;
+
+    *counted_out = 0;
+    *exact_out = false;
+    if (!search)
+        return WB_E_NOMEM;
+    WB_CHECK(topk->max > 0 && topk->items.count == 0);
+    search->plan = plan;
+    search->topk = topk;
+    search->prune = !plan->options->exhaustive && !plan->plain;
+    search->pruned = false;
+    search->counted = 0;
+    while (err == 0) {
+        struct wb_window window = wb_qplan_window(plan, from);
+        if (window.size == 0)
+            break;
+        from = window.base + window.size;
+        if (!full(search, &least))
+            err = look_at(search, window);
+        else if (wb_scoring_bound(plan, window) > least)
+            err = look_at_panes(search, window);
+        else
+            search->pruned = true;
+        if (plan->err < 0)
+            err = plan->err;
+    }
+    *counted_out = search->counted > topk->items.count ? search->counted : topk->items.count;
+    *exact_out = !search->pruned;
+    wb_free(search);
+    return err;
+}
