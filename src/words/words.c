@@ -10,8 +10,10 @@
 #include "base/mem.h"
 #include "words/wordscan.h"
 
-#ifdef __SSE2__
+/* Define WB_SCAN_PLAIN to test the code for other processors. */
+#if defined(__SSE2__) && !defined(WB_SCAN_PLAIN)
 #include <emmintrin.h>
+#define QUICK_WIDE
 #endif
 
 int wb_words_new(struct wb_words **words_out)
@@ -116,7 +118,7 @@ static const uint8_t byte_kinds[256] = {
 #define QUICK_BYTES 16
 
 /* Folds letters and digits from p until anything else comes; zeros follow. Returns how many, QUICK_BYTES at most. */
-#ifdef __SSE2__
+#ifdef QUICK_WIDE
 static inline unsigned take_letters(const char *p, size_t left, char out[QUICK_BYTES], bool *digit)
 {
     char padded[QUICK_BYTES] = {0};

@@ -144,13 +144,14 @@ static void test_too_many(void **state)
     wb_wordlist_release(&list);
 }
 
+/* Makes every allocation fail in turn. */
 static void test_no_memory(void **state)
 {
-    struct wb_wordlist list = WB_WORDLIST_INIT;
-    struct wb_words *words;
-    size_t n = 0;
+    bool failed = true;
+    size_t n;
 
-    for (bool failed = true; failed; n++) {
+    for (n = 0; failed; n++) {
+        struct wb_words *words;
         alloc_fail_nth(n);
         int err = wb_words_new(&words);
         failed = alloc_has_failed();
@@ -159,16 +160,17 @@ static void test_no_memory(void **state)
         wb_words_free(words);
     }
     assert_int_equal(n, 3);
-    for (bool failed = true, first = true; failed; first = false) {
-        alloc_fail_nth(first ? 0 : 1);
+    failed = true;
+    for (n = 0; failed; n++) {
+        struct wb_wordlist list = WB_WORDLIST_INIT;
+        alloc_fail_nth(n);
         int err = wb_words_of_query(*state, WB_SLICE_LIT("std::vector"), &list);
         failed = alloc_has_failed();
         alloc_fail_none();
         assert_int_equal(err, failed ? WB_E_NOMEM : 0);
-        if (!first)
-            break;
+        wb_wordlist_release(&list);
     }
-    wb_wordlist_release(&list);
+    assert_true(n > 2);
 }
 
 int main(void)

@@ -4,6 +4,7 @@
  */
 #include "../seeded.h"
 #include "words_support.h"
+#include "words/wordscan.h"
 
 /* Pieces of text that are likely to meet in odd ways. */
 static const char *const pieces[] = {
@@ -80,6 +81,32 @@ static void compare_pieces(struct wb_words *whole, struct wb_words *piece, struc
     assert_int_equal(wb_words_next(whole, &a), 0);
 }
 
+/* Gets the next word without the shortcut for words of ASCII letters. */
+static bool next_slowly(struct wb_words *w, struct wb_word *word_out)
+{
+    if (w->given == w->queued && !w->in_run && !wb_words_scan(w))
+        return false;
+    if (w->given < w->queued)
+        *word_out = w->queue[w->given++];
+    else
+        wb_words_next_gram(w, word_out);
+    return true;
+}
+
+static void compare_slow(struct wb_words *quick, struct wb_words *slow, struct wb_slice text)
+{
+    struct wb_word a, b;
+
+    assert_int_equal(wb_words_begin(quick, text, NULL), 0);
+    assert_int_equal(wb_words_begin(slow, text, NULL), 0);
+    while (next_slowly(slow, &b)) {
+        assert_int_equal(wb_words_next(quick, &a), 1);
+        assert_true(wb_slice_equal(a.exact, b.exact) && a.kind == b.kind && a.parts == b.parts && a.last == b.last);
+        assert_true(a.begin == b.begin && a.end == b.end && a.position == b.position);
+    }
+    assert_int_equal(wb_words_next(quick, &a), 0);
+}
+
 /* A word read as a text gives itself. */
 static void check_folded(struct wb_words *words, struct wb_words *again, struct wb_slice text)
 {
@@ -109,6 +136,7 @@ static void test_random(void **state)
         check_words(words, wb_buf_slice(&text), language, &count);
         total += count;
         compare_pieces(words, other, wb_buf_slice(&text), language);
+        compare_slow(words, other, wb_buf_slice(&text));
         check_folded(words, other, wb_buf_slice(&text));
     }
     assert_true(total > 20000);
