@@ -115,6 +115,12 @@ struct wb_stems {
 int wb_words_stems(struct wb_words *words, struct wb_slice exact, const uint8_t *languages, size_t count,
                    struct wb_stems *stems_out);
 
+/*
+ * Gets a number that changes if the same text may give other words: with other rules, another version of ICU or of
+ * Snowball. Indexes are merged only if they were made with the same number. The only error is WB_E_NOMEM.
+ */
+int wb_words_version(struct wb_words *words, uint64_t *version_out);
+
 /* ---- languages (languages.c) --------------------------------------------------------------------------------- */
 
 /*

@@ -117,13 +117,25 @@ static void test_error(void **state)
         expect_stem(*state, "el", "αθηνα", "αθην");
 }
 
+/* The number does not depend on what was read before. */
+static void test_version(void **state)
+{
+    struct wb_words *fresh = NULL;
+    uint64_t used_version, version;
+
+    assert_int_equal(wb_words_new(&fresh), 0);
+    expect_stem(*state, "el", "ισαισα", "ισαισα");
+    assert_int_equal(wb_words_version(*state, &used_version), 0);
+    assert_int_equal(wb_words_version(fresh, &version), 0);
+    assert_true(version != 0 && version == used_version);
+    wb_words_free(fresh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_same_again),
-        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_known), cmocka_unit_test(test_several), cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_error), cmocka_unit_test(test_version),
     };
 
     return cmocka_run_group_tests(tests, words_setup, words_teardown);
