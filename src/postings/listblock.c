@@ -200,10 +200,10 @@ static bool add_up(uint32_t *docids, unsigned n, uint32_t lowest, uint32_t docs)
         return add_up_slowly(docids, n, lowest, docs);
     for (unsigned i = 0; i < (n + 3) / 4; i++) {
         wb_vec4 v = at[i] + 1;
-        v += __builtin_shuffle(zero, v, (wb_vec4){0, 4, 5, 6});
-        v += __builtin_shuffle(zero, v, (wb_vec4){0, 1, 4, 5});
+        v += __builtin_shufflevector(zero, v, 0, 4, 5, 6);
+        v += __builtin_shufflevector(zero, v, 0, 1, 4, 5);
         v += carry;
-        carry = __builtin_shuffle(v, (wb_vec4){3, 3, 3, 3});
+        carry = __builtin_shufflevector(v, v, 3, 3, 3, 3);
         at[i] = v;
     }
     /* Gaps were below 2^24, so their sum is below 2^32, and this difference is the sum. */

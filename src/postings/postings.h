@@ -165,9 +165,9 @@ int wb_postings_verify(const char *dir, const uint8_t *lengths, uint32_t docs, w
  */
 struct wb_postlist {
     uint32_t docid;  /* of the current posting */
-    uint32_t at;     /* its number in the block */
+    uint32_t df;     /* not beside `at`: the compiler would store docid and at together, which is slow */
+    uint32_t at;     /* the number of the current posting in the block */
     uint32_t count;  /* postings of the block that is decoded */
-    uint32_t df;
     int error;       /* the first error; 0 if there was none */
     uint32_t block;  /* number of the block that is decoded */
     uint32_t docids[WB_BLOCK_POSTINGS + 4]; /* of the block; after the last one: WB_DOCID_END */

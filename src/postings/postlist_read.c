@@ -249,6 +249,20 @@ int wb_postlist_gaps(struct wb_postlist *list, uint64_t skip, uint64_t count, ui
 
 /* ---- positions of one posting ---------------------------------------------------------------------- */
 
+/* If all gaps of a posting are in the pack that was unpacked last, copies them. */
+static inline bool copy_cached(struct wb_postlist *list, uint64_t skip, uint64_t count)
+{
+    struct wb_postlist_own *own = list->own;
+    uint64_t from = own->block_before + skip, at = from % BITPACK_MAX;
+
+    if (own->pack_block != list->block || own->cached != from / BITPACK_MAX || count > BITPACK_MAX - at ||
+        from > own->term.total || count > own->term.total - from)
+        return false;
+    for (uint64_t i = 0; i < count; i++)
+        own->positions[i] = own->gaps[at + i];
+    return true;
+}
+
 int wb_postlist_positions(struct wb_postlist *list, struct wb_positions *positions_out)
 {
     struct wb_postlist_own *own = list->own;
@@ -265,15 +279,23 @@ int wb_postlist_positions(struct wb_postlist *list, struct wb_positions *positio
     if (count > own->term.total)
         return damaged_positions(list);
     err = wb_grow(&own->positions, &own->positions_cap, (size_t)count);
-    if (err == 0)
+    if (err == 0 && !copy_cached(list, skip, count))
         err = wb_postlist_gaps(list, skip, count, own->positions);
-    if (err == 0)
+    if (err == 0 && own->codes[list->at] & 1)
         err = wb_postlist_frequencies(list, frequency);
     if (err < 0)
         return err;
+    uint32_t *p = own->positions;
+    if (!(own->codes[list->at] & 1)) { /* only in MAIN, as most postings are */
+        for (int space = 0; space < WB_SPACES; space++)
+            positions_out->at[space] = p;
+        positions_out->count[WB_SPACE_BODY] = (uint32_t)count;
+        for (uint64_t i = 1; i < count; i++)
+            p[i] += p[i - 1];
+        return 0;
+    }
     for (int f = 0; f < WB_FIELDS; f++)
         positions_out->count[wb_space_of_field((enum wb_field)f)] += frequency[f];
-    uint32_t *p = own->positions;
     for (int space = 0; space < WB_SPACES; space++) {
         positions_out->at[space] = p;
         for (uint32_t i = 1; i < positions_out->count[space]; i++)
