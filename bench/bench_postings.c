@@ -1,11 +1,11 @@
 /*
  * bench_postings.c - how large posting lists are and how fast they are read. Prints one JSON line per measurement.
  *
- *   bench_postings speed DIR [WHAT]         lists of several densities, made up; files go to DIR; only one measurement
+ *   bench_postings speed DIR [WHAT]         made-up lists of several densities; files go to DIR; perhaps only WHAT
  *   bench_postings corpus CORPUS DIR        the words of a corpus; files go to DIR
  *
- * The corpus is cut into words in the simplest way: letters and digits of ASCII, lower case, and a few endings taken off
- * for stems. There are no headings and no anchors. It shows what lists take, not what a real index takes.
+ * The corpus is cut into words in the simplest way: ASCII letters and digits, lower case, a few endings taken off for
+ * stems. There are no headings and no anchors. It shows what lists take, not what a real index takes.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -181,8 +181,8 @@ static const struct {
     const char *name;
     uint64_t (*run)(struct wb_postlist *list, const struct wb_scorer *scorer);
 } runs[] = {
-    {"walk", run_walk}, {"docids and weights", run_blocks}, {"fill", run_fill},           {"sum", run_sum},
-    {"bounds", run_bounds}, {"positions", run_positions},   {"seek", run_seek}, {"rewrite", run_rewrite},
+    {"walk", run_walk},     {"docids and weights", run_blocks}, {"fill", run_fill}, {"sum", run_sum},
+    {"bounds", run_bounds}, {"positions", run_positions},       {"seek", run_seek}, {"rewrite", run_rewrite},
 };
 
 static void bench_speed(const char *dir, const char *only)
@@ -219,8 +219,8 @@ static void bench_speed(const char *dir, const char *only)
                 best = took < best ? took : best;
             }
             must(wb_postlist_error(list));
-            printf("{\"spread\": %u, \"what\": \"%s\", \"postings\": %u, \"positions\": %llu, \"ns_per_posting\": %.3f, "
-                   "\"list_bits\": %.2f, \"position_bits\": %.2f}\n",
+            printf("{\"spread\": %u, \"what\": \"%s\", \"postings\": %u, \"positions\": %llu, "
+                   "\"ns_per_posting\": %.3f, \"list_bits\": %.2f, \"position_bits\": %.2f}\n",
                    spreads[i], runs[r].name, term.df, (unsigned long long)term.total, best * 1e9 / term.df,
                    8.0 * (double)term.list_bytes / term.df, 8.0 * (double)term.positions_bytes / (double)term.total);
             wb_postlist_close(list);
@@ -329,8 +329,8 @@ static struct occurrence *sort_by_term(const struct inversion *in, bool stems, s
     return sorted;
 }
 
-static void write_list(struct wb_postings_writer *writer, struct wb_slice text, bool stem, const struct occurrence *from,
-                       const struct occurrence *to)
+static void write_list(struct wb_postings_writer *writer, struct wb_slice text, bool stem,
+                       const struct occurrence *from, const struct occurrence *to)
 {
     WB_VEC(uint32_t) positions = WB_VEC_INIT;
     char key[80];
@@ -427,8 +427,7 @@ static void bench_lists_of_corpus(const char *corpus_dir, const char *dir)
            (unsigned long long)html, corpus.count, in.all.count, (unsigned long long)stat.terms,
            (unsigned long long)stat.aliases, (unsigned long long)stat.inlined, (unsigned long long)stat.postings,
            (unsigned long long)stat.dictionary_bytes, (unsigned long long)stat.lists_bytes,
-           (unsigned long long)stat.positions_bytes,
-           (double)(stat.dictionary_bytes + stat.lists_bytes) / (double)html,
+           (unsigned long long)stat.positions_bytes, (double)(stat.dictionary_bytes + stat.lists_bytes) / (double)html,
            (double)(stat.dictionary_bytes + stat.lists_bytes + stat.positions_bytes) / (double)html);
 }
 

@@ -68,9 +68,9 @@ INLINE void pack_vertical(const uint32_t *numbers, uint8_t *bytes, const unsigne
 static void unpack_128(const uint8_t *bytes, uint32_t *numbers, unsigned width)
 {
     switch (width) {
-#define UNPACK_CASE(w)                       \
-    case w:                                  \
-        unpack_vertical(bytes, numbers, w);  \
+#define UNPACK_CASE(w)                                                                                                 \
+    case w:                                                                                                            \
+        unpack_vertical(bytes, numbers, w);                                                                            \
         break;
         WIDTHS(UNPACK_CASE)
 #undef UNPACK_CASE
@@ -82,9 +82,9 @@ static void unpack_128(const uint8_t *bytes, uint32_t *numbers, unsigned width)
 static void pack_128(const uint32_t *numbers, uint8_t *bytes, unsigned width)
 {
     switch (width) {
-#define PACK_CASE(w)                       \
-    case w:                                \
-        pack_vertical(numbers, bytes, w);  \
+#define PACK_CASE(w)                                                                                                   \
+    case w:                                                                                                            \
+        pack_vertical(numbers, bytes, w);                                                                              \
         break;
         WIDTHS(PACK_CASE)
 #undef PACK_CASE

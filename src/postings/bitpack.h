@@ -21,11 +21,11 @@
 #include <stdint.h>
 
 enum {
-    BITPACK_MAX = 128,          /* numbers that are packed together */
-    BITPACK_PLAIN = 3,          /* so many numbers, or fewer, are varints */
+    BITPACK_MAX = 128,                   /* numbers that are packed together */
+    BITPACK_PLAIN = 3,                   /* so many numbers, or fewer, are varints */
     BITPACK_BYTES = 1 + 4 * BITPACK_MAX, /* no pack is larger */
-    BITPACK_EXCEPTIONS = 0x40,  /* bit of the header */
-    BITPACK_WIDTH = 0x3f,       /* bits of the header */
+    BITPACK_EXCEPTIONS = 0x40,           /* bit of the header */
+    BITPACK_WIDTH = 0x3f,                /* bits of the header */
 };
 
 /* A vector of four numbers. The second one may be at any address, and holds bytes of a file. */

@@ -28,7 +28,7 @@
 #define POSITIONS_KIND "posi"
 
 enum {
-    DICTIONARY_RESTART = 16,        /* terms between restart points */
+    DICTIONARY_RESTART = 16,          /* terms between restart points */
     DICTIONARY_PAGE_BYTES = 16 << 10, /* terms of a page; it ends with the term that reaches this */
     DICTIONARY_FOOT_BYTES = 64,
     DICTIONARY_PAGE_HEAD = 4 + 8 + 8, /* without the restart points */

@@ -78,17 +78,17 @@ static int find_page(const struct wb_postings *set, struct wb_slice key, uint64_
 
 struct wb_terms {
     struct wb_postings *set;
-    uint64_t page;            /* the number of the current page */
-    const char *start, *end;  /* its bytes; NULL: none is loaded yet */
-    const char *p;            /* the next term */
-    uint32_t restarts;        /* restart points of the page */
-    uint32_t restart;         /* the number of the next restart point */
+    uint64_t page;                  /* the number of the current page */
+    const char *start, *end;        /* its bytes; NULL: none is loaded yet */
+    const char *p;                  /* the next term */
+    uint32_t restarts;              /* restart points of the page */
+    uint32_t restart;               /* the number of the next restart point */
     uint64_t list_at, positions_at; /* where the next list and positions are */
     char key[WB_TERM_MAX];
     size_t key_len;
-    struct wb_term term;      /* the last one that is not an alias */
-    bool has_term;            /* whether there is such a one in this page */
-    bool stay;                /* wb_terms_next() returns the current term once more */
+    struct wb_term term; /* the last one that is not an alias */
+    bool has_term;       /* whether there is such a one in this page */
+    bool stay;           /* wb_terms_next() returns the current term once more */
 };
 
 int wb_terms_open(struct wb_postings *set, struct wb_terms **terms_out)

@@ -18,7 +18,7 @@ struct wb_dictionary_writer {
     struct wb_buf restarts;                   /* where restart points are in `page`, 4 bytes each */
     uint32_t since;                           /* terms since the last restart point, including it */
     struct wb_buf last_key;
-    struct wb_buf page_at, key_ends, keys;    /* the top */
+    struct wb_buf page_at, key_ends, keys; /* the top */
 };
 
 int wb_entry_get(const char **p, const char *end, struct wb_term *term_out)

@@ -27,8 +27,8 @@ static inline uint8_t wb_weight_code(uint32_t weight)
 }
 
 /*
- * The same for four weights, given as floats. From 16 on, a code is the exponent and four bits of the mantissa of a float, less
- * a constant; rounding up is adding just less than the lowest of these bits.
+ * The same for four weights, given as floats. From 16 on, a code is the exponent and four bits of the mantissa of the
+ * float, less a constant; rounding up is adding just less than the lowest of these bits.
  */
 static inline wb_vec4 wb_weight_code4(wb_float4 weight)
 {

@@ -28,10 +28,10 @@ struct wb_postings_writer {
     /* The current list. */
     bool open, positions;
     struct wb_buf key;
-    uint32_t df;      /* including the postings that wait */
+    uint32_t df; /* including the postings that wait */
     uint64_t total;
-    uint32_t lowest;  /* the docid after that of the last complete block */
-    uint64_t next;    /* the lowest docid that the next posting may have */
+    uint32_t lowest;                    /* the docid after that of the last complete block */
+    uint64_t next;                      /* the lowest docid that the next posting may have */
     struct wb_buf lasts, ends, impacts; /* of the complete blocks */
     struct wb_buf blocks;               /* the complete blocks */
     uint64_t gap_count;                 /* of the list, including the gaps that wait */
@@ -259,8 +259,8 @@ int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *
     for (int f = 0; err == 0 && f < WB_FIELDS; f++)
         if (posting->frequency[f] > LISTBLOCK_FREQUENCY_MAX)
             err = wb_fail(WB_E_INVALID, "a frequency of %u is too large", posting->frequency[f]);
-    if (err == 0 && (occurrences == 0 || occurrences > UINT32_MAX ||
-                     posting->gap_count != (writer->positions ? occurrences : 0)))
+    if (err == 0 &&
+        (occurrences == 0 || occurrences > UINT32_MAX || posting->gap_count != (writer->positions ? occurrences : 0)))
         err = wb_fail(WB_E_INVALID, "a posting of the term \"%.*s\" occurs %llu times and has %zu positions",
                       WB_SLICE_ARG(wb_buf_slice(&writer->key)), (unsigned long long)occurrences, posting->gap_count);
     if (err == 0 && writer->count == WB_BLOCK_POSTINGS)

@@ -65,9 +65,8 @@ static inline uint32_t solve_weight(unsigned without, uint64_t known, uint32_t w
 }
 
 /* Reads the extra bytes of an odd code. frequency_out may be NULL; *sum_out is the sum of all frequencies. */
-static inline __attribute__((always_inline)) const uint8_t *read_extra(uint32_t code, const uint8_t *p,
-                                                                       const uint8_t *end, uint32_t *frequency_out,
-                                                                       uint64_t *sum_out)
+static inline __attribute__((always_inline)) const uint8_t *
+read_extra(uint32_t code, const uint8_t *p, const uint8_t *end, uint32_t *frequency_out, uint64_t *sum_out)
 {
     uint32_t weight = wb_code_weight(code), solved = 0;
     const uint8_t *start = p;

@@ -22,9 +22,9 @@
 #include "postings/postings.h"
 
 enum {
-    LISTBLOCK_BITS = 0x80,     /* first byte of docids: they are a bit for each document */
-    LISTBLOCK_BITS_MAX = 255,  /* bytes */
-    LISTBLOCK_ALL_ONE = 0x40,  /* of a mask */
+    LISTBLOCK_BITS = 0x80,    /* first byte of docids: they are a bit for each document */
+    LISTBLOCK_BITS_MAX = 255, /* bytes */
+    LISTBLOCK_ALL_ONE = 0x40, /* of a mask */
 };
 #define LISTBLOCK_FREQUENCY_MAX ((uint32_t)1 << 30)
 

@@ -40,7 +40,7 @@
 #include "postings/listblock.h"
 
 enum {
-    LIST_GROUP = 32,           /* blocks of a group */
+    LIST_GROUP = 32, /* blocks of a group */
     LIST_INLINE_POSTINGS = 8,
     LIST_INLINE_BYTES = 64,
     LIST_SKIP_BYTES = 4 + 4 + IMPACTS_BYTES, /* per block, before the blocks */

@@ -83,8 +83,8 @@ uint64_t wb_length_of_byte(uint8_t byte);
  * even by rounding, so that a bound is a bound.
  */
 struct wb_scorer {
-    float unit;          /* the score for an infinite frequency: idf * (k1 + 1) * WB_SCORE_ONE; less than 2^30 */
-    float inverse[256];  /* 1 / (4 * k1 * (1 - b + b * length / average length)), never increasing */
+    float unit;         /* the score for an infinite frequency: idf * (k1 + 1) * WB_SCORE_ONE; less than 2^30 */
+    float inverse[256]; /* 1 / (4 * k1 * (1 - b + b * length / average length)), never increasing */
 };
 
 /* Fills in a scorer: BM25 with these parameters. boost multiplies the idf. */
@@ -102,14 +102,14 @@ static inline uint32_t wb_score(const struct wb_scorer *scorer, uint32_t weight,
 
 /* ---- terms ----------------------------------------------------------------------------------------- */
 
-#define WB_TERM_MAX 1024u /* bytes of a key */
+#define WB_TERM_MAX 1024u       /* bytes of a key */
 #define WB_DOCID_END UINT32_MAX /* no document has this docid */
 
 /* What the dictionary knows about a term. It borrows from the open set. */
 struct wb_term {
-    uint32_t df;            /* how many documents contain it; never 0 */
-    uint64_t total;         /* how often it occurs in all of them */
-    bool positions;         /* whether the list has positions */
+    uint32_t df;    /* how many documents contain it; never 0 */
+    uint64_t total; /* how often it occurs in all of them */
+    bool positions; /* whether the list has positions */
     uint64_t list_at, list_bytes;
     uint64_t positions_at, positions_bytes;
     struct wb_slice inlined; /* a short list: its bytes; ptr is NULL if the list is in the files of lists */
@@ -164,12 +164,12 @@ int wb_postings_verify(const char *dir, const uint8_t *lengths, uint32_t docs, w
  * The members up to `block` may be read by inline functions here; all others are private to the room.
  */
 struct wb_postlist {
-    uint32_t docid;  /* of the current posting */
-    uint32_t df;     /* not beside `at`: the compiler would store docid and at together, which is slow */
-    uint32_t at;     /* the number of the current posting in the block */
-    uint32_t count;  /* postings of the block that is decoded */
-    int error;       /* the first error; 0 if there was none */
-    uint32_t block;  /* number of the block that is decoded */
+    uint32_t docid; /* of the current posting */
+    uint32_t df;    /* not beside `at`: the compiler would store docid and at together, which is slow */
+    uint32_t at;    /* the number of the current posting in the block */
+    uint32_t count; /* postings of the block that is decoded */
+    int error;      /* the first error; 0 if there was none */
+    uint32_t block; /* number of the block that is decoded */
     uint32_t docids[WB_BLOCK_POSTINGS + 4]; /* of the block; after the last one: WB_DOCID_END */
     struct wb_postlist_own *own;
 };
@@ -251,8 +251,8 @@ uint32_t wb_postlist_sum(struct wb_postlist *list, uint32_t base, uint32_t size,
  * Adds the score of each document of the window whose bit is set. Otherwise the same; bits are not changed. Cheaper
  * than wb_postlist_sum() if few bits are set.
  */
-uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size,
-                                const struct wb_scorer *scorer, uint32_t *sums, const uint64_t *bits);
+uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size, const struct wb_scorer *scorer,
+                                uint32_t *sums, const uint64_t *bits);
 
 /* ---- whole blocks, for merging ------------------------------------------------------------------------- */
 
@@ -266,10 +266,10 @@ struct wb_posting_block {
     uint32_t count;
     uint32_t docid[WB_BLOCK_POSTINGS];
     uint32_t code[WB_BLOCK_POSTINGS];
-    uint32_t occurrences[WB_BLOCK_POSTINGS];    /* sum of the frequencies; as many gaps, if the list has positions */
-    uint16_t extra_at[WB_BLOCK_POSTINGS + 1];   /* the extra bytes of posting i: from extra_at[i] to extra_at[i + 1] */
+    uint32_t occurrences[WB_BLOCK_POSTINGS];  /* sum of the frequencies; as many gaps, if the list has positions */
+    uint16_t extra_at[WB_BLOCK_POSTINGS + 1]; /* the extra bytes of posting i: from extra_at[i] to extra_at[i + 1] */
     uint8_t extra[WB_BLOCK_POSTINGS * WB_POSTING_EXTRA_MAX];
-    uint32_t *gaps;  /* of all postings, one after the other; see struct wb_posting */
+    uint32_t *gaps;   /* of all postings, one after the other; see struct wb_posting */
     size_t gap_count; /* the sum of occurrences, or 0 */
     size_t gap_cap;
 };
@@ -350,8 +350,8 @@ void wb_postings_part_release(struct wb_postings_part *part);
 struct wb_postings_output;
 
 struct wb_postings_stat {
-    uint64_t terms, aliases, inlined; /* aliases: terms that share the list of the term before */
-    uint64_t postings;                /* without those of aliases */
+    uint64_t terms, aliases, inlined;                        /* aliases: terms that share the list of the term before */
+    uint64_t postings;                                       /* without those of aliases */
     uint64_t dictionary_bytes, lists_bytes, positions_bytes; /* sizes of the files */
 };
 

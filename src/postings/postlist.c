@@ -21,8 +21,8 @@ int wb_postlist_fail(struct wb_postlist *list, int err)
 
 int wb_postlist_damaged(struct wb_postlist *list, const char *what)
 {
-    return wb_postlist_fail(list, wb_fail(WB_E_CORRUPT, "%s is damaged: %s of a list make no sense", list->own->path,
-                                          what));
+    return wb_postlist_fail(list,
+                            wb_fail(WB_E_CORRUPT, "%s is damaged: %s of a list make no sense", list->own->path, what));
 }
 
 int wb_postlist_error(const struct wb_postlist *list)

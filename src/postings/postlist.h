@@ -19,15 +19,15 @@ struct wb_postlist_own {
     uint32_t magic;
     struct wb_postings *set;
     struct wb_term term;
-    const char *path;        /* of the file that holds the list, for messages */
+    const char *path; /* of the file that holds the list, for messages */
     struct wb_error_copy error;
 
     /* The list. */
     uint32_t blocks;
-    const uint8_t *list, *list_end;   /* its bytes */
+    const uint8_t *list, *list_end;                         /* its bytes */
     const uint8_t *whole, *lasts, *ends, *impacts, *groups; /* skip data; NULL if there is only one block */
-    const uint8_t *data;              /* the first block */
-    uint32_t bound_block;             /* where the search for bounds went on last time */
+    const uint8_t *data;                                    /* the first block */
+    uint32_t bound_block;                                   /* where the search for bounds went on last time */
 
     /* The block that is decoded. */
     const uint8_t *codes_at, *block_end; /* its codes; its end */
@@ -39,17 +39,17 @@ struct wb_postlist_own {
     uint64_t before[WB_BLOCK_POSTINGS + 1];   /* occurrences in the block before each posting */
 
     /* Its positions. */
-    bool positions_ready;              /* whether the members below are set */
+    bool positions_ready; /* whether the members below are set */
     const uint8_t *packs, *packs_end;
-    const uint8_t *checkpoints;        /* NULL if there is only one block */
+    const uint8_t *checkpoints; /* NULL if there is only one block */
     unsigned before_width, start_width;
-    uint64_t pack;                     /* the number of a pack, and where it is */
+    uint64_t pack; /* the number of a pack, and where it is */
     const uint8_t *pack_at;
-    uint32_t pack_block;               /* the block from whose start that pack was reached; UINT32_MAX: none */
-    uint64_t block_before;             /* gaps before the first one of that block */
-    uint64_t cached;                   /* the number of the pack in `gaps`; UINT64_MAX if none is */
+    uint32_t pack_block;   /* the block from whose start that pack was reached; UINT32_MAX: none */
+    uint64_t block_before; /* gaps before the first one of that block */
+    uint64_t cached;       /* the number of the pack in `gaps`; UINT64_MAX if none is */
     uint32_t gaps[BITPACK_MAX];
-    uint32_t *positions;               /* of one posting */
+    uint32_t *positions; /* of one posting */
     size_t positions_cap;
 };
 

@@ -35,7 +35,7 @@ int wb_postlist_need_extra(struct wb_postlist *list)
     own->have |= HAVE_EXTRA;
     return 0;
 }
-_Static_assert(WB_BLOCK_POSTINGS * WB_POSTING_EXTRA_MAX <= UINT16_MAX, "extra bytes of a block are counted in 16 bits");
+_Static_assert(WB_BLOCK_POSTINGS *WB_POSTING_EXTRA_MAX <= UINT16_MAX, "extra bytes of a block are counted in 16 bits");
 
 int wb_postlist_frequencies(struct wb_postlist *list, uint32_t frequency_out[WB_FIELDS])
 {
@@ -152,8 +152,8 @@ static int read_checkpoint(struct wb_postlist *list)
     own->block_before = 0;
     if (own->checkpoints) {
         const uint8_t *before = own->checkpoints + (size_t)list->block * own->before_width;
-        const uint8_t *start = own->checkpoints + (size_t)own->blocks * own->before_width +
-                               (size_t)list->block * own->start_width;
+        const uint8_t *start =
+            own->checkpoints + (size_t)own->blocks * own->before_width + (size_t)list->block * own->start_width;
         int err = check_packs(list, before, own->before_width);
         if (err == 0)
             err = check_packs(list, start, own->start_width);

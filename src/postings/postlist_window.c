@@ -273,8 +273,8 @@ static bool any_bit(const uint64_t *bits, uint32_t base, uint32_t first, uint32_
     return (word & UINT64_MAX >> (63 - last % 64)) != 0;
 }
 
-uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size,
-                                const struct wb_scorer *scorer, uint32_t *sums, const uint64_t *bits)
+uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size, const struct wb_scorer *scorer,
+                                uint32_t *sums, const uint64_t *bits)
 {
     const uint8_t *lengths = list->own->set->lengths;
     uint32_t last = window_last(base, size), from, to;

@@ -220,8 +220,8 @@ int wb_blob_open(const char *path, const char *kind, struct wb_blob *blob_out)
     wb_file_close(&file);
     if (err < 0)
         return err;
-    *blob_out = (struct wb_blob){.data = (const char *)map + BLOB_END_BYTES, .bytes = bytes, .map = map,
-                                 .map_bytes = (size_t)size};
+    *blob_out = (struct wb_blob){
+        .data = (const char *)map + BLOB_END_BYTES, .bytes = bytes, .map = map, .map_bytes = (size_t)size};
     WB_CHECK(bytes <= size - 2 * BLOB_END_BYTES); /* check_blob_foot() has compared them */
     blob_out->path = wb_strdup(path);
     blob_out->checked = wb_alloc_zero(wb_pieces_of(bytes) + 1, sizeof *blob_out->checked);
@@ -246,8 +246,8 @@ void wb_blob_close(struct wb_blob *blob)
 
 int wb_blob_check(const struct wb_blob *blob, uint64_t offset, uint64_t length)
 {
-    struct wb_pieces pieces = {.data = blob->data, .bytes = blob->bytes, .path = blob->path, .what = "bytes",
-                               .checked = blob->checked};
+    struct wb_pieces pieces = {
+        .data = blob->data, .bytes = blob->bytes, .path = blob->path, .what = "bytes", .checked = blob->checked};
 
     WB_CHECK(blob->map != NULL);
     if (offset > blob->bytes || length > blob->bytes - offset)

@@ -15,8 +15,8 @@
 #include "table/table.h"
 
 enum {
-    PIECES_END_BYTES = 64,    /* size of the head, and of the foot */
-    PIECE_BYTES = 64 << 10,   /* data that shares one checksum */
+    PIECES_END_BYTES = 64,  /* size of the head, and of the foot */
+    PIECE_BYTES = 64 << 10, /* data that shares one checksum */
     PIECES_WRITE_BYTES = 4 * PIECE_BYTES,
 };
 _Static_assert(PIECES_END_BYTES % 64 == 0, "data is aligned in the mapping");

@@ -89,8 +89,9 @@ static void test_find(void **state)
         }
         for (unsigned n = 0; n < 300; n++) { /* keys that are hardly ever there */
             char other[80];
-            int len = snprintf(other, sizeof other, "%.*s%llu", (int)chance_below(&chance, 36),
-                               "internationalisationandsoonforever?", (unsigned long long)chance_below(&chance, 200000));
+            int len =
+                snprintf(other, sizeof other, "%.*s%llu", (int)chance_below(&chance, 36),
+                         "internationalisationandsoonforever?", (unsigned long long)chance_below(&chance, 200000));
             struct wb_slice key = wb_slice(other, (size_t)len);
             bool there = false;
             for (size_t i = 0; i < count && !there; i++)
@@ -205,8 +206,11 @@ static void test_refused(void **state)
         OK(wb_postings_create(test_path("refused"), &output));
         for (int range = 0; range < 2; range++) {
             OK(wb_postings_writer_new(lengths, DOCS, &writer));
-            OK(wb_postings_begin(writer, range == 0 ? WB_SLICE_LIT("wordE") : way ? WB_SLICE_LIT("wordS")
-                                                                                 : WB_SLICE_LIT("word"), true));
+            OK(wb_postings_begin(writer,
+                                 range == 0 ? WB_SLICE_LIT("wordE")
+                                 : way      ? WB_SLICE_LIT("wordS")
+                                            : WB_SLICE_LIT("word"),
+                                 true));
             OK(wb_postings_add(writer, &one));
             OK(wb_postings_end(writer));
             OK(wb_postings_take(writer, &part));
@@ -222,8 +226,8 @@ static void test_refused(void **state)
 static void test_empty_list(void **state)
 {
     uint64_t chance = test_seed();
-    struct model models[3] = {random_model(&chance, 3, 7, 2, true, lengths), {.count = 0},
-                              random_model(&chance, 200, 7, 2, false, lengths)};
+    struct model models[3] = {
+        random_model(&chance, 3, 7, 2, true, lengths), {.count = 0}, random_model(&chance, 200, 7, 2, false, lengths)};
     struct wb_postings_stat stat;
 
     (void)state;
@@ -242,7 +246,9 @@ static void test_empty_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),    cmocka_unit_test(test_aliases),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_empty_list),
     };
 

@@ -15,8 +15,8 @@ static void make_models(uint64_t *chance, struct model *models)
     for (size_t i = 0; i < TERMS; i++) {
         char key[16];
         uint32_t count = i % 20 == 0 ? 1500 : i % 5 == 0 ? 200 : 1 + (uint32_t)chance_below(chance, 12);
-        models[i] = random_model(chance, count, chance_below(chance, 1000), 1 + chance_below(chance, 5), i % 3 != 0,
-                                 lengths);
+        models[i] =
+            random_model(chance, count, chance_below(chance, 1000), 1 + chance_below(chance, 5), i % 3 != 0, lengths);
         snprintf(key, sizeof key, "term%03zu", i);
         name_model(&models[i], key);
     }

@@ -9,10 +9,10 @@ static const struct shape {
     uint32_t count;
     uint64_t spread;
 } shapes[] = {
-    {1, 1},    {2, 1},       {3, 100},    {4, 7},      {8, 1000},   {9, 2},     {33, 40},    {127, 3},    {128, 1},
-    {128, 2},  {129, 1},     {129, 500},  {255, 4},    {256, 3},    {257, 9},   {1000, 1},   {1000, 2},   {1000, 3},
-    {1000, 5}, {1000, 8},    {1000, 12},  {4095, 1},   {4096, 2},   {4097, 30}, {5000, 4},   {9000, 600}, {20000, 2},
-    {300, 1u << 20},         {200, 10000000},          {8, 200000000},
+    {1, 1},    {2, 1},      {3, 100},   {4, 7},          {8, 1000},       {9, 2},         {33, 40},  {127, 3},
+    {128, 1},  {128, 2},    {129, 1},   {129, 500},      {255, 4},        {256, 3},       {257, 9},  {1000, 1},
+    {1000, 2}, {1000, 3},   {1000, 5},  {1000, 8},       {1000, 12},      {4095, 1},      {4096, 2}, {4097, 30},
+    {5000, 4}, {9000, 600}, {20000, 2}, {300, 1u << 20}, {200, 10000000}, {8, 200000000},
 };
 
 struct fixture {
@@ -175,7 +175,7 @@ static void test_bounds(void **state)
                 assert_int_equal(bound, best);
             uint32_t end = wb_postlist_block_last(list, first);
             uint32_t i = model_seek(model, first), block_end = i / WB_BLOCK_POSTINGS * WB_BLOCK_POSTINGS + 127;
-            assert_int_equal(end, i >= model->count           ? WB_DOCID_END
+            assert_int_equal(end, i >= model->count          ? WB_DOCID_END
                                   : block_end < model->count ? model->postings[block_end].docid
                                                              : model->postings[model->count - 1].docid);
         }
