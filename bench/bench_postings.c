@@ -2,7 +2,7 @@
  * bench_postings.c - how large posting lists are and how fast they are read. Prints one JSON line per measurement.
  *
  *   bench_postings speed DIR [WHAT]         made-up lists of several densities; files go to DIR; perhaps only WHAT
- *   bench_postings corpus CORPUS DIR        the words of a corpus; files go to DIR
+ *   bench_postings corpus CORPUS DIR [STEP] the words of every STEP-th page of a corpus; files go to DIR
  *
  * The corpus is cut into words in the simplest way: ASCII letters and digits, lower case, a few endings taken off for
  * stems. There are no headings and no anchors. It shows what lists take, not what a real index takes.
@@ -394,37 +394,38 @@ static void write_inversion(struct inversion *in, uint32_t docs, const char *dir
     wb_postings_writer_free(writer);
 }
 
-static void bench_lists_of_corpus(const char *corpus_dir, const char *dir)
+static void bench_lists_of_corpus(const char *corpus_dir, const char *dir, size_t step)
 {
     struct corpus corpus = CORPUS_INIT;
     struct inversion in = {.slots = (size_t)1 << 24};
     struct wb_extractor *extractor;
     struct wb_postings_stat stat;
     uint64_t html = 0;
+    uint32_t docs = 0;
 
     must(corpus_load(corpus_dir, &corpus));
     must(wb_extractor_new(&extractor));
     in.table = wb_alloc_zero(in.slots, sizeof *in.table);
     in.lengths = wb_alloc_zero(corpus.count, 1);
     WB_CHECK(in.table && in.lengths);
-    for (size_t i = 0; i < corpus.count; i++) {
+    for (size_t i = 0; i < corpus.count; i += step, docs++) {
         const struct wb_page *page = &corpus.pages[i];
         struct wb_extract_input input = {page->url, WB_SLICE_LIT("text/html"), WB_SLICE_EMPTY, page->body,
                                          WB_EXTRACT_TEXT};
         struct wb_extract extract;
         must(wb_extract(extractor, &input, &extract));
-        add_page(&in, &extract, page->url, (uint32_t)i);
+        add_page(&in, &extract, page->url, docs);
         html += page->body.len;
     }
     for (size_t t = 0, terms = in.terms.count; t < terms; t++) {
         uint32_t stem = number_of(&in, crude_stem(in.terms.items[t]));
         must(wb_vec_push(&in.stems, stem));
     }
-    write_inversion(&in, (uint32_t)corpus.count, dir, &stat);
-    printf("{\"html\": %llu, \"pages\": %zu, \"words\": %zu, \"terms\": %llu, \"aliases\": %llu, \"inlined\": %llu, "
+    write_inversion(&in, docs, dir, &stat);
+    printf("{\"html\": %llu, \"pages\": %u, \"words\": %zu, \"terms\": %llu, \"aliases\": %llu, \"inlined\": %llu, "
            "\"postings\": %llu, \"dictionary\": %llu, \"lists\": %llu, \"positions\": %llu, \"without_positions\": "
            "%.4f, \"all\": %.4f}\n",
-           (unsigned long long)html, corpus.count, in.all.count, (unsigned long long)stat.terms,
+           (unsigned long long)html, docs, in.all.count, (unsigned long long)stat.terms,
            (unsigned long long)stat.aliases, (unsigned long long)stat.inlined, (unsigned long long)stat.postings,
            (unsigned long long)stat.dictionary_bytes, (unsigned long long)stat.lists_bytes,
            (unsigned long long)stat.positions_bytes, (double)(stat.dictionary_bytes + stat.lists_bytes) / (double)html,
@@ -435,10 +436,11 @@ int main(int argc, char **argv)
 {
     if ((argc == 3 || argc == 4) && strcmp(argv[1], "speed") == 0) {
         bench_speed(argv[2], argc == 4 ? argv[3] : NULL);
-    } else if (argc == 4 && strcmp(argv[1], "corpus") == 0) {
-        bench_lists_of_corpus(argv[2], argv[3]);
+    } else if ((argc == 4 || argc == 5) && strcmp(argv[1], "corpus") == 0) {
+        long step = argc == 5 ? strtol(argv[4], NULL, 10) : 1;
+        bench_lists_of_corpus(argv[2], argv[3], step > 0 ? (size_t)step : 1);
     } else {
-        fprintf(stderr, "usage: bench_postings speed DIR [WHAT] | corpus CORPUS DIR\n");
+        fprintf(stderr, "usage: bench_postings speed DIR [WHAT] | corpus CORPUS DIR [STEP]\n");
         return 1;
     }
     return 0;

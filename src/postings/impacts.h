@@ -75,18 +75,27 @@ void wb_impact_table_put(const struct wb_impact_table *table, uint8_t impacts_ou
 /* Whether the impacts bound a posting of this weight and length. */
 bool wb_impacts_cover(const uint8_t impacts[IMPACTS_BYTES], uint32_t weight, uint8_t length);
 
+/* wb_weight_of_code() of four codes, as floats; the reverse of wb_weight_code4(). */
+static inline wb_float4 wb_weight_of_code4(wb_vec4 code)
+{
+    typedef int32_t signed4 __attribute__((vector_size(16)));
+    wb_vec4 small = (wb_vec4)((signed4)code < 16), big = (code + (127 * 16 + 48)) << 19;
+    wb_vec4 tiny = (wb_vec4) __builtin_convertvector((signed4)code, wb_float4);
+
+    return (wb_float4)((tiny & small) | (big & ~small));
+}
+
 /* The best score of the pairs. The same steps as wb_score(), four pairs at a time. */
 static inline uint32_t wb_impacts_bound(const uint8_t impacts[IMPACTS_BYTES], const struct wb_scorer *scorer)
 {
     const wb_float4 unit = {scorer->unit, scorer->unit, scorer->unit, scorer->unit};
+    const uint8_t *w = impacts, *l = impacts + IMPACTS_PAIRS;
     float best = 0;
 
     for (int i = 0; i < IMPACTS_PAIRS; i += 4) {
-        wb_float4 weight, inverse;
-        for (int k = 0; k < 4; k++) {
-            weight[k] = (float)wb_weight_of_code(impacts[i + k]);
-            inverse[k] = scorer->inverse[impacts[IMPACTS_PAIRS + i + k]];
-        }
+        wb_float4 weight = wb_weight_of_code4((wb_vec4){w[i], w[i + 1], w[i + 2], w[i + 3]});
+        wb_float4 inverse = {scorer->inverse[l[i]], scorer->inverse[l[i + 1]], scorer->inverse[l[i + 2]],
+                             scorer->inverse[l[i + 3]]};
         wb_float4 score = unit - unit / (1.0f + weight * inverse);
         for (int k = 0; k < 4; k++)
             best = score[k] > best ? score[k] : best;

@@ -56,6 +56,7 @@ static void test_weight_codes(void **state)
         float f = (float)weight;
         wb_vec4 four = wb_weight_code4((wb_float4){f, f, f, f});
         assert_true(four[0] == code && four[3] == code);
+        assert_true(wb_weight_of_code4((wb_vec4){code, 0, 0, code})[3] == (float)wb_weight_of_code(code));
     }
 }
 
