@@ -155,7 +155,8 @@ int wb_postings_verify(const char *dir, const uint8_t *lengths, uint32_t docs, w
 
 /* ---- reading a list ---------------------------------------------------------------------------------- */
 
-#define WB_BLOCK_POSTINGS 128 /* postings of a block */
+#define WB_BLOCK_POSTINGS 128  /* postings of a block */
+#define WB_POSTLIST_PADDING 16 /* docids that can be read behind the last one of a block */
 
 /*
  * A position in a list: at a posting, or at the end (docid is WB_DOCID_END). Belongs to one thread.
@@ -170,7 +171,7 @@ struct wb_postlist {
     uint32_t count; /* postings of the block that is decoded */
     int error;      /* the first error; 0 if there was none */
     uint32_t block; /* number of the block that is decoded */
-    uint32_t docids[WB_BLOCK_POSTINGS + 4]; /* of the block; after the last one: WB_DOCID_END */
+    uint32_t docids[WB_BLOCK_POSTINGS + WB_POSTLIST_PADDING]; /* of the block; after the last one: WB_DOCID_END */
     struct wb_postlist_own *own;
 };
 

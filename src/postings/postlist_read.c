@@ -348,7 +348,9 @@ int wb_postlist_read(struct wb_postlist *list, uint32_t number, struct wb_postin
     if (gaps > own->term.total)
         return wb_postlist_damaged(list, "the frequencies");
     if (own->term.positions) {
-        err = wb_grow(&block_out->gaps, &block_out->gap_cap, (size_t)gaps);
+        err = need_positions(list); /* before memory is allocated: this checks the number of all gaps */
+        if (err == 0)
+            err = wb_grow(&block_out->gaps, &block_out->gap_cap, (size_t)gaps);
         if (err == 0)
             err = wb_postlist_gaps(list, 0, gaps, block_out->gaps);
         if (err < 0)

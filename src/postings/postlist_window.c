@@ -127,6 +127,12 @@ static void set_bits(const uint32_t *docids, uint32_t from, uint32_t to, uint32_
 
     if (from >= to)
         return;
+    /* Far apart, so that words seldom have more than one of them. */
+    if ((docids[to - 1] - docids[from]) / 16 > to - from) {
+        for (uint32_t i = from; i < to; i++)
+            bits[(docids[i] - base) / 64] |= 1ull << docids[i] % 64;
+        return;
+    }
     at = (docids[from] - base) / 64;
     for (uint32_t i = from; i < to; i++) {
         uint32_t next = (docids[i] - base) / 64;
