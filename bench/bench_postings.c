@@ -394,6 +394,51 @@ static void write_inversion(struct inversion *in, uint32_t docs, const char *dir
     wb_postings_writer_free(writer);
 }
 
+/* Reads all lists and writes them again, as the merge of an old generation does. */
+static void rewrite_all(const char *dir, const struct inversion *in, uint32_t docs)
+{
+    struct wb_postings *set;
+    struct wb_terms *terms;
+    struct wb_postings_writer *writer;
+    struct wb_postings_part part;
+    struct wb_posting_block block = WB_POSTING_BLOCK_INIT;
+    struct wb_slice key;
+    struct wb_term term;
+    uint64_t postings = 0, positions = 0;
+
+    must(wb_postings_open(dir, in->lengths, docs, &set));
+    must(wb_terms_open(set, &terms));
+    must(wb_postings_writer_new(in->lengths, docs, &writer));
+    double start = bench_cpu_seconds();
+    while (wb_terms_next(terms, &key, &term) == 1) {
+        struct wb_postlist *list;
+        must(wb_postlist_open(set, &term, &list));
+        must(wb_postings_begin(writer, key, term.positions));
+        for (uint32_t n = 0; wb_postlist_read(list, n, &block) == 1; n++)
+            must(wb_postings_add_block(writer, &block));
+        must(wb_postings_end(writer));
+        must(wb_postlist_error(list));
+        wb_postlist_close(list);
+        postings += term.df;
+        positions += term.positions ? term.total : 0;
+    }
+    must(wb_postings_take(writer, &part));
+    fprintf(stderr, "%llu postings and %llu positions written again in %.2f s\n", (unsigned long long)postings,
+            (unsigned long long)positions, bench_cpu_seconds() - start);
+    wb_postings_part_release(&part);
+    wb_postings_writer_free(writer);
+    wb_posting_block_release(&block);
+    wb_terms_close(terms);
+    wb_postings_close(set);
+}
+
+static void print_problem(void *context, const char *file, uint64_t offset, const char *message)
+{
+    (void)context;
+    fprintf(stderr, "%s: %llu: %s\n", file, (unsigned long long)offset, message);
+    exit(1);
+}
+
 static void bench_lists_of_corpus(const char *corpus_dir, const char *dir, size_t step)
 {
     struct corpus corpus = CORPUS_INIT;
@@ -422,6 +467,11 @@ static void bench_lists_of_corpus(const char *corpus_dir, const char *dir, size_
         must(wb_vec_push(&in.stems, stem));
     }
     write_inversion(&in, docs, dir, &stat);
+    double start = bench_cpu_seconds();
+    uint64_t intact;
+    must(wb_postings_verify(dir, in.lengths, docs, print_problem, NULL, &intact));
+    fprintf(stderr, "%llu terms verified in %.2f s\n", (unsigned long long)intact, bench_cpu_seconds() - start);
+    rewrite_all(dir, &in, docs);
     printf("{\"html\": %llu, \"pages\": %u, \"words\": %zu, \"terms\": %llu, \"aliases\": %llu, \"inlined\": %llu, "
            "\"postings\": %llu, \"dictionary\": %llu, \"lists\": %llu, \"positions\": %llu, \"without_positions\": "
            "%.4f, \"all\": %.4f}\n",
