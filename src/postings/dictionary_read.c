@@ -193,7 +193,9 @@ static int read_term(struct wb_terms *terms)
     if (!read_key(terms))
         return damaged(terms->set);
     switch (wb_entry_get(&terms->p, terms->end, &terms->term)) {
-    case ENTRY_ALIAS:
+    case ENTRY_ALIAS: /* of the list, but not of its positions */
+        terms->term.positions = false;
+        terms->term.positions_bytes = 0;
         return terms->has_term ? 1 : damaged(terms->set);
     case ENTRY_LIST:
         terms->term.list_at = terms->list_at;

@@ -194,6 +194,7 @@ UNUSED struct wb_postlist *open_list(struct wb_postings *set, const struct model
     assert_int_equal(wb_postings_find(set, wb_slice(model->key, model->key_len), &term), 1);
     assert_int_equal(term.df, model->count);
     assert_true(term.total == model->total);
+    assert_int_equal(term.positions, model->positions);
     OK(wb_postlist_open(set, &term, &list));
     return list;
 }
