@@ -110,13 +110,18 @@ static size_t pack_horizontal(const uint32_t *numbers, unsigned n, unsigned widt
 
     for (unsigned i = 0; i < n; i++) {
         pending |= (numbers[i] & mask) << bits;
-        for (bits += width; bits >= 8; bits -= 8) {
-            *out++ = (uint8_t)pending;
-            pending >>= 8;
+        bits += width;
+        if (bits >= 32) {
+            wb_put32(out, (uint32_t)pending);
+            out += 4;
+            pending >>= 32;
+            bits -= 32;
         }
     }
-    if (bits)
+    for (; bits > 0; bits = bits > 8 ? bits - 8 : 0) {
         *out++ = (uint8_t)pending;
+        pending >>= 8;
+    }
     WB_CHECK((size_t)(out - bytes) == bytes_of_bits((size_t)n * width));
     return (size_t)(out - bytes);
 }

@@ -20,7 +20,6 @@ struct wb_postlist_own {
     struct wb_postings *set;
     struct wb_term term;
     const char *path; /* of the file that holds the list, for messages */
-    struct wb_error_copy error;
 
     /* The list. */
     uint32_t blocks;
@@ -51,6 +50,8 @@ struct wb_postlist_own {
     uint32_t gaps[BITPACK_MAX];
     uint32_t *positions; /* of one posting */
     size_t positions_cap;
+
+    struct wb_error_copy error; /* valid if the postlist has an error; here, because it need not be cleared */
 };
 
 /* Ends the reading: keeps the error and moves to the end. Returns the code. */
