@@ -4,8 +4,8 @@
  *
  *   bench_linkgraph GRAPH DIR COPIES
  *
- * GRAPH is a graph as text. With several copies, the nodes of each follow those of the one before, and every tenth link
- * leads to the same node of another copy: a graph of web size that does not fit into a cache.
+ * GRAPH is a graph as text. With several copies, the nodes of each follow those of the one before, and links to a tenth
+ * of the nodes lead to the same node of another copy: a graph that does not fit into a cache.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -53,7 +53,6 @@ static void copy_lists(const struct wb_graph *one, unsigned copies, struct lists
     struct wb_graph_cursor *cursor;
     struct wb_graph_stat stat;
     const uint32_t *list;
-    uint64_t chance = 1;
     uint32_t node;
     size_t count;
 
@@ -67,8 +66,9 @@ static void copy_lists(const struct wb_graph *one, unsigned copies, struct lists
         while (wb_graph_next(cursor, &node, &list, &count) > 0) {
             uint32_t *to = lists->all + lists->arcs;
             for (size_t i = 0; i < count; i++) {
+                uint64_t chance = 1 + (uint64_t)list[i] * copies; /* similar lists stay similar */
                 bool away = copies > 1 && bench_random(&chance) % 10 == 0;
-                uint64_t other = away ? bench_random(&chance) % copies : copy;
+                uint64_t other = away ? (copy + bench_random(&chance)) % copies : copy;
                 to[i] = (uint32_t)(other * stat.nodes + list[i]);
             }
             if (copies > 1)
