@@ -163,8 +163,8 @@ static void measure_rank(const struct wb_graph *graph, unsigned threads, bool me
     double links = (double)stat.arcs * ranked.iterations;
     begin_line("rank", copies);
     printf(",\"threads\":%u,\"memory\":%d,\"iterations\":%u,\"build\":%.4f,\"seconds\":%.4f,\"cpu\":%.4f,"
-           "\"links_s\":%.0f,\"links_cpu_s\":%.0f}\n", threads, memory, ranked.iterations, ranked.build_s,
-           ranked.rank_s, cpu, links / ranked.rank_s, links / cpu);
+           "\"links_s\":%.0f,\"links_cpu_s\":%.0f}\n",
+           threads, memory, ranked.iterations, ranked.build_s, ranked.rank_s, cpu, links / ranked.rank_s, links / cpu);
     wb_free(ranks);
 }
 

@@ -159,8 +159,8 @@ static int show_stat(const struct wb_options *options)
     wb_graph_close(graph);
     if (!options->json)
         return wb_output_printf("nodes          %" PRIu64 "\narcs           %" PRIu64 "\nlongest list   %" PRIu64
-                                "\nbytes          %" PRIu64 "\nbits per link  %.3f\n", stat.nodes, stat.arcs,
-                                stat.longest, stat.bytes, bits_per_link(&stat));
+                                "\nbytes          %" PRIu64 "\nbits per link  %.3f\n",
+                                stat.nodes, stat.arcs, stat.longest, stat.bytes, bits_per_link(&stat));
     wb_output_object_begin(&j, NULL);
     wb_json_field_u64(&j, "nodes", stat.nodes);
     wb_json_field_u64(&j, "arcs", stat.arcs);
@@ -240,8 +240,8 @@ static int show_ranks(const struct wb_options *options)
 
 static const struct graph_action {
     const char *name;
-    size_t args;   /* arguments behind the name */
-    bool options;  /* takes the options of rank */
+    size_t args;  /* arguments behind the name */
+    bool options; /* takes the options of rank */
     int (*run)(const struct wb_options *options);
 } graph_actions[] = {
     {"import", 1, false, import_graph},

@@ -90,30 +90,30 @@ int wb_graph_verify(const struct wb_graph *graph);
 /* ---- ranking --------------------------------------------------------------------------------- */
 
 struct wb_graph_rank_options {
-    double damping;                   /* 0 means 0.85 */
-    double tolerance;                 /* ends when an iteration changes less than this, in total; 0 means 1e-12 */
-    unsigned iterations;              /* ends after so many at the latest; 0 means 1000 */
-    unsigned threads;                 /* 0 means 2 */
-    size_t memory_bytes;              /* for the graph in memory; 0 means 1 GiB. Otherwise it is decoded each time */
-    const uint32_t *seeds;            /* personalised rank: the walk starts at these nodes only; NULL: at all nodes */
+    double damping;        /* 0 means 0.85 */
+    double tolerance;      /* ends when an iteration changes less than this, in total; 0 means 1e-12 */
+    unsigned iterations;   /* ends after so many at the latest; 0 means 1000 */
+    unsigned threads;      /* 0 means 2 */
+    size_t memory_bytes;   /* for the graph in memory; 0 means 1 GiB. Otherwise it is decoded each time */
+    const uint32_t *seeds; /* personalised rank: the walk starts at these nodes only; NULL: at all nodes */
     size_t seed_count;
-    bool (*go_on)(void *context);     /* asked once per iteration; false ends with WB_E_STOPPED. May be NULL */
+    bool (*go_on)(void *context); /* asked once per iteration; false ends with WB_E_STOPPED. May be NULL */
     void *context;
 };
 
 struct wb_graph_rank_stat {
     unsigned iterations;
-    double change;   /* of the last iteration: sum of the differences */
+    double change; /* of the last iteration: sum of the differences */
     bool in_memory;
-    double build_s;  /* seconds to bring the graph into memory */
-    double rank_s;   /* seconds for all iterations */
+    double build_s; /* seconds to bring the graph into memory */
+    double rank_s;  /* seconds for all iterations */
 };
 
 /*
  * PageRank: where a random walk is found that follows a link with probability `damping` and otherwise, and where there
  * is no link, jumps to a node chosen at random: any one, or one of the seeds. The values of ranks_out (one for each
  * node) add up to 1. They are the same, to the last bit, for any number of threads and whether the graph is in memory
- * or not. Besides memory_bytes this takes 20 bytes per node. stat_out may be NULL.
+ * or not. Besides memory_bytes this takes up to 25 bytes per node. stat_out may be NULL.
  */
 int wb_graph_rank(const struct wb_graph *graph, const struct wb_graph_rank_options *options, double *ranks_out,
                   struct wb_graph_rank_stat *stat_out);

@@ -12,12 +12,12 @@
 
 struct graph_bytes {
     struct wb_file file;
-    uint64_t done, size;   /* bytes of the file that were read, and all */
+    uint64_t done, size; /* bytes of the file that were read, and all */
     bool gzip;
-    bool in_member;        /* of a gzip'd file: a member has begun and not ended */
+    bool in_member; /* of a gzip'd file: a member has begun and not ended */
     z_stream z;
-    struct wb_buf packed;  /* what was read from the file last */
-    struct wb_buf text;    /* what was handed out last, if the file is gzip'd */
+    struct wb_buf packed; /* what was read from the file last */
+    struct wb_buf text;   /* what was handed out last, if the file is gzip'd */
 };
 
 /* The first two bytes of the file decide whether it is gzip'd. Must be closed even if this fails. */

@@ -54,14 +54,12 @@ enum {
  * Lists are coded in chunks of neighbours, which refer only to each other. A chunk with more than one list has at most
  * so many successors. docs/design/0023-graph.md has the measurements behind these numbers.
  */
-#ifndef GRAPH_TRIAL
 enum {
     GRAPH_CHUNK_NODES = 24,
     GRAPH_CHUNK_ARCS = 1024,
     GRAPH_WINDOW = 8,  /* how many lists back a reference may point */
     GRAPH_RUN_MIN = 3, /* the shortest run of consecutive numbers that is coded as one */
 };
-#endif
 
 enum {
     GRAPH_CODE_BITS = 10,

@@ -15,7 +15,7 @@ struct graph_place {
     unsigned nodes;  /* 0: no chunk */
     uint64_t offset; /* of its bytes */
     uint64_t bytes;
-    uint64_t entry;  /* where the entry of the chunk after it is */
+    uint64_t entry; /* where the entry of the chunk after it is */
 };
 
 /* Finds the chunk of a node, which must exist, and compares its bytes with their checksum. */

@@ -28,9 +28,8 @@ void wb_graph_gather_release(struct graph_gather *chunk)
 
 bool wb_graph_gather_fits(const struct graph_gather *chunk, size_t count)
 {
-    return chunk->nodes == 0 ||
-           (chunk->nodes < GRAPH_CHUNK_NODES && chunk->arcs.count <= GRAPH_CHUNK_ARCS &&
-            count <= GRAPH_CHUNK_ARCS - chunk->arcs.count);
+    return chunk->nodes == 0 || (chunk->nodes < GRAPH_CHUNK_NODES && chunk->arcs.count <= GRAPH_CHUNK_ARCS &&
+                                 count <= GRAPH_CHUNK_ARCS - chunk->arcs.count);
 }
 
 int wb_graph_gather_add(struct graph_gather *chunk, const uint32_t *list, size_t count)
@@ -166,8 +165,10 @@ static void put_referring_list(struct token_sink *sink, const struct list_case *
 
 static struct list_case case_of(const struct graph_gather *chunk, unsigned i, unsigned head)
 {
-    return (struct list_case){.node = chunk->first + i, .list = chunk->arcs.items + chunk->starts[i],
-                              .count = chunk->starts[i + 1] - chunk->starts[i], .head = head};
+    return (struct list_case){.node = chunk->first + i,
+                              .list = chunk->arcs.items + chunk->starts[i],
+                              .count = chunk->starts[i + 1] - chunk->starts[i],
+                              .head = head};
 }
 
 static void plan_back(const struct graph_gather *chunk, unsigned i, const struct list_case *c, unsigned back,

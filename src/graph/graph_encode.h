@@ -19,12 +19,12 @@ struct graph_tokens WB_VEC_OF(struct graph_token);
 
 /* The lists of a chunk that is being gathered. A struct of zero bytes is an empty chunk. */
 struct graph_gather {
-    uint32_t first;                       /* the node of the first list */
+    uint32_t first; /* the node of the first list */
     unsigned nodes;
     size_t starts[GRAPH_CHUNK_NODES + 1]; /* list i is arcs.items[starts[i]] to starts[i + 1] */
     uint8_t back[GRAPH_CHUNK_NODES];      /* the reference of each list: how many lists back it is; 0: none */
     WB_VEC(uint32_t) arcs;
-    struct graph_tokens tokens;           /* scratch: of one list */
+    struct graph_tokens tokens; /* scratch: of one list */
 };
 
 void wb_graph_gather_release(struct graph_gather *chunk);

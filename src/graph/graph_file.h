@@ -30,9 +30,9 @@ enum {
 };
 
 struct wb_graph {
-    struct wb_blob blob;     /* not open if the bytes are the caller's: wb_graph_open_bytes() */
+    struct wb_blob blob; /* not open if the bytes are the caller's: wb_graph_open_bytes() */
     const char *data;
-    const char *name;        /* for messages */
+    const char *name; /* for messages */
     uint64_t nodes, arcs, longest;
     uint64_t chunk_bytes, entry_bytes, group_count;
     uint64_t file_bytes;

@@ -9,7 +9,7 @@
 /* The arcs that lead to the nodes [low, high). A struct of zero bytes is empty. */
 struct graph_flip {
     uint32_t low, high;
-    uint64_t *starts;  /* the sources of node v are sources[starts[v - low]] to starts[v - low + 1], ascending */
+    uint64_t *starts; /* the sources of node v are sources[starts[v - low]] to starts[v - low + 1], ascending */
     uint32_t *sources;
 };
 

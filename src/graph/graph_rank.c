@@ -22,7 +22,7 @@
 enum {
     RANK_BLOCK = 4096, /* nodes */
     RANK_THREADS_MAX = 64,
-    RANK_PARTS = 8,    /* jobs per thread, so that threads end at about the same time */
+    RANK_PARTS = 8, /* jobs per thread, so that threads end at about the same time */
 };
 
 /* Sums over the nodes of one block. */
@@ -35,16 +35,16 @@ struct rank_run {
     uint32_t nodes;
     double damping, jump_all; /* jump_all: jump[v] of every node; 0 if there are seeds */
     double jump_seed;
-    uint8_t *is_seed;         /* by node; NULL: every node is one */
-    uint32_t *degree;         /* links of each node */
+    uint8_t *is_seed; /* by node; NULL: every node is one */
+    uint32_t *degree; /* links of each node */
     double *ranks, *share, *next;
     struct rank_block *blocks;
     size_t block_count;
-    double jump_mass;         /* 1 - d + d * loose, of this iteration */
-    struct graph_flip flip;   /* empty: push */
+    double jump_mass;       /* 1 - d + d * loose, of this iteration */
+    struct graph_flip flip; /* empty: push */
     struct wb_pool *pool;
     unsigned threads;
-    struct rank_job *jobs;    /* RANK_PARTS for each thread */
+    struct rank_job *jobs; /* RANK_PARTS for each thread */
 };
 
 /* Part of an iteration that one thread does: blocks [from, to), or nodes [from, to). */
@@ -269,8 +269,8 @@ int wb_graph_rank(const struct wb_graph *graph, const struct wb_graph_rank_optio
     struct wb_graph_rank_stat unused;
     struct wb_graph_rank_stat *stat = stat_out ? stat_out : &unused;
     struct wb_graph_stat size;
-    struct rank_run run = {.graph = graph, .ranks = ranks_out,
-                           .damping = options->damping > 0 ? options->damping : 0.85};
+    struct rank_run run = {
+        .graph = graph, .ranks = ranks_out, .damping = options->damping > 0 ? options->damping : 0.85};
 
     *stat = (struct wb_graph_rank_stat){0};
     wb_graph_stat(graph, &size);

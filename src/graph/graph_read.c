@@ -116,8 +116,8 @@ void wb_graph_close(struct wb_graph *graph)
 
 void wb_graph_stat(const struct wb_graph *graph, struct wb_graph_stat *stat_out)
 {
-    *stat_out = (struct wb_graph_stat){.nodes = graph->nodes, .arcs = graph->arcs, .bytes = graph->file_bytes,
-                                       .longest = graph->longest};
+    *stat_out = (struct wb_graph_stat){
+        .nodes = graph->nodes, .arcs = graph->arcs, .bytes = graph->file_bytes, .longest = graph->longest};
 }
 
 /* ---- chunks ------------------------------------------------------------------------------------ */

@@ -22,17 +22,17 @@ struct text_reader {
     struct graph_bytes bytes;
     const char *path;
     struct wb_graph_writer *writer;
-    uint64_t line;            /* the current one, from 1 */
-    bool begun;               /* the line has bytes */
+    uint64_t line; /* the current one, from 1 */
+    bool begun;    /* the line has bytes */
     bool in_number;
     uint64_t number;
-    unsigned numbers;         /* of the first line */
-    uint64_t nodes;           /* as the first line says */
-    WB_VEC(uint32_t) list;    /* successors in the current line */
-    size_t compact_at;        /* how many successors there are before repeated ones are dropped again */
-    bool sorted;              /* they are strictly ascending so far */
-    uint64_t given;           /* how many the line has, with repeated ones */
-    uint64_t repeated;        /* that were dropped, in all lines */
+    unsigned numbers;      /* of the first line */
+    uint64_t nodes;        /* as the first line says */
+    WB_VEC(uint32_t) list; /* successors in the current line */
+    size_t compact_at;     /* how many successors there are before repeated ones are dropped again */
+    bool sorted;           /* they are strictly ascending so far */
+    uint64_t given;        /* how many the line has, with repeated ones */
+    uint64_t repeated;     /* that were dropped, in all lines */
 };
 
 static int bad_line(const struct text_reader *r, const char *words)
@@ -171,9 +171,9 @@ static int read_lines(struct text_reader *r, const struct wb_graph_text_options 
     if (err == 0 && (r->begun || r->line == 1))
         err = end_line(r); /* the last line need not end with a newline */
     if (err == 0 && r->line - 2 < r->nodes)
-        err = wb_fail(WB_E_PROTO, "%s ends after line %llu: it has %llu nodes, but only the successors of %llu",
-                      r->path, (unsigned long long)(r->line - 1), (unsigned long long)r->nodes,
-                      (unsigned long long)(r->line - 2));
+        err =
+            wb_fail(WB_E_PROTO, "%s ends after line %llu: it has %llu nodes, but only the successors of %llu", r->path,
+                    (unsigned long long)(r->line - 1), (unsigned long long)r->nodes, (unsigned long long)(r->line - 2));
     return err;
 }
 

@@ -9,10 +9,10 @@
 #include "graph/graph_file.h"
 
 enum {
-    WRITER_MAGIC = 0x57424757,    /* "WBGW" */
+    WRITER_MAGIC = 0x57424757, /* "WBGW" */
     SAMPLE_ARCS = 4 << 20,
     SAMPLE_NODES = 2 << 20,
-    GUESS_ARCS = 256 << 10,       /* of the sample, that decide how references are chosen */
+    GUESS_ARCS = 256 << 10, /* of the sample, that decide how references are chosen */
     GUESS_ROUNDS = 2,
 };
 
@@ -24,11 +24,11 @@ struct wb_graph_writer {
     WB_VEC(uint32_t) sample, lengths; /* lists until then, and how many successors each has */
     WB_VEC(uint8_t) backs;            /* the references that were chosen for them */
     struct graph_gather chunk;
-    struct wb_buf bytes;              /* of one chunk */
+    struct wb_buf bytes; /* of one chunk */
     struct wb_buf entries, groups;
     uint64_t nodes, arcs, longest, chunks;
-    uint64_t beyond;                  /* more than the highest number in any list */
-    struct wb_error_copy error;       /* the first error; code 0 if there was none */
+    uint64_t beyond;            /* more than the highest number in any list */
+    struct wb_error_copy error; /* the first error; code 0 if there was none */
 };
 
 static void free_writer(struct wb_graph_writer *writer)

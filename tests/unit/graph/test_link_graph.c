@@ -378,11 +378,11 @@ static void test_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_looks),         cmocka_unit_test(test_larger_than_sample),
-        cmocka_unit_test(test_extremes),      cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_flipped_bytes),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_transpose),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_looks),     cmocka_unit_test(test_larger_than_sample),
+        cmocka_unit_test(test_extremes),  cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_flipped_bytes),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_transpose), cmocka_unit_test(test_groups),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
