@@ -10,6 +10,9 @@
 
 enum { LIST_ROOM = 16 }; /* copies may write so many numbers too many */
 
+/* The end of a chunk is checked after every second token at the latest; a token is read from a word of 8 bytes. */
+_Static_assert(2 * GRAPH_TOKEN_BITS_MAX / 8 + 1 + 8 <= GRAPH_FOOT_BYTES, "reading too far stays inside the file");
+
 struct wb_graph_cursor {
     const struct wb_graph *graph;
     struct graph_place place; /* of the chunk */
