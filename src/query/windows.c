@@ -48,6 +48,16 @@ static void verify_leaf(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_w
         wb_leaf_verify(plan, leaf, window, bits);
 }
 
+/* A negation that is not part of an AND with something else is about pages, not about other URLs. */
+static void keep_pages(const struct wb_qplan *plan, struct wb_window window, struct wb_windowbits *bits)
+{
+    struct wb_windowbits pages;
+
+    wb_bits_clear(window, &pages);
+    wb_bits_range(window, &pages, 0, plan->searcher->pages);
+    wb_bits_and(window, bits, pages.word);
+}
+
 static void filter_or(struct wb_qplan *plan, const struct wb_qnode *node, struct wb_window window,
                       struct wb_windowbits *bits)
 {
@@ -61,6 +71,8 @@ static void filter_or(struct wb_qplan *plan, const struct wb_qnode *node, struct
     wb_bits_clear(window, &found);
     for (size_t i = 0; i < node->item_count && wb_bits_any(window, bits); i++) {
         memcpy(part.word, bits->word, window.size / 8);
+        if (node->items[i]->kind == WB_QNODE_NOT)
+            keep_pages(plan, window, &part);
         wb_qnode_filter(plan, node->items[i], window, &part);
         for (uint32_t w = 0; w < window.size / 64; w++) {
             found.word[w] |= part.word[w];
@@ -96,6 +108,8 @@ void wb_qnode_filter(struct wb_qplan *plan, const struct wb_qnode *node, struct 
         filter_not(plan, node, window, bits);
         break;
     case WB_QNODE_AND:
+        if (node->items[0]->kind == WB_QNODE_NOT)
+            keep_pages(plan, window, bits);
         for (size_t i = 0; i < node->item_count && wb_bits_any(window, bits); i++)
             wb_qnode_filter(plan, node->items[i], window, bits);
         break;
