@@ -7,7 +7,7 @@
  *   windows.c                      which documents of a window match the plan
  *   scoring.c topk.c               what they score, and the best ones
  *   gather.c                       all of them: counts, facets, orders other than by score
- *   hits.c explain.c               what the caller gets
+ *   hits.c hittexts.c explain.c    what the caller gets
  *   siblings.c similar.c linkrows.c    pages that are alike, and links
  *
  * Documents are looked at in windows of up to WB_WINDOW docids: a set of documents is a bit for each, and an
@@ -17,6 +17,7 @@
 #define WB_QUERY_ENGINE_H
 
 #include "base/vec.h"
+#include "query/present.h"
 #include "query/query.h"
 #include "words/words.h"
 
@@ -86,7 +87,8 @@ void wb_bits_range(struct wb_window window, struct wb_windowbits *bits, uint32_t
 struct wb_searcher {
     struct wb_index *index;
     struct wb_store *store;
-    struct wb_words *words;
+    struct wb_snippeter *snippeter;
+    struct wb_words *words;      /* of the snippeter */
     struct wb_wordlist wordlist;
     uint32_t pages, urls;
     size_t bit_words;            /* of the following: enough for whole windows */
@@ -129,6 +131,9 @@ int wb_searcher_find(struct wb_searcher *searcher, struct wb_slice url, uint32_t
 /* One word of a leaf: the documents of any of the lists. */
 struct wb_slot {
     struct wb_slice text;
+    struct wb_slice *stems;    /* of a bare word */
+    size_t stem_count;
+    bool open;                 /* every word that begins with the text */
     struct wb_postlist **lists;
     size_t list_count;
     uint64_t df;               /* of all lists together */
@@ -168,6 +173,7 @@ struct wb_leaf {
     size_t doc_count;
     const uint32_t *doc_scores; /* DOCS: what each adds to the score; may be NULL */
     const uint64_t *bits;      /* BITS */
+    struct wb_slice prefix;    /* BITS: all words that begin with this */
     uint32_t constant;         /* BITS, DOCS: what each document adds to the score, or the most that one adds */
     struct wb_index_range *ranges; /* RANGES */
     size_t range_count;
@@ -248,7 +254,8 @@ int wb_plan_place(struct wb_qplan *plan, const struct wb_ask_node *ask, bool sco
 int wb_plan_leaf_node(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qnode **node_out);
 
 /* Opens the list of a term; *list_out is NULL if there is no such term. */
-int wb_plan_list(struct wb_qplan *plan, struct wb_slice text, char space, struct wb_postlist **list_out, uint32_t *df_out);
+int wb_plan_list(struct wb_qplan *plan, struct wb_slice text, char space, struct wb_postlist **list_out,
+                 uint32_t *df_out);
 int wb_plan_open_term(struct wb_qplan *plan, const struct wb_term *term, struct wb_postlist **list_out);
 
 /* Calls each() for all exact terms that begin with a text. */
@@ -363,6 +370,10 @@ void wb_gather_release(struct wb_gather *gather);
 /* Turns what was found into what the caller gets. */
 int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_results *results);
 int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results);
+
+/* Adds snippets to the hits, and suggests another spelling of the query if it found little. */
+int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results);
+int wb_hits_suggest(struct wb_qplan *plan, struct wb_results *results);
 
 /* The plan as lines of text, with the number of documents of each part. */
 int wb_explain_plan(struct wb_qplan *plan, struct wb_buf *lines_out);

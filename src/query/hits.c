@@ -50,7 +50,7 @@ int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_re
     for (size_t i = 0; err == 0 && i < count; i++)
         err = fill_hit(plan, &topk->items.items[offset + i], results, &results->hits[i]);
     results->hit_count = err == 0 ? count : 0;
-    return err;
+    return err < 0 || plan->options->no_texts ? err : wb_hits_snippets(plan, results);
 }
 
 /* ---- facets --------------------------------------------------------------------------------------- */
@@ -203,6 +203,8 @@ int wb_search(struct wb_searcher *searcher, const struct wb_search_options *opti
         wb_topk_sort(&topk);
         err = wb_hits_make(&plan, &topk, results);
     }
+    if (err == 0 && !options->no_texts)
+        err = wb_hits_suggest(&plan, results);
     if (err == 0 && options->explain)
         err = explain(&plan, results);
     if (err == 0)

@@ -103,8 +103,15 @@ static int stem_slot(struct wb_qplan *plan, struct wb_slice text, struct wb_slot
         all[count++] = unknown;
     if (err == 0)
         err = wb_words_stems(plan->searcher->words, text, all, count, stems);
-    for (size_t i = 0; err == 0 && i < stems->count; i++)
+    if (err == 0)
+        slot->stems = wb_qplan_take(plan, (stems->count + 1) * sizeof *slot->stems);
+    if (err == 0 && !slot->stems)
+        err = WB_E_NOMEM;
+    for (size_t i = 0; err == 0 && i < stems->count; i++) {
         err = add_list(plan, slot, stems->items[i], 'S');
+        if (err == 0)
+            err = wb_arena_copy(plan->arena, stems->items[i], &slot->stems[slot->stem_count++]);
+    }
     wb_free(stems);
     return err;
 }
@@ -138,6 +145,7 @@ static int open_slot(struct wb_qplan *plan, struct wb_slice text, struct wb_slot
         memcpy(slot->lists, terms.lists.items, terms.lists.count * sizeof *slot->lists);
     slot->list_count = terms.lists.count;
     slot->df = terms.df;
+    slot->open = true;
     wb_vec_release(&terms.lists);
     return err;
 }
@@ -372,6 +380,9 @@ int wb_plan_prefix(struct wb_qplan *plan, const struct wb_ask_node *ask, struct 
     if (err < 0)
         return err;
     leaf->bits = bits;
+    err = wb_arena_copy(plan->arena, text, &leaf->prefix);
+    if (err < 0)
+        return err;
     leaf->scored = scored;
     for (size_t i = 0; i < words; i++)
         leaf->cost += (uint64_t)__builtin_popcountll(bits[i]);

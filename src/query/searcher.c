@@ -19,7 +19,7 @@ int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out)
     if (err == 0)
         err = wb_store_open(dir, WB_STORE_READ, &searcher->store);
     if (err == 0)
-        err = wb_words_new(&searcher->words);
+        err = wb_snippeter_new(&searcher->snippeter);
     const struct wb_index_info *info = err == 0 ? wb_index_info(searcher->index) : NULL;
     if (info && (info->urls > UINT32_MAX - WB_WINDOW || info->pages > info->urls))
         err = wb_fail(WB_E_LIMIT, "%s: the index has more URLs than a search can count", dir);
@@ -28,6 +28,7 @@ int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out)
         return err;
     }
     searcher->wordlist = (struct wb_wordlist)WB_WORDLIST_INIT;
+    searcher->words = wb_snippeter_words(searcher->snippeter);
     searcher->pages = (uint32_t)info->pages;
     searcher->urls = (uint32_t)info->urls;
     searcher->bit_words = ((size_t)searcher->urls / WB_WINDOW + 1) * WB_WINDOW_WORDS;
@@ -42,7 +43,7 @@ void wb_searcher_close(struct wb_searcher *searcher)
     wb_graph_cursor_close(searcher->in);
     wb_graph_cursor_close(searcher->out);
     wb_wordlist_release(&searcher->wordlist);
-    wb_words_free(searcher->words);
+    wb_snippeter_free(searcher->snippeter);
     wb_store_close(searcher->store);
     wb_index_close(searcher->index);
     wb_arena_release(&searcher->scratch);

@@ -84,7 +84,6 @@ static int count_words(struct wb_searcher *searcher, uint32_t docid, const struc
 static int read_words(struct wb_searcher *searcher, uint32_t docid, struct wb_ownwords *own)
 {
     struct wb_store_when when = {.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = wb_index_info(searcher->index)->snapshot};
-    struct wb_extractor *extractor = NULL;
     struct wb_extract extract;
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_page page;
@@ -98,15 +97,12 @@ static int read_words(struct wb_searcher *searcher, uint32_t docid, struct wb_ow
         wb_buf_release(&memory);
         return 0;
     }
-    if (err == 0)
-        err = wb_extractor_new(&extractor);
     if (err == 0) {
         struct wb_extract_input input = {page.url, page.type, page.charset, page.body, WB_EXTRACT_TEXT};
-        err = wb_extract(extractor, &input, &extract);
+        err = wb_extract(wb_snippeter_extractor(searcher->snippeter), &input, &extract);
     }
     if (err == 0)
         err = count_words(searcher, docid, &extract, own);
-    wb_extractor_free(extractor);
     wb_buf_release(&memory);
     return err;
 }

@@ -1,0 +1,144 @@
+/* hittexts.c - what makes results readable: the words to highlight, snippets, and suggestions for misspelt words. */
+#include "base/check.h"
+#include "base/error.h"
+#include "query/engine.h"
+
+enum {
+    FEW_RESULTS = 5,       /* a query with more results is not taken for a misspelt one... */
+    RARE = 5,              /* ...nor is a word that more pages have... */
+    TIMES_BETTER = 20,     /* ...and a suggestion must be so much more frequent */
+    PART_BYTES = 64 << 10, /* of a longer page, the rest is read only if the words are not in this part */
+};
+
+/* ---- snippets ------------------------------------------------------------------------------------- */
+
+struct wb_wanted_list WB_VEC_OF(struct wb_wanted);
+
+/* The words of the query, apart from those that must not be there. */
+static int find_wanted(const struct wb_qplan *plan, struct wb_wanted_list *list)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < plan->leaves.count; i++) {
+        const struct wb_leaf *leaf = plan->leaves.items[i];
+        if (!leaf->scored)
+            continue;
+        if (leaf->kind == WB_LEAF_BITS && leaf->prefix.len)
+            err = wb_vec_push(list, (struct wb_wanted){.exact = leaf->prefix, .prefix = true});
+        for (size_t s = 0; err == 0 && leaf->kind == WB_LEAF_WORDS && s < leaf->slot_count; s++) {
+            const struct wb_slot *slot = &leaf->slots[s];
+            err = wb_vec_push(list, (struct wb_wanted){slot->text, slot->stems, slot->stem_count, slot->open});
+        }
+    }
+    return err;
+}
+
+struct wb_snippet_work {
+    struct wb_qplan *plan;
+    struct wb_results *results;
+    const struct wb_wanted_list *wanted;
+    WB_VEC(struct wb_pageid) ids;
+    WB_VEC(size_t) hits; /* the number of the hit of each id */
+    struct wb_buf html;
+};
+
+static int make_snippet(struct wb_snippet_work *work, const struct wb_page *page)
+{
+    wb_buf_clear(&work->html);
+    return wb_snippet(work->plan->searcher->snippeter, page, work->wanted->items, work->wanted->count, &work->html);
+}
+
+/* A page that cannot be read any more has no snippet; that is no reason not to answer. */
+static int take_page(void *context, size_t number, int err, const struct wb_page *page)
+{
+    struct wb_snippet_work *work = context;
+
+    if (err < 0)
+        return 0;
+    struct wb_page part = *page;
+    part.body.len = part.body.len > PART_BYTES ? PART_BYTES : part.body.len;
+    err = make_snippet(work, &part);
+    if (err == 0 && part.body.len < page->body.len && !memmem(work->html.ptr, work->html.len, "<b>", 3))
+        err = make_snippet(work, page);
+    if (err == 0)
+        err = wb_arena_copy(&work->results->arena, wb_buf_slice(&work->html),
+                            &work->results->hits[work->hits.items[number]].snippet);
+    return err;
+}
+
+int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results)
+{
+    struct wb_searcher *searcher = plan->searcher;
+    struct wb_store_when when = {.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = wb_index_info(searcher->index)->snapshot};
+    struct wb_wanted_list wanted = WB_VEC_INIT;
+    struct wb_snippet_work work = {.plan = plan, .results = results, .wanted = &wanted};
+    const void *ids = NULL;
+    int err = wb_index_fact(searcher->index, WB_FACT_ID, &ids);
+
+    if (err == 0)
+        err = find_wanted(plan, &wanted);
+    for (size_t i = 0; err == 0 && i < results->hit_count; i++) {
+        uint32_t docid = results->hits[i].docid;
+        if (docid >= searcher->pages)
+            continue;
+        err = wb_vec_push(&work.ids, wb_pageid_get((const char *)ids + (size_t)docid * WB_PAGEID_BYTES));
+        if (err == 0)
+            err = wb_vec_push(&work.hits, i);
+    }
+    if (err == 0 && work.ids.count)
+        err = wb_store_get_many(searcher->store, work.ids.items, work.ids.count, &when, take_page, &work);
+    wb_buf_release(&work.html);
+    wb_vec_release(&work.ids);
+    wb_vec_release(&work.hits);
+    wb_vec_release(&wanted);
+    return err;
+}
+
+/* ---- suggestions ------------------------------------------------------------------------------------ */
+
+/* The word that was probably meant instead of this leaf; empty: none. */
+static int spell_leaf(const struct wb_qplan *plan, const struct wb_leaf *leaf, struct wb_buf *word)
+{
+    wb_buf_clear(word);
+    if (!leaf->ask || leaf->ask->kind != WB_ASK_WORD || leaf->slot_count != 1 || leaf->slots[0].df > RARE ||
+        !leaf->slots[0].stems)
+        return 0;
+    int found = wb_spell(wb_index_postings(plan->searcher->index), leaf->slots[0].text,
+                         (uint32_t)leaf->slots[0].df * TIMES_BETTER, word);
+    return found < 0 ? found : 0;
+}
+
+/* Writes the query again with other words; leaves are in the order of the query. */
+int wb_hits_suggest(struct wb_qplan *plan, struct wb_results *results)
+{
+    struct wb_slice query = plan->ask.text;
+    struct wb_buf text = WB_BUF_INIT, word = WB_BUF_INIT;
+    size_t at = 0;
+    int err = 0;
+
+    if (!results->exact || results->total > FEW_RESULTS)
+        return 0;
+    for (size_t i = 0; err == 0 && i < plan->leaves.count; i++) {
+        const struct wb_leaf *leaf = plan->leaves.items[i];
+        err = spell_leaf(plan, leaf, &word);
+        if (err < 0 || word.len == 0 || leaf->ask->begin < at || leaf->ask->end > query.len)
+            continue;
+        /* The word is at the end of its part: what is before it is the name of a field, or nothing. */
+        size_t begin = leaf->ask->end - leaf->ask->text.len;
+        if (leaf->ask->text.len > leaf->ask->end - at ||
+            !wb_slice_equal(wb_slice(query.ptr + begin, leaf->ask->text.len), leaf->ask->text))
+            continue;
+        err = wb_buf_append(&text, query.ptr + at, begin - at);
+        if (err == 0)
+            err = wb_buf_append_slice(&text, wb_buf_slice(&word));
+        at = leaf->ask->end;
+    }
+    if (err == 0 && at) {
+        err = wb_buf_append(&text, query.ptr + at, query.len - at);
+        if (err == 0)
+            err = wb_arena_copy(&results->arena, wb_buf_slice(&text), &results->suggestion);
+    }
+    wb_buf_release(&text);
+    wb_buf_release(&word);
+    return err;
+}
