@@ -24,6 +24,7 @@
 #define WB_WINDOW 4096u
 #define WB_WINDOW_WORDS (WB_WINDOW / 64)
 #define WB_PANE 512u              /* bounds are looked at for parts of a window of this size */
+#define WB_PANES (WB_WINDOW / WB_PANE)
 #define WB_PLAN_LISTS_MAX 16384u  /* posting lists that a query opens */
 #define WB_PLAN_TERMS_MAX 2000000u       /* terms that begin with the prefixes of a query... */
 #define WB_PLAN_POSTINGS_MAX 400000000u  /* ...and their postings */
@@ -205,7 +206,8 @@ struct wb_scoreterm {
     const struct wb_scorer *scorer;
     struct wb_leaf *leaf;
     struct wb_slot *slot;
-    uint32_t bound;            /* in the window that is being looked at */
+    uint32_t panes[WB_PANES];  /* bounds in each pane of the window that is being looked at */
+    uint32_t bound;            /* the greatest of those that wb_scoring_bound() was last asked for */
 };
 
 struct wb_qplan {
@@ -228,6 +230,7 @@ struct wb_qplan {
     unsigned shift;            /* the same for PageRank: scale is 2^-shift */
     uint64_t terms_seen, postings_seen; /* of prefixes */
     uint32_t constants;        /* the most that leaves without lists can add to a score */
+    uint32_t statics;          /* the most that PageRank can add where wb_scoring_bound() was last asked for */
     const uint32_t *words;     /* of plain: lengths of pages */
     int err;                   /* the first error of a leaf */
 };
@@ -315,8 +318,11 @@ const uint64_t *wb_qplan_shown(const struct wb_qplan *plan, struct wb_window win
 /* Prepares the scores of a plan: terms, scorers, scale. */
 int wb_scoring_prepare(struct wb_qplan *plan);
 
-/* No document of the window scores more than this; 0: none can match. Also sets the bounds of the terms. */
-uint32_t wb_scoring_bound(struct wb_qplan *plan, struct wb_window window);
+/* Finds the bounds of all terms in the panes of a whole window. */
+void wb_scoring_look(struct wb_qplan *plan, uint32_t base);
+
+/* No document of these panes of that window scores more than this. Also sets the bounds of the terms. */
+uint32_t wb_scoring_bound(struct wb_qplan *plan, uint32_t base, uint32_t first, uint32_t end);
 
 /*
  * Computes the scores of the documents whose bits are set, all parts included. Clears the bits of those that cannot

@@ -7,7 +7,7 @@ enum {
     FEW_RESULTS = 5,       /* a query with more results is not taken for a misspelt one... */
     RARE = 5,              /* ...nor is a word that more pages have... */
     TIMES_BETTER = 20,     /* ...and a suggestion must be so much more frequent */
-    PART_BYTES = 64 << 10, /* of a longer page, the rest is read only if the words are not in this part */
+    PART_BYTES = 32 << 10, /* of a longer page, the rest is read only if the words are not in this part */
 };
 
 /* ---- snippets ------------------------------------------------------------------------------------- */

@@ -69,7 +69,7 @@ static int read_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
 
 /* ---- places --------------------------------------------------------------------------------------- */
 
-/* The first position of a word from *at on that is not less than this one; *at moves on. */
+/* Whether a word is at this place. *at is where to look from, and moves on. */
 static bool has_position(const struct wb_positions *positions, int space, uint32_t wanted, uint32_t *at)
 {
     const uint32_t *p = positions->at[space];
@@ -79,24 +79,30 @@ static bool has_position(const struct wb_positions *positions, int space, uint32
         low += step;
         step *= 2;
     }
-    while (low < count && p[low] < wanted)
+    for (step /= 2; step; step /= 2)
+        if (low + step < count && p[low + step] < wanted)
+            low += step;
+    if (low < count && p[low] < wanted)
         low++;
     *at = low;
     return low < count && p[low] == wanted;
 }
 
-/* The words in a row: for each place of the first slot, which is the rarest, the others at their distances. */
+/* The words in a row: for each place of the word that has the fewest, the others at their distances. */
 static bool in_a_row(const struct wb_leaf *leaf, int space, uint32_t *at)
 {
-    const struct wb_positions *first = &leaf->positions[0];
+    size_t rarest = 0;
 
+    for (size_t s = 1; s < leaf->slot_count; s++)
+        if (leaf->positions[s].count[space] < leaf->positions[rarest].count[space])
+            rarest = s;
     memset(at, 0, leaf->slot_count * sizeof *at);
-    for (uint32_t i = 0; i < first->count[space]; i++) {
-        uint32_t place = first->at[space][i];
-        bool all = place >= leaf->slots[0].offset;
-        for (size_t s = 1; all && s < leaf->slot_count; s++)
+    for (uint32_t i = 0; i < leaf->positions[rarest].count[space]; i++) {
+        uint32_t place = leaf->positions[rarest].at[space][i], offset = leaf->slots[rarest].offset;
+        bool all = place >= offset;
+        for (size_t s = 0; all && s < leaf->slot_count; s++)
             all =
-                has_position(&leaf->positions[s], space, place - leaf->slots[0].offset + leaf->slots[s].offset, &at[s]);
+                s == rarest || has_position(&leaf->positions[s], space, place - offset + leaf->slots[s].offset, &at[s]);
         if (all)
             return true;
     }

@@ -78,7 +78,9 @@ static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf, const struct w
         *slot->scorer = *model;
         slot->scorer->unit = (float)(slot->unit * plan->scale);
         for (size_t i = 0; err == 0 && i < slot->list_count; i++)
-            err = wb_vec_push(&plan->terms, (struct wb_scoreterm){slot->lists[i], slot->scorer, leaf, slot, 0});
+            err = wb_vec_push(
+                &plan->terms,
+                (struct wb_scoreterm){.list = slot->lists[i], .scorer = slot->scorer, .leaf = leaf, .slot = slot});
     }
     return err;
 }
@@ -121,17 +123,32 @@ double wb_scoring_value(const struct wb_qplan *plan, uint32_t score)
 
 /* ---- bounds -------------------------------------------------------------------------------------- */
 
-uint32_t wb_scoring_bound(struct wb_qplan *plan, struct wb_window window)
+void wb_scoring_look(struct wb_qplan *plan, uint32_t base)
 {
-    uint64_t bound = plan->constants;
-    uint32_t statics = 0, last = window.base + (window.size - 1);
-
-    for (uint32_t pane = window.base / WB_PANE; pane <= last / WB_PANE; pane++)
-        statics = plan->searcher->static_max[pane] > statics ? plan->searcher->static_max[pane] : statics;
-    bound += statics >> plan->shift;
+    WB_CHECK(base % WB_WINDOW == 0);
     for (size_t i = 0; i < plan->terms.count; i++) {
         struct wb_scoreterm *term = &plan->terms.items[i];
-        term->bound = wb_postlist_bound_range(term->list, term->scorer, window.base, last);
+        for (uint32_t pane = 0; pane < WB_PANES; pane++) {
+            uint32_t first = base + pane * WB_PANE;
+            term->panes[pane] = wb_postlist_bound_range(term->list, term->scorer, first, first + (WB_PANE - 1));
+        }
+    }
+}
+
+uint32_t wb_scoring_bound(struct wb_qplan *plan, uint32_t base, uint32_t first, uint32_t end)
+{
+    const uint32_t *maxima = plan->searcher->static_max + base / WB_PANE;
+    uint64_t bound = plan->constants;
+    uint32_t statics = 0;
+
+    for (uint32_t pane = first; pane < end; pane++)
+        statics = maxima[pane] > statics ? maxima[pane] : statics;
+    bound += plan->statics = statics >> plan->shift;
+    for (size_t i = 0; i < plan->terms.count; i++) {
+        struct wb_scoreterm *term = &plan->terms.items[i];
+        term->bound = term->panes[first];
+        for (uint32_t pane = first + 1; pane < end; pane++)
+            term->bound = term->panes[pane] > term->bound ? term->panes[pane] : term->bound;
         bound += term->bound;
     }
     return bound < UINT32_MAX ? (uint32_t)bound : UINT32_MAX;

@@ -209,7 +209,7 @@ int wb_searcher_refresh(struct wb_searcher *searcher)
 int wb_searcher_statics(struct wb_searcher *searcher)
 {
     const void *statics = NULL;
-    size_t panes = (size_t)searcher->urls / WB_WINDOW * (WB_WINDOW / WB_PANE) + WB_WINDOW / WB_PANE;
+    size_t panes = ((size_t)searcher->urls / WB_WINDOW + 1) * WB_PANES;
     int err = searcher->statics ? 0 : wb_index_fact(searcher->index, WB_FACT_STATIC, &statics);
 
     if (err < 0 || searcher->statics)

@@ -172,18 +172,15 @@ static void drop_low(struct top_search *search, struct wb_window window, struct 
 }
 
 /* How many of the terms, in ascending order of their bounds, cannot reach `least` together with PageRank. */
-static size_t count_weak(const struct wb_qplan *plan, struct wb_window window, uint32_t least, uint64_t *rest_out)
+static size_t count_weak(const struct wb_qplan *plan, uint32_t least, uint64_t *rest_out)
 {
     uint64_t sum = 0;
-    uint32_t statics = 0;
     size_t weak = 0;
 
-    for (uint32_t pane = window.base / WB_PANE; pane <= (window.base + (window.size - 1)) / WB_PANE; pane++)
-        statics = plan->searcher->static_max[pane] > statics ? plan->searcher->static_max[pane] : statics;
     *rest_out = 0;
     while (weak < plan->order.count) {
         sum += plan->order.items[weak]->bound;
-        if (sum + (statics >> plan->shift) > least)
+        if (sum + plan->statics > least)
             break;
         *rest_out = sum;
         weak++;
@@ -203,7 +200,7 @@ static int any_words(struct top_search *search, struct wb_window window)
 
     if (prune) {
         qsort(plan->order.items, terms, sizeof *plan->order.items, compare_bounds);
-        weak = count_weak(plan, window, least, &rest);
+        weak = count_weak(plan, least, &rest);
         search->pruned = true;
     }
     wb_bits_clear(window, &bits);
@@ -232,25 +229,23 @@ static int look_at(struct top_search *search, struct wb_window window)
 /* ---- all windows ------------------------------------------------------------------------------------ */
 
 /* Looks only at the parts of a window whose bounds are high enough, neighbouring ones at once. */
-static int look_at_panes(struct top_search *search, struct wb_window window)
+static int look_at_panes(struct top_search *search, uint32_t base)
 {
-    struct wb_window run = {window.base, 0};
-    uint32_t least;
+    struct wb_qplan *plan = search->plan;
+    uint32_t least, first = 0;
     int err = 0;
 
     search->pruned = true;
-    for (uint32_t at = 0; err == 0 && at <= window.size; at += WB_PANE) {
-        struct wb_window pane = {window.base + at, WB_PANE};
-        bool wanted = at < window.size && (!full(search, &least) || wb_scoring_bound(search->plan, pane) > least);
-        if (wanted && run.size == 0)
-            run.base = pane.base;
-        if (wanted)
-            run.size += WB_PANE;
-        if (!wanted && run.size) {
-            if (full(search, &least) && wb_scoring_bound(search->plan, run) > least)
-                err = look_at(search, run);
-            run.size = 0;
-        }
+    wb_scoring_look(plan, base);
+    full(search, &least);
+    if (wb_scoring_bound(plan, base, 0, WB_PANES) <= least)
+        return 0;
+    for (uint32_t pane = 0; err == 0 && pane <= WB_PANES; pane++) {
+        if (pane < WB_PANES && full(search, &least) && wb_scoring_bound(plan, base, pane, pane + 1) > least)
+            continue;
+        if (first < pane && wb_scoring_bound(plan, base, first, pane) > least)
+            err = look_at(search, (struct wb_window){base + first * WB_PANE, (pane - first) * WB_PANE});
+        first = pane + 1;
     }
     return err;
 }
@@ -278,10 +273,8 @@ int wb_topk_search(struct wb_qplan *plan, struct wb_topk *topk, uint64_t *counte
         from = window.base + window.size;
         if (!full(search, &least))
             err = look_at(search, window);
-        else if (wb_scoring_bound(plan, window) > least)
-            err = look_at_panes(search, window);
         else
-            search->pruned = true;
+            err = look_at_panes(search, window.base);
         if (plan->err < 0)
             err = plan->err;
     }
