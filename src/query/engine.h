@@ -28,6 +28,7 @@
 #define WB_PLAN_LISTS_MAX 16384u  /* posting lists that a query opens */
 #define WB_PLAN_TERMS_MAX 2000000u       /* terms that begin with the prefixes of a query... */
 #define WB_PLAN_POSTINGS_MAX 400000000u  /* ...and their postings */
+#define WB_PLAN_VERIFIED_MAX 5000000u    /* documents looked at for fields or positions, plus four for each URL */
 
 /* The documents base, base + 1, ... base + size - 1; both are multiples of 64. */
 struct wb_window {
@@ -229,6 +230,7 @@ struct wb_qplan {
     double scale;              /* scores are multiplied by this, so that their sums fit */
     unsigned shift;            /* the same for PageRank: scale is 2^-shift */
     uint64_t terms_seen, postings_seen; /* of prefixes */
+    uint64_t verified;         /* how often a document was looked at for its fields or positions */
     uint32_t constants;        /* the most that leaves without lists can add to a score */
     uint32_t statics;          /* the most that PageRank can add where wb_scoring_bound() was last asked for */
     const uint32_t *words;     /* of plain: lengths of pages */

@@ -5,6 +5,7 @@
  * words of bits are intersected. Lists that do not have the whole truth (fields, phrases) give candidates here.
  */
 #include "base/check.h"
+#include "base/error.h"
 #include "query/engine.h"
 
 #include <math.h>
@@ -290,6 +291,10 @@ bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid
     WB_CHECK(leaf->verify && leaf->kind == WB_LEAF_WORDS);
     if (plan->err < 0)
         return false;
+    if (++plan->verified > WB_PLAN_VERIFIED_MAX + 4ull * plan->searcher->urls) {
+        plan->err = wb_fail(WB_E_LIMIT, "the phrases and fields of the query take too long to look for");
+        return false;
+    }
     /* Fields first: that needs no positions, and most candidates fail already here. */
     for (size_t i = 0; err == 0 && matches && leaf->fields && i < leaf->slot_count; i++)
         err = in_fields(&leaf->slots[i], docid, leaf->fields, &matches);

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WORDS_READ = 100000, WORDS_KEPT = 40, SIBLINGS_KEPT = 1000, FOUND_EXTRA = 50 };
+enum { WORDS_READ = 100000, WORDS_KEPT = 40, SIBLINGS_KEPT = 1000, FOUND_EXTRA = 50, NEAR_BITS = 3 };
 
 /* ---- the words of a page -------------------------------------------------------------------------- */
 
@@ -245,7 +245,7 @@ static void put_together(struct wb_siblings *found)
     found->count = count;
 }
 
-/* Near duplicates come first: they score from 0.95 on, all others less. */
+/* Near duplicates come first: they score more than 0.95, all others at most that. */
 static int add_near(struct wb_searcher *searcher, uint32_t docid, struct wb_siblings *found)
 {
     const void *near = NULL, *hashes = NULL;
@@ -258,10 +258,11 @@ static int add_near(struct wb_searcher *searcher, uint32_t docid, struct wb_sibl
     for (uint32_t other = 0; err == 0 && docid < searcher->pages && other < searcher->pages; other++) {
         const uint32_t *groups = near;
         const uint64_t *prints = hashes;
-        if (groups[other] != groups[docid] || other == docid || wb_searcher_barred(searcher, other))
+        unsigned distance = wb_simhash_distance(prints[other], prints[docid]);
+        bool alike = prints[docid] && prints[other] && distance <= NEAR_BITS;
+        if ((!alike && groups[other] != groups[docid]) || other == docid || wb_searcher_barred(searcher, other))
             continue;
-        double distance = wb_simhash_distance(prints[other], prints[docid]) / 64.0;
-        err = wb_vec_push(found, (struct wb_sibling){other, 1 - 0.05 * distance});
+        err = wb_vec_push(found, (struct wb_sibling){other, 1 - 0.05 * distance / 64});
     }
     return err;
 }

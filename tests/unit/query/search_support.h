@@ -53,11 +53,13 @@ struct doc {
     uint32_t links[DOC_LINKS]; /* numbers of documents */
     size_t link_count;
     uint32_t inlinks;
+    uint32_t copy_of; /* the page that it is an exact copy of; its own number if of none */
+    double quality;   /* of a column; below 0: none */
     uint32_t docid;
 };
 
 struct web {
-    char dir[96], root[64];
+    char dir[96], root[64], column[96];
     char vocabulary[VOCABULARY][12];
     struct doc *docs; /* DOCS pages and FAR others */
     struct wb_searcher *searcher;
@@ -98,7 +100,7 @@ static inline void add_words(struct wb_buf *out, const struct web *web, const st
 
 static inline void make_links(struct web *web, struct doc *doc, uint32_t number, struct wb_buf *html)
 {
-    size_t count = doc->missing ? 0 : chance_below(&web->chance, DOC_LINKS);
+    size_t count = doc->missing || doc->copy_of != number ? 0 : chance_below(&web->chance, DOC_LINKS);
 
     for (size_t i = 0; i < count; i++) {
         uint32_t to = (uint32_t)(chance_one_in(&web->chance, 4) ? DOCS + chance_below(&web->chance, FAR)
@@ -121,16 +123,32 @@ static inline void make_links(struct web *web, struct doc *doc, uint32_t number,
     }
 }
 
-static inline void make_page(struct web *web, uint32_t number, FILE *warc)
+/* Some pages are copies of the one before. */
+static inline void pick_words(struct web *web, uint32_t number)
 {
-    struct doc *doc = &web->docs[number];
-    struct wb_buf html = WB_BUF_INIT, http = WB_BUF_INIT;
+    struct doc *doc = &web->docs[number], *before = number ? doc - 1 : doc;
 
+    doc->copy_of = number;
+    if (number % 16 == 5 && before->link_count == 0 && !before->missing) {
+        doc->title = before->title;
+        doc->heading = before->heading;
+        doc->body = before->body;
+        doc->copy_of = number - 1;
+        return;
+    }
     pick_text(web, &doc->title, 1, 4);
     pick_text(web, &doc->heading, 1, 3);
     pick_text(web, &doc->body, 8, 50);
     doc->body.words[doc->body.count++] = SEPARATOR;
     doc->missing = chance_one_in(&web->chance, 20);
+}
+
+static inline void make_page(struct web *web, uint32_t number, FILE *warc)
+{
+    struct doc *doc = &web->docs[number];
+    struct wb_buf html = WB_BUF_INIT, http = WB_BUF_INIT;
+
+    pick_words(web, number);
     ok(wb_buf_append_str(&html, "<!DOCTYPE html><html><head><title>"));
     add_words(&html, web, &doc->title);
     ok(wb_buf_append_str(&html, "</title></head><body><h1>"));
@@ -173,7 +191,8 @@ static inline void import_web(struct web *web, const char *path)
     struct wb_cycle_sink cycle = {.context = NULL};
     struct wb_import result;
     struct wb_update_options update = {.dir = web->dir};
-    struct wb_index_options index = {.index_dir = NULL};
+    struct wb_index_column_source column = {WB_SLICE_LIT("quality"), web->column};
+    struct wb_index_options index = {.columns = &column, .column_count = 1};
     struct wb_index_result built;
 
     ok(wb_import(&import, &sink, &result));
@@ -181,6 +200,20 @@ static inline void import_web(struct web *web, const char *path)
     assert_int_equal(result.pages, DOCS);
     ok(wb_cycle_index(&update, &index, &cycle, &built));
     assert_int_equal(built.info.pages, DOCS);
+}
+
+/* Values for two thirds of all URLs, with many equal ones. */
+static inline void make_column(struct web *web)
+{
+    snprintf(web->column, sizeof web->column, "%s/quality.tsv", web->root);
+    FILE *file = fopen(web->column, "wb");
+    assert_non_null(file);
+    for (uint32_t i = 0; i < DOCS + FAR; i++) {
+        web->docs[i].quality = i % 3 ? (double)chance_below(&web->chance, 40) / 8 : -1;
+        if (web->docs[i].quality >= 0)
+            fprintf(file, "http://%s\t%g\n", web->docs[i].url, web->docs[i].quality);
+    }
+    fclose(file);
 }
 
 static inline int set_up_web(void **state)
@@ -209,6 +242,7 @@ static inline int set_up_web(void **state)
     for (uint32_t i = 0; i < DOCS; i++)
         make_page(web, i, file);
     fclose(file);
+    make_column(web);
     ok(wb_store_create(web->dir, NULL));
     import_web(web, warc);
     ok(wb_searcher_open(web->dir, &web->searcher));
