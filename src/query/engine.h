@@ -40,11 +40,11 @@ struct wb_windowbits {
 };
 
 /* Calls the statement with `doc` for each set bit, ascending. */
-#define WB_EACH_DOC(window, bits, doc, statement)                                  \
-    for (uint32_t w_ = 0; w_ < (window).size / 64; w_++)                           \
-        for (uint64_t left_ = (bits)->word[w_]; left_; left_ &= left_ - 1) {       \
+#define WB_EACH_DOC(window, bits, doc, ...)                                            \
+    for (uint32_t w_ = 0; w_ < (window).size / 64; w_++)                               \
+        for (uint64_t left_ = (bits)->word[w_]; left_; left_ &= left_ - 1) {           \
             uint32_t doc = (window).base + 64 * w_ + (uint32_t)__builtin_ctzll(left_); \
-            statement                                                              \
+            __VA_ARGS__                                                                \
         }
 
 static inline void wb_bits_clear(struct wb_window window, struct wb_windowbits *bits)
@@ -286,6 +286,14 @@ void wb_leaf_verify(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_windo
 
 /* Whether a candidate matches. An error is kept in the plan. */
 bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid);
+
+/* Whether a list has a document. Documents are mostly asked for in ascending order, and often the next one is near. */
+static inline bool wb_list_has(struct wb_postlist *list, uint32_t docid)
+{
+    for (int i = 0; i < 6 && list->docid < docid; i++)
+        wb_postlist_next(list);
+    return list->docid == docid || wb_postlist_seek(list, docid) == docid;
+}
 
 /* Whether the document has the word. Moves the lists. */
 bool wb_slot_has(struct wb_slot *slot, uint32_t docid);

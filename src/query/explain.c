@@ -30,8 +30,8 @@ static int print_slots(const struct wb_leaf *leaf, struct wb_buf *out)
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < leaf->slot_count; i++)
-        err = wb_buf_printf(out, "%s%.*s %llu", i ? ", " : ": ", WB_SLICE_ARG(leaf->slots[i].text),
-                            (unsigned long long)leaf->slots[i].df);
+        err = wb_buf_printf(out, "%s%.*s %llu in %zu", i ? ", " : ": ", WB_SLICE_ARG(leaf->slots[i].text),
+                            (unsigned long long)leaf->slots[i].df, leaf->slots[i].list_count);
     return err;
 }
 

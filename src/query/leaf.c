@@ -31,15 +31,10 @@ void wb_bits_range(struct wb_window window, struct wb_windowbits *bits, uint32_t
 
 /* ---- words ------------------------------------------------------------------------------------- */
 
-static bool list_has(struct wb_postlist *list, uint32_t docid)
-{
-    return list->docid == docid || wb_postlist_seek(list, docid) == docid;
-}
-
 bool wb_slot_has(struct wb_slot *slot, uint32_t docid)
 {
     for (size_t i = 0; i < slot->list_count; i++)
-        if (list_has(slot->lists[i], docid))
+        if (wb_list_has(slot->lists[i], docid))
             return true;
     return false;
 }
@@ -274,7 +269,7 @@ static int in_fields(struct wb_slot *slot, uint32_t docid, unsigned fields, bool
 
     *matches_out = false;
     for (size_t i = 0; err == 0 && !*matches_out && i < slot->list_count; i++) {
-        if (!list_has(slot->lists[i], docid))
+        if (!wb_list_has(slot->lists[i], docid))
             continue;
         err = wb_postlist_frequencies(slot->lists[i], frequency);
         for (unsigned f = 0; err == 0 && f < WB_FIELDS; f++)

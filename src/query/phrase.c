@@ -56,7 +56,7 @@ static int read_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
     size_t having = 0;
 
     for (size_t i = 0; i < slot->list_count; i++)
-        if (slot->lists[i]->docid == docid || wb_postlist_seek(slot->lists[i], docid) == docid) {
+        if (wb_list_has(slot->lists[i], docid)) {
             only = slot->lists[i];
             having++;
         }
@@ -88,19 +88,19 @@ static bool has_position(const struct wb_positions *positions, int space, uint32
     return low < count && p[low] == wanted;
 }
 
-/* The words in a row: for each place of the word that has the fewest, the others at their distances. */
-static bool in_a_row(const struct wb_leaf *leaf, int space, uint32_t *at)
+/* The first `count` words in a row: for each place of the one that has the fewest, the others at their distances. */
+static bool in_a_row(const struct wb_leaf *leaf, int space, size_t count, uint32_t *at)
 {
     size_t rarest = 0;
 
-    for (size_t s = 1; s < leaf->slot_count; s++)
+    for (size_t s = 1; s < count; s++)
         if (leaf->positions[s].count[space] < leaf->positions[rarest].count[space])
             rarest = s;
-    memset(at, 0, leaf->slot_count * sizeof *at);
+    memset(at, 0, count * sizeof *at);
     for (uint32_t i = 0; i < leaf->positions[rarest].count[space]; i++) {
         uint32_t place = leaf->positions[rarest].at[space][i], offset = leaf->slots[rarest].offset;
         bool all = place >= offset;
-        for (size_t s = 0; all && s < leaf->slot_count; s++)
+        for (size_t s = 0; all && s < count; s++)
             all =
                 s == rarest || has_position(&leaf->positions[s], space, place - offset + leaf->slots[s].offset, &at[s]);
         if (all)
@@ -154,23 +154,43 @@ static bool close_together(const struct wb_leaf *leaf, int space, uint32_t *at)
     }
 }
 
-int wb_phrase_matches(struct wb_leaf *leaf, uint32_t docid, bool *matches_out)
+static bool space_counts(const struct wb_leaf *leaf, int space)
+{
+    bool counts = leaf->fields == 0;
+
+    for (unsigned f = 0; f < WB_FIELDS; f++)
+        counts |= (leaf->fields >> f & 1) && wb_space_of_field((enum wb_field)f) == (enum wb_space)space;
+    return counts;
+}
+
+/* Whether the first `count` words, whose positions have been read, are at the right places. */
+static bool match_first(const struct wb_leaf *leaf, size_t count)
 {
     uint32_t at[WB_WORDLIST_MAX];
+    bool found = false;
+
+    for (int space = 0; !found && space < WB_SPACES; space++) {
+        bool all = space_counts(leaf, space);
+        for (size_t i = 0; all && i < count; i++)
+            all = leaf->positions[i].count[space] > 0;
+        if (all)
+            found = leaf->slop ? close_together(leaf, space, at) : in_a_row(leaf, space, count, at);
+    }
+    return found;
+}
+
+int wb_phrase_matches(struct wb_leaf *leaf, uint32_t docid, bool *matches_out)
+{
+    size_t count = leaf->slot_count;
     int err = 0;
 
-    WB_CHECK(leaf->phrase && leaf->slot_count <= WB_WORDLIST_MAX);
-    *matches_out = false;
-    for (size_t i = 0; err == 0 && i < leaf->slot_count; i++)
+    WB_CHECK(leaf->phrase && count <= WB_WORDLIST_MAX);
+    *matches_out = true;
+    for (size_t i = 0; err == 0 && *matches_out && i < count; i++) {
         err = read_positions(leaf, i, docid);
-    for (int space = 0; err == 0 && !*matches_out && space < WB_SPACES; space++) {
-        bool wanted = leaf->fields == 0, all = true;
-        for (unsigned f = 0; f < WB_FIELDS; f++)
-            wanted |= (leaf->fields >> f & 1) && wb_space_of_field((enum wb_field)f) == (enum wb_space)space;
-        for (size_t i = 0; wanted && all && i < leaf->slot_count; i++)
-            all = leaf->positions[i].count[space] > 0;
-        if (wanted && all)
-            *matches_out = leaf->slop ? close_together(leaf, space, at) : in_a_row(leaf, space, at);
+        /* Most documents that do not match fail with the two rarest words already. */
+        if (err == 0 && (i + 1 == count || (i == 1 && leaf->slop == 0)))
+            *matches_out = match_first(leaf, i + 1);
     }
     return err;
 }

@@ -123,16 +123,30 @@ double wb_scoring_value(const struct wb_qplan *plan, uint32_t score)
 
 /* ---- bounds -------------------------------------------------------------------------------------- */
 
+/* Bounds are the same as far as a block reaches, so a list whose blocks are longer than panes is asked less often. */
+static void look_at_term(struct wb_scoreterm *term, uint32_t base)
+{
+    uint64_t known_to = 0; /* up to this document the bound is `known` */
+    uint32_t known = 0;
+
+    for (uint32_t pane = 0; pane < WB_PANES; pane++) {
+        uint32_t first = base + pane * WB_PANE, last = first + (WB_PANE - 1);
+        if (last < known_to) {
+            term->panes[pane] = known;
+            continue;
+        }
+        term->panes[pane] = wb_postlist_bound_range(term->list, term->scorer, first, last);
+        known_to = (uint64_t)wb_postlist_block_last(term->list, last) + 1;
+        if (known_to > (uint64_t)last + WB_PANE)
+            known = wb_postlist_bound_range(term->list, term->scorer, last, (uint32_t)(known_to - 1));
+    }
+}
+
 void wb_scoring_look(struct wb_qplan *plan, uint32_t base)
 {
     WB_CHECK(base % WB_WINDOW == 0);
-    for (size_t i = 0; i < plan->terms.count; i++) {
-        struct wb_scoreterm *term = &plan->terms.items[i];
-        for (uint32_t pane = 0; pane < WB_PANES; pane++) {
-            uint32_t first = base + pane * WB_PANE;
-            term->panes[pane] = wb_postlist_bound_range(term->list, term->scorer, first, first + (WB_PANE - 1));
-        }
-    }
+    for (size_t i = 0; i < plan->terms.count; i++)
+        look_at_term(&plan->terms.items[i], base);
 }
 
 uint32_t wb_scoring_bound(struct wb_qplan *plan, uint32_t base, uint32_t first, uint32_t end)

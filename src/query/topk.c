@@ -73,7 +73,8 @@ struct top_search {
     struct wb_qplan *plan;
     struct wb_topk *topk;
     bool prune;
-    bool pruned; /* something was passed over */
+    bool pruned;   /* something was passed over */
+    bool deferred; /* some leaf is still to be verified when everything else is known */
     uint64_t counted;
     uint32_t sums[WB_WINDOW];
 };
@@ -105,17 +106,19 @@ static int add_all(struct top_search *search, struct wb_window window, const str
 static int add_verified(struct top_search *search, struct wb_window window, const struct wb_windowbits *bits)
 {
     struct wb_qplan *plan = search->plan;
-    struct wb_topk *topk = search->topk;
+    uint32_t least;
     int err = 0;
 
     WB_EACH_DOC(window, bits, docid, {
-        uint32_t score = search->sums[docid - window.base];
-        bool matches = topk->items.count < topk->max || score > topk->items.items[0].key;
+        struct wb_found found = {search->sums[docid - window.base], docid, search->sums[docid - window.base]};
+        bool matches = !full(search, &least) || found.score > least;
+        search->pruned |= !matches;
         for (size_t i = 0; matches && i < plan->leaves.count; i++)
             if (plan->leaves.items[i]->deferred)
                 matches = wb_leaf_matches(plan, plan->leaves.items[i], docid);
+        search->counted += matches;
         if (matches && err == 0)
-            err = wb_topk_add(topk, (struct wb_found){score, docid, score});
+            err = wb_topk_add(search->topk, found);
     })
     return err;
 }
@@ -126,18 +129,15 @@ static int any_plan(struct top_search *search, struct wb_window window)
     struct wb_qplan *plan = search->plan;
     struct wb_windowbits bits;
     uint32_t least;
+    bool is_full = full(search, &least);
 
     if (!wb_qplan_eval(plan, window, &bits))
         return 0;
-    if (!full(search, &least)) {
-        wb_qplan_verify(plan, window, &bits);
-        search->counted += wb_bits_count(window, &bits);
-        wb_scoring_sum(plan, window, &bits, 0, search->sums);
-        return add_all(search, window, &bits);
-    }
-    search->pruned = true;
     wb_scoring_sum(plan, window, &bits, least, search->sums);
-    return add_verified(search, window, &bits);
+    if (search->deferred)
+        return add_verified(search, window, &bits);
+    search->counted += is_full ? 0 : wb_bits_count(window, &bits);
+    return add_all(search, window, &bits);
 }
 
 static int compare_bounds(const void *a, const void *b)
@@ -147,21 +147,30 @@ static int compare_bounds(const void *a, const void *b)
     return x->bound < y->bound ? -1 : x->bound > y->bound;
 }
 
-/* Adds PageRank, and drops what cannot score more than `least` with at most `rest` still to come. */
-static void add_statics(struct top_search *search, struct wb_window window, struct wb_windowbits *bits, uint64_t rest,
-                        uint32_t least, bool prune)
+/* Sets the bits of the documents whose sums are greater than this; most words of bits have none. */
+static void find_high(const uint32_t *sums, struct wb_window window, uint32_t needed, struct wb_windowbits *bits)
+{
+    for (uint32_t w = 0; w < window.size / 64; w++) {
+        const uint32_t *part = sums + 64 * w;
+        int any = 0;
+        for (int i = 0; i < 64; i++)
+            any |= (int32_t)part[i] > (int32_t)needed; /* sums are less than 2^31 */
+        bits->word[w] = 0;
+        for (int i = 0; any && i < 64; i++)
+            bits->word[w] |= (uint64_t)(part[i] > needed) << i;
+    }
+}
+
+/* Adds PageRank. */
+static void add_statics(struct top_search *search, struct wb_window window, const struct wb_windowbits *bits)
 {
     const struct wb_qplan *plan = search->plan;
     const uint32_t *statics = plan->searcher->statics;
 
-    WB_EACH_DOC(window, bits, docid, {
-        uint32_t at = docid - window.base;
-        search->sums[at] += statics[docid] >> plan->shift;
-        if (prune && search->sums[at] + rest <= least)
-            wb_bits_drop(bits, at);
-    })
+    WB_EACH_DOC(window, bits, docid, search->sums[docid - window.base] += statics[docid] >> plan->shift;)
 }
 
+/* Drops what cannot score more than `least` with at most `rest` still to come. */
 static void drop_low(struct top_search *search, struct wb_window window, struct wb_windowbits *bits, uint64_t rest,
                      uint32_t least)
 {
@@ -188,36 +197,58 @@ static size_t count_weak(const struct wb_qplan *plan, uint32_t least, uint64_t *
     return weak;
 }
 
-/* Any of some words, and nothing else. */
-static int any_words(struct top_search *search, struct wb_window window)
+static void sum_terms(struct top_search *search, struct wb_window window, size_t first, struct wb_windowbits *bits)
+{
+    const struct wb_qplan *plan = search->plan;
+
+    memset(search->sums, 0, window.size * sizeof *search->sums);
+    for (size_t i = first; i < plan->order.count; i++) {
+        const struct wb_scoreterm *term = plan->order.items[i];
+        wb_postlist_sum(term->list, window.base, window.size, term->scorer, search->sums, bits ? bits->word : NULL);
+    }
+}
+
+/* Any of some words, and nothing else; there are enough results already. */
+static int better_words(struct top_search *search, struct wb_window window, uint32_t least)
 {
     struct wb_qplan *plan = search->plan;
     struct wb_windowbits bits;
     uint64_t rest = 0;
-    uint32_t least;
-    bool prune = full(search, &least);
-    size_t weak = 0, terms = plan->order.count;
 
-    if (prune) {
-        qsort(plan->order.items, terms, sizeof *plan->order.items, compare_bounds);
-        weak = count_weak(plan, least, &rest);
-        search->pruned = true;
-    }
-    wb_bits_clear(window, &bits);
-    memset(search->sums, 0, window.size * sizeof *search->sums);
-    for (size_t i = weak; i < terms; i++) {
-        const struct wb_scoreterm *term = plan->order.items[i];
-        wb_postlist_sum(term->list, window.base, window.size, term->scorer, search->sums, bits.word);
+    qsort(plan->order.items, plan->order.count, sizeof *plan->order.items, compare_bounds);
+    size_t weak = count_weak(plan, least, &rest);
+    uint64_t others = rest + plan->statics;
+    if (others <= least) {
+        sum_terms(search, window, weak, NULL);
+        find_high(search->sums, window, least - (uint32_t)others, &bits);
+    } else { /* PageRank alone may be enough, so that even a score of 0 is */
+        wb_bits_clear(window, &bits);
+        sum_terms(search, window, weak, &bits);
     }
     wb_bits_and(window, &bits, wb_qplan_shown(plan, window));
-    add_statics(search, window, &bits, rest, least, prune);
+    add_statics(search, window, &bits);
     for (size_t i = weak; i-- > 0 && wb_bits_any(window, &bits);) {
         const struct wb_scoreterm *term = plan->order.items[i];
+        drop_low(search, window, &bits, rest, least);
         wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, search->sums, bits.word);
         rest -= term->bound;
-        drop_low(search, window, &bits, rest, least);
     }
-    search->counted += prune ? 0 : wb_bits_count(window, &bits);
+    return add_all(search, window, &bits);
+}
+
+/* Any of some words, and nothing else. */
+static int any_words(struct top_search *search, struct wb_window window)
+{
+    struct wb_windowbits bits;
+    uint32_t least;
+
+    if (full(search, &least))
+        return better_words(search, window, least);
+    wb_bits_clear(window, &bits);
+    sum_terms(search, window, 0, &bits);
+    wb_bits_and(window, &bits, wb_qplan_shown(search->plan, window));
+    add_statics(search, window, &bits);
+    search->counted += wb_bits_count(window, &bits);
     return add_all(search, window, &bits);
 }
 
@@ -227,6 +258,25 @@ static int look_at(struct top_search *search, struct wb_window window)
 }
 
 /* ---- all windows ------------------------------------------------------------------------------------ */
+
+/* Looks at a window pane by pane until there are enough results, because verifying is what takes the time. */
+static int look_at_first(struct top_search *search, uint32_t base)
+{
+    uint32_t least;
+    int err = 0;
+
+    for (uint32_t pane = 0; err == 0 && pane < WB_PANES; pane++) {
+        if (full(search, &least)) {
+            search->pruned = true;
+            wb_scoring_look(search->plan, base);
+            if (wb_scoring_bound(search->plan, base, pane, WB_PANES) <= least)
+                break;
+            return look_at(search, (struct wb_window){base + pane * WB_PANE, (WB_PANES - pane) * WB_PANE});
+        }
+        err = look_at(search, (struct wb_window){base + pane * WB_PANE, WB_PANE});
+    }
+    return err;
+}
 
 /* Looks only at the parts of a window whose bounds are high enough, neighbouring ones at once. */
 static int look_at_panes(struct top_search *search, uint32_t base)
@@ -264,7 +314,9 @@ int wb_topk_search(struct wb_qplan *plan, struct wb_topk *topk, uint64_t *counte
     search->plan = plan;
     search->topk = topk;
     search->prune = !plan->options->exhaustive && !plan->plain;
-    search->pruned = false;
+    search->pruned = search->deferred = false;
+    for (size_t i = 0; i < plan->leaves.count; i++)
+        search->deferred |= plan->leaves.items[i]->deferred;
     search->counted = 0;
     while (err == 0) {
         struct wb_window window = wb_qplan_window(plan, from);
@@ -272,7 +324,7 @@ int wb_topk_search(struct wb_qplan *plan, struct wb_topk *topk, uint64_t *counte
             break;
         from = window.base + window.size;
         if (!full(search, &least))
-            err = look_at(search, window);
+            err = search->deferred ? look_at_first(search, window.base) : look_at(search, window);
         else
             err = look_at_panes(search, window.base);
         if (plan->err < 0)
