@@ -168,6 +168,7 @@ struct wb_leaf {
     uint32_t slop;
     bool phrase;               /* positions matter */
     unsigned fields;           /* bit f: enum wb_field f counts; 0: all do */
+    unsigned spaces;           /* bit s: the phrase may be in enum wb_space s */
     struct wb_positions *positions; /* of each slot, while a document is verified */
     uint32_t **merged;         /* of each slot: positions in several lists, in order */
     size_t *merged_cap;
@@ -287,11 +288,9 @@ void wb_leaf_verify(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_windo
 /* Whether a candidate matches. An error is kept in the plan. */
 bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid);
 
-/* Whether a list has a document. Documents are mostly asked for in ascending order, and often the next one is near. */
+/* Whether a list has a document. */
 static inline bool wb_list_has(struct wb_postlist *list, uint32_t docid)
 {
-    for (int i = 0; i < 6 && list->docid < docid; i++)
-        wb_postlist_next(list);
     return list->docid == docid || wb_postlist_seek(list, docid) == docid;
 }
 

@@ -73,19 +73,39 @@ static int read_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
 static bool has_position(const struct wb_positions *positions, int space, uint32_t wanted, uint32_t *at)
 {
     const uint32_t *p = positions->at[space];
-    uint32_t count = positions->count[space], low = *at, step = 1;
+    uint32_t count = positions->count[space], low = *at, near = count - low < 8 ? count : low + 8, step = 1;
 
-    while (low + step < count && p[low + step] < wanted) {
-        low += step;
-        step *= 2;
-    }
-    for (step /= 2; step; step /= 2)
-        if (low + step < count && p[low + step] < wanted)
-            low += step;
-    if (low < count && p[low] < wanted)
+    while (low < near && p[low] < wanted)
         low++;
+    if (low == near && low < count && p[low] < wanted) {
+        while (low + step < count && p[low + step] < wanted) {
+            low += step;
+            step *= 2;
+        }
+        for (step /= 2; step; step /= 2)
+            if (low + step < count && p[low + step] < wanted)
+                low += step;
+        low++;
+    }
     *at = low;
     return low < count && p[low] == wanted;
+}
+
+/* Two words in a row, of which neither has many more places than the other. No branch depends on the places. */
+static bool pair_in_a_row(const struct wb_leaf *leaf, int space)
+{
+    const struct wb_positions *a = &leaf->positions[0], *b = &leaf->positions[1];
+    uint32_t i = 0, k = 0, a_count = a->count[space], b_count = b->count[space];
+
+    while (i < a_count && k < b_count) {
+        uint64_t x = (uint64_t)a->at[space][i] + leaf->slots[1].offset;
+        uint64_t y = (uint64_t)b->at[space][k] + leaf->slots[0].offset;
+        if (x == y)
+            return true;
+        i += x < y;
+        k += y < x;
+    }
+    return false;
 }
 
 /* The first `count` words in a row: for each place of the one that has the fewest, the others at their distances. */
@@ -96,8 +116,11 @@ static bool in_a_row(const struct wb_leaf *leaf, int space, size_t count, uint32
     for (size_t s = 1; s < count; s++)
         if (leaf->positions[s].count[space] < leaf->positions[rarest].count[space])
             rarest = s;
+    uint32_t fewest = leaf->positions[rarest].count[space];
+    if (count == 2 && leaf->positions[!rarest].count[space] / 8 < fewest)
+        return pair_in_a_row(leaf, space);
     memset(at, 0, count * sizeof *at);
-    for (uint32_t i = 0; i < leaf->positions[rarest].count[space]; i++) {
+    for (uint32_t i = 0; i < fewest; i++) {
         uint32_t place = leaf->positions[rarest].at[space][i], offset = leaf->slots[rarest].offset;
         bool all = place >= offset;
         for (size_t s = 0; all && s < count; s++)
@@ -154,15 +177,6 @@ static bool close_together(const struct wb_leaf *leaf, int space, uint32_t *at)
     }
 }
 
-static bool space_counts(const struct wb_leaf *leaf, int space)
-{
-    bool counts = leaf->fields == 0;
-
-    for (unsigned f = 0; f < WB_FIELDS; f++)
-        counts |= (leaf->fields >> f & 1) && wb_space_of_field((enum wb_field)f) == (enum wb_space)space;
-    return counts;
-}
-
 /* Whether the first `count` words, whose positions have been read, are at the right places. */
 static bool match_first(const struct wb_leaf *leaf, size_t count)
 {
@@ -170,7 +184,7 @@ static bool match_first(const struct wb_leaf *leaf, size_t count)
     bool found = false;
 
     for (int space = 0; !found && space < WB_SPACES; space++) {
-        bool all = space_counts(leaf, space);
+        bool all = leaf->spaces >> space & 1;
         for (size_t i = 0; all && i < count; i++)
             all = leaf->positions[i].count[space] > 0;
         if (all)

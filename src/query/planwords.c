@@ -164,6 +164,9 @@ static int finish_words(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_q
 {
     leaf->verify = leaf->fields || leaf->phrase;
     leaf->end = plan->searcher->urls;
+    leaf->spaces = leaf->fields ? 0 : (1u << WB_SPACES) - 1;
+    for (unsigned f = 0; f < WB_FIELDS; f++)
+        leaf->spaces |= (leaf->fields >> f & 1) << wb_space_of_field((enum wb_field)f);
     leaf->cost = UINT64_MAX;
     for (size_t i = 0; i < leaf->slot_count; i++) {
         leaf->cost = leaf->slots[i].df < leaf->cost ? leaf->slots[i].df : leaf->cost;
