@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "query/engine.h"
 #include "url/url.h"
 
@@ -123,18 +124,61 @@ static int bar_site(struct wb_searcher *searcher, struct wb_slice site)
     return err;
 }
 
-static int bar_page(struct wb_searcher *searcher, const struct bar_copy *bar)
+static void set_allowed(struct wb_searcher *searcher, uint32_t docid, bool allowed)
 {
-    uint32_t docid = 0;
-    int err = wb_index_find_id(searcher->index, bar->id, &docid);
-
-    if (err < 0)
-        return err == WB_E_NOTFOUND ? 0 : err;
-    if (bar->except)
+    if (allowed)
         searcher->allowed[docid / 64] |= 1ull << docid % 64;
     else
         searcher->allowed[docid / 64] &= ~(1ull << docid % 64);
-    return 0;
+}
+
+struct wb_barred_entry {
+    uint64_t hash;
+    struct wb_pageid id;
+    bool except;
+};
+union wb_barred_map WB_MAP_OF(struct wb_barred_entry);
+
+/* After the next update, a page that was taken down is only a target of links, which webdb does not find by its id. */
+static int bar_targets(struct wb_searcher *searcher, union wb_barred_map *barred)
+{
+    const void *ids = NULL;
+    int err = wb_index_fact(searcher->index, WB_FACT_ID, &ids);
+
+    for (uint32_t docid = searcher->pages; err == 0 && docid < searcher->urls; docid++) {
+        struct wb_pageid id = wb_pageid_get((const char *)ids + (size_t)docid * WB_PAGEID_BYTES);
+        struct wb_barred_entry *entry = NULL;
+        while ((entry = wb_map_next(barred, id.lo, entry)))
+            if (wb_pageid_equal(entry->id, id))
+                set_allowed(searcher, docid, entry->except);
+    }
+    return err;
+}
+
+static int bar_pages(struct wb_searcher *searcher, const struct bar_list *list)
+{
+    union wb_barred_map targets = WB_MAP_INIT(0);
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < list->bars.count; i++) {
+        const struct bar_copy *bar = &list->bars.items[i];
+        uint32_t docid = 0;
+        if (bar->kind != WB_STORE_BAR_PAGE)
+            continue;
+        err = wb_index_find_id(searcher->index, bar->id, &docid);
+        if (err == 0)
+            set_allowed(searcher, docid, bar->except);
+        if (err != WB_E_NOTFOUND)
+            continue;
+        struct wb_barred_entry *entry = wb_map_add(&targets, bar->id.lo);
+        if (entry)
+            *entry = (struct wb_barred_entry){entry->hash, bar->id, bar->except};
+        err = entry ? 0 : WB_E_NOMEM;
+    }
+    if (err == 0 && targets.map.count)
+        err = bar_targets(searcher, &targets);
+    wb_map_release(&targets);
+    return err;
 }
 
 /* Sites first, then pages, which may be exceptions. */
@@ -149,10 +193,7 @@ static int set_bars(struct wb_searcher *searcher, const struct bar_list *list)
     for (size_t i = 0; err == 0 && i < list->bars.count; i++)
         if (list->bars.items[i].kind == WB_STORE_BAR_SITE)
             err = bar_site(searcher, list->bars.items[i].site);
-    for (size_t i = 0; err == 0 && i < list->bars.count; i++)
-        if (list->bars.items[i].kind == WB_STORE_BAR_PAGE)
-            err = bar_page(searcher, &list->bars.items[i]);
-    return err;
+    return err < 0 ? err : bar_pages(searcher, list);
 }
 
 /* Pages with a status other than 2xx are found only by queries with status:. */
