@@ -340,6 +340,10 @@ uint32_t wb_scoring_bound(struct wb_qplan *plan, uint32_t base, uint32_t first, 
 void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_windowbits *bits, uint32_t least,
                     uint32_t *sums);
 
+/* Adds the scores of one term to the documents whose bits are set: one by one if they are few. */
+void wb_scoring_add(const struct wb_qplan *plan, const struct wb_scoreterm *term, struct wb_window window,
+                    const uint64_t *mask, uint32_t *sums);
+
 /* The score of a document as people see it. */
 double wb_scoring_value(const struct wb_qplan *plan, uint32_t score);
 

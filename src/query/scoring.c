@@ -217,6 +217,25 @@ static const uint64_t *mask_of(struct wb_qplan *plan, struct wb_leaf *leaf, stru
     return mask->word;
 }
 
+void wb_scoring_add(const struct wb_qplan *plan, const struct wb_scoreterm *term, struct wb_window window,
+                    const uint64_t *mask, uint32_t *sums)
+{
+    uint64_t expected = (uint64_t)term->list->df * window.size / plan->searcher->urls, wanted = 0;
+
+    for (uint32_t w = 0; w < window.size / 64 && wanted * 16 <= expected + 64; w++)
+        wanted += (uint64_t)__builtin_popcountll(mask[w]);
+    if (wanted * 16 > expected + 64) {
+        wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, sums, mask);
+        return;
+    }
+    for (uint32_t w = 0; w < window.size / 64; w++)
+        for (uint64_t left = mask[w]; left; left &= left - 1) {
+            uint32_t at = 64 * w + (uint32_t)__builtin_ctzll(left);
+            if (wb_list_has(term->list, window.base + at))
+                sums[at] += wb_postlist_score(term->list, term->scorer);
+        }
+}
+
 static int compare_bounds(const void *a, const void *b)
 {
     const struct wb_scoreterm *x = *(struct wb_scoreterm *const *)a, *y = *(struct wb_scoreterm *const *)b;
@@ -274,7 +293,7 @@ void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_wi
         if (plan->plain)
             sum_plain(plan, term, window, wanted, sums);
         else
-            wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, sums, wanted);
+            wb_scoring_add(plan, term, window, wanted, sums);
         rest -= least ? term->bound : 0;
     }
     if (least)

@@ -11,6 +11,9 @@
 #include "query/engine.h"
 
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* ---- the best so far ------------------------------------------------------------------------------ */
 
@@ -147,18 +150,28 @@ static int compare_bounds(const void *a, const void *b)
     return x->bound < y->bound ? -1 : x->bound > y->bound;
 }
 
-/* Sets the bits of the documents whose sums are greater than this; most words of bits have none. */
+/* A bit for each of 64 sums: whether it is greater than this. Sums are less than 2^31. */
+static uint64_t high_sums(const uint32_t *sums, uint32_t needed)
+{
+    uint64_t bits = 0;
+#ifdef __SSE2__
+    __m128i least = _mm_set1_epi32((int)needed);
+
+    for (int i = 0; i < 64; i += 4) {
+        __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(sums + i));
+        bits |= (uint64_t)(unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpgt_epi32(four, least))) << i;
+    }
+#else
+    for (int i = 0; i < 64; i++)
+        bits |= (uint64_t)(sums[i] > needed) << i;
+#endif
+    return bits;
+}
+
 static void find_high(const uint32_t *sums, struct wb_window window, uint32_t needed, struct wb_windowbits *bits)
 {
-    for (uint32_t w = 0; w < window.size / 64; w++) {
-        const uint32_t *part = sums + 64 * w;
-        int any = 0;
-        for (int i = 0; i < 64; i++)
-            any |= (int32_t)part[i] > (int32_t)needed; /* sums are less than 2^31 */
-        bits->word[w] = 0;
-        for (int i = 0; any && i < 64; i++)
-            bits->word[w] |= (uint64_t)(part[i] > needed) << i;
-    }
+    for (uint32_t w = 0; w < window.size / 64; w++)
+        bits->word[w] = high_sums(sums + 64 * w, needed);
 }
 
 /* Adds PageRank. */
@@ -230,7 +243,7 @@ static int better_words(struct top_search *search, struct wb_window window, uint
     for (size_t i = weak; i-- > 0 && wb_bits_any(window, &bits);) {
         const struct wb_scoreterm *term = plan->order.items[i];
         drop_low(search, window, &bits, rest, least);
-        wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, search->sums, bits.word);
+        wb_scoring_add(plan, term, window, bits.word, search->sums);
         rest -= term->bound;
     }
     return add_all(search, window, &bits);
