@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "crawl/crawl.h"
 #include "cycle/cycle.h"
+#include "index/index.h"
 #include "os/stop.h"
 #include "store/store.h"
 
@@ -134,6 +135,8 @@ static int verify_all(const char *dir, struct verify_show *v)
         err = wb_journal_verify(dir, on_other_found, v, &records);
     if (err == 0)
         err = wb_webdb_check(dir, on_webdb_found, v, &count);
+    if (err == 0)
+        err = wb_index_verify(dir, on_webdb_found, v);
     if (err == 0)
         err = wb_crawl_verify(dir, on_other_found, v);
     return err < 0 ? err : verify_cycle(dir, v);

@@ -2,14 +2,14 @@
  * build.c - builds the next generation, step by step (build.h), publishes it with one rename, and lets go of what older
  * generations held.
  *
- * While it works it has the lock of the series, so there is one build at a time. The snapshot and the edition are held
- * in the name of the new generation from the beginning. If the build dies, its holds are found by the next one: a hold
- * of a generation whose directory does not exist belongs to nobody.
+ * While it works it has the lock of DIR/index, wherever the generations are, so there is one build at a time. The
+ * snapshot and the edition are held in the name of the new generation from the beginning (genholds.c).
  */
 #include "index/build.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "index/docwords.h"
 #include "index/factwork.h"
 #include "index/linkwork.h"
 #include "index/listmerge.h"
@@ -28,7 +28,7 @@
 
 enum {
     MEMORY_DEFAULT = 512 << 20,
-    MEMORY_MIN = 64 << 20,
+    MEMORY_MIN = 8 << 20,
     TITLE_MEMORY = 32 << 20,
 };
 
@@ -78,102 +78,6 @@ int wb_build_run(struct wb_build *build, struct wb_run_writer *writer_out)
     return wb_run_begin(build->root, run, writer_out);
 }
 
-/* ---- holds ------------------------------------------------------------------------------------- */
-
-/* The number in "generation-7"; 0 if it is another holder. */
-static uint32_t generation_of(const char *holder)
-{
-    size_t prefix = strlen(WB_GENERATION_HOLDER);
-    uint64_t number = 0;
-
-    if (strncmp(holder, WB_GENERATION_HOLDER, prefix) != 0 ||
-        !wb_slice_to_u64(wb_slice_str(holder + prefix), &number) || number > UINT32_MAX)
-        return 0;
-    return (uint32_t)number;
-}
-
-static bool exists(const struct wb_build *build, uint32_t generation)
-{
-    char *path = wb_series_path(build->root, generation);
-    bool there = path && wb_path_kind(path) == WB_PATH_DIR;
-
-    wb_free(path);
-    return there;
-}
-
-/* A hold that belongs to nobody any more. */
-struct stale {
-    uint32_t what; /* the number of the snapshot or edition */
-    uint32_t generation;
-};
-
-struct stale_list {
-    const struct wb_build *build;
-    WB_VEC(struct stale) items;
-};
-
-static int note_stale(struct stale_list *list, uint32_t what, const char *holder)
-{
-    uint32_t generation = generation_of(holder);
-
-    if (generation == 0 || generation == list->build->number || exists(list->build, generation))
-        return 0;
-    return wb_vec_push(&list->items, (struct stale){what, generation});
-}
-
-static int note_edition(void *context, uint32_t edition, const char *holder, int64_t since_ms)
-{
-    (void)since_ms;
-    return note_stale(context, edition, holder);
-}
-
-static int note_snapshot(void *context, const struct wb_store_snapshot *snapshot)
-{
-    int err = 0;
-
-    for (size_t i = 0; err == 0 && i < snapshot->holder_count; i++)
-        if (snapshot->holders[i].kind == WB_STORE_HOLDER_GENERATION)
-            err = note_stale(context, snapshot->number, snapshot->holders[i].name);
-    return err;
-}
-
-static int let_snapshot_go(struct wb_build *build, uint32_t snapshot, uint32_t generation)
-{
-    struct wb_store_holder holder = {.kind = WB_STORE_HOLDER_GENERATION};
-
-    wb_generation_holder(generation, holder.name);
-    int err = wb_store_let_go(build->store, snapshot, &holder);
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-static int release_edition(struct wb_build *build, uint32_t edition, uint32_t generation)
-{
-    char name[WB_STORE_NAME_MAX + 1];
-
-    wb_generation_holder(generation, name);
-    int err = wb_webdb_release(build->options->dir, edition, name);
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-/* Removes generations before `keep` that nobody uses, and gives up the holds of all that are gone. */
-static int tidy(struct wb_build *build, uint32_t keep)
-{
-    struct stale_list list = {.build = build};
-    int err = wb_series_clean(build->root, keep, &build->lock);
-
-    if (err == 0)
-        err = wb_webdb_holds(build->options->dir, note_edition, &list);
-    for (size_t i = 0; err == 0 && i < list.items.count; i++)
-        err = release_edition(build, list.items.items[i].what, list.items.items[i].generation);
-    wb_vec_clear(&list.items);
-    if (err == 0)
-        err = wb_store_snapshot_each(build->store, note_snapshot, &list);
-    for (size_t i = 0; err == 0 && i < list.items.count; i++)
-        err = let_snapshot_go(build, list.items.items[i].what, list.items.items[i].generation);
-    wb_vec_release(&list.items);
-    return err;
-}
-
 /* ---- begin and end ------------------------------------------------------------------------------- */
 
 /* Seals the snapshot and holds the edition for the new generation. */
@@ -184,33 +88,78 @@ static int hold(struct wb_build *build)
 
     wb_generation_holder(build->number, holder.name);
     wb_generation_holder(build->number, name);
+    build->held = true; /* perhaps only one of the two, if this fails */
     int err = wb_webdb_hold(build->options->dir, build->options->edition, name);
     if (err == 0)
         err = wb_store_seal(build->store, WB_SLICE_EMPTY, &holder, &build->snapshot);
     return err;
 }
 
+/* Where the last generation is, and its number; 0 if there is none. */
+static int find_last(struct wb_build *build)
+{
+    const struct wb_whereabouts *where = &build->where;
+
+    build->lost = !wb_whereabouts_at_home(where, where->root) && wb_path_kind(where->root) != WB_PATH_DIR;
+    if (build->lost && !build->options->index_dir)
+        return wb_fail(WB_E_NOTFOUND,
+                       "%s, where the index of this repository is, is missing; --index-dir builds it elsewhere",
+                       where->root);
+    int err = build->lost ? 0 : wb_series_newest(where->root, &build->last);
+    build->number = build->last;
+    /* Nothing there says which numbers were in use: what they held does. */
+    if (err == 0 && build->last == 0)
+        err = wb_build_greatest_holder(build, &build->number);
+    if (err == 0 && build->number == UINT32_MAX)
+        err = wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", where->root);
+    build->number++;
+    build->last_root = err == 0 ? wb_strdup(where->root) : NULL;
+    return err < 0 ? err : build->last_root ? 0 : WB_E_NOMEM;
+}
+
+/* Makes the root of the new generation, and lets later builds know of it before anything is in it. */
+static int open_root(struct wb_build *build)
+{
+    struct wb_whereabouts *where = &build->where;
+    int err = build->options->index_dir
+                  ? wb_whereabouts_root(build->options->dir, build->options->index_dir, &build->root)
+                  : 0;
+
+    if (err == 0 && !build->root)
+        err = (build->root = wb_strdup(where->root)) ? 0 : WB_E_NOMEM;
+    if (err == 0 && !wb_whereabouts_at_home(where, build->root))
+        err = wb_series_lock(build->root, &build->root_lock);
+    if (err == 0 && strcmp(build->root, where->root) != 0 && !wb_whereabouts_at_home(where, build->root)) {
+        err = wb_whereabouts_add(where, build->root);
+        if (err == 0)
+            err = wb_whereabouts_write(where);
+    }
+    return err;
+}
+
 static int open_build(struct wb_build *build)
 {
     const struct wb_index_options *options = build->options;
-    uint32_t newest = 0;
-    int err = wb_generation_root(options->dir, &build->root);
+    char *home = wb_path_join(options->dir, WB_INDEX_DIR);
+    int err = !home ? WB_E_NOMEM : wb_store_exists(options->dir) ? wb_series_lock(home, &build->lock) : 0;
 
-    if (err == 0)
-        err = wb_series_lock(build->root, &build->lock);
     if (err == WB_E_BUSY)
-        err = wb_fail(WB_E_BUSY, "%s: another index is being built", build->root);
-    if (err == 0)
-        err = wb_series_newest(build->root, &newest);
-    if (err == 0 && newest == UINT32_MAX)
-        err = wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", build->root);
-    build->number = newest + 1;
+        err = wb_fail(WB_E_BUSY, "%s: another index is being built", home);
+    wb_free(home);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_WRITE, &build->store);
     if (err == 0)
-        err = tidy(build, newest);
+        err = wb_whereabouts_read(options->dir, &build->where);
+    if (err == 0)
+        err = find_last(build);
+    if (err == 0 && !build->lost) /* if it comes back before there is another one, it still has what it holds */
+        err = wb_build_tidy(build, build->last);
+    if (err == 0)
+        err = open_root(build);
     if (err == 0)
         err = wb_series_begin(build->root, &build->path);
+    if (err == 0)
+        err = wb_docwords_rules(&build->result->info.rules);
     /* First what users may have got wrong: then nothing was done yet. */
     if (err == 0)
         err = wb_usercolumns_read(build);
@@ -276,10 +225,13 @@ static void close_build(struct wb_build *build)
     wb_webdb_close(build->webdb);
     wb_store_snapshot_release(&build->snapshot);
     wb_store_close(build->store);
+    wb_file_close(&build->root_lock);
     wb_file_close(&build->lock);
+    wb_whereabouts_release(&build->where);
     pthread_mutex_destroy(&build->mutex);
     wb_free(build->path);
     wb_free(build->root);
+    wb_free(build->last_root);
 }
 
 /* ---- the manifest ------------------------------------------------------------------------------ */
@@ -296,6 +248,7 @@ static int write_manifest(struct wb_build *build)
     bool lang[256] = {false};
     char *path = wb_build_path(build, WB_GENERATION_MANIFEST);
 
+    WB_CHECK(info->words == 0);
     info->generation = build->number;
     info->snapshot = build->snapshot.number;
     info->epoch = build->snapshot.epoch;
@@ -329,18 +282,24 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
     int err = 0;
 
     *old_out = NULL;
-    if (build->options->from_scratch || build->number == 1)
+    if (build->from_scratch || build->last == 0)
         return 0;
-    err = wb_generation_open(build->options->dir, build->root, build->number - 1, old_out);
+    err = wb_generation_open(build->options->dir, build->last_root, build->last, old_out);
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++)
         err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
-    if (err < 0 && err != WB_E_NOMEM) {
+    if (err == WB_E_NOMEM)
+        return err;
+    bool other_rules = err == 0 && (*old_out)->manifest.info.rules != build->result->info.rules;
+    if (err < 0)
         wb_build_warn(build, "%s; everything is indexed again", wb_error_message());
+    if (other_rules)
+        wb_build_warn(build, "generation %" PRIu32 " was made with other rules for words; everything is indexed again",
+                      build->last);
+    if (err < 0 || other_rules) {
         wb_index_close(*old_out);
         *old_out = NULL;
-        err = 0;
     }
-    return err;
+    return 0;
 }
 
 static double seconds_since(int64_t *from_ms)
@@ -385,11 +344,69 @@ static int make(struct wb_build *build)
     return err < 0 ? err : write_manifest(build);
 }
 
-int wb_index_build(const struct wb_index_options *options, struct wb_index_result *result_out)
+/*
+ * Readers find the new generation from now on. If the index moves, that is the moment at which `where` names another
+ * directory; until then, the generation that was renamed there counts for nothing.
+ */
+static int publish(struct wb_build *build, bool *counts_out)
 {
-    struct wb_build build = {.options = options, .result = result_out, .lock = WB_FILE_INIT};
-    int64_t at = wb_clock_mono_ns() / 1000000;
-    bool renamed = false;
+    struct wb_whereabouts *where = &build->where;
+    int err = wb_series_publish(build->root, build->path, build->number, counts_out);
+
+    if (err < 0 || strcmp(build->root, where->root) == 0)
+        return err;
+    *counts_out = false;
+    char *path = wb_series_path(build->root, build->number), *root = wb_strdup(build->root);
+    err = path && root && !wb_whereabouts_at_home(where, where->root) ? wb_whereabouts_add(where, where->root)
+          : path && root                                              ? 0
+                                                                      : WB_E_NOMEM;
+    wb_free(build->path);
+    build->path = path; /* what is to be removed if this fails */
+    if (err < 0) {
+        wb_free(root);
+        return err;
+    }
+    wb_free(where->root);
+    where->root = root;
+    wb_whereabouts_remove(where, root);
+    err = wb_whereabouts_write(where);
+    if (err < 0) {
+        /* The file may have been replaced nevertheless. */
+        struct wb_error_copy error;
+        struct wb_whereabouts now;
+        wb_error_save(err, &error);
+        *counts_out = wb_whereabouts_read(build->options->dir, &now) == 0 && strcmp(now.root, root) == 0;
+        wb_whereabouts_release(&now);
+        return wb_error_restore(&error);
+    }
+    *counts_out = true;
+    return 0;
+}
+
+/* Nothing of a build that failed stays. The message of the failure does; what is left over, the next build removes. */
+static void undo(struct wb_build *build, int err)
+{
+    struct wb_error_copy error;
+
+    WB_CHECK(err < 0);
+    wb_error_save(err, &error);
+    if (build->path)
+        wb_series_remove(build->path);
+    if (build->held)
+        wb_build_let_go(build);
+    wb_error_restore(&error);
+}
+
+/* *carried_out: the build used the last generation. */
+static int build_once(const struct wb_index_options *options, bool from_scratch, struct wb_index_result *result_out,
+                      bool *carried_out)
+{
+    struct wb_build build = {.options = options,
+                             .result = result_out,
+                             .lock = WB_FILE_INIT,
+                             .root_lock = WB_FILE_INIT,
+                             .from_scratch = from_scratch};
+    bool counts = false;
 
     *result_out = (struct wb_index_result){.read = 0};
     build.memory_bytes = options->memory_bytes ? options->memory_bytes : MEMORY_DEFAULT;
@@ -400,23 +417,36 @@ int wb_index_build(const struct wb_index_options *options, struct wb_index_resul
     if (err == 0)
         err = make(&build);
     if (err == 0)
-        err = wb_series_publish(build.root, build.path, build.number, &renamed);
-    if (build.path && !renamed)
-        wb_series_remove(build.path);
-    if (!renamed && build.store && build.snapshot.number) {
-        /* The message of the failure stays; what cannot be given up now, the next build gives up. */
-        struct wb_error_copy error;
-        wb_error_save(err, &error);
-        let_snapshot_go(&build, build.snapshot.number, build.number);
-        release_edition(&build, options->edition, build.number);
-        wb_error_restore(&error);
-    }
+        err = publish(&build, &counts);
+    WB_CHECK(err < 0 || counts);
+    *carried_out = build.carry.old != NULL;
     result_out->runs = build.runs.count;
-    if (err == 0) {
+    if (!counts) {
+        undo(&build, err);
+    } else if (err == 0) {
         wb_carry_release(&build.carry); /* it uses the last generation */
-        tidy(&build, build.number);
+        int tidied = wb_build_tidy(&build, build.number);
+        if (tidied < 0)
+            wb_build_warn(&build, "%s; the next build removes what is left of earlier ones", wb_error_message());
+    }
+    close_build(&build);
+    return err;
+}
+
+int wb_index_build(const struct wb_index_options *options, struct wb_index_result *result_out)
+{
+    int64_t at = wb_clock_mono_ns() / 1000000;
+    bool carried = false;
+    int err = build_once(options, options->from_scratch, result_out, &carried);
+
+    /* Opening the last generation does not read all of it: damage may show only when its lists are merged. */
+    if (err == WB_E_CORRUPT && carried) {
+        char text[WB_ERROR_MESSAGE_MAX + 64];
+        snprintf(text, sizeof text, "%s; everything is indexed again", wb_error_message());
+        if (options->warn)
+            options->warn(options->context, text);
+        err = build_once(options, true, result_out, &carried);
     }
     result_out->total_s = seconds_since(&at);
-    close_build(&build);
     return err;
 }

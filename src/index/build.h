@@ -15,6 +15,7 @@
 #include "index/generation.h"
 #include "index/roster.h"
 #include "index/run.h"
+#include "index/whereabouts.h"
 
 #include <pthread.h>
 
@@ -30,10 +31,17 @@ struct wb_build {
     struct wb_index_result *result;
     size_t memory_bytes;
     unsigned threads;
-    char *root; /* of the series */
-    char *path; /* the directory that is being written */
-    struct wb_file lock;
-    uint32_t number; /* of the generation */
+    bool from_scratch;
+    struct wb_whereabouts where;
+    char *root;            /* of the series that gets the new generation */
+    char *path;            /* the directory that is being written */
+    struct wb_file lock;   /* of DIR/index */
+    struct wb_file root_lock; /* of root, if that is elsewhere */
+    uint32_t number;       /* of the generation */
+    uint32_t last;         /* the number of the last generation; 0 if there is none */
+    char *last_root;       /* where that is */
+    bool lost;             /* the directory that has it is missing */
+    bool held;             /* snapshot and edition are held in the name of the new generation, or one of them */
     struct wb_store *store;
     struct wb_webdb *webdb;
     struct wb_store_snapshot snapshot;
@@ -59,5 +67,19 @@ __attribute__((format(printf, 2, 3))) void wb_build_warn(struct wb_build *build,
 
 /* A writer for a new run; any thread may ask for one. The run belongs to the build. */
 int wb_build_run(struct wb_build *build, struct wb_run_writer *writer_out);
+
+/* ---- holds: genholds.c */
+
+/*
+ * Removes generations that nobody uses: those with numbers below keep, and all in directories where the index is no
+ * longer. Then gives up the holds of all generations that are gone.
+ */
+int wb_build_tidy(struct wb_build *build, uint32_t keep);
+
+/* Gives up what the generation that is being built holds. Messages are of no interest here. */
+void wb_build_let_go(struct wb_build *build);
+
+/* The greatest number of a generation that holds a snapshot or an edition; 0 if none does. */
+int wb_build_greatest_holder(struct wb_build *build, uint32_t *number_out);
 
 #endif

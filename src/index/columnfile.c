@@ -10,9 +10,6 @@
 #include "table/table.h"
 #include "url/url.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 enum {
     READ_BYTES = 1 << 20,
     LINE_MAX_BYTES = 256 << 10,
@@ -38,7 +35,7 @@ static int bad_line(const struct importing *in, const char *what)
 static int add_value(struct importing *in, struct wb_slice value)
 {
     char id[WB_PAGEID_BYTES], number_bytes[8];
-    double number;
+    double number = 0;
     bool is_number = wb_slice_to_double(value, &number);
 
     if (!in->started)
@@ -159,12 +156,4 @@ int wb_columnfile_import(const char *file, const char *column, const char *temp_
     wb_buf_release(&in.key);
     wb_file_close(&open);
     return err;
-}
-
-int wb_columnfile_copy(const char *from, const char *to)
-{
-    /* A table is never changed, so both generations can have the same file. */
-    if (link(from, to) != 0)
-        return wb_fail_errno("cannot make %s a link to %s", to, from);
-    return 0;
 }

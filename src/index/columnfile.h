@@ -20,7 +20,4 @@
  */
 int wb_columnfile_import(const char *file, const char *column, const char *temp_dir, const char *path, bool *words_out);
 
-/* Makes the table of one generation a table of the next one. */
-int wb_columnfile_copy(const char *from, const char *to);
-
 #endif

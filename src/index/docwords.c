@@ -10,6 +10,7 @@
 #include "index/docwords.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "page/page.h"
 
 enum { HEADING_GAP = 1 };
@@ -31,6 +32,19 @@ void wb_docwords_release(struct wb_docwords *worker)
     wb_words_free(worker->words);
     wb_inverter_free(worker->inverter);
     *worker = (struct wb_docwords){.budget = 0};
+}
+
+int wb_docwords_rules(uint64_t *rules_out)
+{
+    struct wb_words *words = NULL;
+    uint64_t parts[2] = {WB_DOCWORDS_RULES, 0};
+    int err = wb_words_new(&words);
+
+    if (err == 0)
+        err = wb_words_version(words, &parts[1]);
+    wb_words_free(words);
+    *rules_out = wb_hash64(parts, sizeof parts);
+    return err;
 }
 
 /* Adds the words of a text from position *at on, which becomes the position after the last one. */

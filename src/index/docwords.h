@@ -14,6 +14,13 @@
 #define WB_INDEX_WORDS_MAX 1000000 /* of a page; further words are not indexed */
 #define WB_ANCHOR_GAP 256          /* between two texts of links to the same URL, so that no phrase spans them */
 
+/*
+ * Gets a number that changes if the same page may give other postings: WB_DOCWORDS_RULES, which must be counted up with
+ * every such change of this file, and the rules of room words.
+ */
+#define WB_DOCWORDS_RULES 1
+int wb_docwords_rules(uint64_t *rules_out);
+
 struct wb_docwords {
     struct wb_extractor *extractor;
     struct wb_words *words;

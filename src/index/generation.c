@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "index/whereabouts.h"
 #include "os/path.h"
 #include "words/words.h"
 
@@ -27,9 +28,8 @@
 #define CHECKSUM "checksum "
 
 enum {
-    MANIFEST_MAX = 1 << 20,
-    WHERE_MAX = 1 << 16,
-    NUMBERS = 11,
+    SEALED_MAX = 1 << 20, /* of a text with a checksum */
+    NUMBERS = 12,
 };
 
 const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
@@ -60,32 +60,100 @@ const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
 
 int wb_generation_root(const char *dir, char **root_out)
 {
-    struct wb_buf text = WB_BUF_INIT;
-    char *here = wb_path_join(dir, WB_INDEX_DIR), *where = here ? wb_path_join(here, WB_INDEX_WHERE) : NULL;
-    int err = where ? 0 : WB_E_NOMEM;
+    struct wb_whereabouts where;
+    int err = wb_whereabouts_read(dir, &where);
 
-    *root_out = NULL;
-    if (err == 0 && wb_path_kind(where) == WB_PATH_FILE)
-        err = wb_path_read(where, WHERE_MAX, &text);
-    if (err == 0 && text.len == 0) {
-        *root_out = here;
-        here = NULL;
-    } else if (err == 0) {
-        const char *end = memchr(text.ptr, '\n', text.len);
-        if (!end || end == text.ptr || text.ptr[0] != '/' || memchr(text.ptr, '\0', text.len))
-            err = wb_fail(WB_E_CORRUPT, "%s does not name a directory", where);
-        else
-            err = (*root_out = wb_strndup(text.ptr, (size_t)(end - text.ptr))) ? 0 : WB_E_NOMEM;
-    }
-    wb_buf_release(&text);
-    wb_free(where);
-    wb_free(here);
+    *root_out = err == 0 ? where.root : NULL;
+    if (err == 0)
+        where.root = NULL;
+    wb_whereabouts_release(&where);
     return err;
 }
 
 void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX + 1])
 {
     snprintf(name_out, WB_STORE_NAME_MAX + 1, WB_GENERATION_HOLDER "%" PRIu32, generation);
+}
+
+/* ---- texts with a checksum --------------------------------------------------------------------- */
+
+int wb_sealed_write(const char *path, const char *headline, uint64_t version, struct wb_slice lines)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    int err = wb_buf_printf(&text, "%s%" PRIu64 "\n", headline, version);
+
+    WB_CHECK(lines.len == 0 || lines.ptr[lines.len - 1] == '\n');
+    if (err == 0)
+        err = wb_buf_append_slice(&text, lines);
+    if (err == 0)
+        err = wb_buf_printf(&text, CHECKSUM "%016" PRIx64 "\n", wb_hash64(text.ptr, text.len));
+    if (err == 0)
+        err = wb_path_replace(path, wb_buf_slice(&text));
+    wb_buf_release(&text);
+    return err;
+}
+
+/* Finds what is between the headline and the checksum, and compares both. */
+static int unseal(const char *path, struct wb_slice text, const char *headline, uint64_t version,
+                  struct wb_slice *lines_out)
+{
+    size_t tail = strlen(CHECKSUM) + 16 + 1, head = strlen(headline);
+    uint8_t sum[8];
+    uint64_t hash = 0, written = 0;
+
+    if (text.len < head + tail || memcmp(text.ptr, headline, head) != 0)
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: its first line is another one", path);
+    const char *end = text.ptr + text.len - tail;
+    if (memcmp(end, CHECKSUM, strlen(CHECKSUM)) != 0 || end[tail - 1] != '\n' ||
+        !wb_hex_decode(wb_slice(end + strlen(CHECKSUM), 16), sum, sizeof sum))
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: there is no checksum at its end", path);
+    for (int i = 0; i < 8; i++)
+        hash = hash << 8 | sum[i];
+    if (hash != wb_hash64(text.ptr, text.len - tail))
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: the checksum does not match", path);
+    const char *line = memchr(text.ptr, '\n', text.len);
+    if (line >= end || !wb_slice_to_u64(wb_slice(text.ptr + head, (size_t)(line - text.ptr) - head), &written))
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: it has no version", path);
+    if (written > version)
+        return wb_fail(WB_E_NEWER, "%s: a newer program has written it", path);
+    *lines_out = wb_slice(line + 1, (size_t)(end - line) - 1);
+    return 0;
+}
+
+static int each_line(struct wb_slice text, wb_sealed_line each, void *context)
+{
+    int err = 0;
+
+    for (size_t line = 0; err == 0 && text.len; line++) {
+        const char *end = memchr(text.ptr, '\n', text.len);
+        size_t len = end ? (size_t)(end - text.ptr) : 0;
+        const char *blank = len ? memchr(text.ptr, ' ', len) : NULL;
+        if (!blank)
+            return WB_E_CORRUPT;
+        size_t name = (size_t)(blank - text.ptr);
+        err = each(context, line, wb_slice(text.ptr, name), wb_slice(blank + 1, len - name - 1));
+        text = wb_slice(end + 1, text.len - len - 1);
+    }
+    return err;
+}
+
+int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    struct wb_slice lines = WB_SLICE_EMPTY;
+    int err = wb_path_read(path, SEALED_MAX, &text);
+
+    if (err == WB_E_LIMIT)
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is too long", path);
+    if (err == 0)
+        err = unseal(path, wb_buf_slice(&text), headline, version, &lines);
+    if (err == 0) {
+        err = each_line(lines, each, context);
+        if (err == WB_E_CORRUPT)
+            err = wb_fail(WB_E_CORRUPT, "%s is damaged: a line has no meaning", path);
+    }
+    wb_buf_release(&text);
+    return err;
 }
 
 /* ---- the manifest ------------------------------------------------------------------------------ */
@@ -108,6 +176,7 @@ static const struct info_number numbers[NUMBERS] = {
     {"words", offsetof(struct wb_index_info, words), true},
     {"arcs", offsetof(struct wb_index_info, arcs), true},
     {"terms", offsetof(struct wb_index_info, terms), true},
+    {"rules", offsetof(struct wb_index_info, rules), true},
     {"bytes", offsetof(struct wb_index_info, bytes), true},
 };
 
@@ -133,103 +202,67 @@ static void set_number(struct wb_index_info *info, const struct info_number *num
 
 int wb_generation_write(const char *path, const struct wb_generation_manifest *manifest)
 {
-    struct wb_buf text = WB_BUF_INIT;
-    int err = wb_buf_printf(&text, HEADLINE "%d\n", WB_GENERATION_VERSION);
+    struct wb_buf lines = WB_BUF_INIT;
+    int err = 0;
 
+    WB_CHECK(manifest->info.generation > 0);
+    WB_CHECK(manifest->info.pages <= manifest->info.urls);
     for (size_t i = 0; err == 0 && i < NUMBERS; i++)
-        err = wb_buf_printf(&text, "%s %" PRIu64 "\n", numbers[i].name, get_number(&manifest->info, &numbers[i]));
+        err = wb_buf_printf(&lines, "%s %" PRIu64 "\n", numbers[i].name, get_number(&manifest->info, &numbers[i]));
     for (size_t i = 0; err == 0 && i < manifest->language_count; i++)
-        err = wb_buf_printf(&text, "language %s\n", wb_language_code(manifest->languages[i]));
+        err = wb_buf_printf(&lines, "language %s\n", wb_language_code(manifest->languages[i]));
     for (size_t i = 0; err == 0 && i < manifest->columns.count; i++)
-        err = wb_buf_printf(&text, "column %s %s\n", manifest->columns.items[i].name,
+        err = wb_buf_printf(&lines, "column %s %s\n", manifest->columns.items[i].name,
                             manifest->columns.items[i].words ? "words" : "numbers");
     if (err == 0)
-        err = wb_buf_printf(&text, CHECKSUM "%016" PRIx64 "\n", wb_hash64(text.ptr, text.len));
-    if (err == 0)
-        err = wb_path_replace(path, wb_buf_slice(&text));
-    wb_buf_release(&text);
+        err = wb_sealed_write(path, HEADLINE, WB_GENERATION_VERSION, wb_buf_slice(&lines));
+    wb_buf_release(&lines);
     return err;
 }
 
-static bool read_line(struct wb_generation_manifest *manifest, size_t line, struct wb_slice name, struct wb_slice value)
+static int read_column(struct wb_generation_manifest *manifest, struct wb_slice value)
 {
+    struct wb_manifest_column column = {.words = false};
+    const char *blank = memchr(value.ptr, ' ', value.len);
+    size_t len = blank ? (size_t)(blank - value.ptr) : 0;
+
+    /* The name becomes that of a file. */
+    if (len == 0 || wb_store_name_check(wb_slice(value.ptr, len)) < 0)
+        return WB_E_CORRUPT;
+    memcpy(column.name, value.ptr, len);
+    column.words = wb_slice_equal(wb_slice(blank + 1, value.len - len - 1), WB_SLICE_LIT("words"));
+    return wb_vec_push(&manifest->columns, column);
+}
+
+static int read_line(void *context, size_t line, struct wb_slice name, struct wb_slice value)
+{
+    struct wb_generation_manifest *manifest = context;
+    uint64_t number = 0;
+
     if (line < NUMBERS) {
-        uint64_t number = 0;
         if (!wb_slice_equal(name, wb_slice_str(numbers[line].name)) || !wb_slice_to_u64(value, &number) ||
             (!numbers[line].wide && number > UINT32_MAX))
-            return false;
+            return WB_E_CORRUPT;
         set_number(&manifest->info, &numbers[line], number);
-        return true;
+        return 0;
     }
-    if (wb_slice_equal(name, WB_SLICE_LIT("language")) && manifest->language_count < sizeof manifest->languages) {
-        manifest->languages[manifest->language_count++] = wb_language_number(value);
-        return true;
-    }
-    const char *blank = memchr(value.ptr, ' ', value.len);
-    struct wb_manifest_column column = {.words = false};
-    if (!wb_slice_equal(name, WB_SLICE_LIT("column")) || !blank || blank - value.ptr > WB_STORE_NAME_MAX)
-        return false;
-    memcpy(column.name, value.ptr, (size_t)(blank - value.ptr));
-    column.words =
-        wb_slice_equal(wb_slice(blank + 1, (size_t)(value.ptr + value.len - blank) - 1), WB_SLICE_LIT("words"));
-    return wb_vec_push(&manifest->columns, column) == 0;
-}
-
-/* Reads what is between the headline and the checksum. */
-static bool read_lines(struct wb_generation_manifest *manifest, struct wb_slice text)
-{
-    size_t line = 0;
-
-    while (text.len) {
-        const char *end = memchr(text.ptr, '\n', text.len);
-        size_t len = end ? (size_t)(end - text.ptr) : text.len;
-        const char *blank = memchr(text.ptr, ' ', len);
-        if (!end || !blank)
-            return false;
-        size_t name = (size_t)(blank - text.ptr);
-        if (!read_line(manifest, line++, wb_slice(text.ptr, name), wb_slice(blank + 1, len - name - 1)))
-            return false;
-        text = wb_slice(end + 1, text.len - len - 1);
-    }
-    return line >= NUMBERS;
-}
-
-static int decode(const char *path, struct wb_slice text, struct wb_generation_manifest *manifest)
-{
-    size_t tail = strlen(CHECKSUM) + 16 + 1, head = strlen(HEADLINE);
-    uint8_t sum[8];
-    uint64_t hash = 0;
-
-    if (text.len < head + tail || memcmp(text.ptr, HEADLINE, head) != 0)
-        return wb_fail(WB_E_CORRUPT, "%s is not the manifest of a generation", path);
-    const char *end = text.ptr + text.len - tail;
-    if (memcmp(end, CHECKSUM, strlen(CHECKSUM)) != 0 ||
-        !wb_hex_decode(wb_slice(end + strlen(CHECKSUM), 16), sum, sizeof sum))
-        return wb_fail(WB_E_CORRUPT, "%s has no checksum", path);
-    for (int i = 0; i < 8; i++)
-        hash = hash << 8 | sum[i];
-    if (hash != wb_hash64(text.ptr, text.len - tail))
-        return wb_fail(WB_E_CORRUPT, "%s: the checksum does not match", path);
-    const char *line = memchr(text.ptr, '\n', text.len);
-    uint64_t version = 0;
-    if (!wb_slice_to_u64(wb_slice(text.ptr + head, (size_t)(line - text.ptr) - head), &version))
-        return wb_fail(WB_E_CORRUPT, "%s has no version", path);
-    if (version > WB_GENERATION_VERSION)
-        return wb_fail(WB_E_NEWER, "%s: a newer program has made this generation", path);
-    if (!read_lines(manifest, wb_slice(line + 1, (size_t)(end - line) - 1)))
-        return wb_fail(WB_E_CORRUPT, "%s is not the manifest of a generation", path);
+    if (wb_slice_equal(name, WB_SLICE_LIT("column")))
+        return read_column(manifest, value);
+    if (!wb_slice_equal(name, WB_SLICE_LIT("language")) || manifest->language_count >= sizeof manifest->languages)
+        return WB_E_CORRUPT;
+    manifest->languages[manifest->language_count++] = wb_language_number(value);
     return 0;
 }
 
 int wb_generation_read(const char *path, struct wb_generation_manifest *manifest_out)
 {
-    struct wb_buf text = WB_BUF_INIT;
-    int err = wb_path_read(path, MANIFEST_MAX, &text);
+    const struct wb_index_info *info = &manifest_out->info;
 
     *manifest_out = (struct wb_generation_manifest){.language_count = 0};
-    if (err == 0)
-        err = decode(path, wb_buf_slice(&text), manifest_out);
-    wb_buf_release(&text);
+    int err = wb_sealed_read(path, HEADLINE, WB_GENERATION_VERSION, read_line, manifest_out);
+    /* A manifest without its last number has none of them: a generation has at least one URL. */
+    if (err == 0 && (info->bytes == 0 || info->pages > info->urls || info->urls >= WB_DOCID_NONE))
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: its numbers do not fit together", path);
     if (err < 0)
         wb_generation_release(manifest_out);
     return err;

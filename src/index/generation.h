@@ -6,8 +6,8 @@
  *   out.wbg in.wbg         link graphs: successors of a docid, and the pages that link to it
  *   titles.wbt             docid, 4 bytes big-endian -> title; pages only
  *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
- *   NAME.wbc               a column: facts[].name
- *   column-NAME.wbc        a column of a user, and column-NAME.wbt its words
+ *   NAME.wbc               a column: wb_fact_kinds[].name
+ *   column-NAME.*          a column of a user: usercolumn.h
  *   manifest               written last
  */
 #ifndef WB_INDEX_GENERATION_H
@@ -18,8 +18,8 @@
 #include "index/index.h"
 #include "os/series.h"
 
-#define WB_INDEX_DIR "index"
-#define WB_INDEX_WHERE "where"
+#include <pthread.h>
+
 #define WB_OUT_FILE "out.wbg"
 #define WB_IN_FILE "in.wbg"
 #define WB_TITLES_FILE "titles.wbt"
@@ -61,14 +61,23 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
 int wb_generation_read(const char *path, struct wb_generation_manifest *manifest_out);
 void wb_generation_release(struct wb_generation_manifest *manifest);
 
-/* The root of the series of a repository, from the heap: what "where" says, or DIR/index. */
+/* The root of the series of a repository, from the heap: what "where" says, or DIR/index (whereabouts.h). */
 int wb_generation_root(const char *dir, char **root_out);
+
+/*
+ * A small text with a headline, which ends with its version, lines "name value", and a checksum in the last line.
+ * Reading calls each() for every line between the first and the last; anything but 0 ends it, and WB_E_CORRUPT becomes
+ * an error that names the file. WB_E_NOTFOUND if there is no such file.
+ */
+typedef int (*wb_sealed_line)(void *context, size_t line, struct wb_slice name, struct wb_slice value);
+int wb_sealed_write(const char *path, const char *headline, uint64_t version, struct wb_slice lines);
+int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context);
 
 /* The holder of a generation, in the store and in webdb: "generation-7". */
 #define WB_GENERATION_HOLDER "generation-"
 void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX + 1]);
 
-/* Opens one generation of a root, which the caller keeps from being removed. Its webdb is opened too. */
+/* Opens one generation of a root. WB_E_NOTFOUND if it is gone, or a file of it. */
 int wb_generation_open(const char *dir, const char *root, uint32_t number, struct wb_index **index_out);
 
 struct wb_index {
@@ -77,7 +86,8 @@ struct wb_index {
     struct wb_generation_manifest manifest;
     struct wb_docmap docmap;
     struct wb_column facts[WB_FACTS];
-    bool fact_open[WB_FACTS], fact_checked[WB_FACTS];
+    bool fact_open[WB_FACTS];
+    pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts and columns */
     struct wb_postings *postings;
     struct wb_graph *out, *in;
     struct wb_table *titles, *sites, *types;

@@ -70,6 +70,7 @@ struct wb_index_info {
     uint64_t words;       /* of all pages; the average length is words / pages */
     uint64_t arcs;
     uint64_t terms, bytes; /* bytes: of all its files */
+    uint64_t rules;        /* by which its words were found; generations with other rules are not merged */
 };
 
 /* Opens the active generation. WB_E_NOTFOUND if there is none yet. */

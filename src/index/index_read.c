@@ -15,6 +15,8 @@
 
 #include <stdio.h>
 
+enum { LOOKS_MAX = 16 }; /* how often we look for a generation that is not replaced while we open it */
+
 static int open_table(const struct wb_index *index, const char *name, const char *kind, struct wb_table **table_out,
                       struct wb_cursor **cursor_out)
 {
@@ -78,6 +80,7 @@ int wb_generation_open(const char *dir, const char *root, uint32_t number, struc
     if (!index)
         return WB_E_NOMEM;
     index->lock = WB_FILE_INIT;
+    pthread_mutex_init(&index->mutex, NULL);
     index->dir = wb_strdup(dir);
     index->path = wb_series_path(root, number);
     manifest = index->path ? wb_path_join(index->path, WB_GENERATION_MANIFEST) : NULL;
@@ -99,49 +102,72 @@ int wb_generation_open(const char *dir, const char *root, uint32_t number, struc
     return err;
 }
 
+/*
+ * Calls use() with the active generation. If it vanishes meanwhile, there is a newer one, or it is in another
+ * directory: so we look again. WB_E_NOTFOUND if there is none.
+ */
+typedef int (*use_generation)(void *context, const char *dir, const char *root, uint32_t number);
+
+static int with_newest(const char *dir, use_generation use, void *context)
+{
+    char *before = NULL, *root = NULL;
+    uint32_t number = 0, number_before = 0;
+    int err = WB_E_NOTFOUND;
+
+    for (int look = 0; look < LOOKS_MAX && err == WB_E_NOTFOUND; look++) {
+        err = wb_generation_root(dir, &root);
+        if (err == 0)
+            err = wb_series_newest(root, &number);
+        if (err == 0 && number == 0) {
+            err = wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
+            break;
+        }
+        if (err == 0 && before && number == number_before && strcmp(root, before) == 0) {
+            err = wb_fail(WB_E_CORRUPT, "%s: a file of generation %u is missing", root, number);
+            break;
+        }
+        if (err == 0)
+            err = use(context, dir, root, number);
+        wb_free(before);
+        before = root;
+        root = NULL;
+        number_before = number;
+    }
+    wb_free(before);
+    wb_free(root);
+    return err;
+}
+
+static int use_all(void *context, const char *dir, const char *root, uint32_t number)
+{
+    return wb_generation_open(dir, root, number, context);
+}
+
 int wb_index_open(const char *dir, struct wb_index **index_out)
 {
-    char *root = NULL;
-    uint32_t number = 0, newest = 0;
-    int err = wb_generation_root(dir, &root);
-
     *index_out = NULL;
-    if (err == 0)
-        err = wb_series_newest(root, &newest);
-    if (err == 0 && newest == 0)
-        err = wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
-    /* If a generation vanishes while we open it, there is a newer one. */
-    while (err == 0 && !*index_out && number != newest) {
-        number = newest;
-        err = wb_generation_open(dir, root, number, index_out);
-        if (err == WB_E_NOTFOUND && wb_series_newest(root, &newest) == 0)
-            err = number != newest ? 0 : wb_fail(WB_E_CORRUPT, "%s: a file of generation %u is missing", root, number);
-    }
-    wb_free(root);
+    return with_newest(dir, use_all, index_out);
+}
+
+static int use_manifest(void *context, const char *dir, const char *root, uint32_t number)
+{
+    struct wb_generation_manifest manifest = {.language_count = 0};
+    char *path = wb_series_path(root, number), *file = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
+    int err = file ? wb_generation_read(file, &manifest) : WB_E_NOMEM;
+
+    (void)dir;
+    *(struct wb_index_info *)context = manifest.info;
+    wb_generation_release(&manifest);
+    wb_free(file);
+    wb_free(path);
     return err;
 }
 
 int wb_index_newest(const char *dir, struct wb_index_info *info_out)
 {
-    struct wb_generation_manifest manifest = {.language_count = 0};
-    char *root = NULL, *path = NULL, *file = NULL;
-    uint32_t number = 0;
-    int err = wb_generation_root(dir, &root);
-
     *info_out = (struct wb_index_info){.generation = 0};
-    if (err == 0)
-        err = wb_series_newest(root, &number);
-    if (err == 0 && number) {
-        path = wb_series_path(root, number);
-        file = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
-        err = file ? wb_generation_read(file, &manifest) : WB_E_NOMEM;
-        *info_out = manifest.info;
-    }
-    wb_generation_release(&manifest);
-    wb_free(file);
-    wb_free(path);
-    wb_free(root);
-    return err;
+    int err = with_newest(dir, use_manifest, info_out);
+    return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 void wb_index_close(struct wb_index *index)
@@ -165,6 +191,7 @@ void wb_index_close(struct wb_index *index)
     wb_generation_release(&index->manifest);
     wb_buf_release(&index->text);
     wb_file_close(&index->lock);
+    pthread_mutex_destroy(&index->mutex);
     wb_free(index->path);
     wb_free(index->dir);
     wb_free(index);
@@ -204,30 +231,35 @@ const uint8_t *wb_index_languages(const struct wb_index *index, size_t *count_ou
     return index->manifest.languages;
 }
 
-int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values_out)
+static int open_fact(struct wb_index *index, enum wb_fact fact)
 {
     const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
     struct wb_column *column = &index->facts[fact];
     uint64_t count = wb_fact_is_of_pages(fact) ? index->docmap.pages : index->docmap.urls;
     char name[64];
-    int err = 0;
 
+    snprintf(name, sizeof name, "%s.wbc", kind->name);
+    char *path = wb_path_join(index->path, name);
+    int err = path ? wb_column_open(path, kind->kind, kind->bytes, column) : WB_E_NOMEM;
+    if (err == 0 && column->count != count)
+        err = wb_fail(WB_E_CORRUPT, "%s has %llu values instead of %llu", path, (unsigned long long)column->count,
+                      (unsigned long long)count);
+    if (err == 0)
+        err = wb_column_check(column, 0, count);
+    wb_free(path);
+    index->fact_open[fact] = err == 0;
+    if (err < 0)
+        wb_column_close(column);
+    return err;
+}
+
+int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values_out)
+{
     WB_CHECK(fact < WB_FACTS);
-    if (!index->fact_open[fact]) {
-        snprintf(name, sizeof name, "%s.wbc", kind->name);
-        char *path = wb_path_join(index->path, name);
-        err = path ? wb_column_open(path, kind->kind, kind->bytes, column) : WB_E_NOMEM;
-        if (err == 0 && column->count != count)
-            err = wb_fail(WB_E_CORRUPT, "%s has %llu values instead of %llu", path, (unsigned long long)column->count,
-                          (unsigned long long)count);
-        if (err == 0)
-            err = wb_column_check(column, 0, count);
-        wb_free(path);
-        index->fact_open[fact] = err == 0;
-        if (err < 0)
-            wb_column_close(column);
-    }
-    *values_out = err < 0 ? NULL : column->records;
+    pthread_mutex_lock(&index->mutex);
+    int err = index->fact_open[fact] ? 0 : open_fact(index, fact);
+    pthread_mutex_unlock(&index->mutex);
+    *values_out = err < 0 ? NULL : index->facts[fact].records;
     return err;
 }
 
@@ -235,10 +267,20 @@ int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values
 
 int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out)
 {
+    struct wb_webdb_count count;
     int err = 0;
 
-    if (!index->webdb)
+    if (!index->webdb) {
         err = wb_webdb_open_edition(index->dir, index->manifest.info.edition, &index->webdb);
+        if (err == 0)
+            wb_webdb_count(index->webdb, &count);
+        if (err == 0 && count.urls != index->docmap.urls) {
+            err = wb_fail(WB_E_CORRUPT, "%s: edition %u of the web database has another number of URLs", index->path,
+                          index->manifest.info.edition);
+            wb_webdb_close(index->webdb);
+            index->webdb = NULL;
+        }
+    }
     *webdb_out = index->webdb;
     return err;
 }
@@ -320,6 +362,12 @@ int wb_index_site(struct wb_index *index, uint32_t site, struct wb_slice *name_o
     return err;
 }
 
+/* Whether the links of a URL count: it is a page of the snapshot, or a vertex of a graph that was loaded. */
+static bool is_source(const struct wb_index *index, const uint8_t *kinds, uint64_t number)
+{
+    return wb_docmap_is_page(&index->docmap, number) || kinds[number] & WB_IS_LOADED;
+}
+
 int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_direction direction, wb_index_each_link each,
                    void *context)
 {
@@ -327,16 +375,21 @@ int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_directi
     struct wb_webdb_portion portion;
     struct wb_webdb_arcs *arcs = NULL;
     struct wb_webdb *webdb;
+    const uint8_t *kinds = NULL;
     int more, err = wb_generation_webdb(index, &webdb);
 
     WB_CHECK(docid < index->docmap.urls);
+    if (err == 0)
+        err = wb_webdb_kinds(webdb, 0, index->docmap.urls, &kinds);
+    if (err == 0 && direction == WB_ARCS_OUT && !is_source(index, kinds, wb_docmap_number(&index->docmap, docid)))
+        return 0;
     if (err == 0)
         err = wb_webdb_arcs_of(webdb, wb_docmap_number(&index->docmap, docid), direction, &options, &arcs);
     while (err == 0 && (more = wb_webdb_arcs_next(arcs, &portion)) != 0) {
         err = more < 0 ? more : 0;
         for (size_t i = 0; err == 0 && i < portion.count; i++)
             if ((portion.texts[i].flags & WB_EDIT_LINK_FOLLOW) &&
-                (direction == WB_ARCS_OUT || wb_docmap_is_page(&index->docmap, portion.ends[i])))
+                (direction == WB_ARCS_OUT || is_source(index, kinds, portion.ends[i])))
                 err = each(context, wb_docmap_docid(&index->docmap, portion.ends[i]), portion.texts[i].anchor);
     }
     wb_webdb_arcs_close(arcs);

@@ -22,7 +22,7 @@ enum {
     BATCH_BYTES = 2 << 20, /* of pages that travel together */
     BATCH_PAGES = 256,
     WORKERS_MAX = 64,
-    MEMORY_SHARE_MIN = 4 << 20,
+    MEMORY_SHARE_MIN = 1 << 20,
 };
 
 struct page_batch {
@@ -52,6 +52,7 @@ struct pipeline {
     unsigned flush_count;
 };
 
+/* The caller has the mutex. */
 static bool failed(const struct pipeline *pipeline)
 {
     return pipeline->error.code < 0;
@@ -144,10 +145,18 @@ static int load_batch(struct pipeline *pipeline, struct wb_store_scan *scan, str
 
 static int open_scan(struct wb_build *build, struct wb_store_scan **scan_out)
 {
-    struct wb_store_scan_options options = {.snapshot = build->snapshot.number};
+    struct wb_store_scan_options options = {.snapshot = build->snapshot.number, .since = UINT64_MAX};
 
-    if (build->carry.old)
-        options.since = build->carry.old->manifest.info.epoch;
+    /*
+     * As a rule, what must be read arrived after the last generation. But a page may be older and nevertheless new here,
+     * because webdb did not know it before.
+     */
+    for (size_t i = 0; i < build->roster.page_count; i++) {
+        const struct wb_roster_page *page = &build->roster.pages[i];
+        if (page->docid != WB_DOCID_NONE && wb_carry_is_fresh(&build->carry, page->docid) &&
+            page->epoch <= options.since)
+            options.since = page->epoch ? page->epoch - 1 : 0;
+    }
     return wb_store_scan_open(build->store, &options, scan_out);
 }
 
@@ -300,7 +309,7 @@ static void *worker_thread(void *context)
         pthread_cond_broadcast(&pipeline->changed);
         pthread_mutex_unlock(&pipeline->mutex);
     }
-    if (err == 0 && !failed(pipeline))
+    if (err == 0)
         err = flush(pipeline, worker.inverter);
     note(pipeline, err);
     wb_docwords_release(&worker);

@@ -17,10 +17,7 @@
 
 #include <stdlib.h>
 
-enum {
-    PROGRESS_EVERY = 8192,
-    TYPES_MAX = 1 << 16, /* media types that are told apart; any server can invent them */
-};
+enum { PROGRESS_EVERY = 8192 };
 
 struct type_entry {
     uint64_t hash;
@@ -43,8 +40,8 @@ static int number_type(struct wb_roster *roster, union type_map *map, struct wb_
             *number_out = entry->type;
             return 0;
         }
-    if (roster->types.count >= TYPES_MAX)
-        return number_type(roster, map, WB_SLICE_EMPTY, number_out);
+    /* A server can invent types, but at most one for each page, so they take less memory than the pages do. */
+    WB_CHECK(roster->types.count <= roster->page_count);
     int err = wb_arena_copy(&roster->texts, type, &copy);
     if (err == 0)
         err = wb_vec_push(&roster->types, copy);
@@ -265,8 +262,8 @@ static int make_docids(struct wb_build *build, struct wb_roster *roster)
 }
 
 /*
- * Counts versions, if any page can have more than one. With the policy newest there is one, even while a snapshot holds
- * another: otherwise the count would depend on which generations happen to be there.
+ * Counts versions, if any page can have more than one: those that the policy keeps. A snapshot may hold others, but
+ * then the count would depend on which generations happen to be there.
  */
 static int count_versions(struct wb_build *build, struct wb_roster *roster)
 {
@@ -275,11 +272,12 @@ static int count_versions(struct wb_build *build, struct wb_roster *roster)
 
     if (err < 0 || stat.versions == stat.pages || stat.history.keep == WB_STORE_KEEP_NEWEST)
         return err;
+    uint64_t most = stat.history.keep == WB_STORE_KEEP_COUNT ? stat.history.value : UINT32_MAX;
     for (size_t i = 0; err == 0 && i < roster->page_count; i++) {
         struct wb_store_timeline timeline;
         err = wb_store_timeline(build->store, roster->pages[i].id, &timeline);
         if (err == 0) {
-            roster->pages[i].versions = (uint32_t)timeline.count;
+            roster->pages[i].versions = (uint32_t)(timeline.count < most ? timeline.count : most);
             wb_store_timeline_release(&timeline);
         }
         if (err == WB_E_NOTFOUND) /* taken down meanwhile */

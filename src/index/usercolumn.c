@@ -30,21 +30,33 @@ static char *column_path(const char *dir, const char *column, const char *end)
 
 /* ---- values ------------------------------------------------------------------------------------ */
 
-static bool is_given(const struct wb_build *build, const char *name)
+/* Whether one of the first `count` columns that are given has this name. */
+static bool is_among(const struct wb_build *build, size_t count, const char *name)
 {
-    for (size_t i = 0; i < build->options->column_count; i++)
+    WB_CHECK(count <= build->options->column_count);
+    for (size_t i = 0; i < count; i++)
         if (wb_slice_equal(build->options->columns[i].name, wb_slice_str(name)))
             return true;
     return false;
 }
 
-static int read_given(struct wb_build *build, const struct wb_index_column_source *source)
+static bool is_given(const struct wb_build *build, const char *name)
 {
+    return is_among(build, build->options->column_count, name);
+}
+
+static int read_given(struct wb_build *build, size_t number)
+{
+    const struct wb_index_column_source *source = &build->options->columns[number];
     struct wb_manifest_column column = {.words = false};
 
-    if (source->name.len > WB_STORE_NAME_MAX)
-        return wb_fail(WB_E_INVALID, "the name of a column has at most %d bytes", WB_STORE_NAME_MAX);
+    /* The name becomes that of a file, and a word of the manifest. */
+    if (wb_store_name_check(source->name) < 0)
+        return wb_fail(WB_E_INVALID, "'%.*s' cannot be the name of a column: use 1 to %d letters, digits, '.', '_', '-'",
+                       (int)(source->name.len < 100 ? source->name.len : 100), source->name.ptr, WB_STORE_NAME_MAX);
     memcpy(column.name, source->name.ptr, source->name.len);
+    if (is_among(build, number, column.name))
+        return wb_fail(WB_E_INVALID, "the column %s is given twice", column.name);
     char *path = column_path(build->path, column.name, WB_COLUMNFILE_END);
     int err = path ? wb_columnfile_import(source->path, column.name, build->root, path, &column.words) : WB_E_NOMEM;
     wb_free(path);
@@ -62,7 +74,8 @@ static int take_over(struct wb_build *build, const struct wb_generation_manifest
             continue;
         char *from = column_path(old_path, column->name, WB_COLUMNFILE_END);
         char *to = column_path(build->path, column->name, WB_COLUMNFILE_END);
-        err = from && to ? wb_columnfile_copy(from, to) : WB_E_NOMEM;
+        /* A table is never changed, so both generations can have the same file. */
+        err = from && to ? wb_path_share(from, to) : WB_E_NOMEM;
         wb_free(from);
         wb_free(to);
         if (err == 0)
@@ -88,17 +101,22 @@ static int check_removals(const struct wb_build *build, const struct wb_generati
 int wb_usercolumns_read(struct wb_build *build)
 {
     struct wb_generation_manifest old = {.language_count = 0};
-    char *path = build->number > 1 ? wb_series_path(build->root, build->number - 1) : NULL;
+    char *path = build->last ? wb_series_path(build->last_root, build->last) : NULL;
     char *manifest = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
-    int err = build->number > 1 && !manifest ? WB_E_NOMEM : 0;
+    int err = build->last && !manifest ? WB_E_NOMEM : 0;
 
-    if (err == 0 && manifest && wb_path_kind(manifest) == WB_PATH_FILE)
+    if (err == 0 && manifest)
         err = wb_generation_read(manifest, &old);
+    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) {
+        /* If this were an error, no index could be built any more. */
+        wb_build_warn(build, "%s; if there were columns of users, give them again", wb_error_message());
+        err = 0;
+    }
     if (err == 0)
         err = check_removals(build, &old);
     for (size_t i = 0; err == 0 && i < build->options->column_count; i++)
         if (build->options->columns[i].path)
-            err = read_given(build, &build->options->columns[i]);
+            err = read_given(build, i);
     if (err == 0 && path)
         err = take_over(build, &old, path);
     wb_generation_release(&old);
@@ -133,7 +151,8 @@ static int each_value(struct column_work *work)
         if (more < 0)
             return more;
         if (record.key.len != WB_PAGEID_BYTES || (!work->column->words && record.value.len != 8))
-            return wb_fail(WB_E_CORRUPT, "the values of the column %s are damaged", work->column->name);
+            return wb_fail(WB_E_CORRUPT, "the values of the column %s are damaged; give it again, or remove it",
+                           work->column->name);
         uint32_t docid = wb_idtable_find(work->ids, wb_pageid_get(record.key.ptr));
         work->rows++;
         work->unknown += docid == WB_DOCID_NONE;
@@ -281,13 +300,18 @@ int wb_usercolumns_open(struct wb_index *index)
     return err;
 }
 
+static void unload_column(struct wb_open_column *open)
+{
+    wb_cursor_close(open->cursor);
+    wb_table_close(open->table);
+    wb_column_close(&open->column);
+    *open = (struct wb_open_column){.table = NULL};
+}
+
 void wb_usercolumns_close(struct wb_index *index)
 {
-    for (size_t i = 0; index->open_columns && i < index->columns.count; i++) {
-        wb_cursor_close(index->open_columns[i].cursor);
-        wb_table_close(index->open_columns[i].table);
-        wb_column_close(&index->open_columns[i].column);
-    }
+    for (size_t i = 0; index->open_columns && i < index->columns.count; i++)
+        unload_column(&index->open_columns[i]);
     wb_free(index->open_columns);
     wb_vec_release(&index->columns);
 }
@@ -317,6 +341,8 @@ static int load_column(struct wb_index *index, size_t at)
         column->numbers = (const void *)open->column.records;
     wb_free(path);
     wb_free(words);
+    if (err < 0)
+        unload_column(open);
     return err;
 }
 
@@ -326,7 +352,9 @@ int wb_index_column(struct wb_index *index, struct wb_slice name, const struct w
         struct wb_index_column *column = &index->columns.items[i];
         if (!wb_slice_equal(name, wb_slice_str(column->name)))
             continue;
+        pthread_mutex_lock(&index->mutex);
         int err = column->numbers || column->codes ? 0 : load_column(index, i);
+        pthread_mutex_unlock(&index->mutex);
         *column_out = column;
         return err;
     }

@@ -43,6 +43,55 @@ int wb_path_unlink(const char *path)
     return 0;
 }
 
+/* Copies what is behind one open file to another, which is empty, and syncs it. */
+static int copy_bytes(const struct wb_file *from, const struct wb_file *to)
+{
+    enum { PORTION = 256 << 10 };
+    char *bytes = wb_alloc(PORTION);
+    uint64_t offset = 0;
+    size_t got = 1;
+    int err = bytes ? 0 : WB_E_NOMEM;
+
+    while (err == 0 && got) {
+        err = wb_file_read_at(from, offset, bytes, PORTION, &got);
+        if (err == 0 && got)
+            err = wb_file_write_at(to, offset, bytes, got);
+        offset += got;
+    }
+    wb_free(bytes);
+    return err < 0 ? err : wb_file_sync(to);
+}
+
+int wb_path_share(const char *from, const char *to)
+{
+    struct wb_file source = WB_FILE_INIT, target = WB_FILE_INIT;
+
+    if (!wb_fault_strikes(WB_FAULT_RENAME) && link(from, to) == 0)
+        return 0;
+    if (errno == ENOENT)
+        return wb_fail(WB_E_NOTFOUND, "there is no %s", from);
+    if (errno == EEXIST)
+        return wb_fail_errno("cannot make %s", to);
+    int err = wb_file_open(from, WB_FILE_READ, &source);
+    if (err == 0)
+        err = wb_file_open(to, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &target);
+    if (err == 0)
+        err = copy_bytes(&source, &target);
+    wb_file_close(&target);
+    wb_file_close(&source);
+    return err;
+}
+
+char *wb_path_real(const char *path)
+{
+    char *real = realpath(path, NULL), *copy = real ? wb_strdup(real) : NULL;
+
+    if (!real)
+        wb_fail_errno("%s", path);
+    free(real);
+    return copy;
+}
+
 /* If we may not read the directory it cannot be synced, which is an error only if it must be readable. */
 static int sync_dir(const char *path, bool must_be_readable)
 {
