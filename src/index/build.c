@@ -141,13 +141,13 @@ static int open_build(struct wb_build *build)
 {
     const struct wb_index_options *options = build->options;
     char *home = wb_path_join(options->dir, WB_INDEX_DIR);
-    int err = !home ? WB_E_NOMEM : wb_store_exists(options->dir) ? wb_series_lock(home, &build->lock) : 0;
+    int err = home ? wb_store_open(options->dir, WB_STORE_WRITE, &build->store) : WB_E_NOMEM;
 
+    if (err == 0)
+        err = wb_series_lock(home, &build->lock);
     if (err == WB_E_BUSY)
         err = wb_fail(WB_E_BUSY, "%s: another index is being built", home);
     wb_free(home);
-    if (err == 0)
-        err = wb_store_open(options->dir, WB_STORE_WRITE, &build->store);
     if (err == 0)
         err = wb_whereabouts_read(options->dir, &build->where);
     if (err == 0)
@@ -287,10 +287,8 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
     err = wb_generation_open(build->options->dir, build->last_root, build->last, old_out);
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++)
         err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
-    if (err == WB_E_NOMEM)
-        return err;
     bool other_rules = err == 0 && (*old_out)->manifest.info.rules != build->result->info.rules;
-    if (err < 0)
+    if (err < 0 && err != WB_E_NOMEM)
         wb_build_warn(build, "%s; everything is indexed again", wb_error_message());
     if (other_rules)
         wb_build_warn(build, "generation %" PRIu32 " was made with other rules for words; everything is indexed again",
@@ -299,7 +297,7 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
         wb_index_close(*old_out);
         *old_out = NULL;
     }
-    return 0;
+    return err == WB_E_NOMEM ? err : 0;
 }
 
 static double seconds_since(int64_t *from_ms)

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "index/generation.h"
 #include "index/usercolumn.h"
+#include "index/whereabouts.h"
 #include "os/path.h"
 
 #include <stdio.h>
@@ -108,33 +109,41 @@ int wb_generation_open(const char *dir, const char *root, uint32_t number, struc
  */
 typedef int (*use_generation)(void *context, const char *dir, const char *root, uint32_t number);
 
+static int no_generation(const char *dir, const struct wb_whereabouts *where)
+{
+    if (!wb_whereabouts_at_home(where, where->root) && wb_path_kind(where->root) != WB_PATH_DIR)
+        return wb_fail(WB_E_NOTFOUND, "%s, where the index of this repository is, is missing", where->root);
+    return wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
+}
+
 static int with_newest(const char *dir, use_generation use, void *context)
 {
-    char *before = NULL, *root = NULL;
+    struct wb_whereabouts where = {.root = NULL};
+    char *before = NULL;
     uint32_t number = 0, number_before = 0;
     int err = WB_E_NOTFOUND;
+    bool again = true;
 
-    for (int look = 0; look < LOOKS_MAX && err == WB_E_NOTFOUND; look++) {
-        err = wb_generation_root(dir, &root);
+    for (int look = 0; look < LOOKS_MAX && again; look++) {
+        err = wb_whereabouts_read(dir, &where);
         if (err == 0)
-            err = wb_series_newest(root, &number);
+            err = wb_series_newest(where.root, &number);
+        again = false;
         if (err == 0 && number == 0) {
-            err = wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
-            break;
+            err = no_generation(dir, &where);
+        } else if (err == 0 && before && number == number_before && strcmp(where.root, before) == 0) {
+            err = wb_fail(WB_E_CORRUPT, "%s: a file of generation %u is missing", where.root, number);
+        } else if (err == 0) {
+            err = use(context, dir, where.root, number);
+            again = err == WB_E_NOTFOUND;
         }
-        if (err == 0 && before && number == number_before && strcmp(root, before) == 0) {
-            err = wb_fail(WB_E_CORRUPT, "%s: a file of generation %u is missing", root, number);
-            break;
-        }
-        if (err == 0)
-            err = use(context, dir, root, number);
         wb_free(before);
-        before = root;
-        root = NULL;
+        before = where.root;
+        where.root = NULL;
         number_before = number;
+        wb_whereabouts_release(&where);
     }
     wb_free(before);
-    wb_free(root);
     return err;
 }
 

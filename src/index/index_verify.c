@@ -193,11 +193,33 @@ static int check_facts(struct index_check *check)
     return err;
 }
 
+/* A missing file is a problem, and without it the others cannot be understood. */
+static int find_postings(struct index_check *check, bool *all_out)
+{
+    static const char *const names[] = {"dictionary", "lists", "positions"};
+    int err = 0;
+
+    *all_out = true;
+    for (size_t i = 0; err == 0 && i < sizeof names / sizeof *names; i++) {
+        char *path = begin_file(check, names[i]);
+        bool there = path && wb_path_kind(path) == WB_PATH_FILE;
+        err = !path ? WB_E_NOMEM : there ? 0 : judge_error(check, WB_E_NOTFOUND);
+        *all_out = *all_out && there;
+        wb_free(path);
+    }
+    return err;
+}
+
 /* The lists are compared with the lengths of their documents, so these come first. */
 static int check_postings(struct index_check *check)
 {
     struct wb_column lengths = WB_COLUMN_INIT;
     uint64_t terms = 0, before = check->problems;
+    bool all = false;
+    int found = find_postings(check, &all);
+
+    if (found != 0 || !all)
+        return found;
     char *path = begin_file(check, "length.wbc");
     int err = path ? wb_column_open(path, wb_fact_kinds[WB_FACT_LENGTH].kind, 1, &lengths) : WB_E_NOMEM;
 

@@ -148,8 +148,8 @@ static int open_scan(struct wb_build *build, struct wb_store_scan **scan_out)
     struct wb_store_scan_options options = {.snapshot = build->snapshot.number, .since = UINT64_MAX};
 
     /*
-     * As a rule, what must be read arrived after the last generation. But a page may be older and nevertheless new here,
-     * because webdb did not know it before.
+     * As a rule, what must be read arrived after the last generation. But a page may be older and nevertheless new
+     * here, because webdb did not know it before.
      */
     for (size_t i = 0; i < build->roster.page_count; i++) {
         const struct wb_roster_page *page = &build->roster.pages[i];

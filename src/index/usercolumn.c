@@ -52,7 +52,8 @@ static int read_given(struct wb_build *build, size_t number)
 
     /* The name becomes that of a file, and a word of the manifest. */
     if (wb_store_name_check(source->name) < 0)
-        return wb_fail(WB_E_INVALID, "'%.*s' cannot be the name of a column: use 1 to %d letters, digits, '.', '_', '-'",
+        return wb_fail(WB_E_INVALID,
+                       "'%.*s' cannot be the name of a column: use 1 to %d letters, digits, '.', '_', '-'",
                        (int)(source->name.len < 100 ? source->name.len : 100), source->name.ptr, WB_STORE_NAME_MAX);
     memcpy(column.name, source->name.ptr, source->name.len);
     if (is_among(build, number, column.name))

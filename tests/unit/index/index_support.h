@@ -68,6 +68,7 @@ struct web {
     size_t pages;
     unsigned body_words; /* of a part of a page, at most */
     unsigned vocabulary;
+    bool no_takedowns;   /* of pages; otherwise they vanish from snapshots too */
 };
 
 static inline void web_init(struct web *web, const char *dir, uint64_t seed)
@@ -261,7 +262,7 @@ static inline void web_changes(struct web *web, size_t count)
     }
     ok(wb_store_commit(store, &counts));
     wb_store_close(store);
-    if (chance_one_in(&web->chance, 3)) {
+    if (!web->no_takedowns && chance_one_in(&web->chance, 3)) {
         struct wb_update_options options = {.dir = web->dir};
         struct wb_cycle_sink sink = {.progress = NULL};
         struct wb_expunge_stat stat;
