@@ -182,7 +182,8 @@ struct wb_index_result {
     uint64_t unknown;    /* stored pages that webdb does not know: not indexed */
     uint64_t damaged;    /* pages that could not be read */
     uint64_t html_bytes; /* of the pages that were read */
-    uint64_t runs;
+    uint64_t runs;       /* that pages were sorted into */
+    uint64_t ranges;     /* of terms that were merged by themselves */
     double scan_s, links_s, merge_s, total_s;
     struct wb_postings_stat postings;
 };

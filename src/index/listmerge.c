@@ -17,7 +17,8 @@
 #include <stdlib.h>
 
 enum {
-    RANGE_BYTES = 8 << 20, /* of runs and old lists that one range covers, roughly */
+    RANGE_MAX = 8 << 20, /* bytes of runs and old lists that one range covers, roughly; less if memory is short */
+    RANGE_MIN = 64 << 10,
     RANGES_AHEAD = 2,      /* finished ranges per thread that may wait for their turn */
     THREADS_MAX = 64,
 };
@@ -39,6 +40,7 @@ struct merging {
     struct range *ranges;
     size_t count, taken, written;
     unsigned threads;
+    uint64_t range_bytes;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct wb_error_copy error;
@@ -60,8 +62,9 @@ static int add_weight(struct weights *weights, struct wb_slice key, uint64_t byt
 }
 
 /* The dictionary of the last generation in portions of about a quarter of a range. */
-static int weigh_old(struct wb_build *build, struct weights *weights)
+static int weigh_old(const struct merging *merging, struct weights *weights)
 {
+    const struct wb_build *build = merging->build;
     struct wb_terms *terms = NULL;
     struct wb_term term;
     struct wb_slice key;
@@ -71,7 +74,7 @@ static int weigh_old(struct wb_build *build, struct weights *weights)
     while (err == 0 && terms && (more = wb_terms_next(terms, &key, &term)) != 0) {
         err = more < 0 ? more : 0;
         bytes += 16 + term.list_bytes + term.positions_bytes;
-        if (err == 0 && bytes >= RANGE_BYTES / 4) {
+        if (err == 0 && bytes >= merging->range_bytes / 4) {
             err = add_weight(weights, key, bytes);
             bytes = 0;
         }
@@ -91,7 +94,7 @@ static int cut_ranges(struct merging *merging, struct weights *weights)
 {
     const struct wb_build *build = merging->build;
     uint64_t bytes = 0;
-    int err = weigh_old(merging->build, weights);
+    int err = weigh_old(merging, weights);
 
     for (size_t i = 0; err == 0 && i < build->runs.count; i++) {
         const struct wb_run *run = build->runs.items[i];
@@ -108,7 +111,7 @@ static int cut_ranges(struct merging *merging, struct weights *weights)
     merging->count = 1;
     for (size_t i = 0; i < weights->items.count; i++) {
         const struct weight *weight = &weights->items.items[i];
-        if (bytes >= RANGE_BYTES && wb_slice_compare(weight->key, merging->ranges[merging->count - 1].from) > 0) {
+        if (bytes >= merging->range_bytes && wb_slice_compare(weight->key, merging->ranges[merging->count - 1].from) > 0) {
             merging->ranges[merging->count - 1].to = weight->key;
             merging->ranges[merging->count++].from = weight->key;
             bytes = 0;
@@ -386,8 +389,13 @@ int wb_listmerge(struct wb_build *build)
     struct merging merging = {.build = build, .threads = build->threads < THREADS_MAX ? build->threads : THREADS_MAX};
     struct weights weights = {.items = WB_VEC_INIT};
     struct wb_postings_output *output = NULL;
-    int err = cut_ranges(&merging, &weights);
 
+    /* Each thread has one range under work, and others wait for their turn to be written. */
+    merging.range_bytes = build->memory_bytes / ((uint64_t)merging.threads * (RANGES_AHEAD + 1) * 2);
+    merging.range_bytes = merging.range_bytes < RANGE_MAX ? merging.range_bytes : RANGE_MAX;
+    merging.range_bytes = merging.range_bytes > RANGE_MIN ? merging.range_bytes : RANGE_MIN;
+    int err = cut_ranges(&merging, &weights);
+    build->result->ranges = merging.count;
     pthread_mutex_init(&merging.mutex, NULL);
     pthread_cond_init(&merging.changed, NULL);
     if (err == 0)

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-enum { STEPS = 300 }; /* of a kind that are tried; if there are more, a random choice of them */
+enum { STEPS = 120 }; /* of a kind that are tried; if there are more, a random choice of them */
 
 static char test_dir[64];
 static struct web *web;

@@ -256,11 +256,23 @@ static void test_tiny_memory(void **state)
         options.memory_bytes = 1;
         options.threads = threads;
         ok(wb_index_build(&options, &result));
-        if (result.runs < 4)
-            fail_msg("only %llu runs", (unsigned long long)result.runs);
+        if (result.runs < 4 || result.ranges < 3)
+            fail_msg("only %llu runs and %llu ranges", (unsigned long long)result.runs, (unsigned long long)result.ranges);
         read_genfiles(web->dir, &after);
         same_genfiles(&before, &after, "little memory");
     }
+    /* The same with the lists of the last generation. */
+    web_changes(web, 40);
+    options.edition = web_update(web);
+    options.from_scratch = false;
+    ok(wb_index_build(&options, &result));
+    assert_true(result.ranges > 3 && result.read < result.info.pages);
+    read_genfiles(web->dir, &after);
+    options = build_options(web, options.edition, &warnings);
+    options.from_scratch = true;
+    ok(wb_index_build(&options, &result));
+    read_genfiles(web->dir, &before);
+    same_genfiles(&before, &after, "little memory, merged");
     wb_free(web);
     end();
 }
