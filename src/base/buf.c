@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int wb_buf_reserve(struct wb_buf *buf, size_t more)
 {
@@ -80,6 +82,19 @@ int wb_buf_printf(struct wb_buf *buf, const char *format, ...)
     err = wb_buf_vprintf(buf, format, args);
     va_end(args);
     return err;
+}
+
+int wb_buf_append_double(struct wb_buf *buf, double number)
+{
+    char text[32];
+
+    WB_CHECK(isfinite(number));
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    return wb_buf_append_str(buf, text);
 }
 
 int wb_buf_terminate(struct wb_buf *buf)

@@ -149,6 +149,15 @@ void wb_json_double(struct wb_json *j, double v)
         j->err = wb_buf_printf(j->buf, "%.6g", v);
 }
 
+void wb_json_double_exact(struct wb_json *j, double v)
+{
+    before_value(j);
+    if (!isfinite(v))
+        put_str(j, "null");
+    else if (j->err == 0)
+        j->err = wb_buf_append_double(j->buf, v);
+}
+
 void wb_json_bool(struct wb_json *j, bool v)
 {
     before_value(j);

@@ -36,6 +36,9 @@ void wb_json_i64(struct wb_json *j, int64_t v);
 
 /* With six significant digits. Infinity and NaN become null, because JSON does not have them. */
 void wb_json_double(struct wb_json *j, double v);
+
+/* With as many digits as it takes to read the same number again. */
+void wb_json_double_exact(struct wb_json *j, double v);
 void wb_json_bool(struct wb_json *j, bool v);
 void wb_json_null(struct wb_json *j);
 

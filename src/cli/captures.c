@@ -181,7 +181,7 @@ static int write_version(struct wb_captures *c, const struct wb_page *newest, si
         }
         if (got <= 0)
             return got;
-        if (!wb_selection_has_type(c->selection, page.type))
+        if (!wb_selection_has_type(c->selection, page.type) || !wb_selection_has_status(c->selection, page.status))
             return 1;
         err = write_bytes(c, v->same, &page, c->timeline.times[at++]);
     }

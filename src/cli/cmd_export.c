@@ -1,36 +1,31 @@
 /*
  * cmd_export.c - webbase export: writes pages to a web archive: the latest state, that of a snapshot, or with
- * --versions every capture (captures.c).
+ * --versions every capture (captures.c). With --facts it writes what is known about pages (cmd_export_facts.c).
  *
- * The archive grows as FILE.tmp and gets its name when it is complete and on disk, so that nobody reads half an
- * archive. Pages that cannot be read are reported and left out, and the exit status is 1.
+ * The archive appears under its name when it is complete (exportfile.c). Pages that cannot be read are reported and
+ * left out, and the exit status is 1.
  */
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/captures.h"
+#include "cli/cmd_export_facts.h"
+#include "cli/exportfile.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/which.h"
 #include "os/clock.h"
-#include "os/file.h"
-#include "os/path.h"
 #include "os/stop.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define WRITE_BYTES ((size_t)1 << 20)
-
 struct archive_export {
     const char *path;      /* "-": standard output */
     enum wb_warc_coding coding;
-    char *temporary;       /* owned; NULL for standard output */
-    struct wb_file file;
-    uint64_t offset;       /* bytes that are in the file */
-    struct wb_buf waiting; /* bytes that are not written yet */
+    struct wb_exportfile file;
     struct wb_selection selection;
     struct wb_store *store;
     struct wb_warc_writer *writer;
@@ -40,22 +35,11 @@ struct archive_export {
     uint64_t pages, records, errors;
 };
 
-/* Moves the bytes that wait to the file. */
-static int write_waiting(struct archive_export *e)
-{
-    int err = wb_file_write_at(&e->file, e->offset, e->waiting.ptr, e->waiting.len);
-
-    e->offset += e->waiting.len;
-    wb_buf_clear(&e->waiting);
-    return err;
-}
-
 static int write_file(void *context, const void *bytes, size_t len)
 {
     struct archive_export *e = context;
 
-    int err = wb_buf_append(&e->waiting, bytes, len);
-    return err == 0 && e->waiting.len >= WRITE_BYTES ? write_waiting(e) : err;
+    return wb_exportfile_write(&e->file, bytes, len);
 }
 
 static int write_stdout(void *context, const void *bytes, size_t len)
@@ -69,70 +53,12 @@ static bool to_stdout(const struct archive_export *e)
     return strcmp(e->path, "-") == 0;
 }
 
-static int refuse_existing(const struct archive_export *e, bool force)
-{
-    if (wb_path_kind(e->path) == WB_PATH_DIR)
-        return wb_fail(WB_E_INVALID, "%s is a directory", e->path);
-    if (!force && wb_path_kind(e->path) != WB_PATH_NONE)
-        return wb_fail(WB_E_INVALID, "%s exists already; --force replaces it", e->path);
-    return 0;
-}
-
-/* Opens the archive under its temporary name; nothing to open if it goes to standard output. */
 static int open_target(struct archive_export *e, bool force)
 {
-    struct wb_buf name = WB_BUF_INIT;
-
     if (to_stdout(e))
         return wb_warc_writer_new(e->coding, write_stdout, NULL, &e->writer);
-    int err = refuse_existing(e, force);
-    if (err == 0)
-        err = wb_buf_printf(&name, "%s.tmp", e->path);
-    if (err == 0)
-        err = wb_buf_terminate(&name);
-    if (err == 0)
-        err = wb_file_open(name.ptr, WB_FILE_WRITE | WB_FILE_CREATE, &e->file);
-    /* Lock it before emptying it: another process may be writing this archive just now. */
-    if (err == 0)
-        err = wb_file_lock(&e->file, false);
-    if (err < 0)
-        goto done;
-    e->temporary = wb_buf_take(&name).ptr;
-    err = wb_file_truncate(&e->file, 0);
-    if (err == 0)
-        err = wb_warc_writer_new(e->coding, write_file, e, &e->writer);
-done:
-    wb_buf_release(&name);
-    return err;
-}
-
-/* Makes the archive durable under its name. */
-static int finish_target(struct archive_export *e, bool force)
-{
-    struct wb_buf dir = WB_BUF_INIT;
-    const char *slash = strrchr(e->path, '/');
-
-    if (to_stdout(e))
-        return wb_output_flush();
-    int err = write_waiting(e);
-    if (err == 0)
-        err = wb_file_sync(&e->file);
-    if (err == 0)
-        err = refuse_existing(e, force);
-    if (err == 0)
-        err = wb_path_rename(e->temporary, e->path);
-    if (err < 0)
-        return err;
-    wb_free(e->temporary);
-    e->temporary = NULL;
-    /* The directory of "/x" is "/", that of "x" is ".". */
-    err = wb_buf_append(&dir, slash ? e->path : ".", slash && slash > e->path ? (size_t)(slash - e->path) : 1);
-    if (err == 0)
-        err = wb_buf_terminate(&dir);
-    if (err == 0)
-        err = wb_path_sync_dir(dir.ptr);
-    wb_buf_release(&dir);
-    return err;
+    int err = wb_exportfile_open(&e->file, e->path, force);
+    return err < 0 ? err : wb_warc_writer_new(e->coding, write_file, e, &e->writer);
 }
 
 static int write_page(struct archive_export *e, const struct wb_page *page)
@@ -172,7 +98,7 @@ static int write_next(struct archive_export *e, const struct wb_page *page)
 /* Reads the whole store in the order of the disk. A damaged place costs the pages in it. */
 static int write_pages(struct archive_export *e)
 {
-    struct wb_store_scan_options options = {.snapshot = e->snapshot, .site = wb_buf_slice(&e->selection.site),
+    struct wb_store_scan_options options = {.snapshot = e->snapshot, .site = wb_selection_only_site(&e->selection),
                                             .gone = e->versions};
     struct wb_store_scan *scan = NULL;
     struct wb_store_stat stat;
@@ -267,7 +193,6 @@ static int read_coding(struct archive_export *e)
 static int export_pages(struct archive_export *e, const struct wb_options *options)
 {
     const char *snapshot = wb_options_text(options, "snapshot");
-    bool force = wb_options_flag(options, "force");
 
     int err = read_coding(e);
     if (err == 0)
@@ -277,7 +202,7 @@ static int export_pages(struct archive_export *e, const struct wb_options *optio
     if (err == 0 && snapshot)
         err = wb_which_snapshot(e->store, snapshot, &e->snapshot);
     if (err == 0)
-        err = open_target(e, force);
+        err = open_target(e, wb_options_flag(options, "force"));
     if (err == 0)
         err = wb_warc_write_info(e->writer, to_stdout(e) ? NULL : base_name(e->path), wb_clock_wall_ms());
     if (err < 0)
@@ -285,33 +210,44 @@ static int export_pages(struct archive_export *e, const struct wb_options *optio
     e->records++;
     err = write_pages(e);
     if (err == 0)
-        err = finish_target(e, force);
+        err = to_stdout(e) ? wb_output_flush() : wb_exportfile_finish(&e->file);
     if (err == 0)
         err = options->json ? write_json(e) : write_words(e);
     return err;
 }
 
+/* Options that only make sense for one of the two kinds of export. */
+static int check_options(const struct wb_options *options)
+{
+    bool facts = wb_options_text(options, "facts") != NULL, versions = wb_options_flag(options, "versions");
+    bool snapshot = wb_options_text(options, "snapshot") != NULL;
+
+    if (facts == (wb_options_text(options, "warc") != NULL))
+        return wb_options_usage("export: give --warc FILE or --facts FILE, one of them");
+    if (facts && (versions || snapshot))
+        return wb_options_usage("export: --facts describes the pages of the index; --versions and --snapshot do not "
+                                "go with it");
+    if (!facts && (wb_options_text(options, "lang") || wb_options_text(options, "query")))
+        return wb_options_usage("export: --lang and --query need --facts, because only the index can answer them");
+    if (versions && snapshot)
+        return wb_options_usage("export: --versions and --snapshot exclude each other");
+    return 0;
+}
+
 int wb_cmd_export(const struct wb_options *options)
 {
-    struct archive_export e = {.path = wb_options_text(options, "warc"), .file = WB_FILE_INIT,
+    struct archive_export e = {.path = wb_options_text(options, "warc"), .file = WB_EXPORTFILE_INIT,
                                .versions = wb_options_flag(options, "versions")};
+    int err = check_options(options);
 
-    if (!e.path)
-        return wb_options_usage("export: --warc FILE is missing");
-    if (e.versions && wb_options_text(options, "snapshot"))
-        return wb_options_usage("export: --versions and --snapshot exclude each other");
+    if (err < 0)
+        return err;
     wb_stop_on_signals();
-    int err = export_pages(&e, options);
+    if (!e.path)
+        return wb_cmd_export_facts(options);
+    err = export_pages(&e, options);
     wb_warc_writer_free(e.writer);
-    wb_file_close(&e.file);
-    if (e.temporary) {
-        struct wb_error_copy copy;
-        wb_error_save(err, &copy);
-        wb_path_unlink(e.temporary);
-        wb_error_restore(&copy);
-    }
-    wb_free(e.temporary);
-    wb_buf_release(&e.waiting);
+    wb_exportfile_close(&e.file);
     wb_selection_release(&e.selection);
     wb_store_close(e.store);
     if (err == 0 && e.errors) {

@@ -88,13 +88,19 @@ const struct wb_option wb_import_options[] = {
 const struct wb_option wb_export_options[] = {
     {"warc", 0, WB_OPTION_FILE, "FILE", "write to FILE: .warc, .warc.gz or .warc.zst; - is standard output, "
                                         "uncompressed"},
+    {"facts", 0, WB_OPTION_FILE, "FILE", "write what is known about pages to FILE: .sqlite, .csv or .jsonl"},
     SNAPSHOT_OPTION,
     {"versions", 0, WB_OPTION_FLAG, NULL, "write every capture, not only the latest version of each page"},
-    {"site", 0, WB_OPTION_TEXT, "HOST", "only pages of exactly this host; give its port if that is not the default"},
+    {"site", 0, WB_OPTION_LIST, "HOST", "only pages of exactly this host; give its port if that is not the default; "
+                                        "may be given several times"},
+    {"sites", 0, WB_OPTION_FILE, "FILE", "only pages of the hosts in FILE, one per line"},
     {"suffix", 0, WB_OPTION_TEXT, "DOMAIN", "only pages of hosts below this domain, such as edu or example.org"},
     {"since", 0, WB_OPTION_TIME, "TIME", "only pages fetched at this time or later; RFC 3339, or a date"},
     {"until", 0, WB_OPTION_TIME, "TIME", "only pages fetched before this time"},
     {"type", 0, WB_OPTION_TEXT, "TYPE", "only pages of this media type; html means HTML and XHTML"},
+    {"status", 0, WB_OPTION_TEXT, "STATUS", "only pages with this HTTP status, such as 404 or 4xx"},
+    {"lang", 0, WB_OPTION_TEXT, "CODE", "only pages in this language, such as de (with --facts)"},
+    {"query", 0, WB_OPTION_TEXT, "QUERY", "only pages that 'webbase search' would find (with --facts)"},
     {"force", 0, WB_OPTION_FLAG, NULL, "replace FILE if it exists"},
     END,
 };
@@ -159,7 +165,8 @@ const struct wb_option wb_index_options[] = {
 const struct wb_option wb_search_options[] = {
     {"limit", 0, WB_OPTION_NUMBER, "N", "show so many hits (default: 10)"},
     {"offset", 0, WB_OPTION_COUNT, "N", "leave out the first N hits"},
-    {"sort", 0, WB_OPTION_TEXT, "[-]KEY", "score, rank, date, url, published, modified, size, ... or a column of yours"},
+    {"sort", 0, WB_OPTION_TEXT, "[-]KEY", "score, rank, date, url, published, modified, size, ... or a column of "
+                                          "yours"},
     {"facet", 0, WB_OPTION_LIST, "NAME", "count the results by site, type, lang or status; may be repeated"},
     {"one-per-site", 0, WB_OPTION_FLAG, NULL, "show only the best hit of each site"},
     {"quick", 0, WB_OPTION_FLAG, NULL, "do not count all results; the total may be too small"},

@@ -146,8 +146,8 @@ const struct wb_command wb_commands[] = {
     {"search", "QUERY", NULL, "find pages by words, links and facts",
      "Finds the pages that match the query, the best first. All words must be there; OR, -not,\n"
      "\"phrases\", \"near words\"~5, prefix* and parentheses work as expected. Fields restrict a\n"
-     "word (title: heading: url: anchor:), select by links (link: linkfrom: related:) or by facts\n"
-     "(site: suffix: type: lang: status: inlinks: rank: size: after: before: changed:\n"
+     "word (title: heading: url: anchor:), select by links (link: linkfrom: related:) or by\n"
+     "facts (site: suffix: type: lang: status: inlinks: rank: size: after: before: changed:\n"
      "published: modified: and columns of your own); dup:no leaves out near duplicates.\n"
      "docs/query.md describes the language. Put -- before a query that starts with a minus.\n"
      "\n"
@@ -260,21 +260,32 @@ const struct wb_command wb_commands[] = {
      "  webbase why example.org",
      wb_why_options, 1, 1, wb_cmd_why},
 
-    {"export", "--warc FILE [OPTION...]", NULL, "write pages to a web archive",
-     "Writes the latest version of the selected pages as WARC 1.1, in the order in which the\n"
-     "repository stores them. Without selecting options it writes all pages. FILE appears when\n"
-     "everything is written.\n"
+    {"export", "--warc FILE | --facts FILE [OPTION...]", NULL, "write pages to a web archive, or facts to a table",
+     "--warc writes the latest version of the selected pages as WARC 1.1, in the order in which\n"
+     "the repository stores them. Without selecting options it writes all pages. FILE appears\n"
+     "when everything is written.\n"
      "\n"
      "--snapshot writes the pages as they were when that snapshot was sealed. --versions writes\n"
      "every capture that is kept, also of pages that are gone: page by page, oldest first.\n"
      "Captures that saw bytes which are in FILE already are written as revisit records. --since\n"
-     "and --until then select captures, and --type selects versions. Importing FILE into a\n"
-     "repository with --history all gives the same versions and captures.\n"
+     "and --until then select captures, and --type and --status select versions. Importing FILE\n"
+     "into a repository with --history all gives the same versions and captures.\n"
+     "\n"
+     "--facts writes one row per page of the index, in the order of URLs:\n"
+     "\n"
+     "  url id time status type length lang title published modified depth inlinks outlinks rank\n"
+     "\n"
+     "and the columns that 'webbase index --column' has added. The ending of FILE decides: .csv\n"
+     "has a header line, .jsonl one object per line, and .sqlite the tables pages and\n"
+     "links(from_url, to_url, anchor), which has the links of the selected pages. What is not\n"
+     "known is null, or empty in CSV. Pages of any status are written, unless --query is given\n"
+     "without --status; it finds what 'webbase search' finds.\n"
      "\n"
      "  webbase export --warc all.warc.gz\n"
      "  webbase export --warc corpus.warc.gz --snapshot corpus-2026\n"
      "  webbase export --warc everything.warc.gz --versions\n"
-     "  webbase export --warc html.warc.zst --suffix edu --type html --since 2026-01-01",
+     "  webbase export --warc html.warc.zst --suffix edu --type html --since 2026-01-01\n"
+     "  webbase export --facts pages.sqlite --site example.org --query 'crawler inlinks:>=10'",
      wb_export_options, 0, 0, wb_cmd_export},
 
     {"get", "URL|ID [--body | --headers | --record] [--at TIME | --snapshot N|NAME]", NULL, "print a page",

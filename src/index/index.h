@@ -139,8 +139,10 @@ struct wb_index_column {
     const uint32_t *codes; /* by docid: rank of the word, from 1; 0: none */
 };
 
-/* By name. WB_E_NOTFOUND. */
+/* By name, with its values. WB_E_NOTFOUND. */
 int wb_index_column(struct wb_index *index, struct wb_slice name, const struct wb_index_column **column_out);
+
+/* All of them; only those that wb_index_column() was called for have values. */
 size_t wb_index_columns(struct wb_index *index, const struct wb_index_column **columns_out);
 
 /* The code of a word of a column of words; 0 if no document has it. And the word of a code. */

@@ -7,7 +7,7 @@
  *   windows.c                      which documents of a window match the plan
  *   scoring.c topk.c               what they score, and the best ones
  *   gather.c                       all of them: counts, facets, orders other than by score
- *   hits.c hittexts.c explain.c    what the caller gets
+ *   hits.c hittexts.c explain.c pageset.c    what the caller gets
  *   siblings.c similar.c linkrows.c    pages that are alike, and links
  *
  * Documents are looked at in windows of up to WB_WINDOW docids: a set of documents is a bit for each, and an
@@ -117,9 +117,6 @@ static inline bool wb_searcher_barred(const struct wb_searcher *searcher, uint32
 }
 
 int wb_searcher_statics(struct wb_searcher *searcher);
-
-/* The in-links of all documents, without those of pages that were taken down. */
-int wb_searcher_inlinks(struct wb_searcher *searcher, const uint32_t **inlinks_out);
 
 /* Successors of a document in one of the graphs; valid until the next call for the same direction. */
 int wb_searcher_arcs(struct wb_searcher *searcher, enum wb_webdb_direction direction, uint32_t docid,
@@ -377,6 +374,7 @@ int wb_topk_search(struct wb_qplan *plan, struct wb_topk *topk, uint64_t *counte
 struct wb_gather {
     struct wb_topk *topk;      /* the best by the order of the options; NULL: not wanted */
     unsigned facets;
+    uint64_t *bits;            /* a bit for each document, all zero, to be set for results; NULL: not wanted */
     uint64_t total;
     uint32_t *counts[WB_FACETS]; /* by number of site, type, language, status; NULL if not wanted */
     size_t count_sizes[WB_FACETS];
@@ -385,6 +383,10 @@ struct wb_gather {
 /* Looks at all results: those of each group of near duplicates once if the query has dup:no. */
 int wb_gather_all(struct wb_qplan *plan, struct wb_gather *gather);
 void wb_gather_release(struct wb_gather *gather);
+
+/* Parses and simplifies a query for the searcher's generation. If it is wrong, ask_out->bad_at says where. */
+int wb_searcher_parse(struct wb_searcher *searcher, struct wb_slice query, struct wb_arena *arena,
+                      struct wb_ask *ask_out);
 
 /* Turns what was found into what the caller gets. */
 int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_results *results);

@@ -1,6 +1,6 @@
 /*
- * gather.c - looks at all results: counts them, also by site, type, language and status; puts them in another order
- * than that of scores; leaves out near duplicates; keeps the best of each site.
+ * gather.c - looks at all results: counts them, also by site, type, language and status; collects them as a set; puts
+ * them in another order than that of scores; leaves out near duplicates; keeps the best of each site.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -279,6 +279,8 @@ static int take_window(struct wb_gathering *g, struct wb_window window)
     g->gather->total += wb_bits_count(window, &bits);
     if (g->gather->facets)
         count_facets(g, window, &bits);
+    if (g->gather->bits)
+        memcpy(g->gather->bits + window.base / 64, bits.word, window.size / 8);
     if (!g->gather->topk && !g->best)
         return 0;
     if (g->scores)
@@ -310,7 +312,7 @@ static bool count_is_known(const struct wb_qplan *plan, const struct wb_gather *
     bool everything = plan->with_status ? plan->searcher->barred == 0 : plan->searcher->all_shown;
 
     if (!leaf || !everything || leaf->kind != WB_LEAF_WORDS || leaf->verify || leaf->slot_count != 1 ||
-        leaf->slots[0].list_count != 1 || gather->topk || gather->facets || plan->dup_no ||
+        leaf->slots[0].list_count != 1 || gather->topk || gather->facets || gather->bits || plan->dup_no ||
         plan->options->collapse_site)
         return false;
     *count_out = leaf->slots[0].df;

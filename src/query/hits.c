@@ -125,24 +125,6 @@ int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct
 
 /* ---- searching -------------------------------------------------------------------------------------- */
 
-static bool has_column(void *context, struct wb_slice name)
-{
-    struct wb_searcher *searcher = context;
-    const struct wb_index_column *column;
-
-    return wb_index_column(searcher->index, name, &column) == 0;
-}
-
-static int parse(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results,
-                 struct wb_ask *ask)
-{
-    struct wb_ask_options ask_options = {has_column, searcher};
-    int err = wb_ask_parse(options->query, &ask_options, &results->arena, ask);
-
-    results->bad_at = ask->bad_at;
-    return err < 0 ? err : wb_ask_simplify(ask, &results->arena);
-}
-
 /* Runs a plan: the best by score without looking at everything if that is enough, otherwise all results. */
 static int run(struct wb_qplan *plan, struct wb_topk *topk, struct wb_results *results)
 {
@@ -187,14 +169,15 @@ int wb_search(struct wb_searcher *searcher, const struct wb_search_options *opti
     struct wb_qplan plan = {.err = 0};
     struct wb_topk topk = {.max = options->offset <= UINT64_MAX - options->limit ? options->offset + options->limit
                                                                                  : UINT64_MAX};
-    struct wb_ask ask;
+    struct wb_ask ask = {.bad_at = 0};
 
     *results = (struct wb_results){.total = 0};
     if (options->limit == 0)
         topk.max = 0;
     int err = wb_searcher_refresh(searcher);
     if (err == 0)
-        err = parse(searcher, options, results, &ask);
+        err = wb_searcher_parse(searcher, options->query, &results->arena, &ask);
+    results->bad_at = ask.bad_at;
     if (err == 0)
         err = wb_qplan_make(searcher, options, &results->arena, &ask, &plan);
     if (err == 0)

@@ -38,21 +38,15 @@ static int compare_ends(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-int wb_links(struct wb_searcher *searcher, struct wb_slice url, enum wb_webdb_direction direction,
-             int (*each)(void *context, const struct wb_link_row *row), void *context)
+int wb_links_of(struct wb_searcher *searcher, uint32_t docid, enum wb_webdb_direction direction,
+                int (*each)(void *context, const struct wb_link_row *row), void *context)
 {
     struct link_ends links = {.searcher = searcher, .direction = direction};
-    uint32_t docid = 0;
-    int err = wb_searcher_refresh(searcher);
 
+    if (wb_searcher_barred(searcher, docid))
+        return 0;
     wb_arena_clear(&searcher->scratch);
-    if (err == 0)
-        err = wb_searcher_find(searcher, url, &docid);
-    if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_NOTFOUND, "%.*s is not in the index", WB_SLICE_ARG(url));
-    if (err < 0 || wb_searcher_barred(searcher, docid))
-        return err;
-    err = wb_index_links(searcher->index, docid, direction, take_end, &links);
+    int err = wb_index_links(searcher->index, docid, direction, take_end, &links);
     if (err == 0 && links.ends.count)
         qsort(links.ends.items, links.ends.count, sizeof *links.ends.items, compare_ends);
     for (size_t i = 0; err == 0 && i < links.ends.count; i++) {
@@ -65,4 +59,17 @@ int wb_links(struct wb_searcher *searcher, struct wb_slice url, enum wb_webdb_di
     }
     wb_vec_release(&links.ends);
     return err;
+}
+
+int wb_links(struct wb_searcher *searcher, struct wb_slice url, enum wb_webdb_direction direction,
+             int (*each)(void *context, const struct wb_link_row *row), void *context)
+{
+    uint32_t docid = 0;
+    int err = wb_searcher_refresh(searcher);
+
+    if (err == 0)
+        err = wb_searcher_find(searcher, url, &docid);
+    if (err == WB_E_NOTFOUND)
+        return wb_fail(WB_E_NOTFOUND, "%.*s is not in the index", WB_SLICE_ARG(url));
+    return err < 0 ? err : wb_links_of(searcher, docid, direction, each, context);
 }

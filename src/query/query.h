@@ -84,6 +84,20 @@ struct wb_results {
 int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results_out);
 void wb_results_release(struct wb_results *results);
 
+/* ---- sets of pages ------------------------------------------------------------------------------- */
+
+/*
+ * All stored pages that match a query, as a set: bit docid % 64 of word docid / 64. URLs that were never fetched
+ * are not in it. Without a query (query.ptr is NULL) these are all pages that were not taken down, of any status.
+ * any_status: the query finds pages of any status, even if it does not have status:. The caller frees the bits with
+ * wb_free(). WB_E_INVALID as for wb_search(), and *bad_at_out says where.
+ */
+int wb_search_pages(struct wb_searcher *searcher, struct wb_slice query, bool any_status, uint64_t **bits_out,
+                    size_t *bad_at_out);
+
+/* The numbers of in-links by docid, without the links of pages that were taken down before the last search. */
+int wb_searcher_inlinks(struct wb_searcher *searcher, const uint32_t **inlinks_out);
+
 /* ---- links and similar pages --------------------------------------------------------------------- */
 
 struct wb_link_row {
@@ -96,6 +110,10 @@ struct wb_link_row {
  */
 int wb_links(struct wb_searcher *searcher, struct wb_slice url, enum wb_webdb_direction direction,
              int (*each)(void *context, const struct wb_link_row *row), void *context);
+
+/* The same for a docid; does not look whether more pages were taken down since the last search. */
+int wb_links_of(struct wb_searcher *searcher, uint32_t docid, enum wb_webdb_direction direction,
+                int (*each)(void *context, const struct wb_link_row *row), void *context);
 
 struct wb_similar_page {
     uint32_t docid;

@@ -60,6 +60,23 @@ struct wb_index *wb_searcher_index(struct wb_searcher *searcher)
     return searcher->index;
 }
 
+static bool has_column(void *context, struct wb_slice name)
+{
+    struct wb_searcher *searcher = context;
+    const struct wb_index_column *column;
+
+    return wb_index_column(searcher->index, name, &column) == 0;
+}
+
+int wb_searcher_parse(struct wb_searcher *searcher, struct wb_slice query, struct wb_arena *arena,
+                      struct wb_ask *ask_out)
+{
+    struct wb_ask_options options = {has_column, searcher};
+    int err = wb_ask_parse(query, &options, arena, ask_out);
+
+    return err < 0 ? err : wb_ask_simplify(ask_out, arena);
+}
+
 /* ---- bars -------------------------------------------------------------------------------------- */
 
 struct bar_copy {

@@ -71,6 +71,31 @@ static void test_numbers(void **state)
     wb_buf_release(&buf);
 }
 
+static void test_numbers_that_are_read_again(void **state)
+{
+    const double numbers[] = {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -123456789.125, 0.1 + 0.2};
+    const size_t count = sizeof numbers / sizeof *numbers;
+    struct wb_buf buf = WB_BUF_INIT;
+    struct wb_json j;
+
+    (void)state;
+    wb_json_init(&j, &buf);
+    wb_json_array(&j);
+    for (size_t i = 0; i < count; i++)
+        wb_json_double_exact(&j, numbers[i]);
+    wb_json_double_exact(&j, NAN);
+    wb_json_array_end(&j);
+    assert_int_equal(wb_json_line(&j), 0);
+    json_t *read = json_loadb(buf.ptr, buf.len, 0, NULL);
+    assert_int_equal(json_array_size(read), count + 1);
+    for (size_t i = 0; i < count; i++)
+        assert_true(json_real_value(json_array_get(read, i)) == numbers[i]);
+    assert_true(json_is_null(json_array_get(read, count)));
+    assert_memory_equal(buf.ptr, "[0.1,", 5);
+    json_decref(read);
+    wb_buf_release(&buf);
+}
+
 static void check_text(struct wb_slice text, const char *expected)
 {
     struct wb_buf buf = WB_BUF_INIT;
@@ -131,7 +156,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_numbers),
-                                       cmocka_unit_test(test_text), cmocka_unit_test(test_no_memory)};
+                                       cmocka_unit_test(test_numbers_that_are_read_again), cmocka_unit_test(test_text),
+                                       cmocka_unit_test(test_no_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

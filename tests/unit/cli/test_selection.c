@@ -106,6 +106,48 @@ static void test_one_condition_at_a_time(void **state)
     wb_selection_release(&selection);
 }
 
+static void test_several_sites(void **state)
+{
+    struct wb_options options;
+    struct wb_selection selection;
+    char *argv[] = {(char *)"webbase", (char *)"export", (char *)"--site", (char *)"two.example", (char *)"--site",
+                    (char *)"one.example", (char *)"--site=three.example:81"};
+
+    (void)state;
+    assert_int_equal(wb_options_parse(7, argv, &options), 0);
+    assert_int_equal(wb_selection_init(&selection, &options), 0);
+    assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("one.example/a")));
+    assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("two.example")));
+    assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("three.example:81/")));
+    assert_false(wb_selection_has_site(&selection, WB_SLICE_LIT("three.example/")));
+    assert_int_equal(wb_selection_only_site(&selection).len, 0);
+    wb_selection_release(&selection);
+    wb_options_release(&options);
+    assert_int_equal(select_pages(&selection, "--site", "One.example"), 0);
+    assert_true(wb_slice_equal(wb_selection_only_site(&selection), WB_SLICE_LIT("one.example")));
+    wb_selection_release(&selection);
+}
+
+static void test_status(void **state)
+{
+    static const char *const wrong[] = {"4", "40", "4040", "x04", "4x4", "000", "-04", "4xxx"};
+    struct wb_selection selection;
+
+    (void)state;
+    assert_int_equal(select_pages(&selection, "--status", "404"), 0);
+    assert_true(wb_selection_has_status(&selection, 404));
+    assert_false(wb_selection_has_status(&selection, 403) || wb_selection_has_status(&selection, 405));
+    wb_selection_release(&selection);
+    assert_int_equal(select_pages(&selection, "--status", "4Xx"), 0);
+    assert_true(wb_selection_has_status(&selection, 400) && wb_selection_has_status(&selection, 499));
+    assert_false(wb_selection_has_status(&selection, 399) || wb_selection_has_status(&selection, 500));
+    wb_selection_release(&selection);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(select_pages(&selection, "--status", wrong[i]), WB_USAGE);
+        wb_selection_release(&selection);
+    }
+}
+
 static void test_what_is_no_host_is_refused(void **state)
 {
     static const char *const wrong[] = {"a b", "host/path", "user@host", "[::1", "h?q"};
@@ -126,6 +168,8 @@ int main(void)
         cmocka_unit_test(test_suffix_is_whole_labels),
         cmocka_unit_test(test_since_is_inclusive_and_until_exclusive),
         cmocka_unit_test(test_type),
+        cmocka_unit_test(test_several_sites),
+        cmocka_unit_test(test_status),
         cmocka_unit_test(test_one_condition_at_a_time),
         cmocka_unit_test(test_what_is_no_host_is_refused),
     };

@@ -1,0 +1,165 @@
+/* factpen.c - writes rows of facts as CSV or JSON lines, or hands them to SQLite. */
+#include "cli/factpen.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int wb_factformat_of_name(const char *path, enum wb_factformat *format_out)
+{
+    static const char *const endings[] = {
+        [WB_FACTS_CSV] = ".csv", [WB_FACTS_JSONL] = ".jsonl", [WB_FACTS_SQLITE] = ".sqlite"};
+    struct wb_slice name = wb_slice_str(path);
+
+    for (int i = 0; i < (int)(sizeof endings / sizeof *endings); i++)
+        if (wb_slice_ends(name, wb_slice_str(endings[i]))) {
+            *format_out = (enum wb_factformat)i;
+            return 0;
+        }
+    return wb_fail(WB_E_INVALID, "%s: the name must end in .sqlite, .csv or .jsonl", path);
+}
+
+/* ---- CSV ----------------------------------------------------------------------------------------- */
+
+static int put_csv_text(struct wb_buf *line, struct wb_slice text)
+{
+    bool quotes = false;
+    int err = 0;
+
+    for (size_t i = 0; i < text.len && !quotes; i++)
+        quotes = memchr(",\"\r\n", text.ptr[i], 4) != NULL;
+    if (!quotes)
+        return wb_buf_append_slice(line, text);
+    err = wb_buf_append_char(line, '"');
+    for (size_t i = 0; err == 0 && i < text.len; i++) {
+        if (text.ptr[i] == '"')
+            err = wb_buf_append_char(line, '"');
+        if (err == 0)
+            err = wb_buf_append_char(line, text.ptr[i]);
+    }
+    return err < 0 ? err : wb_buf_append_char(line, '"');
+}
+
+static int put_csv_cell(struct wb_buf *line, const struct wb_factcell *cell)
+{
+    switch (cell->kind) {
+    case WB_FACTCELL_TEXT:
+        return put_csv_text(line, cell->text);
+    case WB_FACTCELL_WHOLE:
+        return wb_buf_printf(line, "%" PRIu64, cell->whole);
+    case WB_FACTCELL_NUMBER:
+        return wb_buf_append_double(line, cell->number);
+    case WB_FACTCELL_NONE:
+        break;
+    }
+    return 0;
+}
+
+/* Writes a line with the cells, or with the names of the columns if there are none. */
+static int write_csv(struct wb_factpen *pen, const struct wb_factcell *cells)
+{
+    int err = 0;
+
+    wb_buf_clear(&pen->line);
+    for (size_t i = 0; err == 0 && i < pen->column_count; i++) {
+        if (i)
+            err = wb_buf_append_char(&pen->line, ',');
+        if (err == 0)
+            err = cells ? put_csv_cell(&pen->line, &cells[i])
+                        : put_csv_text(&pen->line, wb_slice_str(pen->columns[i].name));
+    }
+    if (err == 0)
+        err = wb_buf_append_str(&pen->line, "\r\n");
+    return err < 0 ? err : wb_exportfile_write(&pen->file, pen->line.ptr, pen->line.len);
+}
+
+/* ---- JSON lines ------------------------------------------------------------------------------------ */
+
+static int write_json(struct wb_factpen *pen, const struct wb_factcell *cells)
+{
+    struct wb_json j;
+
+    wb_buf_clear(&pen->line);
+    wb_json_init(&j, &pen->line);
+    wb_json_object(&j);
+    for (size_t i = 0; i < pen->column_count; i++) {
+        wb_json_key(&j, pen->columns[i].name);
+        switch (cells[i].kind) {
+        case WB_FACTCELL_TEXT:
+            wb_json_slice(&j, cells[i].text);
+            break;
+        case WB_FACTCELL_WHOLE:
+            wb_json_u64(&j, cells[i].whole);
+            break;
+        case WB_FACTCELL_NUMBER:
+            wb_json_double_exact(&j, cells[i].number);
+            break;
+        case WB_FACTCELL_NONE:
+            wb_json_null(&j);
+            break;
+        }
+    }
+    wb_json_object_end(&j);
+    int err = wb_json_line(&j);
+    return err < 0 ? err : wb_exportfile_write(&pen->file, pen->line.ptr, pen->line.len);
+}
+
+/* ---- the pen ------------------------------------------------------------------------------------- */
+
+int wb_factpen_open(struct wb_factpen *pen, const char *path, enum wb_factformat format, bool force,
+                    const struct wb_factcolumn *columns, size_t column_count)
+{
+    *pen = WB_FACTPEN_INIT;
+    pen->format = format;
+    pen->columns = columns;
+    pen->column_count = column_count;
+    int err = wb_exportfile_open(&pen->file, path, force);
+    if (err == 0 && format == WB_FACTS_SQLITE)
+        err = wb_factsqlite_open(pen->file.temporary, columns, column_count, &pen->sqlite);
+    if (err == 0 && format == WB_FACTS_CSV)
+        err = write_csv(pen, NULL);
+    return err;
+}
+
+bool wb_factpen_has_links(const struct wb_factpen *pen)
+{
+    return pen->format == WB_FACTS_SQLITE;
+}
+
+int wb_factpen_row(struct wb_factpen *pen, const struct wb_factcell *cells)
+{
+    switch (pen->format) {
+    case WB_FACTS_CSV:
+        return write_csv(pen, cells);
+    case WB_FACTS_JSONL:
+        return write_json(pen, cells);
+    case WB_FACTS_SQLITE:
+        break;
+    }
+    return wb_factsqlite_row(pen->sqlite, cells, pen->column_count);
+}
+
+int wb_factpen_link(struct wb_factpen *pen, struct wb_slice from, struct wb_slice to, struct wb_slice anchor)
+{
+    WB_CHECK(wb_factpen_has_links(pen));
+    return wb_factsqlite_link(pen->sqlite, from, to, anchor);
+}
+
+int wb_factpen_finish(struct wb_factpen *pen)
+{
+    int err = pen->sqlite ? wb_factsqlite_finish(pen->sqlite) : 0;
+
+    wb_factsqlite_close(pen->sqlite);
+    pen->sqlite = NULL;
+    return err < 0 ? err : wb_exportfile_finish(&pen->file);
+}
+
+void wb_factpen_close(struct wb_factpen *pen)
+{
+    wb_factsqlite_close(pen->sqlite);
+    wb_exportfile_close(&pen->file);
+    wb_buf_release(&pen->line);
+    *pen = WB_FACTPEN_INIT;
+}

@@ -1,0 +1,71 @@
+/*
+ * factpen.h - writes rows of facts about pages to a file: CSV (RFC 4180), JSON lines, or SQLite (factsqlite.c).
+ *
+ *   open -> row, link ... -> finish -> close          (close is safe at any time)
+ *
+ * What the columns are, and what is in them, is decided by factrows.c.
+ */
+#ifndef WB_CLI_FACTPEN_H
+#define WB_CLI_FACTPEN_H
+
+#include "base/slice.h"
+#include "cli/exportfile.h"
+
+enum wb_factcell_kind { WB_FACTCELL_NONE, WB_FACTCELL_TEXT, WB_FACTCELL_WHOLE, WB_FACTCELL_NUMBER };
+
+struct wb_factcell {
+    enum wb_factcell_kind kind; /* NONE: the value is not known */
+    struct wb_slice text;
+    uint64_t whole;
+    double number;
+};
+
+struct wb_factcolumn {
+    const char *name;
+    enum wb_factcell_kind kind; /* of all values that are known */
+    bool always;                /* every row has a value */
+};
+
+enum wb_factformat { WB_FACTS_CSV, WB_FACTS_JSONL, WB_FACTS_SQLITE };
+
+struct wb_factsqlite;
+
+struct wb_factpen {
+    enum wb_factformat format;
+    struct wb_exportfile file;
+    const struct wb_factcolumn *columns; /* the caller's */
+    size_t column_count;
+    struct wb_factsqlite *sqlite;
+    struct wb_buf line;
+};
+
+#define WB_FACTPEN_INIT ((struct wb_factpen){.file = WB_EXPORTFILE_INIT})
+
+/* Which format a file name means by its ending. WB_E_INVALID for other endings. */
+int wb_factformat_of_name(const char *path, enum wb_factformat *format_out);
+
+int wb_factpen_open(struct wb_factpen *pen, const char *path, enum wb_factformat format, bool force,
+                    const struct wb_factcolumn *columns, size_t column_count);
+
+/* Whether the format has a place for links. */
+bool wb_factpen_has_links(const struct wb_factpen *pen);
+
+/* A row has a cell for each column. */
+int wb_factpen_row(struct wb_factpen *pen, const struct wb_factcell *cells);
+int wb_factpen_link(struct wb_factpen *pen, struct wb_slice from, struct wb_slice to, struct wb_slice anchor);
+
+/* Makes the file durable under its name. */
+int wb_factpen_finish(struct wb_factpen *pen);
+void wb_factpen_close(struct wb_factpen *pen);
+
+/* ---- factsqlite.c -------------------------------------------------------------------------------- */
+
+/* Opens an empty file that exists. Everything is one transaction, which finish() commits. */
+int wb_factsqlite_open(const char *path, const struct wb_factcolumn *columns, size_t column_count,
+                       struct wb_factsqlite **sqlite_out);
+int wb_factsqlite_row(struct wb_factsqlite *sqlite, const struct wb_factcell *cells, size_t count);
+int wb_factsqlite_link(struct wb_factsqlite *sqlite, struct wb_slice from, struct wb_slice to, struct wb_slice anchor);
+int wb_factsqlite_finish(struct wb_factsqlite *sqlite);
+void wb_factsqlite_close(struct wb_factsqlite *sqlite);
+
+#endif
