@@ -82,6 +82,7 @@ static int read_search(const struct wb_options *options, struct wb_searcher *sea
     search->explain = wb_options_flag(options, "explain");
     search->collapse_site = wb_options_flag(options, "one-per-site");
     search->exhaustive = wb_options_flag(options, "exhaustive");
+    search->ranking.plain = wb_options_flag(options, "plain");
     search->count = !wb_options_flag(options, "quick");
     if (err == 0 && sort)
         err = wb_ask_sort_parse(wb_slice_str(sort), &ask, &search->sort);

@@ -171,6 +171,7 @@ const struct wb_option wb_search_options[] = {
     {"one-per-site", 0, WB_OPTION_FLAG, NULL, "show only the best hit of each site"},
     {"quick", 0, WB_OPTION_FLAG, NULL, "do not count all results; the total may be too small"},
     {"explain", 0, WB_OPTION_FLAG, NULL, "show the plan, and what each score is made of"},
+    {"plain", 0, WB_OPTION_FLAG, NULL, "rank by plain BM25: all words of a page count alike, and PageRank does not"},
     {"exhaustive", 0, WB_OPTION_FLAG, NULL, "look at every document; finds the same, slowly"},
     END,
 };
