@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cycle/candidate.h"
+#include "cycle/rankscore.h"
 #include "cycle/thresholds.h"
 #include "os/clock.h"
 #include "os/stop.h"
@@ -48,6 +49,7 @@ struct generate {
     double *thetas;              /* by class */
     struct pool common, *pools;  /* pools: by class */
     struct wb_candidate_judge judge;
+    struct wb_rankscore scores;
     struct wb_pick site;         /* the current site's pages, if it may not list all of them */
     struct pool *site_pool;
     int64_t now_ms;
@@ -63,6 +65,14 @@ static int go_on(struct generate *g, const char *step)
     if (wb_stop_requested() || (g->sink->progress && !g->sink->progress(g->sink->context, step, g->walked, g->known)))
         return wb_fail(WB_E_STOPPED, "stopped");
     return 0;
+}
+
+static void warn(void *context, const char *message)
+{
+    const struct generate *g = context;
+
+    if (g->sink->warn)
+        g->sink->warn(g->sink->context, message);
 }
 
 /* ---- pass 1 ------------------------------------------------------------------------------------------------ */
@@ -107,6 +117,38 @@ static int take_candidate(struct generate *g, const struct wb_pick_item *item)
     return wb_pick_offer(&g->site, item);
 }
 
+/* The index is no condition for a crawl: if it cannot be read, scores are those that webdb has. */
+static int doubt_ranks(struct generate *g, int err)
+{
+    char text[600];
+
+    if (err == WB_E_NOMEM)
+        return err;
+    snprintf(text, sizeof text, "pages are chosen without their PageRank: %.500s", wb_error_message());
+    warn(g, text);
+    wb_rankscore_close(&g->scores);
+    return 0;
+}
+
+static int open_ranks(struct generate *g)
+{
+    struct wb_webdb_count count;
+
+    wb_webdb_count(g->webdb, &count);
+    int err = wb_rankscore_open(&g->scores, g->options->dir, count.edition);
+    return err < 0 ? doubt_ranks(g, err) : 0;
+}
+
+static int judge_page(struct generate *g, struct wb_webdb_page *page, enum wb_candidate_verdict *verdict_out,
+                      struct wb_pick_item *item_out)
+{
+    int err = wb_rankscore_set(&g->scores, page);
+
+    if (err < 0)
+        err = doubt_ranks(g, err);
+    return err < 0 ? err : wb_candidate_judge(&g->judge, page, verdict_out, item_out);
+}
+
 static int judge_pages(struct generate *g)
 {
     struct wb_webdb_pages *pages = NULL;
@@ -117,10 +159,12 @@ static int judge_pages(struct generate *g)
     int got = 0, err = wb_webdb_pages(g->webdb, &pages);
 
     g->walked = 0;
+    if (err == 0)
+        err = open_ranks(g);
     while (err == 0 && (got = wb_webdb_pages_next(pages, &page)) > 0) {
         err = go_on(g, "choosing");
         if (err == 0)
-            err = wb_candidate_judge(&g->judge, &page, &verdict, &item);
+            err = judge_page(g, &page, &verdict, &item);
         if (err == 0 && sites != g->judge.sites)
             err = leave_site(g);
         if (err < 0)
@@ -133,6 +177,7 @@ static int judge_pages(struct generate *g)
     }
     if (err == 0 && got == 0)
         err = leave_site(g);
+    wb_rankscore_close(&g->scores);
     wb_webdb_pages_close(pages);
     return err < 0 ? err : got;
 }
@@ -381,14 +426,6 @@ static int note_expiring(struct generate *g)
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------- */
-
-static void warn(void *context, const char *message)
-{
-    const struct generate *g = context;
-
-    if (g->sink->warn)
-        g->sink->warn(g->sink->context, message);
-}
 
 static void warn_of_classes(struct generate *g)
 {

@@ -90,8 +90,11 @@ struct wb_postings *wb_index_postings(struct wb_index *index);
 const struct wb_graph *wb_index_links_out(const struct wb_index *index);
 const struct wb_graph *wb_index_links_in(const struct wb_index *index);
 
-/* The place of a document among all URLs, pages or not, in the order of SURTs. */
+/* The place of a document among all URLs, pages or not, in the order of SURTs: its number in the edition. */
 uint64_t wb_index_order(const struct wb_index *index, uint32_t docid);
+
+/* The docid of the URL that has this number in the generation's edition. */
+uint32_t wb_index_docid(const struct wb_index *index, uint64_t number);
 
 /* The languages of the pages, as wb_language_number() has them. Valid as long as the generation is open. */
 const uint8_t *wb_index_languages(const struct wb_index *index, size_t *count_out);

@@ -234,6 +234,12 @@ uint64_t wb_index_order(const struct wb_index *index, uint32_t docid)
     return wb_docmap_number(&index->docmap, docid);
 }
 
+uint32_t wb_index_docid(const struct wb_index *index, uint64_t number)
+{
+    WB_CHECK(number < index->docmap.urls);
+    return wb_docmap_docid(&index->docmap, number);
+}
+
 const uint8_t *wb_index_languages(const struct wb_index *index, size_t *count_out)
 {
     *count_out = index->manifest.language_count;

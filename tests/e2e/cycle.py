@@ -360,6 +360,56 @@ def each_step_is_a_command(folder):
         assert b'7 URLs of 1 site listed' in call(repo, 'generate', '--budget', '7').stdout
 
 
+def ranked_site():
+    """/low has three links, from pages with many; /high only one, from a page with few, so its rank is higher."""
+    site = {'/': page('/hub', '/a', '/b', '/c'), '/hub': page('/', '/high'), '/low': page(), '/high': page()}
+    for name in ('/a', '/b', '/c'):
+        site[name] = page('/', '/low', *('%s%d' % (name, i) for i in range(20)))
+    return site
+
+
+@test
+def pages_of_high_rank_are_fetched_first(folder):
+    with Server({'r.test': ranked_site()}) as server:
+        repo = folder / 'r'
+
+        def first_choice():
+            began = time.time()
+            assert done(ask(repo, 'generate', '--budget', 1))['fresh'] == 1
+            crawl(repo, server, '--delay', 0)
+            return asked(server, began)
+
+        crawl(repo, server, server.url('r.test'), '--delay', 0, '--max-depth', 1)
+        assert sorted(asked(server)) == ['/', '/a', '/b', '/c', '/hub']
+        call(repo, 'update')
+        shutil.copytree(repo, folder / 'copy')
+        assert first_choice() == ['/low']
+        # The same with an index, which knows the ranks: of this edition, and of an older one.
+        for older in (False, True):
+            repo = folder / ('older' if older else 'newest')
+            shutil.copytree(folder / 'copy', repo)
+            call(repo, 'index')
+            if older:
+                call(repo, 'import', archive(folder / 'more.warc', [Page('http://q.test/', b'new'),
+                                                                    Page('http://s.test/', b'new')]))
+                call(repo, 'update')
+                stat = ask(repo, 'stat')[-1]
+                assert ask(repo, 'search', 'status:200', '--limit', 99)[-1]['total'] == 5 and stat['edition'] > 1
+            assert first_choice() == ['/high'], older
+        # An index that is damaged is reported, and the crawl goes on without it.
+        repo = folder / 'damaged'
+        shutil.copytree(folder / 'copy', repo)
+        call(repo, 'index')
+        ranks = list((repo / 'index').rglob('rank.wbc'))
+        assert len(ranks) == 1
+        ranks[0].write_bytes(b'?' * ranks[0].stat().st_size)
+        said = call(repo, 'generate', '--budget', 1).stderr.decode()
+        assert 'without their PageRank' in said and 'rank.wbc' in said, said
+        began = time.time()
+        crawl(repo, server, '--delay', 0)
+        assert asked(server, began) == ['/low']
+
+
 @test
 def classes_have_their_own_budgets(folder):
     with Server({'news.test': star(20, 'news'), 'rest.test': star(20, 'rest')}) as server:
