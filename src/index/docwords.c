@@ -53,13 +53,17 @@ static int add_text(struct wb_docwords *worker, struct wb_slice text, const char
 {
     struct wb_word word;
     uint32_t first = *at;
-    int more = 0, err = wb_words_begin(worker->words, text, language);
+    struct wb_slice stem;
+    /* Without stems: the inverter remembers those of words that it has seen before. */
+    int more = 0, err = wb_words_begin(worker->words, text, NULL);
 
     while (err == 0 && worker->budget && (more = wb_words_next(worker->words, &word)) > 0) {
-        bool plain = word.kind == WB_WORD_PLAIN;
         worker->budget--;
-        err = wb_inverter_add(worker->inverter, word.exact, plain ? word.stem : (struct wb_slice){NULL, 0}, field,
-                              first + word.position);
+        err = wb_inverter_add(worker->inverter, word.exact, word.kind == WB_WORD_PLAIN, field, first + word.position);
+        if (err > 0) {
+            err = wb_words_stem_last(worker->words, &word, language, &stem);
+            err = err < 0 ? err : wb_inverter_stem(worker->inverter, stem);
+        }
         *at = first + word.position + 1;
         *words += word.kind != WB_WORD_COMPOUND;
     }

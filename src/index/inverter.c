@@ -79,6 +79,7 @@ struct wb_inverter {
     uint32_t serial; /* of the current document */
     uint32_t docid;
     uint32_t language;
+    uint32_t stemless; /* the slot whose stem wb_inverter_stem() is to say */
     bool open; /* a document has begun */
 };
 
@@ -186,24 +187,7 @@ static int slot_of(struct wb_inverter *inverter, uint32_t term, struct doc_slot 
     return 0;
 }
 
-static int find_stem(struct wb_inverter *inverter, uint32_t term, struct wb_slice stem, uint32_t *stem_out)
-{
-    struct term *t = &inverter->terms.items[term];
-
-    if (t->stem == NONE || t->language != inverter->language) {
-        uint32_t found;
-        int err = find_term(inverter, stem, WB_TERM_STEM, &found);
-        if (err < 0)
-            return err;
-        t = &inverter->terms.items[term]; /* they may have moved */
-        t->stem = found;
-        t->language = inverter->language;
-    }
-    *stem_out = t->stem;
-    return 0;
-}
-
-int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, struct wb_slice stem, enum wb_field field,
+int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, bool stemmed, enum wb_field field,
                     uint32_t position)
 {
     uint32_t term, at = (uint32_t)inverter->places.count;
@@ -214,18 +198,37 @@ int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, struct 
     WB_CHECK(field < WB_FIELDS);
     if (err == 0)
         err = slot_of(inverter, term, &slot);
-    if (err == 0 && slot->first == NONE && stem.ptr)
-        err = find_stem(inverter, term, stem, &slot->stem);
     if (err == 0)
         err = wb_vec_push(&inverter->places, (struct place){NONE, position, (uint8_t)field});
     if (err < 0)
         return err;
-    if (slot->first == NONE)
+    bool first = slot->first == NONE;
+    if (first)
         slot->first = at;
     else
         inverter->places.items[slot->last].next = at;
     slot->last = at;
     slot->numbers[field]++;
+    if (!first || !stemmed)
+        return 0;
+    const struct term *t = &inverter->terms.items[term];
+    inverter->stemless = t->slot;
+    slot->stem = t->language == inverter->language ? t->stem : NONE;
+    return slot->stem == NONE;
+}
+
+int wb_inverter_stem(struct wb_inverter *inverter, struct wb_slice stem)
+{
+    struct doc_slot *slot = &inverter->slots.items[inverter->stemless];
+    uint32_t found;
+    int err = find_term(inverter, stem, WB_TERM_STEM, &found);
+
+    WB_CHECK(inverter->open && inverter->stemless < inverter->slots.count);
+    if (err < 0)
+        return err;
+    slot->stem = found;
+    inverter->terms.items[slot->term].stem = found;
+    inverter->terms.items[slot->term].language = inverter->language;
     return 0;
 }
 

@@ -25,10 +25,12 @@ void wb_inverter_begin(struct wb_inverter *inverter, uint32_t docid, unsigned la
 
 /*
  * Adds a word. Fields come in the order of their numbers, except that MAIN and OTHER may alternate; the positions of a
- * space ascend. stem.ptr is NULL for words that have no stem (compounds, bigrams).
+ * space ascend. stemmed is false for words that have no stem (compounds, bigrams). Returns 1 if the stem of the word is
+ * not known yet: the caller must pass it to wb_inverter_stem() then, before it adds another word. 0: it is known.
  */
-int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, struct wb_slice stem, enum wb_field field,
+int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, bool stemmed, enum wb_field field,
                     uint32_t position);
+int wb_inverter_stem(struct wb_inverter *inverter, struct wb_slice stem);
 int wb_inverter_end(struct wb_inverter *inverter);
 
 bool wb_inverter_full(const struct wb_inverter *inverter);

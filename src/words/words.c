@@ -86,6 +86,16 @@ int wb_words_stem(struct wb_words *w, int algorithm, const char *word, size_t le
     return has_digit(word, len) ? 0 : wb_stem_find(&w->stemmers, algorithm, word, len, w->stem, stem_out);
 }
 
+int wb_words_stem_last(struct wb_words *w, const struct wb_word *word, const char *language, struct wb_slice *stem_out)
+{
+    int algorithm = wb_stem_algorithm(wb_language_number(wb_slice_str(language)));
+    int err = wb_stemmers_prepare(&w->stemmers, algorithm);
+
+    WB_CHECK(w->magic == WB_WORDS_MAGIC);
+    WB_CHECK(word->kind == WB_WORD_PLAIN);
+    return err < 0 ? err : wb_words_stem(w, algorithm, word->exact.ptr, word->exact.len, stem_out);
+}
+
 /* ---- words of ASCII letters ------------------------------------------------------------------------------------ */
 
 /* What a byte is to the reader of simple words. */

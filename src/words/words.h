@@ -59,6 +59,13 @@ int wb_words_begin(struct wb_words *words, struct wb_slice text, const char *lan
  */
 int wb_words_next(struct wb_words *words, struct wb_word *word_out);
 
+/*
+ * The stem of the plain word that was taken last, for readers that began without a language because they need only few
+ * stems. It is valid until the next call. The only error is WB_E_NOMEM.
+ */
+int wb_words_stem_last(struct wb_words *words, const struct wb_word *word, const char *language,
+                       struct wb_slice *stem_out);
+
 /* ---- queries (wordquery.c) ----------------------------------------------------------------------------------- */
 
 enum wb_wordlist_shape {
