@@ -192,16 +192,6 @@ static struct wb_slice least_key(const struct inputs *in)
     return least;
 }
 
-/* Copies a term that only the last generation has, block by block. */
-static int copy_old(struct inputs *in, struct wb_postingsource *source)
-{
-    int more, err = 0;
-
-    while (err == 0 && (more = wb_postingsource_block(source)) != 0)
-        err = more < 0 ? more : wb_postings_add_block(in->writer, &source->block);
-    return err;
-}
-
 /* Adds two postings of one document: the one with anchors, which has nothing else, comes second. */
 static int add_both(struct inputs *in, const struct wb_posting *a, const struct wb_posting *b)
 {
@@ -224,26 +214,41 @@ static int add_both(struct inputs *in, const struct wb_posting *a, const struct 
     return wb_postings_add(in->writer, &sum);
 }
 
-/* Merges the postings of the inputs that have the current term. */
-static int merge_postings(struct inputs *in, size_t taking)
+/* The run whose next document is the first of all, and another one that has the same; NULL if there is none. */
+static struct wb_postingsource *first_run(struct inputs *in, size_t taking, struct wb_postingsource **second_out)
+{
+    struct wb_postingsource *first = NULL;
+
+    *second_out = NULL;
+    for (size_t i = 0; i < taking; i++) {
+        struct wb_postingsource *source = &in->sources[in->taking[i]];
+        if (source->posting.docid == WB_DOCID_NONE)
+            continue;
+        if (!first || source->posting.docid < first->posting.docid) {
+            first = source;
+            *second_out = NULL;
+        } else if (source->posting.docid == first->posting.docid) {
+            *second_out = source;
+        }
+    }
+    return first;
+}
+
+/* Merges the postings of the runs that have the current term, and those of the last generation; old may be NULL. */
+static int merge_postings(struct inputs *in, size_t taking, struct wb_postingsource *old)
 {
     for (;;) {
-        struct wb_postingsource *first = NULL, *second = NULL;
-        for (size_t i = 0; i < taking; i++) {
-            struct wb_postingsource *source = &in->sources[in->taking[i]];
-            if (source->posting.docid == WB_DOCID_NONE)
-                continue;
-            if (!first || source->posting.docid < first->posting.docid) {
-                first = source;
-                second = NULL;
-            } else if (source->posting.docid == first->posting.docid) {
-                second = source;
-            }
-        }
-        if (!first)
-            return 0;
-        int err =
-            second ? add_both(in, &first->posting, &second->posting) : wb_postings_add(in->writer, &first->posting);
+        struct wb_postingsource *second, *first = first_run(in, taking, &second);
+        int both = old ? wb_postingsource_pass(old, first ? first->posting.docid : WB_DOCID_NONE, in->writer) : 0;
+        if (both < 0 || !first)
+            return both;
+        int err = both > 0 ? wb_postingsource_take(old) : 0;
+        if (err == 0 && both > 0 && second)
+            err = wb_fail(WB_E_CORRUPT, "document %u comes from three places", first->posting.docid);
+        if (err == 0)
+            err = both > 0 ? add_both(in, &first->posting, &old->posting)
+                  : second ? add_both(in, &first->posting, &second->posting)
+                           : wb_postings_add(in->writer, &first->posting);
         if (err == 0 && second)
             err = wb_postingsource_next(second);
         if (err == 0)
@@ -256,7 +261,7 @@ static int merge_postings(struct inputs *in, size_t taking)
 static int merge_term(const struct wb_build *build, struct inputs *in, struct wb_slice key)
 {
     size_t taking = 0;
-    bool old = in->old_key.ptr && wb_slice_equal(in->old_key, key);
+    struct wb_postingsource *old = &in->sources[in->runs];
     bool exact = key.ptr[key.len - 1] == WB_TERM_EXACT;
     int err = wb_postings_begin(in->writer, key, exact);
 
@@ -265,24 +270,17 @@ static int merge_term(const struct wb_build *build, struct inputs *in, struct wb
             err = wb_postingsource_run(&in->sources[i], &in->cursors[i]);
             in->taking[taking++] = i;
         }
+    if (!in->old_key.ptr || !wb_slice_equal(in->old_key, key))
+        old = NULL;
     if (err == 0 && old)
-        err = wb_postingsource_old(&in->sources[in->runs], &build->carry, &in->old_term, exact);
-    if (err == 0 && old && taking == 0) {
-        err = copy_old(in, &in->sources[in->runs]);
-    } else if (err == 0) {
-        if (old) {
-            in->taking[taking++] = in->runs;
-            err = wb_postingsource_next(&in->sources[in->runs]);
-        }
-        if (err == 0)
-            err = merge_postings(in, taking);
-    }
+        err = wb_postingsource_old(old, &build->carry, &in->old_term, exact);
+    if (err == 0)
+        err = merge_postings(in, taking, old);
     if (err == 0)
         err = wb_postings_end(in->writer);
     /* Only now: the key may be that of a cursor. */
     for (size_t i = 0; err == 0 && i < taking; i++)
-        if (in->taking[i] < in->runs)
-            wb_run_next(&in->cursors[in->taking[i]]);
+        wb_run_next(&in->cursors[in->taking[i]]);
     return err == 0 && old ? next_old_term(in) : err;
 }
 

@@ -16,7 +16,7 @@ static uint64_t take(struct wb_postingsource *source)
     return value;
 }
 
-static int next_in_run(struct wb_postingsource *source)
+int wb_postingsource_next(struct wb_postingsource *source)
 {
     struct wb_posting *posting = &source->posting;
     uint32_t last = posting->docid == WB_DOCID_NONE ? 0 : posting->docid;
@@ -51,7 +51,7 @@ int wb_postingsource_run(struct wb_postingsource *source, const struct wb_run_cu
     source->end = source->at + cursor->postings.len;
     source->left = cursor->count;
     source->posting.docid = WB_DOCID_NONE; /* the first docid is counted from 0 */
-    return next_in_run(source);
+    return wb_postingsource_next(source);
 }
 
 /* ---- the last generation ----------------------------------------------------------------------- */
@@ -70,11 +70,13 @@ int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry 
     source->block_number = 0;
     source->block.count = 0;
     source->next = 0;
+    source->gap_at = 0;
     source->posting.docid = WB_DOCID_NONE;
     return wb_postlist_open(carry->old->postings, &wanted, &source->list);
 }
 
-int wb_postingsource_block(struct wb_postingsource *source)
+/* Reads and filters the next block that has anything left. Returns 1, 0 at the end, or an error. */
+static int next_block(struct wb_postingsource *source)
 {
     const struct wb_carry *carry = source->carry;
     struct wb_posting_block *block = &source->block;
@@ -98,20 +100,48 @@ int wb_postingsource_block(struct wb_postingsource *source)
     for (uint32_t i = 0; i < block->count; i++)
         block->docid[i] = carry->docid[block->docid[i]];
     source->next = 0;
+    source->gap_at = 0;
     return 1;
 }
 
-int wb_postingsource_next(struct wb_postingsource *source)
+/* The number of the first posting of the block, from the next one on, whose docid is not below this one. */
+static uint32_t find_in_block(const struct wb_postingsource *source, uint32_t docid)
 {
-    if (!source->list)
-        return next_in_run(source);
-    if (source->next >= source->block.count) {
-        int more = wb_postingsource_block(source);
+    const uint32_t *docids = source->block.docid;
+    uint32_t low = source->next, high = source->block.count;
+
+    if (high > 0 && docids[high - 1] < docid)
+        return high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (docids[middle] < docid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int wb_postingsource_pass(struct wb_postingsource *source, uint32_t docid, struct wb_postings_writer *writer)
+{
+    for (;;) {
+        uint32_t to = find_in_block(source, docid);
+        int err = wb_postings_add_range(writer, &source->block, source->next, to, &source->gap_at);
+        source->next = to;
+        if (err < 0 || to < source->block.count)
+            return err < 0 ? err : source->block.docid[to] == docid;
+        int more = next_block(source);
         if (more <= 0) {
-            source->posting.docid = WB_DOCID_NONE;
+            source->next = source->block.count = 0;
             return more;
         }
     }
+}
+
+int wb_postingsource_take(struct wb_postingsource *source)
+{
+    WB_CHECK(source->next < source->block.count);
+    source->gap_at += source->block.occurrences[source->next];
     return wb_posting_block_get(&source->block, source->next++, &source->posting);
 }
 

@@ -9,7 +9,7 @@
 #include "index/run.h"
 
 struct wb_postingsource {
-    struct wb_posting posting; /* the current one; docid WB_DOCID_NONE at the end */
+    struct wb_posting posting; /* the current one; docid WB_DOCID_NONE at the end of a run */
     bool positions;            /* the term has positions */
 
     /* of a run */
@@ -21,6 +21,7 @@ struct wb_postingsource {
     const struct wb_carry *carry;
     struct wb_postlist *list;
     uint32_t block_number, next; /* the block after the one that was read; the next posting of the block */
+    size_t gap_at;               /* how many gaps of the block belong to postings before `next` */
     struct wb_posting_block block;
 };
 
@@ -31,12 +32,17 @@ int wb_postingsource_run(struct wb_postingsource *source, const struct wb_run_cu
 int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry *carry, const struct wb_term *term,
                          bool positions);
 
-/* Reads and filters the next block of the last generation that has anything left. Returns 1, 0 at the end, or an error.
- */
-int wb_postingsource_block(struct wb_postingsource *source);
-
-/* Goes to the next posting. */
+/* Goes to the next posting of a run. */
 int wb_postingsource_next(struct wb_postingsource *source);
+
+/*
+ * Adds the postings of the last generation that come before this docid to a list, as they are, many at a time. Returns 1
+ * if the next one has this docid, 0 if not, or an error. WB_DOCID_NONE: adds all that are left.
+ */
+int wb_postingsource_pass(struct wb_postingsource *source, uint32_t docid, struct wb_postings_writer *writer);
+
+/* Takes the next posting of the last generation, after wb_postingsource_pass() has found it. */
+int wb_postingsource_take(struct wb_postingsource *source);
 void wb_postingsource_release(struct wb_postingsource *source);
 
 #endif

@@ -281,11 +281,11 @@ int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *
     return note(writer, err);
 }
 
-/* Adds the postings from number `from` on that still fit into the block; returns how many in *taken_out. */
-static int add_some(struct wb_postings_writer *writer, const struct wb_posting_block *block, uint32_t from,
+/* Adds the postings [from, to) as far as they still fit into the block; returns how many in *taken_out. */
+static int add_some(struct wb_postings_writer *writer, const struct wb_posting_block *block, uint32_t from, uint32_t to,
                     uint32_t *taken_out)
 {
-    uint32_t room = WB_BLOCK_POSTINGS - writer->count, left = block->count - from, n = left < room ? left : room;
+    uint32_t room = WB_BLOCK_POSTINGS - writer->count, left = to - from, n = left < room ? left : room;
     uint64_t next = writer->next;
     bool ascending = true;
 
@@ -308,20 +308,20 @@ static int add_some(struct wb_postings_writer *writer, const struct wb_posting_b
                          (size_t)(block->extra_at[from + n] - block->extra_at[from]));
 }
 
-int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block)
+int wb_postings_add_range(struct wb_postings_writer *writer, const struct wb_posting_block *block, uint32_t from,
+                          uint32_t to, size_t *gap_at)
 {
-    size_t gap_at = 0;
     int err = 0;
 
     WB_CHECK(writer->magic == LIST_WRITER_MAGIC);
     WB_CHECK(writer->open || writer->error.code);
-    WB_CHECK(block->count <= WB_BLOCK_POSTINGS);
+    WB_CHECK(from <= to && to <= block->count && block->count <= WB_BLOCK_POSTINGS);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
-    if (block->count && writer->positions != (block->gap_count > 0))
+    if (from < to && writer->positions != (block->gap_count > 0))
         err = wb_fail(WB_E_INVALID, "a block of the term \"%.*s\" has %zu positions",
                       WB_SLICE_ARG(wb_buf_slice(&writer->key)), block->gap_count);
-    for (uint32_t from = 0, taken; err == 0 && from < block->count; from += taken) {
+    for (uint32_t taken; err == 0 && from < to; from += taken) {
         size_t gaps = 0;
         taken = 0;
         if (writer->count == WB_BLOCK_POSTINGS)
@@ -329,16 +329,23 @@ int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_pos
         if (err == 0 && writer->count == 0)
             err = begin_block(writer);
         if (err == 0)
-            err = add_some(writer, block, from, &taken);
+            err = add_some(writer, block, from, to, &taken);
         for (uint32_t i = from; i < from + taken; i++)
             gaps += block->occurrences[i];
         if (err == 0 && writer->positions) {
-            WB_CHECK(gaps <= block->gap_count - gap_at);
-            err = add_gaps(writer, block->gaps + gap_at, gaps);
+            WB_CHECK(*gap_at <= block->gap_count && gaps <= block->gap_count - *gap_at);
+            err = add_gaps(writer, block->gaps + *gap_at, gaps);
         }
-        gap_at += gaps;
+        *gap_at += gaps;
     }
     return note(writer, err);
+}
+
+int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block)
+{
+    size_t gap_at = 0;
+
+    return wb_postings_add_range(writer, block, 0, block->count, &gap_at);
 }
 
 /* ---- the end of a list ------------------------------------------------------------------------------- */

@@ -328,6 +328,13 @@ int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *
 /* The same for many postings: a block that was read, and perhaps filtered and given other docids. */
 int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block);
 
+/*
+ * Adds the postings from number `from` to the one before `to` of a block. *gap_at is how many gaps of the block belong to
+ * postings before `from`; it becomes the number of those before `to`.
+ */
+int wb_postings_add_range(struct wb_postings_writer *writer, const struct wb_posting_block *block, uint32_t from,
+                          uint32_t to, size_t *gap_at);
+
 /* Ends the list. A list without postings leaves no trace. */
 int wb_postings_end(struct wb_postings_writer *writer);
 
