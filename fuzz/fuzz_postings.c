@@ -93,7 +93,7 @@ static void jump(struct wb_postlist *list, const struct wb_scorer *scorer, struc
             docid = wb_postlist_sum(list, base, WINDOW, scorer, sums, bits);
             break;
         case 2:
-            docid = wb_postlist_sum_masked(list, base, WINDOW, scorer, sums, bits);
+            docid = wb_postlist_sum_masked(list, base, WINDOW, scorer, sums, bits, NULL);
             break;
         default:
             docid = wb_postlist_next(list);

@@ -250,10 +250,11 @@ uint32_t wb_postlist_sum(struct wb_postlist *list, uint32_t base, uint32_t size,
 
 /*
  * Adds the score of each document of the window whose bit is set. Otherwise the same; bits are not changed. Cheaper
- * than wb_postlist_sum() if few bits are set.
+ * than wb_postlist_sum() if few bits are set. Unless found is NULL, sets the bits there of the documents that have both:
+ * their bit and a posting.
  */
 uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size, const struct wb_scorer *scorer,
-                                uint32_t *sums, const uint64_t *bits);
+                                uint32_t *sums, const uint64_t *bits, uint64_t *found);
 
 /* ---- whole blocks, for merging ------------------------------------------------------------------------- */
 

@@ -267,37 +267,109 @@ uint32_t wb_postlist_sum(struct wb_postlist *list, uint32_t base, uint32_t size,
     return leave_window(list, base, size);
 }
 
-/* Whether any bit is set from this document to that one, both in the window. */
-static bool any_bit(const uint64_t *bits, uint32_t base, uint32_t first, uint32_t last)
+enum { FEW_BITS = 4 }; /* so few documents are looked up in a block one by one */
+
+/* How many bits are set from this document to that one, both in the window; FEW_BITS + 1 if there are more. */
+static unsigned count_bits(const uint64_t *bits, uint32_t base, uint32_t first, uint32_t last)
 {
     uint32_t at = (first - base) / 64, end = (last - base) / 64;
     uint64_t word = bits[at] & UINT64_MAX << first % 64;
+    unsigned count = 0;
 
-    for (; at < end; word = bits[++at])
-        if (word)
-            return true;
-    return (word & UINT64_MAX >> (63 - last % 64)) != 0;
+    for (;; word = bits[++at]) {
+        if (at == end)
+            word &= UINT64_MAX >> (63 - last % 64);
+        for (; word && count <= FEW_BITS; word &= word - 1)
+            count++;
+        if (at == end || count > FEW_BITS)
+            return count;
+    }
+}
+
+/* The numbers of the postings of the decoded block whose bits are set, if only few bits are, from first to last. */
+static uint32_t choose_few(const struct wb_postlist *list, uint32_t base, uint32_t first, uint32_t last,
+                           const uint64_t *bits, uint32_t *chosen_out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t at = (first - base) / 64; at <= (last - base) / 64; at++)
+        for (uint64_t word = bits[at]; word; word &= word - 1) {
+            uint32_t docid = base + 64 * at + (uint32_t)__builtin_ctzll(word);
+            uint32_t i = docid < first || docid > last ? list->count : wb_postlist_within(list, docid);
+            chosen_out[count] = i;
+            count += i < list->count && list->docids[i] == docid;
+        }
+    return count;
+}
+
+/* The numbers of the postings whose bits are set. No branches: bits at random would mislead the processor. */
+static uint32_t choose(const struct wb_postlist *list, uint32_t base, uint32_t last, const uint64_t *bits,
+                       uint32_t *chosen_out)
+{
+    uint32_t count = 0, from, to;
+
+    clip(list, base, last, &from, &to);
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t at = list->docids[i] - base;
+        chosen_out[count] = i;
+        count += bits[at / 64] >> at % 64 & 1;
+    }
+    return count;
+}
+
+/* Adds the scores of the chosen postings, four at a time; as wb_score(). */
+static void sum_chosen(const struct wb_postlist *list, const struct wb_scorer *scorer, uint32_t base,
+                       const uint32_t *chosen, uint32_t count, uint32_t *sums)
+{
+    const uint8_t *lengths = list->own->set->lengths;
+    const float *inverse = scorer->inverse;
+    const wb_float4 unit = {scorer->unit, scorer->unit, scorer->unit, scorer->unit};
+    const uint32_t *docids = list->docids, *codes = list->own->codes;
+    typedef int32_t signed4 __attribute__((vector_size(16)));
+    uint32_t k = 0;
+
+    for (; k + 4 <= count; k += 4) {
+        uint32_t a = chosen[k], b = chosen[k + 1], c = chosen[k + 2], d = chosen[k + 3];
+        wb_float4 x = {inverse[lengths[docids[a]]], inverse[lengths[docids[b]]], inverse[lengths[docids[c]]],
+                       inverse[lengths[docids[d]]]};
+        x = unit - unit / (1.0f + wb_code_weight4((wb_vec4){codes[a], codes[b], codes[c], codes[d]}) * x) + 0.5f;
+        signed4 whole = __builtin_convertvector(x, signed4);
+        sums[docids[a] - base] += (uint32_t)whole[0];
+        sums[docids[b] - base] += (uint32_t)whole[1];
+        sums[docids[c] - base] += (uint32_t)whole[2];
+        sums[docids[d] - base] += (uint32_t)whole[3];
+    }
+    for (; k < count; k++) {
+        uint32_t i = chosen[k];
+        sums[docids[i] - base] += wb_score(scorer, wb_code_weight(codes[i]), lengths[docids[i]]);
+    }
 }
 
 uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size, const struct wb_scorer *scorer,
-                                uint32_t *sums, const uint64_t *bits)
+                                uint32_t *sums, const uint64_t *bits, uint64_t *found)
 {
-    const uint8_t *lengths = list->own->set->lengths;
-    uint32_t last = window_last(base, size), from, to;
+    uint32_t last = window_last(base, size), chosen[WB_BLOCK_POSTINGS + FEW_BITS];
 
     for (uint32_t block = enter_window(list, base, size); reaches(list, block, last); block++) {
         struct wb_postlist_span span;
         if (wb_postlist_span(list, block, &span) < 0)
             break;
-        if (!any_bit(bits, base, span.lowest > base ? span.lowest : base, span.last < last ? span.last : last))
+        uint32_t lowest = span.lowest > base ? span.lowest : base, highest = span.last < last ? span.last : last;
+        unsigned wanted = count_bits(bits, base, lowest, highest);
+        if (wanted == 0)
             continue;
-        if ((block != list->block && wb_postlist_load(list, block) < 0) || wb_postlist_need_codes(list) < 0)
+        if (block != list->block && wb_postlist_load(list, block) < 0)
             break;
-        clip(list, base, last, &from, &to);
-        for (uint32_t i = from; i < to; i++) {
-            uint32_t at = list->docids[i] - base;
-            if (bits[at / 64] >> at % 64 & 1)
-                sums[at] += wb_score(scorer, wb_code_weight(list->own->codes[i]), lengths[list->docids[i]]);
+        uint32_t count = wanted <= FEW_BITS ? choose_few(list, base, lowest, highest, bits, chosen)
+                                            : choose(list, base, last, bits, chosen);
+        if (count == 0)
+            continue;
+        if (wb_postlist_need_codes(list) < 0)
+            break;
+        sum_chosen(list, scorer, base, chosen, count, sums);
+        for (uint32_t k = 0; found && k < count; k++) {
+            uint32_t at = list->docids[chosen[k]] - base;
+            found[at / 64] |= 1ull << at % 64;
         }
     }
     return leave_window(list, base, size);

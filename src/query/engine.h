@@ -56,8 +56,12 @@ static inline uint32_t wb_bits_count(struct wb_window window, const struct wb_wi
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < window.size / 64; i++)
-        count += (uint32_t)__builtin_popcountll(bits->word[i]);
+    /* Not __builtin_popcountll(): without an instruction for it, which the oldest machines lack, it is a call. */
+    for (uint32_t i = 0; i < window.size / 64; i++) {
+        uint64_t word = bits->word[i] - (bits->word[i] >> 1 & 0x5555555555555555);
+        word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+        count += (uint32_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+    }
     return count;
 }
 
@@ -139,6 +143,7 @@ struct wb_slot {
     uint32_t offset;           /* of a phrase: its distance from the first word */
     struct wb_scorer *scorer;  /* NULL: it does not count for the score */
     double unit;               /* the score for an infinite frequency; of the scorer, before scaling */
+    size_t first_term;         /* the terms of its lists in wb_qplan.terms follow each other from here on */
 };
 
 enum wb_leaf_kind {
@@ -223,6 +228,7 @@ struct wb_qplan {
     bool with_status;          /* the query has status:, so that pages of any status are found */
     bool dup_no;
     bool any_of_words;         /* it asks for any of some words, and nothing else */
+    bool all_of_words;         /* it asks for all of some words, and nothing else */
     bool plain;                /* BM25 without fields and PageRank */
     double k1, b, average;
     double scale;              /* scores are multiplied by this, so that their sums fit */

@@ -182,6 +182,10 @@ static void look_at_shape(struct wb_qplan *plan)
     plan->any_of_words = root->kind == WB_QNODE_OR || is_word(root);
     for (size_t i = 0; root->kind == WB_QNODE_OR && i < root->item_count; i++)
         plan->any_of_words &= is_word(root->items[i]);
+    plan->all_of_words = root->kind == WB_QNODE_AND && plan->leaves.count == root->item_count;
+    for (size_t i = 0; plan->all_of_words && i < root->item_count; i++)
+        plan->all_of_words = is_word(root->items[i]) && root->items[i]->leaf->kind == WB_LEAF_WORDS &&
+                             root->items[i]->leaf->scored;
     if (root->kind == WB_QNODE_LEAF)
         root->leaf->deferred = root->leaf->verify;
     for (size_t i = 0; root->kind == WB_QNODE_AND && i < root->item_count; i++)

@@ -77,6 +77,7 @@ static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf, const struct w
             return WB_E_NOMEM;
         *slot->scorer = *model;
         slot->scorer->unit = (float)(slot->unit * plan->scale);
+        slot->first_term = plan->terms.count;
         for (size_t i = 0; err == 0 && i < slot->list_count; i++)
             err = wb_vec_push(
                 &plan->terms,

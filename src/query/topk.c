@@ -187,10 +187,16 @@ static void add_statics(struct top_search *search, struct wb_window window, cons
 static void drop_low(struct top_search *search, struct wb_window window, struct wb_windowbits *bits, uint64_t rest,
                      uint32_t least)
 {
-    WB_EACH_DOC(window, bits, docid, {
-        if (search->sums[docid - window.base] + rest <= least)
-            wb_bits_drop(bits, docid - window.base);
-    })
+    for (uint32_t w = 0; w < window.size / 64; w++) {
+        const uint32_t *sums = search->sums + 64 * w;
+        uint64_t kept = 0;
+        /* No branches: scores at random would mislead the processor. */
+        for (uint64_t left = bits->word[w]; left; left &= left - 1) {
+            uint32_t at = (uint32_t)__builtin_ctzll(left);
+            kept |= (uint64_t)(sums[at] + rest > least) << at;
+        }
+        bits->word[w] = kept;
+    }
 }
 
 /* How many of the terms, in ascending order of their bounds, cannot reach `least` together with PageRank. */
@@ -265,8 +271,60 @@ static int any_words(struct top_search *search, struct wb_window window)
     return add_all(search, window, &bits);
 }
 
+/* The most that the terms can score together where wb_scoring_bound() was last asked for. */
+static uint64_t bound_of_terms(const struct wb_qplan *plan)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < plan->terms.count; i++)
+        sum += plan->terms.items[i].bound;
+    return sum;
+}
+
+/*
+ * All of some words, and nothing else. The rarest comes first, and each list is read only once, where documents are left
+ * that could score enough: their scores are added while the list says which of them have the word.
+ */
+static int all_words(struct top_search *search, struct wb_window window)
+{
+    struct wb_qplan *plan = search->plan;
+    struct wb_windowbits bits, found;
+    uint32_t least;
+    bool is_full = full(search, &least);
+    uint64_t rest = is_full ? bound_of_terms(plan) : 0;
+
+    wb_bits_clear(window, &bits);
+    memset(search->sums, 0, window.size * sizeof *search->sums);
+    for (size_t i = 0; i < plan->root->item_count; i++) {
+        const struct wb_slot *slot = &plan->root->items[i]->leaf->slots[0];
+        const struct wb_scoreterm *terms = plan->terms.items + slot->first_term;
+        wb_bits_clear(window, &found);
+        for (size_t j = 0; j < slot->list_count; j++) {
+            if (i == 0)
+                wb_postlist_sum(terms[j].list, window.base, window.size, terms[j].scorer, search->sums, found.word);
+            else
+                wb_postlist_sum_masked(terms[j].list, window.base, window.size, terms[j].scorer, search->sums,
+                                       bits.word, found.word);
+            rest -= is_full ? terms[j].bound : 0;
+        }
+        bits = found;
+        if (i == 0) {
+            wb_bits_and(window, &bits, wb_qplan_shown(plan, window));
+            add_statics(search, window, &bits);
+        }
+        if (is_full)
+            drop_low(search, window, &bits, rest, least);
+        if (!wb_bits_any(window, &bits))
+            return 0;
+    }
+    search->counted += is_full ? 0 : wb_bits_count(window, &bits);
+    return add_all(search, window, &bits);
+}
+
 static int look_at(struct top_search *search, struct wb_window window)
 {
+    if (search->plan->all_of_words && !search->plan->plain)
+        return all_words(search, window);
     return search->plan->any_of_words && !search->plan->plain ? any_words(search, window) : any_plan(search, window);
 }
 

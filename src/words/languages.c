@@ -6,6 +6,8 @@
 #include "words/stem.h"
 #include "base/check.h"
 
+#include <pthread.h>
+
 /* By number. 1 to 184 are ISO 639-1 in order; then a retired code, and codes of ISO 639-3 that CLD2 knows. */
 static const char codes[WB_LANGUAGES][4] = {
     "",    "aa",  "ab",  "ae",  "af",  "ak",  "am",  "an",  "ar",  "as",  "av",  "ay",  "az",  "ba",  "be",  "bg",
@@ -61,14 +63,25 @@ const char *wb_language_code(uint8_t number)
     return codes[number];
 }
 
+/* By the number of the language; queries ask for all languages of an index, for each of their words. */
+static int8_t algorithms[WB_LANGUAGES];
+static pthread_once_t algorithms_made = PTHREAD_ONCE_INIT;
+
+static void make_algorithms(void)
+{
+    for (int language = 0; language < WB_LANGUAGES; language++) {
+        const char *code = language ? codes[language] : "en";
+        algorithms[language] = WB_STEM_NONE;
+        for (int i = 0; i < WB_STEM_ALGORITHMS; i++)
+            if (strcmp(stemmed[i].code, code) == 0)
+                algorithms[language] = (int8_t)i;
+    }
+}
+
 int wb_stem_algorithm(uint8_t language)
 {
-    const char *code = language ? wb_language_code(language) : "en";
-
-    for (int i = 0; i < WB_STEM_ALGORITHMS; i++)
-        if (strcmp(stemmed[i].code, code) == 0)
-            return i;
-    return WB_STEM_NONE;
+    pthread_once(&algorithms_made, make_algorithms);
+    return language < WB_LANGUAGES ? algorithms[language] : WB_STEM_NONE;
 }
 
 const char *wb_stem_algorithm_name(int algorithm)

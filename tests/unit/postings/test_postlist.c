@@ -189,7 +189,7 @@ static void test_bounds(void **state)
 static void try_window(const struct fixture *fixture, const struct model *model, struct wb_postlist *list,
                        const struct wb_scorer *scorer, uint32_t base, uint32_t size, uint64_t *chance)
 {
-    uint64_t bits[64], want_bits[64] = {0}, summed[64], mask[64];
+    uint64_t bits[64], want_bits[64] = {0}, summed[64], mask[64], both[64] = {0}, want_both[64];
     static uint32_t sums[4096], want_sums[4096], masked[4096], want_masked[4096];
     uint32_t i = model_seek(model, base), n;
 
@@ -212,8 +212,11 @@ static void try_window(const struct fixture *fixture, const struct model *model,
     assert_int_equal(wb_postlist_sum(list, base, size, scorer, sums, summed), next);
     assert_memory_equal(summed, want_bits, size / 8);
     assert_memory_equal(sums, want_sums, size * sizeof *sums);
-    assert_int_equal(wb_postlist_sum_masked(list, base, size, scorer, masked, mask), next);
+    assert_int_equal(wb_postlist_sum_masked(list, base, size, scorer, masked, mask, both), next);
     assert_memory_equal(masked, want_masked, size * sizeof *sums);
+    for (unsigned w = 0; w < size / 64; w++)
+        want_both[w] = want_bits[w] & mask[w];
+    assert_memory_equal(both, want_both, size / 8);
     assert_int_equal(list->docid, next);
     if (next != WB_DOCID_END)
         assert_posting(list, model, n);
