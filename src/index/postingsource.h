@@ -36,8 +36,8 @@ int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry 
 int wb_postingsource_next(struct wb_postingsource *source);
 
 /*
- * Adds the postings of the last generation that come before this docid to a list, as they are, many at a time. Returns 1
- * if the next one has this docid, 0 if not, or an error. WB_DOCID_NONE: adds all that are left.
+ * Adds the postings of the last generation that come before this docid to a list, as they are, many at a time. Returns
+ * 1 if the next one has this docid, 0 if not, or an error. WB_DOCID_NONE: adds all that are left.
  */
 int wb_postingsource_pass(struct wb_postingsource *source, uint32_t docid, struct wb_postings_writer *writer);
 

@@ -250,8 +250,8 @@ uint32_t wb_postlist_sum(struct wb_postlist *list, uint32_t base, uint32_t size,
 
 /*
  * Adds the score of each document of the window whose bit is set. Otherwise the same; bits are not changed. Cheaper
- * than wb_postlist_sum() if few bits are set. Unless found is NULL, sets the bits there of the documents that have both:
- * their bit and a posting.
+ * than wb_postlist_sum() if few bits are set. Unless found is NULL, sets the bits there of the documents that have
+ * both: their bit and a posting.
  */
 uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size, const struct wb_scorer *scorer,
                                 uint32_t *sums, const uint64_t *bits, uint64_t *found);
@@ -330,8 +330,8 @@ int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *
 int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block);
 
 /*
- * Adds the postings from number `from` to the one before `to` of a block. *gap_at is how many gaps of the block belong to
- * postings before `from`; it becomes the number of those before `to`.
+ * Adds the postings from number `from` to the one before `to` of a block. *gap_at is how many gaps of the block belong
+ * to postings before `from`; it becomes the number of those before `to`.
  */
 int wb_postings_add_range(struct wb_postings_writer *writer, const struct wb_posting_block *block, uint32_t from,
                           uint32_t to, size_t *gap_at);

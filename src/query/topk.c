@@ -282,8 +282,8 @@ static uint64_t bound_of_terms(const struct wb_qplan *plan)
 }
 
 /*
- * All of some words, and nothing else. The rarest comes first, and each list is read only once, where documents are left
- * that could score enough: their scores are added while the list says which of them have the word.
+ * All of some words, and nothing else. The rarest comes first, and each list is read only once, where documents are
+ * left that could score enough: their scores are added while the list says which of them have the word.
  */
 static int all_words(struct top_search *search, struct wb_window window)
 {
