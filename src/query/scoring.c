@@ -226,7 +226,7 @@ void wb_scoring_add(const struct wb_qplan *plan, const struct wb_scoreterm *term
     for (uint32_t w = 0; w < window.size / 64 && wanted * 16 <= expected + 64; w++)
         wanted += (uint64_t)__builtin_popcountll(mask[w]);
     if (wanted * 16 > expected + 64) {
-        wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, sums, mask);
+        wb_postlist_sum_masked(term->list, window.base, window.size, term->scorer, sums, mask, NULL);
         return;
     }
     for (uint32_t w = 0; w < window.size / 64; w++)
