@@ -227,7 +227,9 @@ struct wb_qplan {
     WB_VEC(void *) memory;     /* of leaves, to be freed */
     bool with_status;          /* the query has status:, so that pages of any status are found */
     bool dup_no;
-    bool any_of_words;         /* it asks for any of some words, and nothing else */
+    bool any_of_words;         /* it asks for any of some words, and besides only for what has no score: */
+    struct wb_qnode **filters;
+    size_t filter_count;
     bool all_of_words;         /* it asks for all of some words, and nothing else */
     bool plain;                /* BM25 without fields and PageRank */
     double k1, b, average;

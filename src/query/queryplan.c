@@ -175,13 +175,56 @@ static bool is_word(const struct wb_qnode *node)
            (leaf->kind == WB_LEAF_NOTHING || (leaf->kind == WB_LEAF_WORDS && leaf->slot_count == 1 && !leaf->verify));
 }
 
-static void look_at_shape(struct wb_qplan *plan)
+/* Whether a node asks for any of some words, and nothing else. */
+static bool is_any_of_words(const struct wb_qnode *node)
+{
+    bool all = node->kind == WB_QNODE_OR || is_word(node);
+
+    for (size_t i = 0; node->kind == WB_QNODE_OR && i < node->item_count; i++)
+        all &= is_word(node->items[i]);
+    return all;
+}
+
+static bool has_scores(const struct wb_qnode *node)
+{
+    bool has = node->kind == WB_QNODE_LEAF && node->leaf->scored;
+
+    for (size_t i = 0; !has && i < node->item_count; i++)
+        has = has_scores(node->items[i]);
+    return has;
+}
+
+/* (a OR b) and tests that do not throw out so much that it is better to begin with them. */
+static int find_filters(struct wb_qplan *plan)
+{
+    const struct wb_qnode *root = plan->root, *words = NULL;
+
+    for (size_t i = 0; root->kind == WB_QNODE_AND && i < root->item_count; i++)
+        if (root->items[i]->kind == WB_QNODE_OR && is_any_of_words(root->items[i]))
+            words = root->items[i];
+    if (!words)
+        return 0;
+    plan->filters = wb_qplan_take(plan, root->item_count * sizeof *plan->filters);
+    if (!plan->filters)
+        return WB_E_NOMEM;
+    plan->any_of_words = true;
+    for (size_t i = 0; i < root->item_count; i++) {
+        if (root->items[i] == words)
+            continue;
+        plan->any_of_words &= !has_scores(root->items[i]) && root->items[i]->cost > words->cost / 8;
+        plan->filters[plan->filter_count++] = root->items[i];
+    }
+    return 0;
+}
+
+static int look_at_shape(struct wb_qplan *plan)
 {
     struct wb_qnode *root = plan->root;
 
-    plan->any_of_words = root->kind == WB_QNODE_OR || is_word(root);
-    for (size_t i = 0; root->kind == WB_QNODE_OR && i < root->item_count; i++)
-        plan->any_of_words &= is_word(root->items[i]);
+    plan->any_of_words = is_any_of_words(root);
+    int err = plan->any_of_words ? 0 : find_filters(plan);
+    if (err < 0)
+        return err;
     plan->all_of_words = root->kind == WB_QNODE_AND && plan->leaves.count == root->item_count;
     for (size_t i = 0; plan->all_of_words && i < root->item_count; i++)
         plan->all_of_words = is_word(root->items[i]) && root->items[i]->leaf->kind == WB_LEAF_WORDS &&
@@ -193,9 +236,13 @@ static void look_at_shape(struct wb_qplan *plan)
             root->items[i]->leaf->deferred = root->items[i]->leaf->verify;
     for (size_t i = 0; i < plan->leaves.count; i++) {
         struct wb_leaf *leaf = plan->leaves.items[i];
-        if (leaf->verify && leaf->scored && !leaf->deferred)
-            leaf->matched = wb_qplan_take(plan, sizeof *leaf->matched);
+        if (!leaf->verify || !leaf->scored || leaf->deferred)
+            continue;
+        leaf->matched = wb_qplan_take(plan, sizeof *leaf->matched);
+        if (!leaf->matched)
+            return WB_E_NOMEM;
     }
+    return 0;
 }
 
 int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_arena *arena,
@@ -216,9 +263,7 @@ int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *
         leaf->cost = searcher->pages;
         err = wb_plan_leaf_node(plan, leaf, &plan->root);
     }
-    if (err == 0 && plan->root)
-        look_at_shape(plan);
-    return err;
+    return err == 0 && plan->root ? look_at_shape(plan) : err;
 }
 
 int wb_qplan_error(const struct wb_qplan *plan)

@@ -227,7 +227,15 @@ static void sum_terms(struct top_search *search, struct wb_window window, size_t
     }
 }
 
-/* Any of some words, and nothing else; there are enough results already. */
+/* Drops what must not be shown, or does not pass the other tests of the query. */
+static void apply_filters(struct wb_qplan *plan, struct wb_window window, struct wb_windowbits *bits)
+{
+    wb_bits_and(window, bits, wb_qplan_shown(plan, window));
+    for (size_t i = 0; i < plan->filter_count && wb_bits_any(window, bits); i++)
+        wb_qnode_filter(plan, plan->filters[i], window, bits);
+}
+
+/* Any of some words; there are enough results already. */
 static int better_words(struct top_search *search, struct wb_window window, uint32_t least)
 {
     struct wb_qplan *plan = search->plan;
@@ -244,7 +252,7 @@ static int better_words(struct top_search *search, struct wb_window window, uint
         wb_bits_clear(window, &bits);
         sum_terms(search, window, weak, &bits);
     }
-    wb_bits_and(window, &bits, wb_qplan_shown(plan, window));
+    apply_filters(plan, window, &bits);
     add_statics(search, window, &bits);
     for (size_t i = weak; i-- > 0 && wb_bits_any(window, &bits);) {
         const struct wb_scoreterm *term = plan->order.items[i];
@@ -255,7 +263,7 @@ static int better_words(struct top_search *search, struct wb_window window, uint
     return add_all(search, window, &bits);
 }
 
-/* Any of some words, and nothing else. */
+/* Any of some words. */
 static int any_words(struct top_search *search, struct wb_window window)
 {
     struct wb_windowbits bits;
@@ -265,7 +273,7 @@ static int any_words(struct top_search *search, struct wb_window window)
         return better_words(search, window, least);
     wb_bits_clear(window, &bits);
     sum_terms(search, window, 0, &bits);
-    wb_bits_and(window, &bits, wb_qplan_shown(search->plan, window));
+    apply_filters(search->plan, window, &bits);
     add_statics(search, window, &bits);
     search->counted += wb_bits_count(window, &bits);
     return add_all(search, window, &bits);
