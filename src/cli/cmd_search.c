@@ -236,6 +236,7 @@ static int say_hit(const struct wb_hit *hit, uint64_t rank, const struct colours
 
     if (hit->time_ms)
         wb_date_format(hit->time_ms, time);
+    time[sizeof "2026-01-02" - 1] = '\0'; /* the day is enough */
     if (err == 0)
         err = wb_output_text(hit->title.ptr && hit->title.len ? hit->title : hit->url);
     if (err == 0)
@@ -243,7 +244,7 @@ static int say_hit(const struct wb_hit *hit, uint64_t rank, const struct colours
     if (err == 0)
         err = wb_output_text(hit->url);
     if (err == 0)
-        err = wb_output_printf("%s  %s%.10s%s\n", c->plain, c->dim, hit->time_ms ? time : "not fetched", c->plain);
+        err = wb_output_printf("%s  %s%s%s\n", c->plain, c->dim, hit->time_ms ? time : "not fetched", c->plain);
     if (err == 0 && hit->snippet.ptr && hit->snippet.len) {
         err = wb_output_printf("     ");
         if (err == 0)

@@ -366,13 +366,24 @@ int wb_index_type(struct wb_index *index, uint32_t type, struct wb_slice *name_o
 int wb_index_site(struct wb_index *index, uint32_t site, struct wb_slice *name_out)
 {
     struct wb_table_record record;
+    struct wb_buf surt = WB_BUF_INIT;
     int err = wb_cursor_get_number(index->site_cursor, site, &record);
 
-    /* "org,example)" is the SURT of a URL with nothing behind the host. */
+    /* "org,example)/" is the SURT of the first page of the site. */
     if (err == 0)
-        err = wb_surt_to_key(record.key, &index->text);
+        err = wb_buf_append_slice(&surt, record.key);
+    if (err == 0)
+        err = wb_buf_append_char(&surt, '/');
+    if (err == 0)
+        err = wb_surt_to_key(wb_buf_slice(&surt), &index->text);
+    /* What has no host is its own site. */
+    if (err == WB_E_INVALID) {
+        wb_buf_clear(&index->text);
+        err = wb_buf_append_slice(&index->text, record.key);
+    }
     while (err == 0 && index->text.len && index->text.ptr[index->text.len - 1] == '/')
         index->text.len--;
+    wb_buf_release(&surt);
     *name_out = err == 0 ? wb_buf_slice(&index->text) : WB_SLICE_EMPTY;
     return err;
 }
