@@ -33,15 +33,15 @@ struct wb_build {
     unsigned threads;
     bool from_scratch;
     struct wb_whereabouts where;
-    char *root;            /* of the series that gets the new generation */
-    char *path;            /* the directory that is being written */
-    struct wb_file lock;   /* of DIR/index */
+    char *root;               /* of the series that gets the new generation */
+    char *path;               /* the directory that is being written */
+    struct wb_file lock;      /* of DIR/index */
     struct wb_file root_lock; /* of root, if that is elsewhere */
-    uint32_t number;       /* of the generation */
-    uint32_t last;         /* the number of the last generation; 0 if there is none */
-    char *last_root;       /* where that is */
-    bool lost;             /* the directory that has it is missing */
-    bool held;             /* snapshot and edition are held in the name of the new generation, or one of them */
+    uint32_t number;          /* of the generation */
+    uint32_t last;            /* the number of the last generation; 0 if there is none */
+    char *last_root;          /* where that is */
+    bool lost;                /* the directory that has it is missing */
+    bool held;                /* snapshot and edition are held in the name of the new generation, or one of them */
     struct wb_store *store;
     struct wb_webdb *webdb;
     struct wb_store_snapshot snapshot;

@@ -19,7 +19,7 @@
 enum {
     RANGE_MAX = 8 << 20, /* bytes of runs and old lists that one range covers, roughly; less if memory is short */
     RANGE_MIN = 64 << 10,
-    RANGES_AHEAD = 2,      /* finished ranges per thread that may wait for their turn */
+    RANGES_AHEAD = 2, /* finished ranges per thread that may wait for their turn */
     THREADS_MAX = 64,
 };
 
@@ -111,7 +111,8 @@ static int cut_ranges(struct merging *merging, struct weights *weights)
     merging->count = 1;
     for (size_t i = 0; i < weights->items.count; i++) {
         const struct weight *weight = &weights->items.items[i];
-        if (bytes >= merging->range_bytes && wb_slice_compare(weight->key, merging->ranges[merging->count - 1].from) > 0) {
+        if (bytes >= merging->range_bytes &&
+            wb_slice_compare(weight->key, merging->ranges[merging->count - 1].from) > 0) {
             merging->ranges[merging->count - 1].to = weight->key;
             merging->ranges[merging->count++].from = weight->key;
             bytes = 0;

@@ -106,7 +106,7 @@ struct site_url {
 
 /* In the order of SURTs. */
 static const struct site_url site_urls[] = {
-    {"com,example)/", true},      {"com,example)/a", false},       {"com,example)/b", true},
+    {"com,example)/", true},      {"com,example)/a", false},        {"com,example)/b", true},
     {"com,example,www)/", false}, {"com,example,www:8080)/", true}, {"com,exampleother)/", true},
     {"com,examples)/", false},    {"org,example)/x", true},
 };

@@ -1,6 +1,6 @@
 /*
- * test_index_columns.c - columns that users bring: numbers and words, lines that are wrong, URLs that become known later,
- * and columns that last from one generation to the next.
+ * test_index_columns.c - columns that users bring: numbers and words, lines that are wrong, URLs that become known
+ * later, and columns that last from one generation to the next.
  */
 #include "index_support.h"
 

@@ -1,7 +1,7 @@
 /*
- * test_index_fault.c - builds that fail: every allocation and every file operation fails once, the disk is full, bytes of
- * the last generation are damaged. The last generation stays and can be read; nothing is left behind after the next
- * build, and nothing is held that is not needed.
+ * test_index_fault.c - builds that fail: every allocation and every file operation fails once, the disk is full,
+ * bytes of the last generation are damaged. The last generation stays and can be read; nothing is left behind after
+ * the next build, and nothing is held that is not needed.
  *
  * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
@@ -282,7 +282,10 @@ static void test_damage(void **state)
     read_genfiles(web->dir, &sound);
     for (size_t i = 0; i < sound.count; i++)
         for (int j = 0; j < 6; j++)
-            damage(&sound, i, j == 0 ? 0 : j == 1 ? sound.files[i].bytes - 1 : chance_below(&web->chance, sound.files[i].bytes));
+            damage(&sound, i,
+                   j == 0   ? 0
+                   : j == 1 ? sound.files[i].bytes - 1
+                            : chance_below(&web->chance, sound.files[i].bytes));
 }
 
 static void test_missing_files(void **state)

@@ -1,6 +1,6 @@
 /*
- * test_index_lives.c - generations that meet each other: builds that are killed, two builds at once, readers that keep an
- * old generation, and an index that moves to another directory.
+ * test_index_lives.c - generations that meet each other: builds that are killed, two builds at once, readers that
+ * keep an old generation, and an index that moves to another directory.
  */
 #include "index_lives.h"
 

@@ -36,7 +36,8 @@ static void note_occurrence(struct occurrences *all, const char *text, char spac
 
 static void add_document(uint64_t *chance, struct wb_inverter *inverter, uint32_t docid, struct occurrences *all)
 {
-    static const enum wb_field order[] = {WB_FIELD_TITLE, WB_FIELD_HEADING, WB_FIELD_MAIN, WB_FIELD_URL, WB_FIELD_ANCHOR};
+    static const enum wb_field order[] = {WB_FIELD_TITLE, WB_FIELD_HEADING, WB_FIELD_MAIN, WB_FIELD_URL,
+                                          WB_FIELD_ANCHOR};
     unsigned language = (unsigned)chance_below(chance, LANGUAGES);
 
     wb_inverter_begin(inverter, docid, language);
@@ -45,8 +46,7 @@ static void add_document(uint64_t *chance, struct wb_inverter *inverter, uint32_
         size_t words = chance_below(chance, order[f] == WB_FIELD_MAIN ? WORDS_MAX : 8);
         for (size_t i = 0; i < words; i++) {
             unsigned word = (unsigned)chance_below(chance, 1 + chance_below(chance, VOCABULARY));
-            enum wb_field field =
-                order[f] == WB_FIELD_MAIN && chance_one_in(chance, 3) ? WB_FIELD_OTHER : order[f];
+            enum wb_field field = order[f] == WB_FIELD_MAIN && chance_one_in(chance, 3) ? WB_FIELD_OTHER : order[f];
             char exact[16], stem[16];
             snprintf(exact, sizeof exact, "w%u", word);
             bool has_stem = stem_of(word, language, stem);
@@ -164,8 +164,8 @@ static void test_positions(void **state)
     static const struct {
         enum wb_field field;
         uint32_t position;
-    } places[] = {{WB_FIELD_TITLE, 4}, {WB_FIELD_TITLE, 4}, {WB_FIELD_HEADING, 1}, {WB_FIELD_MAIN, 7}, {WB_FIELD_OTHER, 9},
-                  {WB_FIELD_MAIN, 30}, {WB_FIELD_URL, 0},   {WB_FIELD_ANCHOR, 256}};
+    } places[] = {{WB_FIELD_TITLE, 4}, {WB_FIELD_TITLE, 4}, {WB_FIELD_HEADING, 1}, {WB_FIELD_MAIN, 7},
+                  {WB_FIELD_OTHER, 9}, {WB_FIELD_MAIN, 30}, {WB_FIELD_URL, 0},     {WB_FIELD_ANCHOR, 256}};
     static const uint32_t gaps[] = {4, 0, 1, 7, 2, 21, 0, 256};
     struct wb_postingsource source = {.left = 0};
     struct wb_inverter *inverter = NULL;
