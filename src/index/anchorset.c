@@ -1,5 +1,6 @@
 /* anchorset.c - counts the texts of links. */
 #include "index/anchorset.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -26,6 +27,7 @@ int wb_anchorset_add(struct wb_anchorset *set, struct wb_slice text)
     struct wb_anchor_entry *entry = NULL;
     struct wb_anchor anchor = {.links = 1};
 
+    WB_CHECK(set->anchors.count <= TEXTS_MAX);
     text = wb_slice_trim(text);
     if (text.len == 0)
         return 0;
@@ -59,6 +61,7 @@ static int by_links(const void *a, const void *b)
 /* What counts of a number of links: see wb_docwords_anchors(). */
 static unsigned size_class(uint32_t links)
 {
+    WB_CHECK(links > 0);
     return 32 - (unsigned)__builtin_clz(links);
 }
 

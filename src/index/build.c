@@ -68,6 +68,7 @@ int wb_build_run(struct wb_build *build, struct wb_run_writer *writer_out)
     if (!run)
         return err;
     run->file = WB_FILE_INIT;
+    WB_CHECK(build->root != NULL);
     pthread_mutex_lock(&build->mutex);
     err = wb_vec_push(&build->runs, run);
     pthread_mutex_unlock(&build->mutex);
@@ -86,6 +87,7 @@ static int hold(struct wb_build *build)
     struct wb_store_holder holder = {.kind = WB_STORE_HOLDER_GENERATION};
     char name[WB_STORE_NAME_MAX + 1];
 
+    WB_CHECK(!build->held);
     wb_generation_holder(build->number, holder.name);
     wb_generation_holder(build->number, name);
     build->held = true; /* perhaps only one of the two, if this fails */
@@ -113,6 +115,7 @@ static int find_last(struct wb_build *build)
     if (err == 0 && build->number == UINT32_MAX)
         err = wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", where->root);
     build->number++;
+    WB_CHECK(err < 0 || build->number > build->last);
     build->last_root = err == 0 ? wb_strdup(where->root) : NULL;
     return err < 0 ? err : build->last_root ? 0 : WB_E_NOMEM;
 }

@@ -17,6 +17,8 @@ static enum wb_keep judge(const struct wb_build *build, const struct wb_index *o
 {
     bool was_page = old_docid < old->manifest.info.pages, is_page = url->page != WB_DOCID_NONE;
 
+    WB_CHECK(old_docid < old->manifest.info.urls);
+    WB_CHECK(!is_page || url->page < build->roster.page_count);
     if (!was_page && !is_page)
         return WB_KEEP_ALL;
     if (!was_page || !is_page)
@@ -31,6 +33,7 @@ static void match(const struct wb_build *build, const struct wb_idtable *table, 
     for (uint64_t number = 0; number < roster->url_count; number++) {
         const struct wb_roster_url *url = &roster->urls[number];
         uint32_t from = wb_idtable_find(table, url->id), docid = wb_docmap_docid(&roster->docmap, number);
+        WB_CHECK(docid < carry->new_urls);
         carry->from[docid] = from;
         if (from == WB_DOCID_NONE)
             continue;
@@ -58,6 +61,7 @@ int wb_carry_make(struct wb_build *build, struct wb_index *old, struct wb_carry 
         return 0;
     carry->old_urls = old->manifest.info.urls;
     carry->new_urls = build->roster.url_count;
+    WB_CHECK(old->docmap.urls == carry->old_urls); /* or it could not be opened */
     int err = wb_index_fact(old, WB_FACT_ID, &ids);
     if (err == 0)
         err = wb_idtable_open(build->root, ids, carry->old_urls, &table);
@@ -93,6 +97,7 @@ bool wb_carry_anchors_changed(struct wb_carry *carry, uint32_t docid, uint64_t h
 {
     const void *values = NULL;
 
+    WB_CHECK(!carry->old || docid < carry->new_urls);
     if (wb_carry_is_fresh(carry, docid))
         return true;
     uint32_t from = carry->from[docid];

@@ -87,6 +87,7 @@ static int read_lines(struct importing *in, const struct wb_file *file)
             break;
         offset += got;
         bytes.len += got;
+        WB_CHECK(bytes.len <= bytes.cap);
         struct wb_slice rest = wb_buf_slice(&bytes);
         const char *end;
         while (err == 0 && (end = memchr(rest.ptr, '\n', rest.len))) {

@@ -57,6 +57,7 @@ static int add_text(struct wb_docwords *worker, struct wb_slice text, const char
     /* Without stems: the inverter remembers those of words that it has seen before. */
     int more = 0, err = wb_words_begin(worker->words, text, NULL);
 
+    WB_CHECK(field < WB_FIELDS);
     while (err == 0 && worker->budget && (more = wb_words_next(worker->words, &word)) > 0) {
         worker->budget--;
         err = wb_inverter_add(worker->inverter, word.exact, word.kind == WB_WORD_PLAIN, field, first + word.position);
@@ -83,6 +84,8 @@ static int add_spans(struct wb_docwords *worker, const struct wb_extract *extrac
         enum wb_field field = heading                              ? WB_FIELD_HEADING
                               : span->flags & WB_EXTRACT_SPAN_MAIN ? WB_FIELD_MAIN
                                                                    : WB_FIELD_OTHER;
+        WB_CHECK(span->begin <= span->end);
+        WB_CHECK(span->end <= extract->text.len);
         if (heading != headings)
             continue;
         err = add_text(worker, wb_slice(extract->text.ptr + span->begin, span->end - span->begin), language, field, &at,
@@ -140,6 +143,7 @@ int wb_docwords_anchors(struct wb_docwords *worker, uint32_t docid, const struct
     int err = 0;
 
     worker->budget = WB_INDEX_WORDS_MAX;
+    WB_CHECK(docid != UINT32_MAX);
     /* Texts of links are short, and their language is not known: they are stemmed as English, like unknown pages. */
     wb_inverter_begin(worker->inverter, docid, 0);
     for (size_t i = 0; err == 0 && i < count; i++) {

@@ -46,6 +46,7 @@ int wb_factwork_carry(struct wb_build *build)
         uint32_t from = carry->from[docid];
         if (wb_carry_is_fresh(carry, docid))
             continue;
+        WB_CHECK(from < carry->old->docmap.pages); /* a page that is not fresh was a page */
         build->contents[docid] =
             (struct wb_content_fact){old.published[from], old.modified[from], old.words[from], old.lang[from]};
         build->lengths[docid] = old.length[from];
@@ -59,6 +60,7 @@ int wb_factwork_carry(struct wb_build *build)
 static void put_url_value(const struct wb_build *build, enum wb_fact fact, uint32_t docid,
                           const struct wb_roster_url *url, char *p)
 {
+    WB_CHECK(docid < build->roster.url_count);
     switch ((int)fact) {
     case WB_FACT_ID:
         wb_pageid_put(url->id, p);
@@ -95,6 +97,9 @@ static void put_page_value(const struct wb_build *build, enum wb_fact fact, uint
 {
     const struct wb_roster_page *page = &build->roster.pages[url->page];
     const struct wb_content_fact *content = &build->contents[docid];
+
+    WB_CHECK(url->page < build->roster.page_count);
+    WB_CHECK(page->docid == docid);
 
     switch ((int)fact) {
     case WB_FACT_OUTLINKS:
@@ -158,6 +163,7 @@ static int add_values(const struct wb_build *build, enum wb_fact fact, bool page
             put_url_value(build, fact, docid++, url, value);
         err = wb_column_add(writer, value);
     }
+    WB_CHECK(err < 0 || docid == (pages ? roster->known : roster->url_count));
     return err;
 }
 
@@ -206,6 +212,7 @@ static int add_titles(struct wb_build *build, struct wb_table_writer *table)
     for (uint32_t docid = 0; more >= 0 && err == 0 && docid < build->roster.known; docid++) {
         struct wb_slice title = WB_SLICE_EMPTY;
         char key[4];
+        WB_CHECK(more == 0 || fresh.key.len == sizeof key);
         bool is_fresh = more > 0 && wb_get32_be(fresh.key.ptr) == docid;
         wb_put32_be(key, docid);
         if (is_fresh)

@@ -72,6 +72,7 @@ int wb_generation_root(const char *dir, char **root_out)
 
 void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX + 1])
 {
+    WB_CHECK(generation > 0);
     snprintf(name_out, WB_STORE_NAME_MAX + 1, WB_GENERATION_HOLDER "%" PRIu32, generation);
 }
 
@@ -194,6 +195,7 @@ static void set_number(struct wb_index_info *info, const struct info_number *num
 {
     uint32_t narrow = (uint32_t)value;
 
+    WB_CHECK(number->wide || value <= UINT32_MAX);
     if (number->wide)
         memcpy((char *)info + number->at, &value, sizeof value);
     else

@@ -140,6 +140,7 @@ static int clean(struct wb_build *build, const char *root, uint32_t keep)
         use = &build->root_lock;
     else
         err = wb_series_lock(root, &lock);
+    WB_CHECK(err < 0 || use->fd >= 0);
     if (err == 0)
         err = wb_series_clean(root, keep, use);
     wb_file_close(&lock);

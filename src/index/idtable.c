@@ -10,6 +10,7 @@ static uint32_t *find_slot(const struct wb_idtable *table, struct wb_pageid id)
 {
     uint64_t at = id.lo & table->mask;
 
+    WB_CHECK(table->slots != NULL);
     while (table->slots[at] &&
            !wb_pageid_equal(wb_pageid_get(table->ids + (size_t)(table->slots[at] - 1) * WB_PAGEID_BYTES), id))
         at = (at + 1) & table->mask;

@@ -253,6 +253,7 @@ static int open_fact(struct wb_index *index, enum wb_fact fact)
     uint64_t count = wb_fact_is_of_pages(fact) ? index->docmap.pages : index->docmap.urls;
     char name[64];
 
+    WB_CHECK(!index->fact_open[fact]);
     snprintf(name, sizeof name, "%s.wbc", kind->name);
     char *path = wb_path_join(index->path, name);
     int err = path ? wb_column_open(path, kind->kind, kind->bytes, column) : WB_E_NOMEM;
@@ -308,6 +309,7 @@ int wb_index_find(struct wb_index *index, struct wb_slice url, uint32_t *docid_o
 
     if (err == 0)
         err = wb_webdb_number(webdb, url, &number);
+    WB_CHECK(err < 0 || number < index->docmap.urls); /* the edition has as many URLs as we */
     if (err == 0)
         *docid_out = wb_docmap_docid(&index->docmap, number);
     return err;

@@ -154,6 +154,7 @@ static int end_target(struct linkwork *work)
     size_t count = work->sources.count;
     int err = 0;
 
+    WB_CHECK(docid < build->roster.url_count);
     qsort(work->sources.items, count, sizeof *work->sources.items, by_value);
     build->inlinks[docid] = (uint32_t)count;
     build->result->info.arcs += count;
@@ -308,5 +309,6 @@ uint32_t wb_static_score(double rank, uint64_t urls)
 {
     double times = rank * (double)urls;
 
+    WB_CHECK(times >= 0);
     return (uint32_t)(times / (times + STATIC_HALF) * WB_SCORE_ONE + 0.5);
 }

@@ -56,6 +56,8 @@ struct weights {
 static int add_weight(struct weights *weights, struct wb_slice key, uint64_t bytes)
 {
     struct wb_slice copy;
+
+    WB_CHECK(key.len >= WB_TERM_TAIL);
     int err = wb_arena_copy(&weights->keys, wb_slice(key.ptr, key.len - 1), &copy);
 
     return err < 0 ? err : wb_vec_push(&weights->items, (struct weight){copy, bytes});
@@ -119,6 +121,7 @@ static int cut_ranges(struct merging *merging, struct weights *weights)
         }
         bytes += weight->bytes;
     }
+    WB_CHECK(merging->count <= weights->items.count + 1);
     merging->ranges[merging->count - 1].to = (struct wb_slice){NULL, 0};
     return 0;
 }
@@ -199,6 +202,7 @@ static int add_both(struct inputs *in, const struct wb_posting *a, const struct 
     const struct wb_posting *anchors = a->frequency[WB_FIELD_ANCHOR] ? a : b, *page = anchors == a ? b : a;
     struct wb_posting sum = *page;
 
+    WB_CHECK(a->docid == b->docid);
     if (page->frequency[WB_FIELD_ANCHOR])
         return wb_fail(WB_E_CORRUPT, "document %u has the texts of its links twice", page->docid);
     int err = wb_vec_reserve(&in->gaps, page->gap_count + anchors->gap_count + 1);
@@ -238,6 +242,7 @@ static struct wb_postingsource *first_run(struct inputs *in, size_t taking, stru
 /* Merges the postings of the runs that have the current term, and those of the last generation; old may be NULL. */
 static int merge_postings(struct inputs *in, size_t taking, struct wb_postingsource *old)
 {
+    WB_CHECK(taking > 0 && taking <= in->runs + 1);
     for (;;) {
         struct wb_postingsource *second, *first = first_run(in, taking, &second);
         int both = old ? wb_postingsource_pass(old, first ? first->posting.docid : WB_DOCID_NONE, in->writer) : 0;
@@ -288,6 +293,9 @@ static int merge_term(const struct wb_build *build, struct inputs *in, struct wb
 static int merge_range(const struct wb_build *build, struct inputs *in, struct range *range)
 {
     struct wb_slice key;
+
+    WB_CHECK(!range->done);
+    WB_CHECK(!range->to.ptr || wb_slice_compare(range->from, range->to) < 0);
     int err = seek_inputs(build, in, range->from);
 
     while (err == 0 && (key = least_key(in)).ptr && (!range->to.ptr || wb_slice_compare(key, range->to) < 0))
@@ -306,6 +314,8 @@ static struct range *take_range(struct merging *merging)
     while (merging->error.code == 0 && merging->taken < merging->count &&
            merging->taken >= merging->written + (size_t)merging->threads * RANGES_AHEAD)
         pthread_cond_wait(&merging->changed, &merging->mutex);
+    WB_CHECK(merging->written <= merging->taken);
+    WB_CHECK(merging->taken <= merging->count);
     if (merging->error.code == 0 && merging->taken < merging->count)
         range = &merging->ranges[merging->taken++];
     pthread_mutex_unlock(&merging->mutex);
@@ -315,6 +325,7 @@ static struct range *take_range(struct merging *merging)
 static void end_range(struct merging *merging, struct range *range, int err)
 {
     pthread_mutex_lock(&merging->mutex);
+    WB_CHECK(!range || !range->done);
     if (range)
         range->done = true;
     if (err < 0 && merging->error.code == 0)
@@ -371,6 +382,7 @@ static int merge_all(struct merging *merging, struct wb_postings_output *output)
     pthread_t threads[THREADS_MAX];
     unsigned started = 0;
 
+    WB_CHECK(merging->threads > 0 && merging->threads <= THREADS_MAX);
     while (started < merging->threads && pthread_create(&threads[started], NULL, merge_thread, merging) == 0)
         started++;
     if (started == 0)

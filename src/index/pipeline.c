@@ -83,6 +83,7 @@ static int copy_page(struct page_batch *batch, const struct wb_page *page, uint3
 {
     struct wb_page *copy = &batch->pages[batch->count];
 
+    WB_CHECK(batch->count < BATCH_PAGES);
     *copy = *page;
     batch->docids[batch->count] = docid;
     copy->head = WB_SLICE_EMPTY;
@@ -205,6 +206,8 @@ static int keep_work(struct wb_build *build, uint32_t docid, const struct wb_doc
 {
     char key[4];
 
+    WB_CHECK(docid < build->roster.known);
+    WB_CHECK(build->contents != NULL);
     build->contents[docid] = (struct wb_content_fact){work->published_ms, work->modified_ms, work->length, work->lang};
     build->lengths[docid] = wb_length_byte(work->length);
     wb_put32_be(key, docid);
@@ -220,6 +223,7 @@ static int flush(struct pipeline *pipeline, struct wb_inverter *inverter)
 {
     struct wb_run_writer writer;
 
+    WB_CHECK(inverter != NULL);
     if (wb_inverter_empty(inverter))
         return 0;
     int err = wb_build_run(pipeline->build, &writer);
@@ -241,6 +245,8 @@ static int swap_inverter(struct pipeline *pipeline, struct wb_docwords *worker)
     empty = failed(pipeline) ? NULL : pipeline->empty;
     if (empty) {
         struct wb_inverter *full = worker->inverter;
+        WB_CHECK(full != empty->inverter);
+        WB_CHECK(wb_inverter_empty(empty->inverter));
         pipeline->empty = empty->next;
         worker->inverter = empty->inverter;
         empty->inverter = full;
@@ -314,6 +320,7 @@ static void *worker_thread(void *context)
     note(pipeline, err);
     wb_docwords_release(&worker);
     pthread_mutex_lock(&pipeline->mutex);
+    WB_CHECK(pipeline->workers > 0);
     pipeline->workers--;
     pthread_cond_broadcast(&pipeline->changed);
     pthread_mutex_unlock(&pipeline->mutex);

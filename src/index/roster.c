@@ -56,6 +56,8 @@ static int grow_pages(struct wb_build *build, struct wb_roster *roster)
 {
     size_t room = roster->page_room * 2;
     void *memory;
+
+    WB_CHECK(roster->page_count == roster->page_room);
     int err = wb_nameless_map(build->root, room * sizeof *roster->pages, &memory);
 
     if (err < 0)
@@ -232,6 +234,7 @@ static int write_docids(struct wb_build *build, struct wb_roster *roster, const 
 
     if (err == 0)
         err = wb_docmap_open(docids, &roster->docmap);
+    WB_CHECK(err < 0 || roster->docmap.pages == roster->known);
     if (err == 0)
         err = wb_sitetable_write(sites, table, (uint32_t)roster->known);
     wb_free(docids);
@@ -301,6 +304,7 @@ int wb_roster_make(struct wb_build *build, struct wb_roster *roster)
         err = make_docids(build, roster);
     if (err == 0)
         err = count_versions(build, roster);
+    WB_CHECK(roster->known <= roster->page_count);
     build->result->unknown = roster->page_count - roster->known;
     return err;
 }

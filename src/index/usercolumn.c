@@ -159,6 +159,7 @@ static int each_value(struct column_work *work)
         work->unknown += docid == WB_DOCID_NONE;
         if (docid == WB_DOCID_NONE)
             continue;
+        WB_CHECK(docid < work->build->roster.url_count);
         wb_put32(docid_bytes, docid);
         if (work->column->words)
             err = wb_sorter_add(work->words, record.value, wb_slice(docid_bytes, sizeof docid_bytes));
@@ -189,6 +190,7 @@ static int number_words(struct column_work *work)
                 err = wb_table_add(table, record.key, WB_SLICE_EMPTY);
             code++;
         }
+        WB_CHECK(record.value.len == sizeof code);
         work->codes[wb_get32(record.value.ptr)] = code;
     }
     wb_buf_release(&last);
