@@ -187,6 +187,8 @@ static void add_statics(struct top_search *search, struct wb_window window, cons
 static void drop_low(struct top_search *search, struct wb_window window, struct wb_windowbits *bits, uint64_t rest,
                      uint32_t least)
 {
+    if (rest > least)
+        return;
     for (uint32_t w = 0; w < window.size / 64; w++) {
         const uint32_t *sums = search->sums + 64 * w;
         uint64_t kept = 0;
@@ -299,7 +301,7 @@ static int all_words(struct top_search *search, struct wb_window window)
     struct wb_windowbits bits, found;
     uint32_t least;
     bool is_full = full(search, &least);
-    uint64_t rest = is_full ? bound_of_terms(plan) : 0;
+    uint64_t rest = is_full ? bound_of_terms(plan) + plan->statics : 0;
 
     wb_bits_clear(window, &bits);
     memset(search->sums, 0, window.size * sizeof *search->sums);
@@ -316,15 +318,14 @@ static int all_words(struct top_search *search, struct wb_window window)
             rest -= is_full ? terms[j].bound : 0;
         }
         bits = found;
-        if (i == 0) {
+        if (i == 0)
             wb_bits_and(window, &bits, wb_qplan_shown(plan, window));
-            add_statics(search, window, &bits);
-        }
         if (is_full)
             drop_low(search, window, &bits, rest, least);
         if (!wb_bits_any(window, &bits))
             return 0;
     }
+    add_statics(search, window, &bits);
     search->counted += is_full ? 0 : wb_bits_count(window, &bits);
     return add_all(search, window, &bits);
 }
