@@ -53,7 +53,7 @@ extern const uint8_t wb_field_weight[WB_FIELDS];
 
 /*
  * The weighted frequency of a posting, in quarters, at most WB_WEIGHT_MAX: 4 for each occurrence in MAIN, 1 in OTHER,
- * 8 in HEADING, 12 in TITLE, 6 in URL; anchors count 8 * (1 + floor(log2(frequency))).
+ * 8 in HEADING, 32 in TITLE, 6 in URL; anchors count 8 * (1 + floor(log2(frequency))).
  */
 static inline uint32_t wb_posting_weight(const uint32_t frequency[WB_FIELDS])
 {

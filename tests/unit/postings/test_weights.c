@@ -18,11 +18,11 @@ static void test_weight(void **state)
     frequency[WB_FIELD_HEADING] = 1;
     frequency[WB_FIELD_TITLE] = 2;
     frequency[WB_FIELD_URL] = 1;
-    assert_int_equal(wb_posting_weight(frequency), 17 + 8 + 24 + 6);
+    assert_int_equal(wb_posting_weight(frequency), 17 + 8 + 64 + 6);
     static const uint32_t damped[][2] = {{1, 1}, {2, 2}, {3, 2}, {4, 3}, {1000, 10}, {UINT32_MAX, 32}};
     for (size_t i = 0; i < COUNT(damped); i++) {
         frequency[WB_FIELD_ANCHOR] = damped[i][0];
-        assert_int_equal(wb_posting_weight(frequency), 55 + 8 * damped[i][1]);
+        assert_int_equal(wb_posting_weight(frequency), 95 + 8 * damped[i][1]);
     }
     frequency[WB_FIELD_TITLE] = UINT32_MAX;
     assert_int_equal(wb_posting_weight(frequency), WB_WEIGHT_MAX);
