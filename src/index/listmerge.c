@@ -242,7 +242,7 @@ static struct wb_postingsource *first_run(struct inputs *in, size_t taking, stru
 /* Merges the postings of the runs that have the current term, and those of the last generation; old may be NULL. */
 static int merge_postings(struct inputs *in, size_t taking, struct wb_postingsource *old)
 {
-    WB_CHECK(taking > 0 && taking <= in->runs + 1);
+    WB_CHECK((taking > 0 || old) && taking <= in->runs + 1);
     for (;;) {
         struct wb_postingsource *second, *first = first_run(in, taking, &second);
         int both = old ? wb_postingsource_pass(old, first ? first->posting.docid : WB_DOCID_NONE, in->writer) : 0;
