@@ -51,8 +51,10 @@ static void add_document(uint64_t *chance, struct wb_inverter *inverter, uint32_
             snprintf(exact, sizeof exact, "w%u", word);
             bool has_stem = stem_of(word, language, stem);
             position += (uint32_t)chance_below(chance, 3);
-            ok(wb_inverter_add(inverter, wb_slice_str(exact),
-                               has_stem ? wb_slice_str(stem) : (struct wb_slice){NULL, 0}, field, position));
+            int asks = wb_inverter_add(inverter, wb_slice_str(exact), has_stem, field, position);
+            assert_true(asks == 0 || (asks == 1 && has_stem));
+            if (asks)
+                ok(wb_inverter_stem(inverter, wb_slice_str(stem)));
             note_occurrence(all, exact, WB_TERM_EXACT, docid, field, position);
             if (has_stem)
                 note_occurrence(all, stem, WB_TERM_STEM, docid, field, position);
@@ -177,7 +179,8 @@ static void test_positions(void **state)
     ok(wb_inverter_new(0, &inverter));
     wb_inverter_begin(inverter, 77, 0);
     for (size_t i = 0; i < COUNT(places); i++)
-        ok(wb_inverter_add(inverter, WB_SLICE_LIT("word"), WB_SLICE_LIT("wor"), places[i].field, places[i].position));
+        if (wb_inverter_add(inverter, WB_SLICE_LIT("word"), true, places[i].field, places[i].position) == 1)
+            ok(wb_inverter_stem(inverter, WB_SLICE_LIT("wor")));
     ok(wb_inverter_end(inverter));
     ok(wb_run_begin(test_root, &run, &writer));
     ok(wb_inverter_flush(inverter, &writer));
