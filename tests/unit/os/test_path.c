@@ -22,8 +22,8 @@ static void test_join(void **state)
 {
     static const struct {
         const char *dir, *name, *path;
-    } known[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "b", "a/b"}, {"/", "b", "/b"},
-                 {"a/b", "c/d", "a/b/c/d"}};
+    } known[] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "b", "a/b"}, {"/", "b", "/b"}, {"a/b", "c/d", "a/b/c/d"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -70,6 +70,45 @@ static void test_whole_files(void **state)
 }
 
 /* A replacement that fails anywhere leaves the old file or the new one, and no temporary. */
+/* A second name, or a copy where that cannot be. */
+static void test_share(void **state)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+
+    (void)state;
+    assert_int_equal(wb_path_replace(test_path("shared"), WB_SLICE_LIT("never changed")), 0);
+    assert_int_equal(wb_path_share(test_path("shared"), test_path("second")), 0);
+    wb_fault_arm(WB_FAULT_RENAME, 1, EXDEV);
+    assert_int_equal(wb_path_share(test_path("shared"), test_path("copy")), 0);
+    assert_true(wb_fault_struck());
+    wb_fault_disarm();
+    assert_int_equal(wb_path_unlink(test_path("shared")), 0);
+    for (int i = 0; i < 2; i++) {
+        wb_buf_clear(&bytes);
+        assert_int_equal(wb_path_read(test_path(i ? "copy" : "second"), 100, &bytes), 0);
+        assert_true(wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("never changed")));
+    }
+    assert_int_equal(wb_path_share(test_path("none"), test_path("third")), WB_E_NOTFOUND);
+    assert_int_equal(wb_path_share(test_path("second"), test_path("copy")), WB_E_IO);
+    assert_non_null(strstr(wb_error_message(), "copy"));
+    wb_buf_release(&bytes);
+}
+
+static void test_real(void **state)
+{
+    (void)state;
+    assert_int_equal(wb_path_mkdirs(test_path("real")), 0);
+    assert_int_equal(symlink("real", test_path("symbolic")), 0);
+    char *direct = wb_path_real(test_path("real")), *through = wb_path_real(test_path("symbolic/../symbolic"));
+    assert_non_null(direct);
+    assert_string_equal(direct, through);
+    assert_int_equal(direct[0], '/');
+    assert_null(wb_path_real(test_path("nowhere")));
+    assert_non_null(strstr(wb_error_message(), "nowhere"));
+    wb_free(direct);
+    wb_free(through);
+}
+
 static void test_failing_replacement(void **state)
 {
     static const unsigned kinds[] = {WB_FAULT_ALLOC, WB_FAULT_OPEN, WB_FAULT_WRITE, WB_FAULT_SYNC, WB_FAULT_RENAME};
@@ -160,7 +199,8 @@ static void test_entries_are_synced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_join),        cmocka_unit_test(test_kinds),
-                                       cmocka_unit_test(test_whole_files), cmocka_unit_test(test_failing_replacement),
+                                       cmocka_unit_test(test_whole_files), cmocka_unit_test(test_share),
+                                       cmocka_unit_test(test_real),        cmocka_unit_test(test_failing_replacement),
                                        cmocka_unit_test(test_walk),        cmocka_unit_test(test_entries_are_synced)};
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
