@@ -76,7 +76,7 @@ static int take_over(struct wb_build *build, const struct wb_generation_manifest
         char *from = column_path(old_path, column->name, WB_COLUMNFILE_END);
         char *to = column_path(build->path, column->name, WB_COLUMNFILE_END);
         /* A table is never changed, so both generations can have the same file. */
-        err = from && to ? wb_path_share(from, to) : WB_E_NOMEM;
+        err = from && to ? wb_path_copy(from, to) : WB_E_NOMEM;
         wb_free(from);
         wb_free(to);
         if (err == 0)

@@ -62,16 +62,9 @@ static int copy_bytes(const struct wb_file *from, const struct wb_file *to)
     return err < 0 ? err : wb_file_sync(to);
 }
 
-int wb_path_share(const char *from, const char *to)
+int wb_path_copy(const char *from, const char *to)
 {
     struct wb_file source = WB_FILE_INIT, target = WB_FILE_INIT;
-
-    if (!wb_fault_strikes(WB_FAULT_RENAME) && link(from, to) == 0)
-        return 0;
-    if (errno == ENOENT)
-        return wb_fail(WB_E_NOTFOUND, "there is no %s", from);
-    if (errno == EEXIST)
-        return wb_fail_errno("cannot make %s", to);
     int err = wb_file_open(from, WB_FILE_READ, &source);
     if (err == 0)
         err = wb_file_open(to, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &target);

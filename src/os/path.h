@@ -23,11 +23,8 @@ int wb_path_rename(const char *from, const char *to);
 /* Removes a file. It is not an error if there is none. */
 int wb_path_unlink(const char *path);
 
-/*
- * Gives a file a second name, or, where the file system cannot do that or the name is on another device, makes a copy
- * of it, which is synced. `to` must not exist. For files that are never changed.
- */
-int wb_path_share(const char *from, const char *to);
+/* Makes a copy of a file, which is synced. WB_E_INVALID if `to` exists. */
+int wb_path_copy(const char *from, const char *to);
 
 /* Returns the absolute path without symbolic links, allocated (wb_free). NULL after an error, with a message. */
 char *wb_path_real(const char *path);

@@ -31,7 +31,7 @@ def man_page_and_completion_are_well_formed(folder):
              'COMP_WORDS=(webbase history a); COMP_CWORD=2; _webbase; echo ${COMPREPLY[*]}'
     out = subprocess.run(['bash', '-c', script], cwd=folder, capture_output=True,
                          check=True).stdout.decode().split('\n')
-    assert out[:5] == ['hash hashed-log', 'export', '--snapshot --site --suffix --since', 'list drop', 'all'], out
+    assert out[:5] == ['hash hashed-log', 'export', '--snapshot --site --sites --suffix --since --status', 'list drop', 'all'], out
 
 
 @test

@@ -69,28 +69,21 @@ static void test_whole_files(void **state)
     assert_int_equal(wb_path_read(test_path("none"), 4, &bytes), WB_E_NOTFOUND);
 }
 
-/* A replacement that fails anywhere leaves the old file or the new one, and no temporary. */
-/* A second name, or a copy where that cannot be. */
-static void test_share(void **state)
+/* A copy has the same bytes, and does not depend on the original. */
+static void test_copy(void **state)
 {
     struct wb_buf bytes = WB_BUF_INIT;
 
     (void)state;
-    assert_int_equal(wb_path_replace(test_path("shared"), WB_SLICE_LIT("never changed")), 0);
-    assert_int_equal(wb_path_share(test_path("shared"), test_path("second")), 0);
-    wb_fault_arm(WB_FAULT_RENAME, 1, EXDEV);
-    assert_int_equal(wb_path_share(test_path("shared"), test_path("copy")), 0);
-    assert_true(wb_fault_struck());
-    wb_fault_disarm();
-    assert_int_equal(wb_path_unlink(test_path("shared")), 0);
-    for (int i = 0; i < 2; i++) {
-        wb_buf_clear(&bytes);
-        assert_int_equal(wb_path_read(test_path(i ? "copy" : "second"), 100, &bytes), 0);
-        assert_true(wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("never changed")));
-    }
-    assert_int_equal(wb_path_share(test_path("none"), test_path("third")), WB_E_NOTFOUND);
-    assert_int_equal(wb_path_share(test_path("second"), test_path("copy")), WB_E_IO);
+    assert_int_equal(wb_path_replace(test_path("original"), WB_SLICE_LIT("some bytes")), 0);
+    assert_int_equal(wb_path_copy(test_path("original"), test_path("copy")), 0);
+    assert_int_equal(wb_path_copy(test_path("none"), test_path("third")), WB_E_NOTFOUND);
+    assert_int_equal(wb_path_copy(test_path("original"), test_path("copy")), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), "copy"));
+    assert_int_equal(wb_path_unlink(test_path("original")), 0);
+    assert_int_equal(wb_path_read(test_path("copy"), 100, &bytes), 0);
+    assert_true(wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("some bytes")));
+    assert_int_equal(wb_path_unlink(test_path("copy")), 0);
     wb_buf_release(&bytes);
 }
 
@@ -109,6 +102,7 @@ static void test_real(void **state)
     wb_free(through);
 }
 
+/* A replacement that fails anywhere leaves the old file or the new one, and no temporary. */
 static void test_failing_replacement(void **state)
 {
     static const unsigned kinds[] = {WB_FAULT_ALLOC, WB_FAULT_OPEN, WB_FAULT_WRITE, WB_FAULT_SYNC, WB_FAULT_RENAME};
@@ -199,7 +193,7 @@ static void test_entries_are_synced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_join),        cmocka_unit_test(test_kinds),
-                                       cmocka_unit_test(test_whole_files), cmocka_unit_test(test_share),
+                                       cmocka_unit_test(test_whole_files), cmocka_unit_test(test_copy),
                                        cmocka_unit_test(test_real),        cmocka_unit_test(test_failing_replacement),
                                        cmocka_unit_test(test_walk),        cmocka_unit_test(test_entries_are_synced)};
 
