@@ -283,6 +283,6 @@ int wb_ask_parse_value(struct wb_ask_parser *p, const struct wb_ask_name *name, 
     case WB_ASK_CLASS_TEXT:
         break;
     }
-    WB_CHECK(!"a text field has no value");
+    WB_CHECK(false); /* a text field has no value */
     return WB_E_INVALID;
 }
