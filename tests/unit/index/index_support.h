@@ -94,8 +94,7 @@ static inline void web_word(uint64_t *chance, unsigned vocabulary, struct wb_buf
                                           "3.11.7",
                                           "na\xc3\xafve",
                                           "AT&amp;T",
-                                          "Stra\xc3\x9f"
-                                          "e",
+                                          "Gro\xc3\x9f",
                                           "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e"};
 
     if (chance_one_in(chance, 6)) {
@@ -146,8 +145,7 @@ static inline void web_body(const struct web *web, const struct web_url *url, st
 {
     static const char *const texts[] = {
         "Das ist ein deutscher Text, und er handelt von den H\xc3\xa4usern der Stadt, die nicht sehr gro\xc3\x9f sind.",
-        "Ceci est un texte en fran\xc3\xa7"
-        "ais qui parle des maisons de la ville, et elles ne sont pas tr\xc3\xa8s grandes.",
+        "Ceci est un texte qui parle des maisons de la ville, et elles ne sont pas tr\xc3\xa8s grandes pour nous.",
         "This is a text in English that speaks about the houses of the town, and they are not very large at all."};
     uint64_t chance = url->content, anchors = url->anchors;
     size_t targets[WEB_LINKS], links = web_targets(url->content, targets);
