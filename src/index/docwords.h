@@ -16,9 +16,9 @@
 
 /*
  * Gets a number that changes if the same page may give other postings: WB_DOCWORDS_RULES, which must be counted up with
- * every such change of this file, and the rules of room words.
+ * every such change of docwords.c or of the weights of fields (wb_posting_weight), and the rules of room words.
  */
-#define WB_DOCWORDS_RULES 1
+#define WB_DOCWORDS_RULES 2
 int wb_docwords_rules(uint64_t *rules_out);
 
 struct wb_docwords {
