@@ -69,7 +69,8 @@ uint64_t wb_anchorset_finish(struct wb_anchorset *set)
 {
     uint64_t sum[3] = {0};
 
-    qsort(set->anchors.items, set->anchors.count, sizeof *set->anchors.items, by_links);
+    if (set->anchors.count)
+        qsort(set->anchors.items, set->anchors.count, sizeof *set->anchors.items, by_links);
     if (set->anchors.count > WB_ANCHORSET_TEXTS)
         set->anchors.count = WB_ANCHORSET_TEXTS;
     for (size_t i = 0; i < set->anchors.count; i++) {

@@ -80,7 +80,7 @@ struct wb_inverter {
     uint32_t docid;
     uint32_t language;
     uint32_t stemless; /* the slot whose stem wb_inverter_stem() is to say */
-    bool open; /* a document has begun */
+    bool open;         /* a document has begun */
 };
 
 int wb_inverter_new(size_t memory_bytes, struct wb_inverter **inverter_out)
@@ -396,7 +396,8 @@ int wb_inverter_flush(struct wb_inverter *inverter, struct wb_run_writer *run)
         total += inverter->terms.items[i].postings;
     }
     WB_CHECK(total == inverter->postings);
-    qsort(inverter->documents.items, inverter->documents.count, sizeof *inverter->documents.items, by_docid);
+    if (inverter->documents.count)
+        qsort(inverter->documents.items, inverter->documents.count, sizeof *inverter->documents.items, by_docid);
     qsort(sorted, terms, sizeof *sorted, by_key);
     deal(inverter, at, dealt);
     for (size_t i = 0; err == 0 && i < terms; i++) {

@@ -155,7 +155,8 @@ static int end_target(struct linkwork *work)
     int err = 0;
 
     WB_CHECK(docid < build->roster.url_count);
-    qsort(work->sources.items, count, sizeof *work->sources.items, by_value);
+    if (count)
+        qsort(work->sources.items, count, sizeof *work->sources.items, by_value);
     build->inlinks[docid] = (uint32_t)count;
     build->result->info.arcs += count;
     if (count && docid < build->roster.known)

@@ -108,7 +108,8 @@ static int cut_ranges(struct merging *merging, struct weights *weights)
     merging->ranges = err == 0 ? wb_alloc_zero(weights->items.count + 1, sizeof *merging->ranges) : NULL;
     if (!merging->ranges)
         return err < 0 ? err : WB_E_NOMEM;
-    qsort(weights->items.items, weights->items.count, sizeof *weights->items.items, by_key);
+    if (weights->items.count)
+        qsort(weights->items.items, weights->items.count, sizeof *weights->items.items, by_key);
     merging->ranges[0].from = WB_SLICE_EMPTY;
     merging->count = 1;
     for (size_t i = 0; i < weights->items.count; i++) {

@@ -114,7 +114,7 @@ static int scan_pages(struct wb_build *build, struct wb_roster *roster, union ty
             err = wb_build_progress(build, "looking through the snapshot", roster->page_count, build->snapshot.pages);
     }
     wb_store_scan_close(scan);
-    if (err == 0)
+    if (err == 0 && roster->page_count)
         qsort(roster->pages, roster->page_count, sizeof *roster->pages, by_id);
     return err;
 }

@@ -107,7 +107,8 @@ static int make_facet(struct wb_qplan *plan, const struct wb_gather *gather, enu
         list[values].count = counts[i];
         err = wb_arena_copy(&results->arena, name, &list[values++].value);
     }
-    qsort(list, values, sizeof *list, compare_values);
+    if (values)
+        qsort(list, values, sizeof *list, compare_values);
     results->facets[facet] = list;
     results->facet_counts[facet] = err == 0 ? values : 0;
     return err;

@@ -177,7 +177,8 @@ static int finish_words(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_q
         leaf->verify = leaf->scored = false;
         leaf->cost = 0;
     }
-    qsort(leaf->slots, leaf->slot_count, sizeof *leaf->slots, compare_slots);
+    if (leaf->slot_count)
+        qsort(leaf->slots, leaf->slot_count, sizeof *leaf->slots, compare_slots);
     if (leaf->phrase) {
         leaf->positions = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->positions);
         leaf->merged = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->merged);

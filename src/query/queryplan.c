@@ -134,7 +134,8 @@ static int build_group(struct wb_qplan *plan, const struct wb_ask_node *ask, boo
         *node_out = node->items[0];
         return 0;
     }
-    qsort(node->items, node->item_count, sizeof *node->items, compare_nodes);
+    if (node->item_count)
+        qsort(node->items, node->item_count, sizeof *node->items, compare_nodes);
     node->cost = node->items[0]->cost;
     for (size_t i = 1; !is_and && i < node->item_count; i++)
         node->cost += node->items[i]->cost;
@@ -227,8 +228,8 @@ static int look_at_shape(struct wb_qplan *plan)
         return err;
     plan->all_of_words = root->kind == WB_QNODE_AND && plan->leaves.count == root->item_count;
     for (size_t i = 0; plan->all_of_words && i < root->item_count; i++)
-        plan->all_of_words = is_word(root->items[i]) && root->items[i]->leaf->kind == WB_LEAF_WORDS &&
-                             root->items[i]->leaf->scored;
+        plan->all_of_words =
+            is_word(root->items[i]) && root->items[i]->leaf->kind == WB_LEAF_WORDS && root->items[i]->leaf->scored;
     if (root->kind == WB_QNODE_LEAF)
         root->leaf->deferred = root->leaf->verify;
     for (size_t i = 0; root->kind == WB_QNODE_AND && i < root->item_count; i++)

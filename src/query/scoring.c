@@ -279,7 +279,8 @@ void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_wi
         if (plan->leaves.items[i]->scored && plan->leaves.items[i]->constant)
             add_constants(plan, plan->leaves.items[i], window, bits, sums);
     if (least) {
-        qsort(plan->order.items, plan->order.count, sizeof *plan->order.items, compare_bounds);
+        if (plan->order.count)
+            qsort(plan->order.items, plan->order.count, sizeof *plan->order.items, compare_bounds);
         for (size_t i = 0; i < plan->order.count; i++)
             rest += plan->order.items[i]->bound;
     }

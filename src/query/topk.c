@@ -244,7 +244,8 @@ static int better_words(struct top_search *search, struct wb_window window, uint
     struct wb_windowbits bits;
     uint64_t rest = 0;
 
-    qsort(plan->order.items, plan->order.count, sizeof *plan->order.items, compare_bounds);
+    if (plan->order.count)
+        qsort(plan->order.items, plan->order.count, sizeof *plan->order.items, compare_bounds);
     size_t weak = count_weak(plan, least, &rest);
     uint64_t others = rest + plan->statics;
     if (others <= least) {

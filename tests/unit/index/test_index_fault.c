@@ -13,7 +13,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-enum { STEPS = 120 }; /* of a kind that are tried; if there are more, a random choice of them */
+/* Steps of a kind that are tried; if there are more, a random choice of them. */
+#ifdef __SANITIZE_ADDRESS__
+enum { STEPS = 30 };
+#else
+enum { STEPS = 80 };
+#endif
 
 static char test_dir[64];
 static struct web *web;
