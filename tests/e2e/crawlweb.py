@@ -8,7 +8,7 @@ them links or sitemaps lead to, and which robots.txt forbids.
 import collections, os, resource, signal, subprocess, time
 
 from e2e import *
-from crawlserver import fetches, run_together
+from crawlserver import fetches
 from websim import *
 
 AGENT = 'WebCheck/1.0'
@@ -314,4 +314,4 @@ def expect_results(log, events):
     assert sum(bool(r) for r in results.values()) > 20, 'too few kinds of pages were met: %s' % sorted(results)
 
 
-run_together(3)
+run()
