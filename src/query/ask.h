@@ -145,12 +145,6 @@ const char *wb_ask_field_name(enum wb_ask_field field);
  */
 int wb_ask_check_column(struct wb_slice name);
 
-/*
- * Reads a number as queries and columns have it: 12, -0.5, 1e6. Returns false, and sets it to 0, if the text is
- * anything else or the number is not finite.
- */
-bool wb_ask_number(struct wb_slice text, double *number_out);
-
 /* What results are sorted by. */
 struct wb_ask_sort {
     enum wb_ask_field field; /* WB_ASK_ANY: score; WB_ASK_FETCHED: date; WB_ASK_COLUMN: the column named in column */

@@ -93,11 +93,6 @@ int wb_ask_check_column(struct wb_slice name)
     return 0;
 }
 
-bool wb_ask_number(struct wb_slice text, double *number_out)
-{
-    return wb_slice_to_double(text, number_out);
-}
-
 int wb_ask_sort_parse(struct wb_slice text, const struct wb_ask_options *options, struct wb_ask_sort *sort_out)
 {
     struct wb_slice key = text;

@@ -242,7 +242,7 @@ static int parse_number(struct wb_ask_parser *p, enum wb_ask_field field, struct
     size_t at = p->at;
     double number;
 
-    if (!wb_ask_number(take_operand(p), &number))
+    if (!wb_slice_to_double(take_operand(p), &number))
         return wb_ask_bad(p, at, "%.*s: needs a number here, as in %.*s:>=0.5", WB_SLICE_ARG(name), WB_SLICE_ARG(name));
     int err = wb_ask_add(p, WB_ASK_NUMBER, field, begin, node_out);
     if (err == 0) {

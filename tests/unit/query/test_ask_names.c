@@ -48,12 +48,12 @@ static void test_numbers(void **state)
     double value;
 
     for (size_t i = 0; i < COUNT(good); i++) {
-        assert_true(wb_ask_number(wb_slice_str(good[i].text), &value));
+        assert_true(wb_slice_to_double(wb_slice_str(good[i].text), &value));
         assert_true(value == good[i].value);
     }
     for (size_t i = 0; i < COUNT(bad); i++) {
         value = 7;
-        assert_false(wb_ask_number(wb_slice_str(bad[i]), &value));
+        assert_false(wb_slice_to_double(wb_slice_str(bad[i]), &value));
         assert_true(value == 0);
     }
 }
