@@ -184,14 +184,19 @@ struct server *server_start6(server_script script, void *context)
     return server;
 }
 
-void server_stop(struct server *server)
+void server_await_closed(struct server *server)
 {
-    server->stopping = true;
-    pthread_join(server->thread, NULL);
     pthread_mutex_lock(&server->lock);
     while (server->active > 0)
         pthread_cond_wait(&server->quiet, &server->lock);
     pthread_mutex_unlock(&server->lock);
+}
+
+void server_stop(struct server *server)
+{
+    server->stopping = true;
+    pthread_join(server->thread, NULL);
+    server_await_closed(server);
     close(server->listener);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->quiet);

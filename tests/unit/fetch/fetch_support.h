@@ -41,6 +41,7 @@ typedef bool (*server_script)(struct peer *peer, void *context);
 struct server *server_start(server_script script, void *context);
 struct server *server_start6(server_script script, void *context); /* on ::1; NULL if there is no IPv6 */
 void server_stop(struct server *server); /* cuts connections, waits for all threads */
+void server_await_closed(struct server *server); /* until the scripts have closed every connection */
 unsigned short server_port(const struct server *server);
 unsigned server_connections(struct server *server);
 unsigned server_requests(struct server *server);
