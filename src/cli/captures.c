@@ -101,9 +101,9 @@ static int read_version(struct wb_captures *c, const struct wb_page *newest, con
                         struct wb_page *page_out)
 {
     *page_out = *newest;
-    if (wb_which_is_version(newest, v))
+    if (wb_store_is_version(newest, v))
         return 1;
-    return wb_which_version(c->store, newest->id, v, page_out, &c->mem);
+    return wb_store_get_version(c->store, newest->id, v, page_out, &c->mem);
 }
 
 /*

@@ -85,7 +85,7 @@ static int add_row(struct version_list *list, size_t i)
     struct wb_page page;
     const struct wb_page *shown = &page;
 
-    int got = wb_which_version(list->store, list->id, &list->timeline.versions[i], &page, &list->mem);
+    int got = wb_store_get_version(list->store, list->id, &list->timeline.versions[i], &page, &list->mem);
     if (got == WB_E_CORRUPT) {
         shown = NULL;
         got = wb_buf_printf(&list->damage, "%s\n", wb_error_message()); /* a message is one line */

@@ -353,6 +353,16 @@ int wb_store_get_when(struct wb_store *store, struct wb_pageid id, const struct 
                       struct wb_page *page_out, struct wb_buf *mem_out);
 
 /*
+ * Reads a version that a timeline lists. Returns 1; 0 if the page has changed since then, so that the timeline must be
+ * read again; or an error. The page borrows from mem_out, whose earlier content is dropped.
+ */
+int wb_store_get_version(struct wb_store *store, struct wb_pageid id, const struct wb_store_version *version,
+                         struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Whether the page is this version. */
+bool wb_store_is_version(const struct wb_page *page, const struct wb_store_version *version);
+
+/*
  * Reads many committed pages, each block of the disk once. Calls each() for every id, in an order of the
  * store's choice: err is 0 and page is valid during the call, or err is WB_E_NOTFOUND or WB_E_CORRUPT. A
  * non-zero return of each() ends the work and is returned. each() must not call the store.

@@ -54,7 +54,7 @@ static void assert_bodies(struct wb_store *store, const char *name, const char *
     assert_int_equal(wb_store_timeline(store, id, &timeline), 0);
     assert_int_equal(timeline.count, count);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(wb_which_version(store, id, &timeline.versions[i], &page, &mem), 1);
+        assert_int_equal(wb_store_get_version(store, id, &timeline.versions[i], &page, &mem), 1);
         if (!wb_slice_equal(page.body, wb_slice_str(bodies[i])))
             fail_msg("version %zu is %.*s, not %s", i + 1, WB_SLICE_ARG(page.body), bodies[i]);
     }
@@ -97,7 +97,7 @@ static void test_two_versions_with_the_same_time(void **state)
     assert_int_equal(timeline.count, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_true(timeline.versions[i].time_ms == START_MS);
-        assert_int_equal(wb_which_version(store, id, &timeline.versions[i], &page, &mem), 1);
+        assert_int_equal(wb_store_get_version(store, id, &timeline.versions[i], &page, &mem), 1);
         held += wb_slice_equal(page.body, WB_SLICE_LIT("held"));
         latest += wb_slice_equal(page.body, WB_SLICE_LIT("latest"));
     }
@@ -120,9 +120,9 @@ static void test_a_version_that_is_gone(void **state)
     put_on(store, "a", 0, "A");
     assert_int_equal(wb_store_timeline(store, id, &timeline), 0);
     put_on(store, "a", 1, "B");
-    assert_int_equal(wb_which_version(store, id, &timeline.versions[0], &page, &mem), 0);
+    assert_int_equal(wb_store_get_version(store, id, &timeline.versions[0], &page, &mem), 0);
     remove_page(store, "a", 2);
-    assert_int_equal(wb_which_version(store, id, &timeline.versions[0], &page, &mem), 0);
+    assert_int_equal(wb_store_get_version(store, id, &timeline.versions[0], &page, &mem), 0);
     wb_buf_release(&mem);
     wb_store_timeline_release(&timeline);
     wb_store_close(store);
