@@ -1,5 +1,6 @@
 /* json.c - writes JSON. It does not read any: jansson does. */
 #include "base/json.h"
+#include "base/date.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -204,6 +205,24 @@ void wb_json_field_bool(struct wb_json *j, const char *key, bool v)
 {
     wb_json_key(j, key);
     wb_json_bool(j, v);
+}
+
+void wb_json_field_time(struct wb_json *j, const char *key, int64_t time_ms)
+{
+    char text[WB_DATE_TEXT_MAX] = "";
+
+    if (time_ms)
+        wb_date_format(time_ms, text);
+    wb_json_field_text(j, key, wb_slice_str(text));
+}
+
+void wb_json_field_text(struct wb_json *j, const char *key, struct wb_slice text)
+{
+    wb_json_key(j, key);
+    if (text.len)
+        wb_json_slice(j, text);
+    else
+        wb_json_null(j);
 }
 
 int wb_json_line(struct wb_json *j)

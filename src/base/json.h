@@ -50,6 +50,12 @@ void wb_json_field_i64(struct wb_json *j, const char *key, int64_t v);
 void wb_json_field_double(struct wb_json *j, const char *key, double v);
 void wb_json_field_bool(struct wb_json *j, const char *key, bool v);
 
+/* A time in RFC 3339; null if time_ms is 0, which means that the time is unknown. */
+void wb_json_field_time(struct wb_json *j, const char *key, int64_t time_ms);
+
+/* A text; null if it is empty. */
+void wb_json_field_text(struct wb_json *j, const char *key, struct wb_slice text);
+
 /* Ends the line. Returns 0, or the first error since wb_json_init(). */
 int wb_json_line(struct wb_json *j);
 

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/report.h"
-#include "cli/which.h"
 #include "os/stop.h"
 
 #include <stdlib.h>

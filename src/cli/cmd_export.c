@@ -5,6 +5,7 @@
  * The archive appears under its name when it is complete (exportfile.c). Pages that cannot be read are reported and
  * left out, and the exit status is 1.
  */
+#include "answer/answer.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -15,7 +16,6 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/which.h"
 #include "os/clock.h"
 #include "os/stop.h"
 
@@ -200,7 +200,7 @@ static int export_pages(struct archive_export *e, const struct wb_options *optio
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &e->store);
     if (err == 0 && snapshot)
-        err = wb_which_snapshot(e->store, snapshot, &e->snapshot);
+        err = wb_which_snapshot(e->store, wb_slice_str(snapshot), &e->snapshot);
     if (err == 0)
         err = open_target(e, wb_options_flag(options, "force"));
     if (err == 0)

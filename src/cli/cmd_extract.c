@@ -38,7 +38,7 @@ static void write_links(struct wb_json *j, const struct wb_extract *e)
         wb_json_field_slice(j, "anchor", link->anchor);
         wb_json_field_slice(j, "rel", link->rel);
         if (link->modified_ms)
-            wb_output_field_time(j, "modified", link->modified_ms);
+            wb_json_field_time(j, "modified", link->modified_ms);
         wb_json_object_end(j);
     }
     wb_json_array_end(j);
@@ -61,8 +61,8 @@ static int write_page(const char *file, const struct wb_extract *e)
     wb_json_field_slice(&j, "canonical", e->canonical);
     wb_json_field_slice(&j, "base", e->base);
     wb_json_field_slice(&j, "robots", e->robots);
-    wb_output_field_time(&j, "published", e->published_ms);
-    wb_output_field_time(&j, "modified", e->modified_ms);
+    wb_json_field_time(&j, "published", e->published_ms);
+    wb_json_field_time(&j, "modified", e->modified_ms);
     wb_json_field_slice(&j, "author", e->author);
     wb_json_field_slice(&j, "type", e->type);
     wb_json_field_str(&j, "simhash", simhash);

@@ -4,37 +4,19 @@
  *
  *   {"url":"http://example.org/","key":"example.org/","id":"938cf2ad...","time":"2026-11-15T21:29:57.555Z",...}
  */
-#include "base/codec.h"
-#include "base/date.h"
+#include "answer/answer.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/which.h"
 #include "warc/warc.h"
 
 static int write_facts(const struct wb_page *page)
 {
-    char id[WB_PAGEID_HEX + 1], time[WB_DATE_TEXT_MAX], md5[2 * WB_MD5_BYTES + 1], sha1[2 * WB_SHA1_BYTES + 1];
     struct wb_json j;
 
-    wb_pageid_hex(page->id, id);
-    wb_date_format(page->time_ms, time);
-    wb_hex_encode(page->md5, WB_MD5_BYTES, md5);
-    wb_hex_encode(page->sha1, WB_SHA1_BYTES, sha1);
     wb_output_object_begin(&j, NULL);
-    wb_json_field_slice(&j, "url", page->url);
-    wb_json_field_slice(&j, "key", page->key);
-    wb_json_field_str(&j, "id", id);
-    wb_json_field_str(&j, "time", time);
-    wb_json_field_u64(&j, "status", page->status);
-    wb_output_field_text(&j, "type", page->type);
-    wb_output_field_text(&j, "charset", page->charset);
-    wb_json_field_u64(&j, "length", page->body.len);
-    wb_json_field_str(&j, "md5", md5);
-    wb_json_field_str(&j, "sha1", sha1);
-    wb_json_field_bool(&j, "truncated", page->truncated);
-    wb_json_field_u64(&j, "epoch", page->epoch);
+    wb_answer_page(&j, page);
     return wb_output_object_end(&j);
 }
 
@@ -66,47 +48,6 @@ static int show_page(const struct wb_options *options, const struct wb_page *pag
     return wb_output_write(page->body.ptr, page->body.len);
 }
 
-/* There is no version of this page. A revisit of it may have been seen, whose original was never stored. */
-static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struct wb_options *options)
-{
-    struct wb_store_revisit revisit;
-    char time[WB_DATE_TEXT_MAX];
-
-    int err = wb_store_get_revisit(store, id, &revisit);
-    if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_NOTFOUND, "%s: no such page in %s", options->args[0], options->dir);
-    if (err < 0)
-        return err;
-    wb_date_format(revisit.time_ms, time);
-    return wb_fail(WB_E_NOTFOUND, "%s: no such page in %s; only a revisit at %s was seen, not its original",
-                   options->args[0], options->dir, time);
-}
-
-/* The version that was asked for does not exist. Says what does. */
-static int fail_missing(struct wb_store *store, struct wb_pageid id, const struct wb_options *options)
-{
-    const char *page = options->args[0], *snapshot = wb_options_text(options, "snapshot");
-    struct wb_store_timeline timeline = {0};
-    char time[WB_DATE_TEXT_MAX];
-
-    int err = wb_store_timeline(store, id, &timeline);
-    int64_t gone_ms = timeline.gone_ms;
-    wb_store_timeline_release(&timeline);
-    if (err == WB_E_NOTFOUND)
-        return fail_unknown(store, id, options);
-    if (err < 0)
-        return err;
-    if (snapshot)
-        return wb_fail(WB_E_NOTFOUND, "%s: not in snapshot %s; 'webbase versions' shows when the page was seen", page,
-                       snapshot);
-    if (gone_ms == 0)
-        return wb_fail(WB_E_NOTFOUND, "%s: no longer in %s, but snapshots have it: see 'webbase versions'", page,
-                       options->dir);
-    wb_date_format(gone_ms, time);
-    return wb_fail(WB_E_NOTFOUND, "%s: gone since %s; 'webbase versions' shows its past, and get --at reads it", page,
-                   time);
-}
-
 /* Which version the options mean. */
 static int read_when(struct wb_store *store, const struct wb_options *options, struct wb_store_when *when_out)
 {
@@ -120,11 +61,12 @@ static int read_when(struct wb_store *store, const struct wb_options *options, s
     if (!snapshot)
         return 0;
     when_out->kind = WB_STORE_WHEN_SNAPSHOT;
-    return wb_which_snapshot(store, snapshot, &when_out->snapshot);
+    return wb_which_snapshot(store, wb_slice_str(snapshot), &when_out->snapshot);
 }
 
 int wb_cmd_get(const struct wb_options *options)
 {
+    const char *snapshot = wb_options_text(options, "snapshot");
     struct wb_store *store = NULL;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_store_when when;
@@ -134,9 +76,9 @@ int wb_cmd_get(const struct wb_options *options)
 
     if (wb_options_flag(options, "body") + wb_options_flag(options, "headers") + wb_options_flag(options, "record") > 1)
         return wb_options_usage("get: --body, --headers and --record exclude each other");
-    if (wb_options_text(options, "at") && wb_options_text(options, "snapshot"))
+    if (wb_options_text(options, "at") && snapshot)
         return wb_options_usage("get: --at and --snapshot exclude each other");
-    err = wb_which_page(options->args[0], &id);
+    err = wb_which_page(wb_slice_str(options->args[0]), &id);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &store);
     if (err == 0)
@@ -145,7 +87,8 @@ int wb_cmd_get(const struct wb_options *options)
         goto done;
     err = wb_store_get_when(store, id, &when, &page, &mem);
     if (err == WB_E_NOTFOUND)
-        err = fail_missing(store, id, options);
+        err = wb_which_missing(store, id, wb_slice_str(options->args[0]),
+                               wb_slice(snapshot, snapshot ? strlen(snapshot) : 0), options->dir);
     else if (err == 0)
         err = show_page(options, &page);
 done:

@@ -6,6 +6,7 @@
  *   {"event":"cycle","cycle":1,...}                                    for each cycle
  *   {"event":"done","cycles":1}
  */
+#include "answer/answer.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -29,7 +30,7 @@ static int write_cycle(const struct wb_cycle_status *status)
     struct wb_json j;
 
     wb_output_object_begin(&j, "cycle");
-    wb_cycle_show_status(&j, status);
+    wb_answer_cycle(&j, status);
     return wb_output_object_end(&j);
 }
 

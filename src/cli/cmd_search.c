@@ -8,6 +8,7 @@
  *   {"rank":1,"url":...,"title":...,"score":...,"snippet":...,"time":...}   one per hit
  *   {"event":"done","total":17,"ms":0.8}
  */
+#include "answer/answer.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -15,7 +16,6 @@
 #include "cli/output.h"
 #include "cli/report.h"
 #include "os/clock.h"
-#include "query/query.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,20 +25,7 @@
 
 enum { LIMIT_DEFAULT = 10, COLUMNS_DEFAULT = 80 };
 
-static const char *const facet_names[WB_FACETS] = {"site", "type", "lang", "status"};
-
 /* ---- options ----------------------------------------------------------------------------------- */
-
-static bool has_column(void *context, struct wb_slice name)
-{
-    const struct wb_index_column *columns;
-    size_t count = wb_index_columns(context, &columns);
-
-    for (size_t i = 0; i < count; i++)
-        if (wb_slice_equal(name, wb_slice_str(columns[i].name)))
-            return true;
-    return false;
-}
 
 static int read_facets(const struct wb_options *options, unsigned *facets_out)
 {
@@ -46,14 +33,9 @@ static int read_facets(const struct wb_options *options, unsigned *facets_out)
     const char *const *list = wb_options_list(options, "facet", &count);
 
     *facets_out = 0;
-    for (size_t i = 0; i < count; i++) {
-        unsigned facet = 0;
-        while (facet < WB_FACETS && strcmp(list[i], facet_names[facet]) != 0)
-            facet++;
-        if (facet == WB_FACETS)
+    for (size_t i = 0; i < count; i++)
+        if (wb_answer_facet(wb_slice_str(list[i]), facets_out) < 0)
             return wb_options_usage("--facet %s: there are site, type, lang and status", list[i]);
-        *facets_out |= 1u << facet;
-    }
     return 0;
 }
 
@@ -73,7 +55,6 @@ static int join_query(const struct wb_options *options, struct wb_buf *query)
 
 static int read_search(const struct wb_options *options, struct wb_searcher *searcher, struct wb_search_options *search)
 {
-    struct wb_ask_options ask = {has_column, wb_searcher_index(searcher)};
     const char *sort = wb_options_text(options, "sort");
     int err = read_facets(options, &search->facets);
 
@@ -85,73 +66,19 @@ static int read_search(const struct wb_options *options, struct wb_searcher *sea
     search->ranking.plain = wb_options_flag(options, "plain");
     search->count = !wb_options_flag(options, "quick");
     if (err == 0 && sort)
-        err = wb_ask_sort_parse(wb_slice_str(sort), &ask, &search->sort);
+        err = wb_answer_sort(searcher, wb_slice_str(sort), &search->sort);
     return err;
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------- */
-
-static void add_parts(struct wb_json *j, const struct wb_hit *hit)
-{
-    static const char *const fields[WB_FIELDS] = {"title", "heading", "main", "other", "url", "anchor"};
-
-    wb_json_key(j, "parts");
-    wb_json_array(j);
-    for (size_t i = 0; i < hit->part_count; i++) {
-        const struct wb_hit_part *part = &hit->parts[i];
-        wb_json_object(j);
-        wb_json_field_slice(j, "term", part->term);
-        wb_json_field_double(j, "score", part->score);
-        for (int field = 0; field < WB_FIELDS; field++)
-            if (part->frequency[field])
-                wb_json_field_u64(j, fields[field], part->frequency[field]);
-        wb_json_object_end(j);
-    }
-    wb_json_array_end(j);
-}
 
 static int write_hit(const struct wb_hit *hit, uint64_t rank, bool explain)
 {
     struct wb_json j;
 
     wb_output_object_begin(&j, NULL);
-    wb_json_field_u64(&j, "rank", rank);
-    wb_json_field_slice(&j, "url", hit->url);
-    wb_json_key(&j, "title");
-    if (hit->title.ptr)
-        wb_json_slice(&j, hit->title);
-    else
-        wb_json_null(&j);
-    wb_json_field_double(&j, "score", hit->score);
-    wb_json_key(&j, "snippet");
-    if (hit->snippet.ptr)
-        wb_json_slice(&j, hit->snippet);
-    else
-        wb_json_null(&j);
-    wb_output_field_time(&j, "time", hit->time_ms);
-    if (explain)
-        add_parts(&j, hit);
+    wb_answer_hit(&j, hit, rank, explain);
     return wb_output_object_queue(&j);
-}
-
-static void add_facets(struct wb_json *j, const struct wb_results *results, unsigned facets)
-{
-    wb_json_key(j, "facets");
-    wb_json_object(j);
-    for (unsigned facet = 0; facet < WB_FACETS; facet++) {
-        if (!(facets >> facet & 1))
-            continue;
-        wb_json_key(j, facet_names[facet]);
-        wb_json_array(j);
-        for (size_t i = 0; i < results->facet_counts[facet]; i++) {
-            wb_json_object(j);
-            wb_json_field_slice(j, "value", results->facets[facet][i].value);
-            wb_json_field_u64(j, "count", results->facets[facet][i].count);
-            wb_json_object_end(j);
-        }
-        wb_json_array_end(j);
-    }
-    wb_json_object_end(j);
 }
 
 static int write_json(const struct wb_search_options *search, const struct wb_results *results, double ms)
@@ -164,15 +91,7 @@ static int write_json(const struct wb_search_options *search, const struct wb_re
     if (err < 0)
         return err;
     wb_output_object_begin(&j, "done");
-    wb_json_field_u64(&j, "total", results->total);
-    wb_json_field_bool(&j, "exact", results->exact);
-    wb_json_field_double(&j, "ms", ms);
-    if (search->facets)
-        add_facets(&j, results, search->facets);
-    if (results->suggestion.ptr)
-        wb_json_field_slice(&j, "suggestion", results->suggestion);
-    if (search->explain)
-        wb_json_field_slice(&j, "plan", results->plan);
+    wb_answer_results(&j, search, results, ms);
     return wb_output_object_end(&j);
 }
 
@@ -269,7 +188,7 @@ static int say_facets(const struct wb_results *results, unsigned facets)
     for (unsigned facet = 0; err == 0 && facet < WB_FACETS; facet++) {
         if (!(facets >> facet & 1))
             continue;
-        err = wb_output_printf("%s\n", facet_names[facet]);
+        err = wb_output_printf("%s\n", wb_answer_facet_name(facet));
         for (size_t i = 0; err == 0 && i < results->facet_counts[facet]; i++) {
             err = wb_output_printf("%8" PRIu64 "  ", results->facets[facet][i].count);
             if (err == 0)

@@ -5,6 +5,7 @@
  *   {"snapshot":3,"name":"corpus-2026","epoch":12,"time":...,"pages":472,"expires":null,"held_by":["person"]}
  *   {"event":"done","snapshot":3,"name":"corpus-2026"}      when it was dropped
  */
+#include "answer/answer.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -18,47 +19,15 @@
 
 /* ---- how a snapshot is shown ------------------------------------------------------------------- */
 
-/* "person", "generation 7" or "stream NAME". */
-static int add_holder(struct wb_buf *out, const struct wb_store_holder *holder)
-{
-    static const char *const words[] = {
-        [WB_STORE_HOLDER_PERSON] = "person",
-        [WB_STORE_HOLDER_GENERATION] = "generation",
-        [WB_STORE_HOLDER_STREAM] = "stream",
-    };
-
-    int err = wb_buf_append_str(out, words[holder->kind]);
-    if (err == 0 && holder->name[0])
-        err = wb_buf_printf(out, " %s", holder->name);
-    return err;
-}
-
 static int add_json(struct wb_buf *out, const struct wb_store_snapshot *s)
 {
-    struct wb_buf holder = WB_BUF_INIT;
     struct wb_json j;
-    int err = 0;
 
     wb_json_init(&j, out);
     wb_json_object(&j);
-    wb_json_field_u64(&j, "snapshot", s->number);
-    wb_output_field_text(&j, "name", wb_slice_str(s->name));
-    wb_json_field_u64(&j, "epoch", s->epoch);
-    wb_output_field_time(&j, "time", s->time_ms);
-    wb_json_field_u64(&j, "pages", s->pages);
-    wb_output_field_time(&j, "expires", s->expires_ms);
-    wb_json_key(&j, "held_by");
-    wb_json_array(&j);
-    for (size_t i = 0; err == 0 && i < s->holder_count; i++) {
-        wb_buf_clear(&holder);
-        err = add_holder(&holder, &s->holders[i]);
-        if (err == 0)
-            wb_json_slice(&j, wb_buf_slice(&holder));
-    }
-    wb_json_array_end(&j);
+    wb_answer_snapshot(&j, s);
     wb_json_object_end(&j);
-    wb_buf_release(&holder);
-    return err < 0 ? err : wb_json_line(&j);
+    return wb_json_line(&j);
 }
 
 static void expiry_text(const struct wb_store_snapshot *s, char text_out[WB_DATE_TEXT_MAX])
@@ -71,7 +40,7 @@ static void expiry_text(const struct wb_store_snapshot *s, char text_out[WB_DATE
 
 static int add_words(struct wb_buf *out, const struct wb_store_snapshot *s)
 {
-    char time[WB_DATE_TEXT_MAX], expires[WB_DATE_TEXT_MAX];
+    char time[WB_DATE_TEXT_MAX], expires[WB_DATE_TEXT_MAX], holder[WB_ANSWER_HOLDER_MAX];
     int err = 0;
 
     wb_date_format(s->time_ms, time);
@@ -82,11 +51,8 @@ static int add_words(struct wb_buf *out, const struct wb_store_snapshot *s)
     if (err == 0)
         err = wb_buf_printf(out, "%8" PRIu32 "  %-20s  %-24s  %-24s  %10" PRIu64 "  %10" PRIu64 "  ", s->number,
                             s->name, time, expires, s->epoch, s->pages);
-    for (size_t i = 0; err == 0 && i < s->holder_count; i++) {
-        err = i ? wb_buf_append_str(out, ", ") : 0;
-        if (err == 0)
-            err = add_holder(out, &s->holders[i]);
-    }
+    for (size_t i = 0; err == 0 && i < s->holder_count; i++)
+        err = wb_buf_printf(out, "%s%s", i ? ", " : "", wb_answer_holder(&s->holders[i], holder));
     return err < 0 ? err : wb_buf_append_char(out, '\n');
 }
 
@@ -157,7 +123,7 @@ static int drop(struct wb_store *store, const struct wb_options *options)
     if (err == 0 && options->json) {
         wb_output_object_begin(&j, "done");
         wb_json_field_u64(&j, "snapshot", s.number);
-        wb_output_field_text(&j, "name", wb_slice_str(s.name));
+        wb_json_field_text(&j, "name", wb_slice_str(s.name));
         err = wb_output_object_end(&j);
     } else if (err == 0) {
         err = wb_output_printf("dropped snapshot %" PRIu32 "%s%s%s; what only it kept is gone from disk after the next "

@@ -2,121 +2,21 @@
  * cmd_stat.c - webbase stat: counts of the whole repository, and what the cycle is doing. It only reads, and it works
  * while other commands are running. Parts that do not exist yet, such as webdb, are left out.
  */
+#include "answer/answer.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/cycle_show.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cycle/cycle.h"
-#include "store/store.h"
 
 #include <inttypes.h>
 
-/* What is known besides the numbers of the store. */
-struct stat_facts {
-    bool has_webdb, has_cycle;
-    struct wb_webdb_count webdb;
-    struct wb_index_info index;
-    uint64_t unmerged;       /* bytes of the journal */
-    struct wb_cycle_status cycle;
-    bool has_dispenser;
-    struct wb_buf dispenser; /* its URL; empty: the repository's own */
-};
-
-/* Asks every other part of the repository. A part that does not exist yet is not an error. */
-static int read_facts(const char *dir, struct stat_facts *facts)
+static int write_json(const struct wb_answer_stat *stat)
 {
-    struct wb_webdb *webdb = NULL;
-
-    *facts = (struct stat_facts){.has_webdb = false};
-    int err = wb_webdb_open(dir, &webdb);
-    facts->has_webdb = err == 0;
-    if (err == 0)
-        wb_webdb_count(webdb, &facts->webdb);
-    wb_webdb_close(webdb);
-    if (err == 0 || err == WB_E_NOTFOUND)
-        err = wb_webdb_unmerged(dir, &facts->unmerged);
-    if (err < 0)
-        return err;
-    err = wb_index_newest(dir, &facts->index);
-    if (err < 0)
-        return err;
-    err = wb_cycle_status(dir, &facts->cycle);
-    facts->has_cycle = err == 0;
-    if (err < 0 && err != WB_E_NOTFOUND)
-        return err;
-    /* Only the owner of the repository may read its URL, which can contain a password. */
-    err = wb_crawl_dispenser(dir, &facts->dispenser, &facts->has_dispenser);
-    if (err < 0)
-        facts->has_dispenser = false;
-    return err == WB_E_NOMEM ? err : 0;
-}
-
-static void write_facts(struct wb_json *j, const struct stat_facts *facts)
-{
-    if (facts->has_webdb) {
-        wb_json_key(j, "webdb");
-        wb_json_object(j);
-        wb_json_field_u64(j, "known", facts->webdb.pages);
-        wb_json_field_u64(j, "fetched", facts->webdb.fetched);
-        wb_json_field_u64(j, "links", facts->webdb.links);
-        wb_json_field_u64(j, "bytes", facts->webdb.bytes);
-        wb_json_object_end(j);
-    }
-    if (facts->index.generation) {
-        wb_json_key(j, "index");
-        wb_json_object(j);
-        wb_json_field_u64(j, "generation", facts->index.generation);
-        wb_json_field_u64(j, "snapshot", facts->index.snapshot);
-        wb_json_field_u64(j, "edition", facts->index.edition);
-        wb_output_field_time(j, "time", facts->index.time_ms);
-        wb_json_field_u64(j, "pages", facts->index.pages);
-        wb_json_field_u64(j, "urls", facts->index.urls);
-        wb_json_field_u64(j, "links", facts->index.arcs);
-        wb_json_field_u64(j, "terms", facts->index.terms);
-        wb_json_field_u64(j, "bytes", facts->index.bytes);
-        wb_json_object_end(j);
-    }
-    wb_json_field_u64(j, "unmerged_bytes", facts->unmerged);
-    if (facts->has_cycle) {
-        wb_json_key(j, "cycle");
-        wb_json_object(j);
-        wb_cycle_show_status(j, &facts->cycle);
-        wb_json_object_end(j);
-    }
-}
-
-static int write_json(const struct wb_store_stat *stat, const struct stat_facts *facts)
-{
-    char history[WB_STORE_HISTORY_TEXT_MAX];
     struct wb_json j;
 
-    wb_store_history_format(&stat->history, history);
     wb_output_object_begin(&j, NULL);
-    wb_json_field_u64(&j, "pages", stat->pages);
-    wb_json_field_u64(&j, "versions", stat->versions);
-    wb_json_field_u64(&j, "captures", stat->captures);
-    wb_json_field_u64(&j, "sites", stat->sites);
-    wb_json_field_u64(&j, "bytes_pages", stat->bytes_pages);
-    wb_json_field_u64(&j, "bytes_stored", stat->bytes_stored);
-    wb_json_field_u64(&j, "bytes_dead", stat->bytes_dead);
-    wb_json_field_u64(&j, "segments", stat->files);
-    wb_json_field_str(&j, "organisation", stat->organisation);
-    wb_json_field_str(&j, "update", stat->update);
-    wb_json_field_str(&j, "history", history);
-    wb_json_field_u64(&j, "epoch", stat->epoch);
-    wb_json_field_u64(&j, "snapshot", stat->snapshot);
-    wb_json_field_u64(&j, "snapshots", stat->snapshots);
-    wb_json_field_u64(&j, "edition", facts->has_webdb ? facts->webdb.edition : 0);
-    wb_json_field_u64(&j, "generation", facts->index.generation);
-    wb_json_field_u64(&j, "revisits", stat->revisits);
-    wb_json_key(&j, "dispenser");
-    if (facts->has_dispenser)
-        wb_json_slice(&j, facts->dispenser.len ? wb_buf_slice(&facts->dispenser) : WB_SLICE_LIT("sqlite"));
-    else
-        wb_json_null(&j);
-    write_facts(&j, facts);
+    wb_answer_stat(&j, stat, true);
     return wb_output_object_end(&j);
 }
 
@@ -176,7 +76,7 @@ static int say_cycle(const struct wb_cycle_status *c)
     return err == 0 && c->last_error[0] ? wb_output_write("\n", 1) : err;
 }
 
-static int say_facts(const struct stat_facts *facts)
+static int say_facts(const struct wb_answer_stat *facts)
 {
     int err = 0;
 
@@ -200,19 +100,16 @@ static int say_facts(const struct stat_facts *facts)
 int wb_cmd_stat(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
-    struct wb_store_stat stat;
-    struct stat_facts facts = {.has_webdb = false};
+    struct wb_answer_stat stat = {.has_webdb = false};
 
     int err = wb_store_open(options->dir, WB_STORE_READ, &store);
     if (err == 0)
-        err = wb_store_stat(store, &stat);
+        err = wb_answer_stat_read(options->dir, store, &stat);
     if (err == 0)
-        err = read_facts(options->dir, &facts);
-    if (err == 0)
-        err = options->json ? write_json(&stat, &facts) : write_words(options->dir, &stat);
+        err = options->json ? write_json(&stat) : write_words(options->dir, &stat.store);
     if (err == 0 && !options->json)
-        err = say_facts(&facts);
-    wb_buf_release(&facts.dispenser);
+        err = say_facts(&stat);
+    wb_answer_stat_release(&stat);
     wb_store_close(store);
     return err;
 }

@@ -6,14 +6,13 @@
  * The store knows when a version was seen without reading it; type and digests are in the page itself. Another process
  * may change the page between these two steps, so the rows are printed only if they fit together.
  */
-#include "base/codec.h"
+#include "answer/answer.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
-#include "cli/which.h"
 
 #include <inttypes.h>
 
@@ -32,26 +31,11 @@ struct version_list {
 /* page: NULL if it cannot be read. */
 static int add_json(struct version_list *list, size_t i, const struct wb_page *page)
 {
-    const struct wb_store_version *v = &list->timeline.versions[i];
-    char md5[2 * WB_MD5_BYTES + 1] = "", sha1[2 * WB_SHA1_BYTES + 1] = "";
     struct wb_json j;
 
-    if (page) {
-        wb_hex_encode(page->md5, WB_MD5_BYTES, md5);
-        wb_hex_encode(page->sha1, WB_SHA1_BYTES, sha1);
-    }
     wb_json_init(&j, &list->rows);
     wb_json_object(&j);
-    wb_output_field_text(&j, "url", page ? page->url : wb_slice_str(list->options->args[0]));
-    wb_json_field_u64(&j, "version", i + 1);
-    wb_output_field_time(&j, "time", v->time_ms);
-    wb_output_field_time(&j, "last_seen", v->last_ms);
-    wb_json_field_u64(&j, "captures", v->captures);
-    wb_json_field_u64(&j, "status", v->status);
-    wb_output_field_text(&j, "type", page ? page->type : WB_SLICE_EMPTY);
-    wb_json_field_u64(&j, "length", v->body_bytes);
-    wb_output_field_text(&j, "md5", wb_slice_str(md5));
-    wb_output_field_text(&j, "sha1", wb_slice_str(sha1));
+    wb_answer_version(&j, wb_slice_str(list->options->args[0]), i + 1, &list->timeline.versions[i], page);
     wb_json_object_end(&j);
     return wb_json_line(&j);
 }
@@ -152,7 +136,7 @@ int wb_cmd_versions(const struct wb_options *options)
 {
     struct version_list list = {.options = options};
 
-    int err = wb_which_page(options->args[0], &list.id);
+    int err = wb_which_page(wb_slice_str(options->args[0]), &list.id);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &list.store);
     if (err == 0)

@@ -23,15 +23,15 @@ static int write_json(const struct wb_why *why)
         wb_json_field_slice(&j, "site", wb_buf_slice(&why->subject));
     wb_json_field_str(&j, "verdict", verdicts[why->verdict]);
     wb_json_field_slice(&j, "reason", wb_buf_slice(&why->reason));
-    wb_output_field_text(&j, "robots_line", wb_buf_slice(&why->robots_rule));
+    wb_json_field_text(&j, "robots_line", wb_buf_slice(&why->robots_rule));
     wb_json_field_u64(&j, "robots_line_number", why->robots_line);
-    wb_output_field_time(&j, "next_time", why->next_ms);
-    wb_output_field_time(&j, "time", why->fetched_ms);
+    wb_json_field_time(&j, "next_time", why->next_ms);
+    wb_json_field_time(&j, "time", why->fetched_ms);
     wb_json_field_u64(&j, "status", why->status);
     wb_json_field_u64(&j, "versions", why->versions);
     wb_json_field_u64(&j, "captures", why->captures);
-    wb_output_field_time(&j, "latest_since", why->since_ms);
-    wb_output_field_time(&j, "gone_since", why->gone_ms);
+    wb_json_field_time(&j, "latest_since", why->since_ms);
+    wb_json_field_time(&j, "gone_since", why->gone_ms);
     return wb_output_object_end(&j);
 }
 

@@ -42,24 +42,3 @@ void wb_cycle_show_end(struct wb_cycle_show *show)
     (void)show;
     wb_progress_clear();
 }
-
-void wb_cycle_show_status(struct wb_json *j, const struct wb_cycle_status *status)
-{
-    wb_json_field_u64(j, "cycle", status->cycle);
-    wb_json_field_bool(j, "running", status->running);
-    wb_json_field_str(j, "step", wb_cycle_step_word(status->step));
-    wb_output_field_time(j, "began", status->began_ms);
-    wb_output_field_time(j, "step_began", status->step_ms);
-    wb_output_field_time(j, "next", status->step == WB_CYCLE_REST ? status->next_ms : 0);
-    wb_json_field_i64(j, "run", status->run);
-    wb_json_field_u64(j, "budget", status->budget);
-    wb_json_field_u64(j, "listed", status->listed);
-    wb_json_field_u64(j, "fetched", status->fetched);
-    wb_json_field_u64(j, "stored", status->stored);
-    wb_json_field_u64(j, "unchanged", status->unchanged);
-    wb_json_field_u64(j, "gone", status->gone);
-    wb_json_field_u64(j, "errors", status->errors);
-    wb_json_field_u64(j, "expunged", status->expunged);
-    wb_json_field_double(j, "theta", status->theta);
-    wb_output_field_text(j, "error", wb_slice_str(status->last_error));
-}

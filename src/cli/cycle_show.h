@@ -2,7 +2,6 @@
 #ifndef WB_CLI_CYCLE_SHOW_H
 #define WB_CLI_CYCLE_SHOW_H
 
-#include "base/json.h"
 #include "cli/progress.h"
 #include "cycle/cycle.h"
 
@@ -13,8 +12,5 @@ struct wb_cycle_show {
 /* verb: the name of the command. The sink is valid as long as show is. */
 struct wb_cycle_sink wb_cycle_show_init(struct wb_cycle_show *show, const char *verb);
 void wb_cycle_show_end(struct wb_cycle_show *show);
-
-/* Adds the state and the counts of a cycle to an object. */
-void wb_cycle_show_status(struct wb_json *j, const struct wb_cycle_status *status);
 
 #endif

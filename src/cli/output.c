@@ -8,7 +8,6 @@
  */
 #include "cli/output.h"
 #include "base/check.h"
-#include "base/date.h"
 #include "base/error.h"
 #include "os/stop.h"
 
@@ -203,24 +202,6 @@ int wb_output_object_queue(struct wb_json *j)
         err = wb_output_write(object.ptr, object.len);
     wb_buf_clear(&object);
     return err;
-}
-
-void wb_output_field_time(struct wb_json *j, const char *name, int64_t time_ms)
-{
-    char text[WB_DATE_TEXT_MAX] = "";
-
-    if (time_ms)
-        wb_date_format(time_ms, text);
-    wb_output_field_text(j, name, wb_slice_str(text));
-}
-
-void wb_output_field_text(struct wb_json *j, const char *name, struct wb_slice text)
-{
-    wb_json_key(j, name);
-    if (text.len)
-        wb_json_slice(j, text);
-    else
-        wb_json_null(j);
 }
 
 bool wb_output_gone(void)

@@ -45,12 +45,6 @@ void wb_output_object_begin(struct wb_json *j, const char *event);
 int wb_output_object_end(struct wb_json *j);
 int wb_output_object_queue(struct wb_json *j);
 
-/* A field with a time in RFC 3339; null if time_ms is 0, which means that the time is unknown. */
-void wb_output_field_time(struct wb_json *j, const char *name, int64_t time_ms);
-
-/* A field with a text; null if it is empty. */
-void wb_output_field_text(struct wb_json *j, const char *name, struct wb_slice text);
-
 /* Prints complete lines at once, and empties the buffer that they are in. */
 int wb_output_lines(struct wb_buf *lines);
 

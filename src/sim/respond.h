@@ -8,7 +8,7 @@
 #define WB_SIM_RESPOND_H
 
 #include "base/vec.h"
-#include "sim/answer.h"
+#include "sim/webanswer.h"
 #include "sim/asklog.h"
 #include "sim/plan.h"
 

@@ -1,8 +1,8 @@
 /* test_which.c - which page a text means, and finding every version that a timeline lists. */
 #include "versions_support.h"
 
+#include "answer/answer.h"
 #include "base/buf.h"
-#include "cli/which.h"
 
 static void test_a_url_or_an_id(void **state)
 {
@@ -11,13 +11,13 @@ static void test_a_url_or_an_id(void **state)
     char hex[WB_PAGEID_HEX + 1];
 
     (void)state;
-    assert_int_equal(wb_which_page("http://H.example:80/x/../a", &a), 0);
+    assert_int_equal(wb_which_page(WB_SLICE_LIT("http://H.example:80/x/../a"), &a), 0);
     assert_true(wb_pageid_equal(a, wb_pageid_of_key(WB_SLICE_LIT("h.example/a"))));
     wb_pageid_hex(a, hex);
-    assert_int_equal(wb_which_page(hex, &b), 0);
+    assert_int_equal(wb_which_page(wb_slice_str(hex), &b), 0);
     assert_true(wb_pageid_equal(a, b));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_true(wb_which_page(wrong[i], &a) < 0);
+        assert_true(wb_which_page(wb_slice_str(wrong[i]), &a) < 0);
         assert_non_null(strstr(wb_error_message(), wrong[i]));
     }
 }
@@ -32,11 +32,11 @@ static void test_a_snapshot_by_number_or_name(void **state)
     (void)state;
     put_on(store, "a", 0, "A");
     assert_int_equal(wb_store_seal(store, WB_SLICE_LIT("name"), &person, &snapshot), 0);
-    assert_int_equal(wb_which_snapshot(store, "name", &number), 0);
+    assert_int_equal(wb_which_snapshot(store, WB_SLICE_LIT("name"), &number), 0);
     assert_int_equal(number, snapshot.number);
-    assert_int_equal(wb_which_snapshot(store, "1", &number), 0);
+    assert_int_equal(wb_which_snapshot(store, WB_SLICE_LIT("1"), &number), 0);
     assert_int_equal(number, 1);
-    assert_int_equal(wb_which_snapshot(store, "other", &number), WB_E_NOTFOUND);
+    assert_int_equal(wb_which_snapshot(store, WB_SLICE_LIT("other"), &number), WB_E_NOTFOUND);
     assert_int_equal(number, 0);
     assert_non_null(strstr(wb_error_message(), "other"));
     wb_store_snapshot_release(&snapshot);

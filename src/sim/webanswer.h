@@ -1,5 +1,5 @@
 /*
- * answer.h - makes well-formed HTTP answers: head, validators, compression.
+ * webanswer.h - makes well-formed HTTP answers: head, validators, compression.
  *
  * Answers that are malformed on purpose are made in behave.c.
  */

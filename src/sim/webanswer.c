@@ -1,5 +1,5 @@
-/* answer.c - writes HTTP answers that follow the standard. It never sends them, and never decides what they say. */
-#include "sim/answer.h"
+/* webanswer.c - writes HTTP answers that follow the standard. It never sends them, and never decides what they say. */
+#include "sim/webanswer.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "os/clock.h"
