@@ -33,7 +33,7 @@ int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
     char *copy = wb_strdup(path);
     if (!copy)
         return WB_E_NOMEM;
-    int fd = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : open(path, mode | O_CLOEXEC, 0666);
+    int fd = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : open(path, mode | O_CLOEXEC, flags & WB_FILE_PRIVATE ? 0600 : 0666);
     if (fd < 0) {
         wb_free(copy);
         if (errno == ENOENT)

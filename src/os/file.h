@@ -33,6 +33,7 @@ enum wb_file_flags {
     WB_FILE_CREATE = 1 << 1,   /* make the file if it does not exist */
     WB_FILE_NEW = 1 << 2,      /* with CREATE: WB_E_INVALID if the file exists */
     WB_FILE_TRUNCATE = 1 << 3, /* cut it to zero bytes */
+    WB_FILE_PRIVATE = 1 << 4,  /* with CREATE: only the owner may read it */
 };
 
 /* WB_E_NOTFOUND if there is no such file. */

@@ -1,0 +1,110 @@
+/*
+ * access.c - who may do what. Reading is open as long as only this machine can connect, or --public was given;
+ * everything else needs a token in the field Authorization. Tokens are compared in constant time.
+ */
+#include "base/codec.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "os/file.h"
+#include "os/path.h"
+#include "os/random.h"
+#include "serve/server.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MADE_BYTES = 16, TOKEN_MIN = 8 };
+
+static bool same(struct wb_slice a, struct wb_slice b)
+{
+    return a.len == b.len && a.len > 0 && CRYPTO_memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* "Bearer TOKEN". Empty if there is none, or it is something else. */
+static struct wb_slice token_of(const struct wb_http_request *request)
+{
+    static const char scheme[] = "bearer ";
+    struct wb_slice value = wb_http_field(request, "Authorization");
+
+    if (value.len < sizeof scheme - 1 || strncasecmp(value.ptr, scheme, sizeof scheme - 1) != 0)
+        return WB_SLICE_EMPTY;
+    return wb_slice_trim(wb_slice(value.ptr + sizeof scheme - 1, value.len - (sizeof scheme - 1)));
+}
+
+const struct wb_serve_provider *wb_access_provider(const struct wb_server *server,
+                                                   const struct wb_http_request *request, bool *operator_out)
+{
+    const struct wb_serve_options *o = server->options;
+    const struct wb_serve_provider *found = NULL;
+    struct wb_slice token = token_of(request);
+
+    *operator_out = same(token, wb_slice_str(server->token));
+    for (size_t i = 0; i < o->provider_count; i++)
+        if (same(token, o->providers[i].token))
+            found = &o->providers[i];
+    return found;
+}
+
+unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access)
+{
+    bool is_operator;
+    bool is_provider = wb_access_provider(server, request, &is_operator) != NULL;
+
+    if (access == WB_ACCESS_ANYONE || (access == WB_ACCESS_READER && server->reading_is_open) || is_operator)
+        return 0;
+    if (is_provider)
+        return access == WB_ACCESS_OPERATOR ? 403 : 0;
+    return 401;
+}
+
+/* ---- the operator's token ------------------------------------------------------------------------ */
+
+static int use(struct wb_server *server, struct wb_slice token, const char *where)
+{
+    if (token.len < TOKEN_MIN || token.len > WB_SERVE_TOKEN_MAX)
+        return wb_fail(WB_E_INVALID, "%s: a token has %d to %d characters", where, TOKEN_MIN, WB_SERVE_TOKEN_MAX);
+    memcpy(server->token, token.ptr, token.len);
+    server->token[token.len] = '\0';
+    return 0;
+}
+
+/* Only the owner may read the file. Of two servers that start at once, the one that creates it wins. */
+static int make(struct wb_server *server, const char *path)
+{
+    uint8_t bytes[MADE_BYTES];
+    char text[2 * MADE_BYTES + 2];
+    struct wb_file file = WB_FILE_INIT;
+
+    wb_random_bytes(bytes, sizeof bytes);
+    wb_hex_encode(bytes, sizeof bytes, text);
+    int err = use(server, wb_slice_str(text), path);
+    strcat(text, "\n");
+    if (err == 0)
+        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW | WB_FILE_PRIVATE, &file);
+    if (err == 0)
+        err = wb_file_write_at(&file, 0, text, strlen(text));
+    if (err == 0)
+        err = wb_file_sync(&file);
+    wb_file_close(&file);
+    return err;
+}
+
+int wb_access_init(struct wb_server *server)
+{
+    struct wb_buf text = WB_BUF_INIT;
+
+    server->reading_is_open = server->options->open || wb_httpd_is_loopback(server->httpd);
+    if (server->options->token.len)
+        return use(server, server->options->token, "--token");
+    char *path = wb_path_join(server->options->dir, "token");
+    int err = path ? wb_path_read(path, WB_SERVE_TOKEN_MAX + 2, &text) : WB_E_NOMEM;
+    if (err == WB_E_NOTFOUND)
+        err = make(server, path);
+    else if (err == 0)
+        err = use(server, wb_slice_trim(wb_buf_slice(&text)), path);
+    wb_buf_release(&text);
+    wb_free(path);
+    return err;
+}

@@ -1,0 +1,117 @@
+/*
+ * api_page.c - one page: its facts and its versions.
+ *
+ *   GET /api/page?url=[&at=TIME|&snapshot=N]      what `webbase get --json` prints
+ *   GET /api/versions?url=                        {"url":...,"versions":[what `webbase versions --json` prints],"gone":null}
+ */
+#include "base/date.h"
+#include "base/error.h"
+#include "serve/server.h"
+
+enum { TRIES = 100 };
+
+/* Which version the parameters mean. */
+static int read_when(struct wb_call *call, struct wb_slice snapshot, struct wb_store_when *when_out)
+{
+    struct wb_slice at = wb_http_param(call->request, "at");
+
+    *when_out = (struct wb_store_when){.kind = WB_STORE_WHEN_LATEST};
+    if (at.ptr && snapshot.ptr)
+        return wb_fail(WB_E_INVALID, "at and snapshot exclude each other");
+    if (at.ptr) {
+        when_out->kind = WB_STORE_WHEN_TIME;
+        if (!wb_date_parse(at, &when_out->time_ms))
+            return wb_fail(WB_E_INVALID, "at=%.*s is not a time; write 2026-01-31 or 2026-01-31T12:00:00Z",
+                           WB_SLICE_ARG(at));
+    }
+    if (!snapshot.ptr)
+        return 0;
+    when_out->kind = WB_STORE_WHEN_SNAPSHOT;
+    return wb_which_snapshot(call->worker->store, snapshot, &when_out->snapshot);
+}
+
+void wb_handle_page(struct wb_call *call)
+{
+    struct wb_slice url, snapshot = wb_http_param(call->request, "snapshot");
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_store_when when;
+    struct wb_pageid id;
+    struct wb_page page;
+    struct wb_json j;
+
+    int err = wb_call_required(call, "url", &url);
+    if (err == 0)
+        err = wb_which_page(url, &id);
+    if (err == 0)
+        err = read_when(call, snapshot, &when);
+    if (err == 0) {
+        err = wb_store_get_when(call->worker->store, id, &when, &page, &mem);
+        if (err == WB_E_NOTFOUND)
+            err = wb_which_missing(call->worker->store, id, url, snapshot, "this repository");
+    }
+    if (err == 0) {
+        wb_call_json(call, &j);
+        wb_answer_page(&j, &page);
+        wb_call_json_end(call, &j, 0);
+    } else {
+        wb_call_fail(call, err);
+    }
+    wb_buf_release(&mem);
+}
+
+/* Adds all versions. Returns 1; 0 if the page has changed meanwhile, so that it must be tried again; or an error. */
+static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pageid id, struct wb_slice url)
+{
+    struct wb_store_timeline timeline = {0};
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_page page;
+    int got = wb_store_timeline(call->worker->store, id, &timeline);
+
+    if (got == 0)
+        got = 1;
+    wb_json_key(j, "versions");
+    wb_json_array(j);
+    for (size_t i = 0; got > 0 && i < timeline.count; i++) {
+        got = wb_store_get_version(call->worker->store, id, &timeline.versions[i], &page, &mem);
+        bool damaged = got == WB_E_CORRUPT;
+        if (damaged)
+            got = 1;
+        if (got <= 0)
+            break;
+        wb_json_object(j);
+        wb_answer_version(j, url, i + 1, &timeline.versions[i], damaged ? NULL : &page);
+        wb_json_object_end(j);
+    }
+    wb_json_array_end(j);
+    wb_json_field_time(j, "gone", timeline.gone_ms);
+    wb_store_timeline_release(&timeline);
+    wb_buf_release(&mem);
+    return got;
+}
+
+void wb_handle_versions(struct wb_call *call)
+{
+    struct wb_pageid id;
+    struct wb_slice url;
+    struct wb_json j;
+    int got = 0;
+
+    int err = wb_call_required(call, "url", &url);
+    if (err == 0)
+        err = wb_which_page(url, &id);
+    for (int i = 0; err == 0 && got == 0 && i < TRIES; i++) {
+        wb_buf_clear(&call->reply->body);
+        wb_buf_clear(&call->reply->fields);
+        wb_call_json(call, &j);
+        wb_json_field_slice(&j, "url", url);
+        got = add_versions(call, &j, id, url);
+    }
+    if (got == WB_E_NOTFOUND)
+        got = wb_which_missing(call->worker->store, id, url, WB_SLICE_EMPTY, "this repository");
+    if (err == 0)
+        err = got > 0 ? 0 : got < 0 ? got : wb_fail(WB_E_BUSY, "the page changes faster than its versions can be read");
+    if (err == 0)
+        wb_call_json_end(call, &j, 0);
+    else
+        wb_call_fail(call, err);
+}

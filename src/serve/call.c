@@ -1,0 +1,135 @@
+/* call.c - what handlers need to answer a call: parameters, the searcher, JSON, errors. */
+#include "base/error.h"
+#include "os/clock.h"
+#include "serve/server.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LOOK_NS = 250 * 1000 * 1000 }; /* how often a new generation is looked for */
+
+void wb_call_type(struct wb_call *call, const char *type)
+{
+    if (wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(type)) < 0)
+        wb_call_fail(call, WB_E_NOMEM);
+}
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+static unsigned status_of(int err)
+{
+    switch (err) {
+    case WB_E_NOTFOUND:
+        return 404;
+    case WB_E_INVALID:
+    case WB_E_PROTO:
+    case WB_E_LIMIT:
+        return 400;
+    case WB_E_BUSY:
+    case WB_E_NOMEM:
+    case WB_E_STOPPED:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+void wb_call_fail(struct wb_call *call, int err)
+{
+    const char *message = wb_error_message();
+
+    wb_http_reply_error(call->reply, status_of(err), "%s", message[0] ? message : wb_error_words(err));
+}
+
+/* ---- parameters ---------------------------------------------------------------------------------- */
+
+int wb_call_required(struct wb_call *call, const char *name, struct wb_slice *value_out)
+{
+    *value_out = wb_http_param(call->request, name);
+    return value_out->len ? 0 : wb_fail(WB_E_INVALID, "the parameter %s is missing", name);
+}
+
+int wb_call_number(struct wb_call *call, const char *name, uint64_t fallback, uint64_t max, uint64_t *value_out)
+{
+    struct wb_slice text = wb_http_param(call->request, name);
+
+    *value_out = fallback;
+    if (!text.ptr)
+        return 0;
+    if (!wb_slice_to_u64(text, value_out))
+        return wb_fail(WB_E_INVALID, "%s=%.*s is not a number from 0", name, WB_SLICE_ARG(text));
+    if (*value_out > max)
+        return wb_fail(WB_E_INVALID, "%s=%.*s is more than the largest number possible, %" PRIu64, name,
+                       WB_SLICE_ARG(text), max);
+    return 0;
+}
+
+int wb_call_flag(struct wb_call *call, const char *name, bool *value_out)
+{
+    struct wb_slice text = wb_http_param(call->request, name);
+
+    *value_out = wb_slice_equal(text, WB_SLICE_LIT("1")) || wb_slice_equal(text, WB_SLICE_LIT("true"));
+    if (!text.ptr || *value_out || wb_slice_equal(text, WB_SLICE_LIT("0")) || wb_slice_equal(text, WB_SLICE_LIT("false")))
+        return 0;
+    return wb_fail(WB_E_INVALID, "%s=%.*s is neither 1 nor 0", name, WB_SLICE_ARG(text));
+}
+
+/* ---- the searcher -------------------------------------------------------------------------------- */
+
+/* One thread looks for a new generation now and then; the others see what it found. */
+static int newest_generation(struct wb_server *server, uint32_t *generation_out)
+{
+    int64_t now = wb_clock_mono_ns(), looked = atomic_load(&server->looked_ns);
+    struct wb_index_info info;
+
+    if ((looked == 0 || now - looked > LOOK_NS) && atomic_compare_exchange_strong(&server->looked_ns, &looked, now)) {
+        int err = wb_index_newest(server->options->dir, &info);
+        if (err < 0)
+            return err;
+        atomic_store(&server->generation, info.generation);
+    }
+    *generation_out = atomic_load(&server->generation);
+    return 0;
+}
+
+/* If the new generation cannot be opened, the old one goes on answering. */
+int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
+{
+    struct wb_serve_worker *worker = call->worker;
+    struct wb_searcher *fresh = NULL;
+    uint32_t newest = 0;
+
+    int err = newest_generation(call->server, &newest);
+    if (worker->searcher && (err < 0 || newest == worker->generation)) {
+        *searcher_out = worker->searcher;
+        return 0;
+    }
+    if (err == 0)
+        err = wb_searcher_open(call->server->options->dir, &fresh);
+    if (err == 0) {
+        wb_searcher_close(worker->searcher);
+        worker->searcher = fresh;
+        worker->generation = wb_index_info(wb_searcher_index(fresh))->generation;
+    }
+    *searcher_out = worker->searcher;
+    return worker->searcher ? 0 : err;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------- */
+
+void wb_call_json(struct wb_call *call, struct wb_json *j)
+{
+    wb_call_type(call, "application/json");
+    wb_json_init(j, &call->reply->body);
+    wb_json_object(j);
+}
+
+void wb_call_json_end(struct wb_call *call, struct wb_json *j, int err)
+{
+    if (err == 0) {
+        wb_json_object_end(j);
+        err = wb_json_line(j);
+    }
+    if (err < 0)
+        wb_call_fail(call, err);
+}

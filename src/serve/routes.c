@@ -1,0 +1,67 @@
+/* routes.c - which handler answers which path, who may ask, and how large a body may be. */
+#include "base/error.h"
+#include "serve/server.h"
+
+#include <string.h>
+
+enum { GET = 1u << WB_HTTP_GET | 1u << WB_HTTP_HEAD, POST = 1u << WB_HTTP_POST };
+
+/* The longest path that fits wins, so the order does not matter. */
+static const struct wb_route routes[] = {
+    {"/api/search", false, GET, WB_ACCESS_READER, 0, false, wb_handle_search},
+    {"/api/page", false, GET, WB_ACCESS_READER, 0, false, wb_handle_page},
+    {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, wb_handle_versions},
+    {"/api/links", false, GET, WB_ACCESS_READER, 0, false, wb_handle_links},
+    {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, wb_handle_similar},
+    {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stat},
+    {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, wb_handle_snapshots},
+    {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
+    {"/metrics", false, GET, WB_ACCESS_READER, 0, false, wb_handle_metrics},
+    {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_health},
+};
+
+const struct wb_route *wb_route_find(struct wb_slice path)
+{
+    const struct wb_route *best = NULL;
+
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        struct wb_slice own = wb_slice_str(routes[i].path);
+        bool fits = routes[i].prefix ? wb_slice_starts(path, own) : wb_slice_equal(path, own);
+        if (fits && (!best || own.len > strlen(best->path)))
+            best = &routes[i];
+    }
+    return best;
+}
+
+static void refuse_method(const struct wb_route *route, struct wb_http_reply *reply)
+{
+    wb_http_reply_error(reply, 405, "this method is not possible here");
+    (void)wb_http_reply_field(reply, "Allow",
+                              route->methods & POST ? WB_SLICE_LIT("POST") : WB_SLICE_LIT("GET, HEAD"));
+}
+
+int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
+                   struct wb_http_reply *reply)
+{
+    const struct wb_route *route = wb_route_find(head->path);
+
+    *body_max_out = 0;
+    if (!route) {
+        wb_http_reply_error(reply, 404, "there is nothing at %.*s", WB_SLICE_ARG(head->path));
+        return 1;
+    }
+    if (!(route->methods >> head->method & 1)) {
+        refuse_method(route, reply);
+        return 1;
+    }
+    unsigned refused = wb_access_check(server, head, route->access);
+    if (refused) {
+        wb_http_reply_error(reply, refused, refused == 401 ? "this needs a token: Authorization: Bearer TOKEN"
+                                                           : "this token is not good for this");
+        if (refused == 401)
+            (void)wb_http_reply_field(reply, "WWW-Authenticate", WB_SLICE_LIT("Bearer realm=\"webbase\""));
+        return 1;
+    }
+    *body_max_out = route->body_max;
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* serve.c - starts the server and stops it again. */
+#include "serve/serve.h"
+#include "base/error.h"
+#include "os/clock.h"
+#include "serve/server.h"
+
+#include <stdio.h>
+
+static int admit(void *context, const struct wb_http_request *head, uint64_t *body_max_out, struct wb_http_reply *reply)
+{
+    return wb_route_admit(context, head, body_max_out, reply);
+}
+
+static void handle(void *context, void *worker, const struct wb_http_request *request, struct wb_http_reply *reply)
+{
+    struct wb_call call = {.server = context, .worker = worker, .request = request, .reply = reply};
+
+    wb_route_find(request->path)->handle(&call); /* there is one: the request was admitted */
+}
+
+static void served(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,
+                   uint64_t microseconds)
+{
+    struct wb_server *server = context;
+
+    wb_metrics_count(server->metrics, request, status, bytes, microseconds);
+}
+
+static void say_ready(const struct wb_server *server)
+{
+    const struct wb_serve_options *o = server->options;
+    char url[256];
+
+    snprintf(url, sizeof url, "%s://%s/", o->certificate ? "https" : "http", wb_httpd_address(server->httpd));
+    if (o->ready)
+        o->ready(o->context, url);
+}
+
+int wb_serve(const struct wb_serve_options *options)
+{
+    struct wb_server server = {.options = options, .began_ms = wb_clock_now_ms()};
+    struct wb_httpd_options httpd = {
+        .listen = options->listen, .certificate = options->certificate, .key = options->key,
+        .workers = options->workers, .limits = options->limits,
+        .app = {.context = &server, .worker_open = wb_serve_worker_open, .worker_close = wb_serve_worker_close,
+                .admit = admit, .handle = handle, .served = served}};
+
+    int err = wb_metrics_new(&server.metrics);
+    if (err == 0)
+        err = wb_stream_home_open(options->dir, &server.streams);
+    if (err == 0)
+        err = wb_httpd_new(&httpd, &server.httpd);
+    if (err == 0)
+        err = wb_access_init(&server);
+    if (err == 0) {
+        say_ready(&server);
+        err = wb_httpd_run(server.httpd);
+    }
+    wb_httpd_free(server.httpd);
+    wb_stream_home_close(server.streams);
+    wb_metrics_free(server.metrics);
+    return err;
+}

@@ -1,0 +1,40 @@
+/*
+ * serve.h - the door of serve: `webbase serve`. HTTP for programs and for people: search, pages, links, CDX, replay,
+ * streams, pushes, metrics, and the web pages that show all this.
+ *
+ * The room httpd has the connections; here is what is answered. Every request reads one generation of the index; the
+ * next one is picked up without a restart. What fails, fails for its own request only. docs/http.md lists every call,
+ * docs/design/0034-serve.md has the reasons.
+ */
+#ifndef WB_SERVE_SERVE_H
+#define WB_SERVE_SERVE_H
+
+#include "base/slice.h"
+#include "httpd/httpd.h"
+
+/* A provider of content, who may push pages and announcements of its own sites. */
+struct wb_serve_provider {
+    struct wb_slice token;
+    struct wb_slice host; /* the host and its subdomains */
+};
+
+struct wb_serve_options {
+    const char *dir;                /* the repository */
+    struct wb_slice listen;         /* "127.0.0.1:8080" */
+    const char *certificate, *key;  /* PEM files; NULL: plain HTTP */
+    struct wb_slice token;          /* of the operator; empty: the one in DIR/token, which is made if there is none */
+    bool open;                      /* reading needs no token even if others than this machine can connect */
+    const struct wb_serve_provider *providers;
+    size_t provider_count;
+    bool replay_scripts;            /* replayed pages may run scripts, in an origin of their own */
+    unsigned query_ms;              /* a query that takes longer answers with what it has; 0: 2 s */
+    unsigned workers;               /* 0: as httpd chooses */
+    struct wb_httpd_limits limits;
+    void (*ready)(void *context, const char *url); /* called when requests are accepted; may be NULL */
+    void *context;
+};
+
+/* Serves until a stop is requested (os/stop.h). */
+int wb_serve(const struct wb_serve_options *options);
+
+#endif

@@ -1,0 +1,39 @@
+/* serve_worker.c - what a thread that answers requests has for itself: handles that belong to one thread. */
+#include "base/error.h"
+#include "base/mem.h"
+#include "extract/extract.h"
+#include "serve/server.h"
+
+int wb_serve_worker_open(void *context, void **worker_out)
+{
+    struct wb_server *server = context;
+    struct wb_serve_worker *worker = wb_alloc_zero(1, sizeof(*worker));
+    int err = worker ? 0 : WB_E_NOMEM;
+
+    *worker_out = NULL;
+    if (err == 0) {
+        worker->server = server;
+        err = wb_store_open(server->options->dir, WB_STORE_READ, &worker->store);
+    }
+    if (err == 0)
+        err = wb_extractor_new(&worker->extractor);
+    if (err < 0) {
+        wb_serve_worker_close(server, worker);
+        return err;
+    }
+    *worker_out = worker;
+    return 0;
+}
+
+void wb_serve_worker_close(void *context, void *handle)
+{
+    struct wb_serve_worker *worker = handle;
+
+    (void)context;
+    if (!worker)
+        return;
+    wb_searcher_close(worker->searcher);
+    wb_store_close(worker->store);
+    wb_extractor_free(worker->extractor);
+    wb_free(worker);
+}

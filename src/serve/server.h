@@ -1,0 +1,134 @@
+/*
+ * server.h - what the files of serve share: the server, its workers, a call, and the table of routes.
+ *
+ *   httpd --- request ---> wb_route_find() --- access ---> handler(call) --- reply ---> httpd
+ *
+ * To add a call: write a handler, declare it at the end of this header, give it a row in routes.c, a line in
+ * docs/http.md and a path in openapi.json. tests/e2e/serve.py checks that all of them agree.
+ */
+#ifndef WB_SERVE_SERVER_H
+#define WB_SERVE_SERVER_H
+
+#include "answer/answer.h"
+#include "base/json.h"
+#include "serve/serve.h"
+#include "stream/stream.h"
+
+#include <stdatomic.h>
+
+enum { WB_SERVE_TOKEN_MAX = 128 };
+
+/* Shared by all threads. */
+struct wb_server {
+    const struct wb_serve_options *options;
+    struct wb_httpd *httpd;
+    struct wb_stream_home *streams;
+    struct wb_metrics *metrics;
+    char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
+    bool reading_is_open;               /* no token is needed for reading */
+    _Atomic uint32_t generation;        /* the newest, as far as known */
+    _Atomic int64_t looked_ns;          /* when that was looked up */
+    int64_t began_ms;
+};
+
+/* Of one thread. */
+struct wb_serve_worker {
+    struct wb_server *server;
+    struct wb_store *store;
+    struct wb_searcher *searcher; /* NULL: none is open */
+    uint32_t generation;          /* that the searcher reads */
+    struct wb_extractor *extractor;
+};
+
+/* One request while it is answered. */
+struct wb_call {
+    struct wb_server *server;
+    struct wb_serve_worker *worker;
+    const struct wb_http_request *request;
+    struct wb_http_reply *reply;
+};
+
+/* ---- routes (routes.c) --------------------------------------------------------------------------- */
+
+enum wb_access {
+    WB_ACCESS_ANYONE,   /* health */
+    WB_ACCESS_READER,   /* open on loopback or with --public, otherwise any token */
+    WB_ACCESS_PROVIDER, /* a provider's token, or the operator's */
+    WB_ACCESS_OPERATOR,
+};
+
+struct wb_route {
+    const char *path;
+    bool prefix;         /* everything that begins like this */
+    unsigned methods;    /* bit i: enum wb_http_method i. GET includes HEAD */
+    enum wb_access access;
+    uint64_t body_max;
+    bool people;         /* a page for people: errors are shown as HTML too */
+    void (*handle)(struct wb_call *call);
+};
+
+/* The route of a request; NULL: there is none. */
+const struct wb_route *wb_route_find(struct wb_slice path);
+
+/* Decides about a request by its head: 0, or 1 and the reply is the refusal. */
+int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
+                   struct wb_http_reply *reply);
+
+/* ---- access (access.c) --------------------------------------------------------------------------- */
+
+/* Reads the operator's token, or makes one. */
+int wb_access_init(struct wb_server *server);
+
+/* 0, or 401 or 403. */
+unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access);
+
+/* The provider whose token the request has; NULL: none. operator_out: it has the operator's. */
+const struct wb_serve_provider *wb_access_provider(const struct wb_server *server,
+                                                   const struct wb_http_request *request, bool *operator_out);
+
+/* ---- calls (call.c) ------------------------------------------------------------------------------ */
+
+/* Makes the reply an error by the code of a failed function, with its message. */
+void wb_call_fail(struct wb_call *call, int err);
+
+/* The searcher of this thread on the newest generation. WB_E_NOTFOUND if there is no index yet. */
+int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out);
+
+/* Parameters. WB_E_INVALID with a message that names the parameter. */
+int wb_call_required(struct wb_call *call, const char *name, struct wb_slice *value_out);
+int wb_call_number(struct wb_call *call, const char *name, uint64_t fallback, uint64_t max, uint64_t *value_out);
+int wb_call_flag(struct wb_call *call, const char *name, bool *value_out); /* 1, true, 0, false */
+
+/* The body of the reply as one JSON object: begin, add fields, end. */
+void wb_call_json(struct wb_call *call, struct wb_json *j);
+void wb_call_json_end(struct wb_call *call, struct wb_json *j, int err);
+
+/* Sets the content type. */
+void wb_call_type(struct wb_call *call, const char *type);
+
+/* ---- workers (serve_worker.c) -------------------------------------------------------------------- */
+
+int wb_serve_worker_open(void *server, void **worker_out);
+void wb_serve_worker_close(void *server, void *worker);
+
+/* ---- metrics (metrics.c) ------------------------------------------------------------------------- */
+
+int wb_metrics_new(struct wb_metrics **metrics_out);
+void wb_metrics_free(struct wb_metrics *metrics);
+void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *request, unsigned status,
+                      uint64_t bytes, uint64_t microseconds);
+
+/* ---- handlers ------------------------------------------------------------------------------------ */
+
+void wb_handle_search(struct wb_call *call);   /* api_search.c */
+void wb_handle_page(struct wb_call *call);     /* api_page.c */
+void wb_handle_versions(struct wb_call *call);
+void wb_handle_links(struct wb_call *call);    /* api_links.c */
+void wb_handle_similar(struct wb_call *call);
+void wb_handle_stat(struct wb_call *call);     /* api_stat.c */
+void wb_handle_snapshots(struct wb_call *call);
+void wb_handle_health(struct wb_call *call);
+void wb_handle_metrics(struct wb_call *call);  /* metrics.c */
+void wb_handle_openapi(struct wb_call *call);  /* openapi.c */
+
+#endif
