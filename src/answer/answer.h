@@ -56,7 +56,7 @@ int wb_answer_sort(struct wb_searcher *searcher, struct wb_slice text, struct wb
 /* rank, url, title, score, snippet, time; with explain also parts. */
 void wb_answer_hit(struct wb_json *j, const struct wb_hit *hit, uint64_t rank, bool explain);
 
-/* total, exact, ms; and as far as they were asked for or there are any: facets, suggestion, plan. */
+/* total, exact, ms; and as far as they were asked for or there are any: cut, facets, suggestion, plan. */
 void wb_answer_results(struct wb_json *j, const struct wb_search_options *search, const struct wb_results *results,
                        double ms);
 

@@ -107,6 +107,8 @@ void wb_answer_results(struct wb_json *j, const struct wb_search_options *search
 {
     wb_json_field_u64(j, "total", results->total);
     wb_json_field_bool(j, "exact", results->exact);
+    if (results->cut)
+        wb_json_field_bool(j, "cut", true);
     wb_json_field_double(j, "ms", ms);
     if (search->facets)
         add_facets(j, results, search->facets);

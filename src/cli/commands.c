@@ -172,6 +172,15 @@ const struct wb_command wb_commands[] = {
      "  webbase similar https://example.org/ --by links",
      wb_similar_options, 1, 1, wb_cmd_similar},
 
+    {"serve", "[OPTION...]", NULL, "serve pages and searches over HTTP",
+     "Answers searches, shows pages and their versions, and serves programs over HTTP: see\n"
+     "docs/http.md. It listens on this machine only, unless --listen says otherwise; then\n"
+     "readers need a token, unless --public is given. Whatever changes something always needs\n"
+     "the operator's token. A new generation of the index is used as soon as it is there.\n"
+     "\n"
+     "  webbase serve --listen 127.0.0.1:8080",
+     wb_serve_options, 0, 0, wb_cmd_serve},
+
     {"generate", "[OPTION...]", NULL, "list the pages to fetch next",
      "Chooses pages from webdb and puts them on the list of the next crawl, at most --budget\n"
      "of them: first announced pages, then pages whose lifetime ends within a day, then all\n"

@@ -93,6 +93,7 @@ int wb_cmd_index(const struct wb_options *options);
 int wb_cmd_links(const struct wb_options *options);
 int wb_cmd_search(const struct wb_options *options);
 int wb_cmd_similar(const struct wb_options *options);
+int wb_cmd_serve(const struct wb_options *options);
 int wb_cmd_update(const struct wb_options *options);
 int wb_cmd_generate(const struct wb_options *options);
 int wb_cmd_push(const struct wb_options *options);

@@ -143,9 +143,11 @@ static int run(struct wb_qplan *plan, struct wb_topk *topk, struct wb_results *r
     if (err == 0 && (!by_score || options->facets || ((options->count || !topk->max) && !results->exact))) {
         gather.topk = !by_score && topk->max ? topk : NULL;
         err = wb_gather_all(plan, &gather);
-        results->total = gather.total;
+        results->total = gather.total > counted ? gather.total : counted;
         results->exact = err == 0;
     }
+    results->cut = wb_search_is_given_up(options);
+    results->exact = results->exact && !results->cut;
     if (err == 0)
         err = wb_qplan_error(plan);
     if (err == 0)

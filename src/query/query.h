@@ -42,6 +42,7 @@ struct wb_search_options {
     bool collapse_site;           /* at most one hit for each site: the best */
     bool exhaustive;              /* look at every document, to compare with */
     bool no_texts;                /* docids and scores only: neither URL, title nor snippet */
+    const _Atomic bool *give_up;  /* another thread sets it when the time is up; NULL: there is time */
     struct wb_ranking ranking;
 };
 
@@ -70,6 +71,7 @@ struct wb_facet_value {
 struct wb_results {
     uint64_t total;
     bool exact;                   /* total is the number of all results, not only a lower bound */
+    bool cut;                     /* the search was given up: these are the best of the documents seen until then */
     struct wb_hit *hits;          /* from number `offset` on, at most `limit` */
     size_t hit_count;
     struct wb_facet_value *facets[WB_FACETS]; /* most frequent first, equal ones by value */
@@ -79,6 +81,12 @@ struct wb_results {
     size_t bad_at;                /* if the query cannot be parsed: where */
     struct wb_arena arena;        /* owns all of this */
 };
+
+/* Whether the time of a search is up. */
+static inline bool wb_search_is_given_up(const struct wb_search_options *options)
+{
+    return options && options->give_up && *options->give_up;
+}
 
 /* WB_E_INVALID: the query is wrong, the message says where. Release the results even after an error. */
 int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results_out);

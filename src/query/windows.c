@@ -228,7 +228,8 @@ void wb_qplan_verify(struct wb_qplan *plan, struct wb_window window, struct wb_w
 
 struct wb_window wb_qplan_window(const struct wb_qplan *plan, uint32_t from)
 {
-    uint32_t next = plan->root && from < plan->searcher->urls ? wb_qnode_next(plan, plan->root, from) : WB_DOCID_END;
+    bool more = plan->root && from < plan->searcher->urls && !wb_search_is_given_up(plan->options);
+    uint32_t next = more ? wb_qnode_next(plan, plan->root, from) : WB_DOCID_END;
 
     if (next >= plan->searcher->urls)
         return (struct wb_window){0, 0};

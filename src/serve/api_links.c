@@ -51,7 +51,7 @@ void wb_handle_links(struct wb_call *call)
 {
     const char *from = wb_http_param(call->request, "offset").ptr ? "offset" : "after";
     struct wb_searcher *searcher = NULL;
-    enum wb_webdb_direction direction;
+    enum wb_webdb_direction direction = WB_ARCS_IN;
     struct link_list list = {0};
     struct wb_slice url;
     struct wb_json j;

@@ -9,7 +9,7 @@
 #include "os/clock.h"
 #include "serve/server.h"
 
-enum { LIMIT_DEFAULT = 10, LIMIT_MAX = 1000, QUERY_MS = 2000 };
+enum { LIMIT_DEFAULT = 10, LIMIT_MAX = 1000 };
 #define OFFSET_MAX UINT64_C(1000000)
 
 static int read_facets(const struct wb_http_request *request, unsigned *facets_out)
@@ -26,7 +26,6 @@ static int read_facets(const struct wb_http_request *request, unsigned *facets_o
 int wb_call_search(struct wb_call *call, struct wb_searcher *searcher, struct wb_search_options *search)
 {
     struct wb_slice sort = wb_http_param(call->request, "sort");
-    unsigned query_ms = call->server->options->query_ms;
     bool quick;
 
     *search = (struct wb_search_options){.query = wb_http_param(call->request, "q")};
@@ -47,7 +46,7 @@ int wb_call_search(struct wb_call *call, struct wb_searcher *searcher, struct wb
         return err;
     search->limit = search->limit < LIMIT_MAX ? search->limit : LIMIT_MAX;
     search->count = !quick;
-    search->deadline_ns = wb_clock_mono_ns() + (int64_t)(query_ms ? query_ms : QUERY_MS) * 1000000;
+    search->give_up = wb_patience_begin(call->worker);
     return 0;
 }
 
@@ -67,6 +66,7 @@ void wb_handle_search(struct wb_call *call)
         err = wb_call_search(call, searcher, &search);
     if (err == 0)
         err = wb_search(searcher, &search, &results);
+    wb_patience_end(call->worker);
     if (err == 0) {
         wb_call_json(call, &j);
         wb_json_key(&j, "hits");

@@ -16,15 +16,30 @@ static const struct wb_route routes[] = {
     {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stat},
     {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, wb_handle_snapshots},
     {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
+    {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_asset},
     {"/metrics", false, GET, WB_ACCESS_READER, 0, false, wb_handle_metrics},
     {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_health},
 };
+
+enum { ROUTES = sizeof routes / sizeof *routes };
+
+size_t wb_route_number(struct wb_slice path)
+{
+    const struct wb_route *route = wb_route_find(path);
+
+    return route ? (size_t)(route - routes) : SIZE_MAX;
+}
+
+const char *wb_route_path(size_t number)
+{
+    return number < ROUTES ? routes[number].path : "other";
+}
 
 const struct wb_route *wb_route_find(struct wb_slice path)
 {
     const struct wb_route *best = NULL;
 
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+    for (size_t i = 0; i < ROUTES; i++) {
         struct wb_slice own = wb_slice_str(routes[i].path);
         bool fits = routes[i].prefix ? wb_slice_starts(path, own) : wb_slice_equal(path, own);
         if (fits && (!best || own.len > strlen(best->path)))

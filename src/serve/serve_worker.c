@@ -17,6 +17,8 @@ int wb_serve_worker_open(void *context, void **worker_out)
     }
     if (err == 0)
         err = wb_extractor_new(&worker->extractor);
+    if (err == 0)
+        err = wb_patience_join(server->watch, &worker->patience);
     if (err < 0) {
         wb_serve_worker_close(server, worker);
         return err;
@@ -29,9 +31,9 @@ void wb_serve_worker_close(void *context, void *handle)
 {
     struct wb_serve_worker *worker = handle;
 
-    (void)context;
     if (!worker)
         return;
+    wb_patience_leave(((struct wb_server *)context)->watch, worker->patience);
     wb_searcher_close(worker->searcher);
     wb_store_close(worker->store);
     wb_extractor_free(worker->extractor);

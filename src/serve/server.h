@@ -12,7 +12,6 @@
 #include "answer/answer.h"
 #include "base/json.h"
 #include "serve/serve.h"
-#include "stream/stream.h"
 
 #include <stdatomic.h>
 
@@ -22,8 +21,8 @@ enum { WB_SERVE_TOKEN_MAX = 128 };
 struct wb_server {
     const struct wb_serve_options *options;
     struct wb_httpd *httpd;
-    struct wb_stream_home *streams;
     struct wb_metrics *metrics;
+    struct wb_watch *watch;
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */
@@ -38,6 +37,7 @@ struct wb_serve_worker {
     struct wb_searcher *searcher; /* NULL: none is open */
     uint32_t generation;          /* that the searcher reads */
     struct wb_extractor *extractor;
+    struct wb_patience *patience;
 };
 
 /* One request while it is answered. */
@@ -69,6 +69,10 @@ struct wb_route {
 
 /* The route of a request; NULL: there is none. */
 const struct wb_route *wb_route_find(struct wb_slice path);
+
+/* The number of the route of a path, for counters; SIZE_MAX: there is none. And its path. */
+size_t wb_route_number(struct wb_slice path);
+const char *wb_route_path(size_t number);
 
 /* Decides about a request by its head: 0, or 1 and the reply is the refusal. */
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
@@ -106,10 +110,27 @@ void wb_call_json_end(struct wb_call *call, struct wb_json *j, int err);
 /* Sets the content type. */
 void wb_call_type(struct wb_call *call, const char *type);
 
+/* Reads the options of a search from the parameters (api_search.c). */
+int wb_call_search(struct wb_call *call, struct wb_searcher *searcher, struct wb_search_options *search_out);
+
 /* ---- workers (serve_worker.c) -------------------------------------------------------------------- */
 
 int wb_serve_worker_open(void *server, void **worker_out);
 void wb_serve_worker_close(void *server, void *worker);
+
+/* ---- patience (patience.c) ----------------------------------------------------------------------- */
+
+/* One thread looks at the clock for all workers, so that searches need not. */
+int wb_watch_new(unsigned query_ms, struct wb_watch **watch_out);
+void wb_watch_free(struct wb_watch *watch);
+
+/* A worker joins before its first search, and leaves at its end. */
+int wb_patience_join(struct wb_watch *watch, struct wb_patience **patience_out);
+void wb_patience_leave(struct wb_watch *watch, struct wb_patience *patience);
+
+/* Begins the time of a query, and ends it. The flag becomes true when the time is up. */
+const _Atomic bool *wb_patience_begin(struct wb_serve_worker *worker);
+void wb_patience_end(struct wb_serve_worker *worker);
 
 /* ---- metrics (metrics.c) ------------------------------------------------------------------------- */
 
@@ -129,6 +150,7 @@ void wb_handle_stat(struct wb_call *call);     /* api_stat.c */
 void wb_handle_snapshots(struct wb_call *call);
 void wb_handle_health(struct wb_call *call);
 void wb_handle_metrics(struct wb_call *call);  /* metrics.c */
-void wb_handle_openapi(struct wb_call *call);  /* openapi.c */
+void wb_handle_openapi(struct wb_call *call);  /* assets.c */
+void wb_handle_asset(struct wb_call *call);
 
 #endif

@@ -1,0 +1,187 @@
+/*
+ * metrics.c - GET /metrics: what a Prometheus server collects. Counters of requests are kept here; the other numbers are
+ * asked for when somebody looks.
+ */
+#include "base/error.h"
+#include "base/mem.h"
+#include "serve/server.h"
+
+#include <inttypes.h>
+
+enum { ROUTES_MAX = 64, CLASSES = 6 };
+
+/* Upper bounds of the histogram, in microseconds. */
+static const uint64_t bounds[] = {500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000, 5000000};
+enum { BOUNDS = sizeof bounds / sizeof *bounds };
+
+struct route_count {
+    _Atomic uint64_t requests[CLASSES]; /* by the first digit of the status */
+    _Atomic uint64_t bytes, microseconds;
+    _Atomic uint64_t within[BOUNDS + 1];
+};
+
+struct wb_metrics {
+    struct route_count routes[ROUTES_MAX]; /* the last one: no route */
+};
+
+int wb_metrics_new(struct wb_metrics **metrics_out)
+{
+    *metrics_out = wb_alloc_zero(1, sizeof **metrics_out);
+    return *metrics_out ? 0 : WB_E_NOMEM;
+}
+
+void wb_metrics_free(struct wb_metrics *metrics)
+{
+    wb_free(metrics);
+}
+
+void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *request, unsigned status,
+                      uint64_t bytes, uint64_t microseconds)
+{
+    size_t route = request ? wb_route_number(request->path) : SIZE_MAX;
+    struct route_count *c = &metrics->routes[route < ROUTES_MAX ? route : ROUTES_MAX - 1];
+    size_t i = 0;
+
+    while (i < BOUNDS && microseconds > bounds[i])
+        i++;
+    atomic_fetch_add_explicit(&c->requests[status / 100 < CLASSES ? status / 100 : 0], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->microseconds, microseconds, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->within[i], 1, memory_order_relaxed);
+}
+
+/* ---- the text ------------------------------------------------------------------------------------ */
+
+static int add_family(struct wb_buf *out, const char *name, const char *type, const char *help)
+{
+    return wb_buf_printf(out, "# HELP webbase_%s %s\n# TYPE webbase_%s %s\n", name, help, name, type);
+}
+
+static int add_gauge(struct wb_buf *out, const char *name, const char *help, uint64_t value)
+{
+    int err = add_family(out, name, "gauge", help);
+
+    return err < 0 ? err : wb_buf_printf(out, "webbase_%s %" PRIu64 "\n", name, value);
+}
+
+static uint64_t all_requests(const struct route_count *c)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < CLASSES; i++)
+        sum += c->requests[i];
+    return sum;
+}
+
+static int add_requests(struct wb_buf *out, struct wb_metrics *m)
+{
+    int err = add_family(out, "http_requests_total", "counter", "Requests by path and class of status.");
+
+    for (size_t r = 0; r < ROUTES_MAX; r++)
+        for (size_t i = 0; i < CLASSES && err == 0; i++)
+            if (m->routes[r].requests[i])
+                err = wb_buf_printf(out, "webbase_http_requests_total{path=\"%s\",status=\"%zuxx\"} %" PRIu64 "\n",
+                                    wb_route_path(r), i, m->routes[r].requests[i]);
+    return err;
+}
+
+static int add_bytes(struct wb_buf *out, struct wb_metrics *m)
+{
+    int err = add_family(out, "http_response_bytes_total", "counter", "Bytes of replies by path.");
+
+    for (size_t r = 0; r < ROUTES_MAX && err == 0; r++)
+        if (all_requests(&m->routes[r]))
+            err = wb_buf_printf(out, "webbase_http_response_bytes_total{path=\"%s\"} %" PRIu64 "\n", wb_route_path(r),
+                                m->routes[r].bytes);
+    return err;
+}
+
+static int add_durations(struct wb_buf *out, struct wb_metrics *m)
+{
+    static const char name[] = "webbase_http_request_duration_seconds";
+    int err = add_family(out, "http_request_duration_seconds", "histogram", "Time until a reply was made.");
+
+    for (size_t r = 0; r < ROUTES_MAX && err == 0; r++) {
+        struct route_count *c = &m->routes[r];
+        uint64_t sum = 0;
+        if (all_requests(c) == 0)
+            continue;
+        for (size_t i = 0; i < BOUNDS && err == 0; i++) {
+            sum += c->within[i];
+            err = wb_buf_printf(out, "%s_bucket{path=\"%s\",le=\"%g\"} %" PRIu64 "\n", name, wb_route_path(r),
+                                (double)bounds[i] / 1e6, sum);
+        }
+        sum += c->within[BOUNDS];
+        if (err == 0)
+            err = wb_buf_printf(out, "%s_bucket{path=\"%s\",le=\"+Inf\"} %" PRIu64 "\n%s_sum{path=\"%s\"} %g\n"
+                                     "%s_count{path=\"%s\"} %" PRIu64 "\n",
+                                name, wb_route_path(r), sum, name, wb_route_path(r), (double)c->microseconds / 1e6,
+                                name, wb_route_path(r), sum);
+    }
+    return err;
+}
+
+static int add_repository(struct wb_buf *out, const struct wb_answer_stat *s)
+{
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } gauges[] = {
+        {"pages", "Stored pages.", s->store.pages},
+        {"versions", "Versions that can be read.", s->store.versions},
+        {"sites", "Sites with a stored page.", s->store.sites},
+        {"page_bytes", "Bodies of the latest versions, uncompressed.", s->store.bytes_pages},
+        {"stored_bytes", "Everything in the repository's directory.", s->store.bytes_stored},
+        {"dead_bytes", "What compaction could free.", s->store.bytes_dead},
+        {"snapshots", "Snapshots that can be read.", s->store.snapshots},
+        {"epoch", "Epoch of the last commit.", s->store.epoch},
+        {"known_urls", "URLs that webdb knows.", s->webdb.pages},
+        {"links", "Links that webdb knows.", s->webdb.links},
+        {"unmerged_bytes", "Bytes of the journal that are not merged.", s->unmerged},
+        {"generation", "The active generation.", s->index.generation},
+        {"generation_pages", "Pages of the active generation.", s->index.pages},
+        {"generation_bytes", "Bytes of the active generation.", s->index.bytes},
+    };
+    int err = 0;
+
+    for (size_t i = 0; i < sizeof gauges / sizeof *gauges && err == 0; i++)
+        err = add_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
+    return err;
+}
+
+static int add_connections(struct wb_buf *out, struct wb_server *server)
+{
+    struct wb_httpd_stat s;
+
+    wb_httpd_stat(server->httpd, &s);
+    int err = add_gauge(out, "http_connections", "Open connections.", s.connections);
+    if (err == 0)
+        err = add_gauge(out, "http_streams", "Replies that are made piece by piece.", s.sources);
+    if (err == 0)
+        err = add_gauge(out, "http_waiting", "Requests that wait for a thread.", s.waiting);
+    if (err == 0)
+        err = add_family(out, "http_connections_refused_total", "counter", "Connections beyond the limits.");
+    return err < 0 ? err : wb_buf_printf(out, "webbase_http_connections_refused_total %" PRIu64 "\n", s.refused);
+}
+
+void wb_handle_metrics(struct wb_call *call)
+{
+    struct wb_buf *out = &call->reply->body;
+    struct wb_answer_stat stat;
+
+    wb_call_type(call, "text/plain; version=0.0.4; charset=utf-8");
+    int err = wb_answer_stat_read(call->server->options->dir, call->worker->store, &stat);
+    if (err == 0)
+        err = add_repository(out, &stat);
+    if (err == 0)
+        err = add_connections(out, call->server);
+    if (err == 0)
+        err = add_requests(out, call->server->metrics);
+    if (err == 0)
+        err = add_bytes(out, call->server->metrics);
+    if (err == 0)
+        err = add_durations(out, call->server->metrics);
+    if (err < 0)
+        wb_call_fail(call, err);
+    wb_answer_stat_release(&stat);
+}
