@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "page/page.h"
+#include "warc/cdx.h"
 
 /* ---- reading ------------------------------------------------------------------- */
 

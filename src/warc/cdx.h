@@ -1,0 +1,48 @@
+/*
+ * cdx.h - part of warc's door: lines of a CDX index, which say where the record of each capture is.
+ *
+ * One capture is one line. There are two forms, and both are sorted bytewise:
+ *
+ *   CDXJ     urlkey 20260102030405 {"url":"...","mime":"...","status":"200","digest":"...","length":"...",...}
+ *   CDX-11   urlkey 20260102030405 url mime 200 digest redirect - length offset filename
+ *
+ * WACZ files (docs/formats/wacz.md) have the first form; a CDX server prints both. In the second form a blank
+ * separates fields, so blanks inside a field are written as %20, and a field without a value is "-".
+ */
+#ifndef WB_WARC_CDX_H
+#define WB_WARC_CDX_H
+
+#include "base/buf.h"
+
+/* A capture. All slices borrow; an empty one means unknown. */
+struct wb_cdx {
+    struct wb_slice urlkey;   /* the SURT under which the line is sorted */
+    int64_t time_ms;
+    struct wb_slice url, mime;
+    unsigned status;          /* 0: unknown */
+    struct wb_slice digest;   /* base32 of the SHA-1 of the payload; in a WACZ with "sha1:" before it */
+    struct wb_slice redirect; /* where a redirect leads */
+    struct wb_slice filename; /* the archive that has the record */
+    uint64_t length;          /* bytes of the record in that file, compressed; 0: unknown */
+    uint64_t offset;          /* of the record; counts only if there is a filename */
+};
+
+/* The first line of a file in the second form. */
+#define WB_CDX_HEADER " CDX N b a m s k r M S V g\n"
+
+/* The time as 14 digits, YYYYMMDDhhmmss, and a NUL; years outside 0 to 9999 give the nearest one inside. */
+#define WB_CDX_TIME_MAX 15
+void wb_cdx_time(int64_t time_ms, char text_out[WB_CDX_TIME_MAX]);
+
+/*
+ * Replaces the content of urlkey_out by the SURT that pywb and wabac.js look up for a URL: in lower case, without
+ * www., with the arguments of the query sorted. It joins URLs that are different pages to us, which only makes
+ * neighbours of them. A URL that is neither http nor https is its own key.
+ */
+int wb_cdx_urlkey(struct wb_slice url, struct wb_buf *urlkey_out);
+
+/* Each appends a line with its newline. 0 or WB_E_NOMEM; after an error the buffer may end with a part of a line. */
+int wb_cdx_append_json(const struct wb_cdx *cdx, struct wb_buf *lines_out);
+int wb_cdx_append_text(const struct wb_cdx *cdx, struct wb_buf *lines_out);
+
+#endif

@@ -1,0 +1,112 @@
+/* test_cdx.c - lines of CDX indexes and their keys. The keys are what warcio.js gives for the same URLs. */
+#include "warc_support.h"
+
+#include "warc/cdx.h"
+
+static void keys(void **state)
+{
+    static const struct {
+        const char *url, *key;
+    } cases[] = {
+        {"http://example.com/", "com,example)/"},
+        {"https://www.Example.com/Path/To?b=2&a=1&B=0", "com,example)/path/to?a=1&b=0&b=2"},
+        {"http://www2.example.co.uk:8080/x/", "uk,co,example:8080)/x/"},
+        {"http://www.com/", "com)/"},
+        {"http://wwwx.example.com/", "com,example,wwwx)/"},
+        {"http://user:pw@example.com/%C3%A9?Q=%C3%89&&", "com,example)/%c3%a9?&&q=%c3%89"},
+        {"http://example.com/?", "com,example)/"},
+        {"http://[::1]:81/a", "[::1]:81)/a"},
+        {"http://192.168.0.1/a", "1,0,168,192)/a"},
+        {"ftp://Example.com/A", "ftp://Example.com/A"},
+        {"dns:example.com", "dns:example.com"},
+        {"not a url", "not a url"},
+    };
+    struct wb_buf key = WB_BUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(wb_cdx_urlkey(wb_slice_str(cases[i].url), &key), 0);
+        assert_int_equal(wb_buf_terminate(&key), 0);
+
+        assert_string_equal(key.ptr, cases[i].key);
+    }
+    wb_buf_release(&key);
+}
+
+static void times(void **state)
+{
+    char text[WB_CDX_TIME_MAX];
+
+    (void)state;
+    wb_cdx_time(1767323045678, text);
+    assert_string_equal(text, "20260102030405");
+    wb_cdx_time(INT64_MAX, text);
+    assert_string_equal(text, "99991231235959");
+    wb_cdx_time(INT64_MIN, text);
+    assert_string_equal(text, "00000101000000");
+}
+
+static const struct wb_cdx whole = {
+    .urlkey = WB_SLICE_LIT("com,example)/a b"),
+    .time_ms = 1767323045678,
+    .url = WB_SLICE_LIT("http://example.com/a b\"\t"),
+    .mime = WB_SLICE_LIT("text/html"),
+    .status = 301,
+    .digest = WB_SLICE_LIT("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+    .redirect = WB_SLICE_LIT("/n x"),
+    .filename = WB_SLICE_LIT("data.warc.gz"),
+    .length = 512,
+    .offset = 0,
+};
+
+static const struct wb_cdx bare = {
+    .urlkey = WB_SLICE_LIT("com,example)/"),
+    .url = WB_SLICE_LIT("http://example.com/"),
+    .mime = WB_SLICE_LIT("warc/revisit"),
+    .digest = {"", 0},
+    .redirect = {"", 0},
+    .filename = {"", 0},
+    .offset = 7,
+};
+
+static void expect_lines(int (*append)(const struct wb_cdx *, struct wb_buf *), const char *want)
+{
+    struct wb_buf lines = WB_BUF_INIT;
+
+    assert_int_equal(append(&whole, &lines), 0);
+    assert_int_equal(append(&bare, &lines), 0);
+    assert_int_equal(wb_buf_terminate(&lines), 0);
+    assert_string_equal(lines.ptr, want);
+    wb_buf_release(&lines);
+}
+
+static void lines_of_json(void **state)
+{
+    (void)state;
+    expect_lines(wb_cdx_append_json,
+                 "com,example)/a%20b 20260102030405 {\"url\":\"http://example.com/a b\\\"\\t\",\"mime\":\"text/html\","
+                 "\"status\":\"301\",\"digest\":\"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567\",\"length\":\"512\","
+                 "\"offset\":\"0\",\"filename\":\"data.warc.gz\",\"redirect\":\"/n x\"}\n"
+                 "com,example)/ 19700101000000 {\"url\":\"http://example.com/\",\"mime\":\"warc/revisit\"}\n");
+}
+
+static void lines_of_text(void **state)
+{
+    (void)state;
+    expect_lines(wb_cdx_append_text,
+                 "com,example)/a%20b 20260102030405 http://example.com/a%20b\"%09 text/html 301 "
+                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567 /n%20x - 512 0 data.warc.gz\n"
+                 "com,example)/ 19700101000000 http://example.com/ warc/revisit - - - - - - -\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys),
+        cmocka_unit_test(times),
+        cmocka_unit_test(lines_of_json),
+        cmocka_unit_test(lines_of_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
