@@ -79,7 +79,7 @@ static int add_requests(struct wb_buf *out, struct wb_metrics *m)
 
     for (size_t r = 0; r < ROUTES_MAX; r++)
         for (size_t i = 0; i < CLASSES && err == 0; i++)
-            if (m->routes[r].requests[i])
+            if (m->routes[r].requests[i] || (i == 2 && r < wb_route_count()))
                 err = wb_buf_printf(out, "webbase_http_requests_total{path=\"%s\",status=\"%zuxx\"} %" PRIu64 "\n",
                                     wb_route_path(r), i, m->routes[r].requests[i]);
     return err;

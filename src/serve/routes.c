@@ -16,6 +16,8 @@ static const struct wb_route routes[] = {
     {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stat},
     {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, wb_handle_snapshots},
     {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
+    {"/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
+    {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
     {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_asset},
     {"/metrics", false, GET, WB_ACCESS_READER, 0, false, wb_handle_metrics},
     {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_health},
@@ -28,6 +30,11 @@ size_t wb_route_number(struct wb_slice path)
     const struct wb_route *route = wb_route_find(path);
 
     return route ? (size_t)(route - routes) : SIZE_MAX;
+}
+
+size_t wb_route_count(void)
+{
+    return ROUTES;
 }
 
 const char *wb_route_path(size_t number)

@@ -72,6 +72,7 @@ const struct wb_route *wb_route_find(struct wb_slice path);
 
 /* The number of the route of a path, for counters; SIZE_MAX: there is none. And its path. */
 size_t wb_route_number(struct wb_slice path);
+size_t wb_route_count(void);
 const char *wb_route_path(size_t number);
 
 /* Decides about a request by its head: 0, or 1 and the reply is the refusal. */
@@ -150,6 +151,7 @@ void wb_handle_stat(struct wb_call *call);     /* api_stat.c */
 void wb_handle_snapshots(struct wb_call *call);
 void wb_handle_health(struct wb_call *call);
 void wb_handle_metrics(struct wb_call *call);  /* metrics.c */
+void wb_handle_cdx(struct wb_call *call);      /* api_cdx.c */
 void wb_handle_openapi(struct wb_call *call);  /* assets.c */
 void wb_handle_asset(struct wb_call *call);
 

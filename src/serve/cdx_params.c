@@ -1,0 +1,303 @@
+/* cdx_params.c - the parameters of the CDX API. Both dialects are understood at both addresses; the output differs. */
+#include "base/date.h"
+#include "base/error.h"
+#include "serve/cdx_server.h"
+#include "url/url.h"
+
+#include <string.h>
+
+#define PAGE_SIZE_DEFAULT 2000
+#define PAGE_SIZE_MAX 10000
+#define LAST_MAX 100000
+
+const char *cdx_field_name(enum cdx_field field, bool ia)
+{
+    static const char *const names[CDX_FIELDS][2] = {
+        {"urlkey", "urlkey"}, {"timestamp", "timestamp"}, {"url", "original"}, {"mime", "mimetype"},
+        {"status", "statuscode"}, {"digest", "digest"}, {"length", "length"}, {"redirect", "redirect"}};
+
+    return names[field][ia];
+}
+
+bool cdx_field_find(struct wb_slice name, enum cdx_field *field_out)
+{
+    for (*field_out = 0; *field_out < CDX_FIELDS; (*field_out)++)
+        if (wb_slice_equal(name, wb_slice_str(cdx_field_name(*field_out, false))) ||
+            wb_slice_equal(name, wb_slice_str(cdx_field_name(*field_out, true))))
+            return true;
+    return false;
+}
+
+void cdx_query_release(struct cdx_query *query)
+{
+    for (size_t i = 0; i < query->filter_count; i++)
+        cdx_filter_release(&query->filters[i]);
+    wb_arena_release(&query->texts);
+    wb_buf_release(&query->key);
+    wb_buf_release(&query->after_key);
+}
+
+/* ---- the URL ------------------------------------------------------------------------------------- */
+
+static bool has_scheme(struct wb_slice url)
+{
+    return wb_slice_starts(url, WB_SLICE_LIT("http://")) || wb_slice_starts(url, WB_SLICE_LIT("https://"));
+}
+
+/* "*.host" means a domain and "prefix*" a prefix, unless matchType says something. */
+static int read_match(struct wb_call *call, struct wb_slice *url, struct cdx_query *q)
+{
+    static const char *const words[] = {"exact", "prefix", "host", "domain"};
+    struct wb_slice match = wb_http_param(call->request, "matchType");
+
+    if (!match.ptr && wb_slice_starts(*url, WB_SLICE_LIT("*."))) {
+        *url = wb_slice(url->ptr + 2, url->len - 2);
+        q->match = CDX_DOMAIN;
+    } else if (!match.ptr && url->len && url->ptr[url->len - 1] == '*') {
+        url->len--;
+        q->match = CDX_PREFIX;
+    }
+    if (!match.ptr)
+        return 0;
+    for (q->match = CDX_EXACT; q->match <= CDX_DOMAIN; q->match++)
+        if (wb_slice_equal(match, wb_slice_str(words[q->match])))
+            return 0;
+    return wb_fail(WB_E_INVALID, "matchType=%.*s: there are exact, prefix, host and domain", WB_SLICE_ARG(match));
+}
+
+/* A trailing slash is not part of the normal form, but of a prefix it is. */
+static int restore_slash(struct wb_slice url, struct wb_buf *key)
+{
+    if (url.len && url.ptr[url.len - 1] == '/' && key->len && key->ptr[key->len - 1] != '/')
+        return wb_buf_append_char(key, '/');
+    return 0;
+}
+
+static int read_url(struct wb_call *call, struct cdx_query *q)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    struct wb_url parsed = WB_URL_INIT;
+    struct wb_slice url;
+
+    int err = wb_call_required(call, "url", &url);
+    if (err == 0)
+        err = read_match(call, &url, q);
+    if (err == 0 && !has_scheme(url))
+        err = wb_buf_append_str(&text, "http://");
+    if (err == 0)
+        err = wb_buf_append_slice(&text, url);
+    if (err == 0)
+        err = wb_url_parse(wb_buf_slice(&text), NULL, &parsed);
+    if (err == 0)
+        err = wb_url_key(&parsed, &q->key);
+    if (err == 0)
+        q->id = wb_pageid_of_key(wb_buf_slice(&q->key));
+    if (err == 0 && q->match == CDX_PREFIX)
+        err = restore_slash(url, &q->key);
+    if (err == 0 && q->match >= CDX_HOST) {
+        const char *slash = memchr(q->key.ptr, '/', q->key.len);
+        q->key.len = slash ? (size_t)(slash - q->key.ptr) : q->key.len;
+    }
+    wb_url_release(&parsed);
+    wb_buf_release(&text);
+    return err;
+}
+
+/* ---- times, fields, order ------------------------------------------------------------------------ */
+
+/* 1 to 14 digits; what is missing has its lowest value, or its highest if it is the end of a span. */
+static int read_time(struct wb_call *call, const char *name, bool end, int64_t *time_out)
+{
+    static const char low[] = "00000101000000", high[] = "99991231235959";
+    struct wb_slice text = wb_http_param(call->request, name);
+    char digits[15];
+
+    if (!text.ptr)
+        return 0;
+    if (text.len == 0 || text.len > 14)
+        return wb_fail(WB_E_INVALID, "%s=%.*s: write 1 to 14 digits, YYYYMMDDhhmmss", name, WB_SLICE_ARG(text));
+    memcpy(digits, end ? high : low, 15);
+    memcpy(digits, text.ptr, text.len);
+    /* A month may have fewer than 31 days. */
+    for (int day = 31; day >= 28; day--) {
+        if (end && text.len < 8) {
+            digits[6] = (char)('0' + day / 10);
+            digits[7] = (char)('0' + day % 10);
+        }
+        if (wb_date_parse_digits(wb_slice(digits, 14), time_out)) {
+            *time_out += end ? 999 : 0;
+            return 0;
+        }
+    }
+    return wb_fail(WB_E_INVALID, "%s=%.*s: write 1 to 14 digits, YYYYMMDDhhmmss", name, WB_SLICE_ARG(text));
+}
+
+static int read_limit(struct wb_call *call, struct cdx_query *q)
+{
+    struct wb_slice text = wb_http_param(call->request, "limit");
+
+    q->limit = UINT64_MAX;
+    if (text.ptr) {
+        q->last = text.len && text.ptr[0] == '-';
+        struct wb_slice digits = q->last ? wb_slice(text.ptr + 1, text.len - 1) : text;
+        if (!wb_slice_to_u64(digits, &q->limit))
+            return wb_fail(WB_E_INVALID, "limit=%.*s is not a number", WB_SLICE_ARG(text));
+    }
+    return wb_call_number(call, "offset", 0, UINT64_MAX, &q->offset);
+}
+
+static int find_field(const char *param, struct wb_slice name, enum cdx_field *field_out)
+{
+    if (cdx_field_find(name, field_out))
+        return 0;
+    return wb_fail(WB_E_INVALID, "%s: there is no field %.*s", param, WB_SLICE_ARG(name));
+}
+
+static int read_fields(struct wb_call *call, struct cdx_query *q)
+{
+    const char *name = wb_http_param(call->request, "fl").ptr ? "fl" : "fields";
+    struct wb_slice rest = wb_http_param(call->request, name);
+    int err = 0;
+
+    while (rest.len && err == 0) {
+        const char *comma = memchr(rest.ptr, ',', rest.len);
+        size_t len = comma ? (size_t)(comma - rest.ptr) : rest.len;
+        if (q->field_count == CDX_FIELDS)
+            return wb_fail(WB_E_INVALID, "%s: too many fields", name);
+        err = find_field(name, wb_slice(rest.ptr, len), &q->fields[q->field_count++]);
+        rest = comma ? wb_slice(comma + 1, rest.len - len - 1) : WB_SLICE_EMPTY;
+    }
+    return err;
+}
+
+static int read_sort(struct wb_call *call, struct cdx_query *q)
+{
+    struct wb_slice sort = wb_http_param(call->request, "sort");
+    int err = read_time(call, "closest", false, &q->closest_ms);
+
+    if (err < 0 || !sort.len || wb_slice_equal(sort, WB_SLICE_LIT("default")))
+        return err;
+    if (wb_slice_equal(sort, WB_SLICE_LIT("reverse")))
+        q->sort = CDX_REVERSE;
+    else if (wb_slice_equal(sort, WB_SLICE_LIT("closest")))
+        q->sort = CDX_CLOSEST;
+    else
+        return wb_fail(WB_E_INVALID, "sort=%.*s: there are default, reverse and closest", WB_SLICE_ARG(sort));
+    if (q->sort == CDX_CLOSEST && !wb_http_param(call->request, "closest").len)
+        return wb_fail(WB_E_INVALID, "sort=closest needs closest=TIMESTAMP");
+    if (q->sort == CDX_CLOSEST && q->match != CDX_EXACT)
+        return wb_fail(WB_E_INVALID, "sort=closest is possible for one URL only");
+    return 0;
+}
+
+static int read_output(struct wb_call *call, struct cdx_query *q)
+{
+    struct wb_slice output = wb_http_param(call->request, "output");
+
+    q->output = wb_slice_equal(output, WB_SLICE_LIT("json")) ? CDX_JSON : CDX_TEXT;
+    if (q->output == CDX_JSON || !output.len || wb_slice_equal(output, WB_SLICE_LIT("text")) ||
+        wb_slice_equal(output, WB_SLICE_LIT("cdxj")))
+        return 0;
+    return wb_fail(WB_E_INVALID, "output=%.*s: there are text, cdxj and json", WB_SLICE_ARG(output));
+}
+
+/* ---- parameters that come several times ---------------------------------------------------------- */
+
+static int add_filter(struct wb_slice value, struct cdx_query *q)
+{
+    if (q->filter_count == CDX_FILTERS_MAX)
+        return wb_fail(WB_E_INVALID, "there are more than %d filters", CDX_FILTERS_MAX);
+    int err = wb_arena_copy(&q->texts, value, &value);
+    return err < 0 ? err : cdx_filter_read(value, q->ia, &q->filters[q->filter_count++]);
+}
+
+/* "field" or "field:N": rows that agree in the first N characters are one. */
+static int add_collapse(struct wb_slice value, struct cdx_query *q)
+{
+    const char *colon = value.len ? memchr(value.ptr, ':', value.len) : NULL;
+    size_t name = colon ? (size_t)(colon - value.ptr) : value.len;
+    uint64_t len = SIZE_MAX;
+
+    if (q->collapse_count == CDX_COLLAPSES_MAX)
+        return wb_fail(WB_E_INVALID, "there are more than %d collapses", CDX_COLLAPSES_MAX);
+    if (colon && (!wb_slice_to_u64(wb_slice(colon + 1, value.len - name - 1), &len) || len == 0))
+        return wb_fail(WB_E_INVALID, "collapse=%.*s: write FIELD or FIELD:N", WB_SLICE_ARG(value));
+    q->collapses[q->collapse_count].len = len;
+    return find_field("collapse", wb_slice(value.ptr, name), &q->collapses[q->collapse_count++].field);
+}
+
+static int read_repeated(struct wb_call *call, struct cdx_query *q)
+{
+    const struct wb_http_request *request = call->request;
+    int err = 0;
+
+    for (size_t i = 0; i < request->param_count && err == 0; i++) {
+        if (wb_slice_equal(request->params[i].name, WB_SLICE_LIT("filter")))
+            err = add_filter(request->params[i].value, q);
+        else if (wb_slice_equal(request->params[i].name, WB_SLICE_LIT("collapse")))
+            err = add_collapse(request->params[i].value, q);
+    }
+    return err;
+}
+
+/* ---- pages --------------------------------------------------------------------------------------- */
+
+/* "urlkey timestamp", as the answer before gave it. */
+static int read_resume(struct wb_call *call, struct cdx_query *q)
+{
+    struct wb_slice key = wb_http_param(call->request, "resumeKey");
+    const char *blank = key.len ? memrchr(key.ptr, ' ', key.len) : NULL;
+    int64_t time;
+
+    if (!key.ptr)
+        return 0;
+    size_t len = blank ? (size_t)(blank - key.ptr) : 0;
+    if (!blank || key.len - len - 1 != 14 || !wb_date_parse_digits(wb_slice(blank + 1, 14), &time))
+        return wb_fail(WB_E_INVALID, "this resumeKey is not one that this server made");
+    memcpy(q->after_time, blank + 1, 14);
+    return wb_buf_append(&q->after_key, key.ptr, len);
+}
+
+static int read_paging(struct wb_call *call, struct cdx_query *q)
+{
+    int err = wb_call_flag(call, "showNumPages", &q->show_pages);
+
+    if (err == 0)
+        err = wb_call_flag(call, "showResumeKey", &q->show_resume);
+    if (err == 0)
+        err = wb_call_number(call, "pageSize", PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, &q->page_size);
+    if (err == 0 && q->page_size == 0)
+        err = wb_fail(WB_E_INVALID, "pageSize=0: a page has at least one URL");
+    q->paged = wb_http_param(call->request, "page").ptr != NULL;
+    if (err == 0)
+        err = wb_call_number(call, "page", 0, UINT64_MAX / PAGE_SIZE_MAX, &q->page);
+    if (err == 0)
+        err = read_resume(call, q);
+    if (err == 0 && q->after_key.len && (q->sort != CDX_FORWARD || q->last))
+        err = wb_fail(WB_E_INVALID, "a resumeKey goes on forwards only");
+    if (err == 0 && q->last && q->match != CDX_EXACT && (q->collapse_count || q->limit > LAST_MAX))
+        err = wb_fail(WB_E_INVALID, "limit=-N of many URLs: N is at most %d, and there is no collapse", LAST_MAX);
+    return err;
+}
+
+int cdx_query_read(struct wb_call *call, struct cdx_query *query_out)
+{
+    *query_out = (struct cdx_query){.from_ms = INT64_MIN, .to_ms = INT64_MAX};
+    query_out->ia = wb_slice_equal(call->request->path, WB_SLICE_LIT("/cdx/search/cdx"));
+    int err = read_url(call, query_out);
+    if (err == 0)
+        err = read_time(call, "from", false, &query_out->from_ms);
+    if (err == 0)
+        err = read_time(call, "to", true, &query_out->to_ms);
+    if (err == 0)
+        err = read_limit(call, query_out);
+    if (err == 0)
+        err = read_sort(call, query_out);
+    if (err == 0)
+        err = read_output(call, query_out);
+    if (err == 0)
+        err = read_fields(call, query_out);
+    if (err == 0)
+        err = read_repeated(call, query_out);
+    return err < 0 ? err : read_paging(call, query_out);
+}
