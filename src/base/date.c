@@ -201,6 +201,28 @@ static bool take_text(struct wb_slice *s, const char *text, size_t len)
     return true;
 }
 
+bool wb_date_parse_digits_end(struct wb_slice text, int64_t *time_ms_out)
+{
+    char digits[] = "99991231235959";
+
+    *time_ms_out = 0;
+    if (text.len == 0 || text.len > 14)
+        return false;
+    memcpy(digits, text.ptr, text.len);
+    /* A month may have fewer than 31 days. */
+    for (int day = 31; day >= 28; day--) {
+        if (text.len < 8) {
+            digits[6] = (char)('0' + day / 10);
+            digits[7] = (char)('0' + day % 10);
+        }
+        if (wb_date_parse_digits(wb_slice(digits, 14), time_ms_out)) {
+            *time_ms_out += 999;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out)
 {
     struct wb_slice s = text;

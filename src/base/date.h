@@ -29,6 +29,9 @@ bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out);
 /* Reads the digits of ARC and CDX, YYYYMMDDhhmmss. 4 to 17 of them; parts that are missing have their lowest value. */
 bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out);
 
+/* The same for 1 to 14 digits, as the last millisecond of what they name: "2026" is the end of that year. */
+bool wb_date_parse_digits_end(struct wb_slice text, int64_t *time_ms_out);
+
 /*
  * Reads HTTP's preferred form and no other, "Sun, 06 Nov 1994 08:49:37 GMT". The day of the week must be right. Years 1
  * to 9999.

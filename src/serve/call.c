@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "serve/server.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -72,6 +73,18 @@ int wb_call_flag(struct wb_call *call, const char *name, bool *value_out)
     if (!text.ptr || *value_out || wb_slice_equal(text, WB_SLICE_LIT("0")) || wb_slice_equal(text, WB_SLICE_LIT("false")))
         return 0;
     return wb_fail(WB_E_INVALID, "%s=%.*s is neither 1 nor 0", name, WB_SLICE_ARG(text));
+}
+
+int wb_call_escape(struct wb_slice text, struct wb_buf *out)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < text.len && err == 0; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        bool plain = isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~' || c == '/' || c == ':';
+        err = plain ? wb_buf_append_char(out, (char)c) : wb_buf_printf(out, "%%%02X", c);
+    }
+    return err;
 }
 
 /* ---- the searcher -------------------------------------------------------------------------------- */

@@ -108,26 +108,15 @@ static int read_url(struct wb_call *call, struct cdx_query *q)
 /* 1 to 14 digits; what is missing has its lowest value, or its highest if it is the end of a span. */
 static int read_time(struct wb_call *call, const char *name, bool end, int64_t *time_out)
 {
-    static const char low[] = "00000101000000", high[] = "99991231235959";
     struct wb_slice text = wb_http_param(call->request, name);
-    char digits[15];
+    char low[] = "00010101000000";
 
     if (!text.ptr)
         return 0;
-    if (text.len == 0 || text.len > 14)
-        return wb_fail(WB_E_INVALID, "%s=%.*s: write 1 to 14 digits, YYYYMMDDhhmmss", name, WB_SLICE_ARG(text));
-    memcpy(digits, end ? high : low, 15);
-    memcpy(digits, text.ptr, text.len);
-    /* A month may have fewer than 31 days. */
-    for (int day = 31; day >= 28; day--) {
-        if (end && text.len < 8) {
-            digits[6] = (char)('0' + day / 10);
-            digits[7] = (char)('0' + day % 10);
-        }
-        if (wb_date_parse_digits(wb_slice(digits, 14), time_out)) {
-            *time_out += end ? 999 : 0;
+    if (text.len >= 1 && text.len <= 14) {
+        memcpy(low, text.ptr, text.len);
+        if (end ? wb_date_parse_digits_end(text, time_out) : wb_date_parse_digits(wb_slice(low, 14), time_out))
             return 0;
-        }
     }
     return wb_fail(WB_E_INVALID, "%s=%.*s: write 1 to 14 digits, YYYYMMDDhhmmss", name, WB_SLICE_ARG(text));
 }

@@ -18,6 +18,8 @@ static const struct wb_route routes[] = {
     {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
     {"/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
     {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
+    {"/web/", true, GET, WB_ACCESS_READER, 0, true, wb_handle_replay},
+    {"/timemap/link/", true, GET, WB_ACCESS_READER, 0, false, wb_handle_timemap},
     {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_asset},
     {"/metrics", false, GET, WB_ACCESS_READER, 0, false, wb_handle_metrics},
     {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_health},

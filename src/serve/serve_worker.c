@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
+#include "replay/replay.h"
 #include "serve/server.h"
 
 int wb_serve_worker_open(void *context, void **worker_out)
@@ -17,6 +18,8 @@ int wb_serve_worker_open(void *context, void **worker_out)
     }
     if (err == 0)
         err = wb_extractor_new(&worker->extractor);
+    if (err == 0)
+        err = wb_replayer_new(&worker->replayer);
     if (err == 0)
         err = wb_patience_join(server->watch, &worker->patience);
     if (err < 0) {
@@ -37,5 +40,6 @@ void wb_serve_worker_close(void *context, void *handle)
     wb_searcher_close(worker->searcher);
     wb_store_close(worker->store);
     wb_extractor_free(worker->extractor);
+    wb_replayer_free(worker->replayer);
     wb_free(worker);
 }

@@ -37,6 +37,7 @@ struct wb_serve_worker {
     struct wb_searcher *searcher; /* NULL: none is open */
     uint32_t generation;          /* that the searcher reads */
     struct wb_extractor *extractor;
+    struct wb_replayer *replayer;
     struct wb_patience *patience;
 };
 
@@ -108,6 +109,9 @@ int wb_call_flag(struct wb_call *call, const char *name, bool *value_out); /* 1,
 void wb_call_json(struct wb_call *call, struct wb_json *j);
 void wb_call_json_end(struct wb_call *call, struct wb_json *j, int err);
 
+/* Appends a text as the value of a parameter in a URL. */
+int wb_call_escape(struct wb_slice text, struct wb_buf *out);
+
 /* Sets the content type. */
 void wb_call_type(struct wb_call *call, const char *type);
 
@@ -152,6 +156,8 @@ void wb_handle_snapshots(struct wb_call *call);
 void wb_handle_health(struct wb_call *call);
 void wb_handle_metrics(struct wb_call *call);  /* metrics.c */
 void wb_handle_cdx(struct wb_call *call);      /* api_cdx.c */
+void wb_handle_replay(struct wb_call *call);   /* web_replay.c */
+void wb_handle_timemap(struct wb_call *call);  /* memento.c */
 void wb_handle_openapi(struct wb_call *call);  /* assets.c */
 void wb_handle_asset(struct wb_call *call);
 

@@ -1,0 +1,219 @@
+/*
+ * web_replay.c - GET /web/...: pages of the past.
+ *
+ *   /web/URL                   the timegate: leads to the capture of Accept-Datetime, or to the newest
+ *   /web/20260102030405/URL    the page as it was then, rewritten so that its links stay in the archive
+ *   /web/20260102030405id_/URL the bytes as they were stored
+ *   /web/(*)/URL               all versions, without the parentheses
+ *
+ * Everything here has the Content-Security-Policy of wb_replay_policy(): what it shows comes from strangers.
+ */
+#include "base/date.h"
+#include "base/error.h"
+#include "page/page.h"
+#include "replay/replay.h"
+#include "serve/memento.h"
+#include "warc/warc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char prefix[] = "/web/";
+
+/* ---- redirects ----------------------------------------------------------------------------------- */
+
+static int redirect(struct wb_call *call, struct wb_slice place)
+{
+    call->reply->status = 302;
+    return wb_http_reply_field(call->reply, "Location", place);
+}
+
+static int redirect_to_capture(struct wb_call *call, const struct wb_memento_target *t,
+                               const struct wb_store_timeline *timeline, size_t at)
+{
+    struct wb_buf place = WB_BUF_INIT;
+    char digits[WB_CDX_TIME_MAX];
+
+    wb_cdx_time(timeline->times[at], digits);
+    int err = wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, t->raw ? "id_" : "", WB_SLICE_ARG(wb_buf_slice(&t->url)));
+    if (err == 0)
+        err = redirect(call, wb_buf_slice(&place));
+    wb_buf_release(&place);
+    return err;
+}
+
+static int answer_timegate(struct wb_call *call, const struct wb_memento_target *t,
+                           const struct wb_store_timeline *timeline)
+{
+    struct wb_slice accept = wb_http_field(call->request, "Accept-Datetime");
+    int64_t time_ms = INT64_MAX;
+
+    if (accept.ptr && !wb_date_parse_http(accept, &time_ms))
+        return wb_fail(WB_E_INVALID, "Accept-Datetime: %.*s is not a date like 'Sun, 06 Nov 1994 08:49:37 GMT'",
+                       WB_SLICE_ARG(accept));
+    time_ms += accept.ptr ? 999 : 0;
+    int err = redirect_to_capture(call, t, timeline, wb_memento_find(timeline, time_ms));
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Vary", WB_SLICE_LIT("accept-datetime"));
+    return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, SIZE_MAX);
+}
+
+/* ---- a memento ----------------------------------------------------------------------------------- */
+
+/* The Content-Type as the server sent it, as long as it says the same as the record. */
+static int add_type(struct wb_call *call, const struct wb_page *page, const char *charset)
+{
+    struct wb_buf type = WB_BUF_INIT;
+    int err = wb_buf_append_slice(&type, page->type.len ? page->type : WB_SLICE_LIT("application/octet-stream"));
+
+    if (err == 0 && charset[0])
+        err = wb_buf_printf(&type, "; charset=%s", charset);
+    else if (err == 0 && page->charset.len)
+        err = wb_buf_printf(&type, "; charset=%.*s", WB_SLICE_ARG(page->charset));
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Content-Type", wb_buf_slice(&type));
+    wb_buf_release(&type);
+    return err;
+}
+
+/* Whether the browser loads this as a part of another page. */
+static bool is_embedded(const struct wb_http_request *request)
+{
+    struct wb_slice dest = wb_http_field(request, "Sec-Fetch-Dest");
+
+    return dest.len && !wb_slice_equal(dest, WB_SLICE_LIT("document"));
+}
+
+static int rewrite(struct wb_call *call, const struct wb_page *page, const char *digits)
+{
+    struct wb_replay_page shown = {.url = page->url, .time = wb_slice_str(digits), .type = page->type,
+                                   .charset = page->charset, .body = page->body};
+    struct wb_replay_banner banner = {.url = page->url, .time = shown.time, .prefix = WB_SLICE_LIT("/web/"),
+                                      .versions = WB_SLICE_LIT("/web/*/"), .in_frame = is_embedded(call->request)};
+    struct wb_replay_options options = {.prefix = banner.prefix, .scripts = call->server->options->replay_scripts};
+    struct wb_replay_result result;
+    struct wb_buf html = WB_BUF_INIT;
+
+    int err = wb_replay_banner(&banner, &html);
+    options.banner = wb_buf_slice(&html);
+    if (err == 0)
+        err = wb_replay_rewrite(call->worker->replayer, &shown, &options, &call->reply->body, &result);
+    if (err == 0)
+        err = add_type(call, page, result.charset);
+    wb_buf_release(&html);
+    return err;
+}
+
+/* A stored redirect leads to its target in the archive. */
+static int add_location(struct wb_call *call, const struct wb_page *page, const char *digits)
+{
+    struct wb_replay_page shown = {.url = page->url, .time = wb_slice_str(digits)};
+    struct wb_slice location;
+    struct wb_buf place = WB_BUF_INIT;
+
+    if (!wb_http_status_redirects(page->status) || !wb_http_header(page->head, "Location", &location))
+        return 0;
+    int err = wb_replay_location(&shown, WB_SLICE_LIT("/web/"), location, &place);
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Location", wb_buf_slice(&place));
+    else if (err == WB_E_PROTO)
+        err = 0; /* it leads nowhere; the body is shown */
+    wb_buf_release(&place);
+    return err;
+}
+
+static int add_memento_fields(struct wb_call *call, const struct wb_memento_target *t,
+                              const struct wb_store_timeline *timeline, size_t at)
+{
+    char date[WB_DATE_HTTP_BYTES];
+    struct wb_buf place = WB_BUF_INIT;
+    int err = 0;
+
+    if (wb_date_format_http(timeline->times[at], date))
+        err = wb_http_reply_field(call->reply, "Memento-Datetime", wb_slice(date, WB_DATE_HTTP_BYTES));
+    if (err == 0)
+        err = wb_memento_address(WB_SLICE_EMPTY, wb_buf_slice(&t->url), timeline->times[at], &place);
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Content-Location", wb_buf_slice(&place));
+    wb_buf_release(&place);
+    return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, at);
+}
+
+static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
+                        const struct wb_store_timeline *timeline, size_t at)
+{
+    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = timeline->times[at]};
+    struct wb_buf mem = WB_BUF_INIT;
+    char digits[WB_CDX_TIME_MAX];
+    struct wb_page page;
+
+    wb_cdx_time(timeline->times[at], digits);
+    int err = wb_store_get_when(call->worker->store, t->id, &when, &page, &mem);
+    if (err == 0) {
+        call->reply->status = page.status >= 200 && page.status < 600 ? page.status : 200;
+        err = add_memento_fields(call, t, timeline, at);
+    }
+    if (err == 0)
+        err = add_location(call, &page, digits);
+    if (err == 0 && t->raw)
+        err = wb_buf_append_slice(&call->reply->body, page.body);
+    if (err == 0 && t->raw)
+        err = add_type(call, &page, "");
+    if (err == 0 && !t->raw)
+        err = rewrite(call, &page, digits);
+    wb_buf_release(&mem);
+    return err;
+}
+
+/* A time at which there is no capture leads to the capture; what a page embeds is shown at once, to save a request. */
+static int answer(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline)
+{
+    if (!t->has_time && !t->raw)
+        return answer_timegate(call, t, timeline);
+    size_t at = wb_memento_find(timeline, t->has_time ? t->time_ms : INT64_MAX);
+    bool exact = timeline->times[at] / 1000 == t->time_ms / 1000;
+    if (t->has_time && !exact && !is_embedded(call->request)) {
+        int err = redirect_to_capture(call, t, timeline, at);
+        return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, SIZE_MAX);
+    }
+    return show_capture(call, t, timeline, at);
+}
+
+static int redirect_to_list(struct wb_call *call, const struct wb_memento_target *t)
+{
+    struct wb_buf place = WB_BUF_INIT;
+    int err = wb_buf_append_str(&place, "/page?url=");
+
+    if (err == 0)
+        err = wb_call_escape(wb_buf_slice(&t->url), &place);
+    if (err == 0)
+        err = redirect(call, wb_buf_slice(&place));
+    wb_buf_release(&place);
+    return err;
+}
+
+void wb_handle_replay(struct wb_call *call)
+{
+    struct wb_slice target = call->request->target;
+    struct wb_store_timeline timeline = {0};
+    struct wb_memento_target t = {0};
+
+    int err = wb_memento_parse(wb_slice(target.ptr + sizeof prefix - 1, target.len - (sizeof prefix - 1)), &t);
+    if (err == 0 && t.list) {
+        err = redirect_to_list(call, &t);
+    } else if (err == 0) {
+        err = wb_store_timeline(call->worker->store, t.id, &timeline);
+        if (err == 0 && timeline.time_count == 0)
+            err = WB_E_NOTFOUND;
+        err = err == 0 ? answer(call, &t, &timeline) : err;
+        if (err == WB_E_NOTFOUND)
+            err = wb_which_missing(call->worker->store, t.id, wb_buf_slice(&t.url), WB_SLICE_EMPTY, "this archive");
+    }
+    if (err < 0)
+        wb_call_fail(call, err);
+    const char *policy = wb_replay_policy(call->server->options->replay_scripts);
+    if (wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy)) < 0)
+        wb_call_fail(call, WB_E_NOMEM); /* never without it */
+    wb_store_timeline_release(&timeline);
+    wb_memento_target_release(&t);
+}
