@@ -426,6 +426,9 @@ int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store
 /* The epoch of a snapshot that can be read, in a transaction. WB_E_NOTFOUND names it. */
 int wb_log_snapshot_epoch(struct wb_catalog_txn *txn, uint32_t number, uint64_t *epoch_out);
 
+/* Keeps what is visible in a snapshot, or in the newest epoch if it is 0, until the catalog is closed. */
+int wb_log_pin_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out);
+
 /* Gives up the versions of all pages that nobody keeps any more; compact() begins with this. */
 int wb_log_forget(struct wb_log *log, uint64_t *versions_out);
 

@@ -104,80 +104,56 @@ void wb_log_scan_tell(const struct wb_store_scan *base, struct wb_store_position
     wb_put64(bytes + POSITION_AT_CHECK, wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->log->content_seed));
 }
 
-static int take_position(struct wb_log_scan *scan, const struct wb_store_position *position)
+static int check_position(const struct wb_log_scan *scan, const char *bytes)
 {
-    const char *bytes = position->bytes;
-
-    WB_CHECK(scan->told.segment == 0);
-    WB_CHECK(!scan->gone_phase);
+    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
     if (bytes[0] != POSITION_FORMAT ||
         wb_get64(bytes + POSITION_AT_CHECK) != wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->log->content_seed))
         return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->log->dir);
-    scan->told_gone = bytes[1];
-    scan->told = (struct wb_catalog_place){
+    return 0;
+}
+
+static struct wb_catalog_place place_of(const char *bytes)
+{
+    return (struct wb_catalog_place){
         .slot = wb_get16(bytes + 2), .segment = wb_get32(bytes + 4), .logical = wb_get64(bytes + 8)};
+}
+
+static int take_position(struct wb_log_scan *scan, const struct wb_store_position *position)
+{
+    const char *bytes = position->bytes;
+    int err = check_position(scan, bytes);
+
+    WB_CHECK(scan->told.segment == 0);
+    WB_CHECK(!scan->gone_phase);
+    if (err < 0)
+        return err;
+    scan->told_gone = bytes[1];
+    scan->told = place_of(bytes);
     scan->told_id = wb_pageid_get(bytes + 16);
     scan->gone_phase = scan->told_gone;
     return 0;
 }
 
-/* ---- keeping the state ------------------------------------------------------------------------------ */
-
-/*
- * A pin is a lock of the kernel on the epoch's number (tree_pin.c). Every commit, and the
- * beginning of a compaction, treats pinned epochs like those of snapshots. Two things make this hold:
- *
- *   - A transaction that was under way when we pinned may not have seen the pin. So we wait for it.
- *   - It may have begun a new epoch meanwhile. So we pin the newest epoch and the one after it, and
- *     then see which of the two it is.
- */
-enum { PIN_TRIES = 100 };
-
-/* Reads, in a transaction of its own, which epoch is meant. */
-static int read_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out)
+static int take_until(struct wb_log_scan *scan, const struct wb_store_position *position)
 {
-    struct wb_catalog_summary summary;
-    struct wb_catalog_txn txn;
-    int err = wb_catalog_txn_read(catalog, &txn);
+    int err = check_position(scan, position->bytes);
 
-    if (err < 0)
-        return err;
-    if (snapshot) {
-        err = wb_log_snapshot_epoch(&txn, snapshot, epoch_out);
-    } else {
-        err = wb_catalog_summary_get(&txn, &summary);
-        *epoch_out = summary.epoch;
-    }
-    WB_CHECK(err < 0 || *epoch_out > 0);
-    wb_catalog_txn_abort(&txn);
+    WB_CHECK(!scan->gone);
+    if (err == 0 && (position->bytes[1] || wb_get32(position->bytes + 4) == 0))
+        err = wb_fail(WB_E_INVALID, "a scan of %s cannot end at this position", scan->log->dir);
+    if (err == 0)
+        scan->until = place_of(position->bytes);
     return err;
 }
 
-static int pin_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out)
+/* Whether the current block is behind the place where the scan is to stop. */
+static bool is_behind(const struct wb_log_scan *scan)
 {
-    uint64_t seen, now = 0;
-    int err = read_epoch(catalog, snapshot, &seen);
-
-    WB_CHECK(err < 0 || seen > 0);
-    *epoch_out = 0;
-    for (unsigned i = 0; i < PIN_TRIES && err == 0; i++) {
-        err = wb_catalog_pin(catalog, seen);
-        if (err == 0)
-            err = wb_catalog_pin(catalog, seen + 1);
-        if (err == 0)
-            err = wb_tree_pins_settle(wb_catalog_tree(catalog));
-        if (err == 0)
-            err = read_epoch(catalog, snapshot, &now);
-        for (uint64_t pinned = seen; pinned <= seen + 1; pinned++)
-            if (err < 0 || pinned != now)
-                wb_catalog_unpin(catalog, pinned);
-        if (err == 0 && (now == seen || now == seen + 1)) {
-            *epoch_out = now;
-            return 0;
-        }
-        seen = now;
-    }
-    return err < 0 ? err : wb_fail(WB_E_BUSY, "%s changes too fast to be read", wb_catalog_path(catalog));
+    WB_CHECK(scan->row.number > 0);
+    if (scan->until.segment == 0 || scan->row.number < scan->until.segment)
+        return false;
+    return scan->row.number > scan->until.segment || scan->head.logical > scan->until.logical;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
@@ -223,10 +199,12 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     int err = prepare(scan, options);
     if (err == 0 && options->after)
         err = take_position(scan, options->after);
+    if (err == 0 && options->until)
+        err = take_until(scan, options->until);
     if (err == 0)
         err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
     if (err == 0)
-        err = pin_epoch(scan->catalog, options->snapshot, &scan->epoch);
+        err = wb_log_pin_epoch(scan->catalog, options->snapshot, &scan->epoch);
     if (err < 0) {
         wb_log_scan_close(&scan->scan);
         return err;
@@ -476,6 +454,8 @@ static int find_block(struct wb_log_scan *scan)
         err = wb_segment_walk_next(&scan->walk, &scan->head, &scan->block, &at);
         if (err < 0)
             return err;
+        if (err > 0 && is_behind(scan))
+            return 0;
         if (err == 0)
             scan->segment_done = true;
         else if (is_ours(scan, &scan->head) &&
@@ -546,7 +526,9 @@ static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
     bool passed = scan->told.segment == scan->row.number && scan->told.logical == scan->head.logical &&
                   entry->slot <= scan->told.slot;
     bool hidden = scan->plain ? entry->flags & WB_BLOCK_ENTRY_OLD : !scan->known.items[at].visible;
-    if (entry->flags & WB_BLOCK_ENTRY_DEAD || passed || hidden)
+    bool behind = scan->until.segment == scan->row.number && scan->until.logical == scan->head.logical &&
+                  entry->slot > scan->until.slot;
+    if (entry->flags & WB_BLOCK_ENTRY_DEAD || passed || hidden || behind)
         return 0;
     struct wb_block_reader *zstd = entry->flags & WB_BLOCK_ENTRY_OLD ? scan->zstd_old : scan->zstd;
     int err = (scan->facts ? wb_block_read_facts : wb_block_read_page)(zstd, at, page_out);

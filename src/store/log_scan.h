@@ -25,6 +25,7 @@ struct wb_log_scan {
     uint64_t site_hash;
     uint64_t since;
     bool facts, gone;
+    struct wb_catalog_place until; /* no page behind this place is wanted; segment 0: all are */
 
     /* ---- the newest state of the catalog, while a block is being looked for ---- */
     struct wb_catalog_txn txn;

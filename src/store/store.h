@@ -388,6 +388,7 @@ struct wb_store_scan_options {
     bool facts;           /* pages without their bodies; none is decompressed */
     bool gone;            /* latest only: then also the newest version of each page that is gone but has a history */
     const struct wb_store_position *after; /* go on after this place; NULL: from the beginning */
+    const struct wb_store_position *until; /* stop after this place; NULL: go on to the end. Not with gone */
 };
 
 /* A walk over all pages of a state. */
