@@ -89,3 +89,60 @@ bool wb_base32_decode(struct wb_slice text, void *bytes_out, size_t len)
     /* The bits of the last digit that are not part of a byte must be zero, so that every text has one spelling. */
     return (bits & ((1u << held) - 1)) == 0;
 }
+
+/* ---- base64 -------------------------------------------------------------------------------------- */
+
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void wb_base64url_encode(const void *bytes, size_t len, char *text_out)
+{
+    const uint8_t *from = bytes;
+
+    for (; len >= 3; len -= 3, from += 3, text_out += 4) {
+        uint32_t v = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
+        text_out[0] = base64_digits[v >> 18];
+        text_out[1] = base64_digits[v >> 12 & 63];
+        text_out[2] = base64_digits[v >> 6 & 63];
+        text_out[3] = base64_digits[v & 63];
+    }
+    if (len == 0)
+        return;
+    uint32_t v = (uint32_t)from[0] << 16 | (len > 1 ? (uint32_t)from[1] << 8 : 0);
+    text_out[0] = base64_digits[v >> 18];
+    text_out[1] = base64_digits[v >> 12 & 63];
+    if (len > 1)
+        text_out[2] = base64_digits[v >> 6 & 63];
+}
+
+static int base64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (wb_ascii_is_digit(c))
+        return c - '0' + 52;
+    return c == '-' ? 62 : c == '_' ? 63 : -1;
+}
+
+bool wb_base64url_decode(struct wb_slice text, void *bytes_out)
+{
+    uint8_t *to = bytes_out;
+    uint32_t bits = 0;
+    unsigned count = 0;
+
+    if (text.len % 4 == 1)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        int value = base64_value(text.ptr[i]);
+        if (value < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)value;
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            *to++ = (uint8_t)(bits >> count);
+        }
+    }
+    return (bits & ((1u << count) - 1)) == 0; /* bits that stand for nothing */
+}

@@ -1,4 +1,7 @@
-/* codec.h - bytes as text: hexadecimal, for ids and digests, and the base32 of RFC 4648, for WARC's digests. */
+/*
+ * codec.h - bytes as text: hexadecimal, for ids and digests; the base32 of RFC 4648, for WARC's digests; and its base64
+ * with the alphabet for URLs, for tokens.
+ */
 #ifndef WB_BASE_CODEC_H
 #define WB_BASE_CODEC_H
 
@@ -15,6 +18,16 @@ void wb_base32_encode(const void *bytes, size_t len, char *text_out);
 
 /* Returns false unless text is base32 of exactly len bytes, without padding. Upper and lower case are accepted. */
 bool wb_base32_decode(struct wb_slice text, void *bytes_out, size_t len);
+
+/* Base64 with '-' and '_', without padding: WB_BASE64_CHARS(len) characters and no NUL. */
+#define WB_BASE64_CHARS(len) (((len) * 4 + 2) / 3)
+void wb_base64url_encode(const void *bytes, size_t len, char *text_out);
+
+/* The number of bytes that a text of this length stands for, which decoding writes. */
+#define WB_BASE64_BYTES(chars) ((chars) / 4 * 3 + ((chars) % 4 ? (chars) % 4 - 1 : 0))
+
+/* Returns false unless the text is exactly what encoding some bytes gives. */
+bool wb_base64url_decode(struct wb_slice text, void *bytes_out);
 
 /* The value of a hexadecimal digit; -1 for any other byte. */
 int wb_hex_digit(char c);

@@ -1,6 +1,6 @@
 /*
  * cmd_export.c - webbase export: writes pages to a web archive: the latest state, that of a snapshot, or with
- * --versions every capture (captures.c). With --facts it writes what is known about pages (cmd_export_facts.c).
+ * --versions every capture. With --facts it writes what is known about pages (cmd_export_facts.c).
  *
  * The archive appears under its name when it is complete (exportfile.c). Pages that cannot be read are reported and
  * left out, and the exit status is 1.
@@ -9,15 +9,16 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/captures.h"
 #include "cli/cmd_export_facts.h"
 #include "cli/exportfile.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/select_args.h"
 #include "os/clock.h"
 #include "os/stop.h"
+#include "warc/warc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,8 +32,9 @@ struct archive_export {
     struct wb_warc_writer *writer;
     uint32_t snapshot;     /* 0: the latest state */
     bool versions;         /* every capture, and pages that are gone */
-    struct wb_captures captures;
+    struct wb_captures *captures;
     uint64_t pages, records, errors;
+    uint64_t capture_count, revisits; /* revisits are captures too */
 };
 
 static int write_file(void *context, const void *bytes, size_t len)
@@ -76,13 +78,31 @@ static int write_page(struct archive_export *e, const struct wb_page *page)
 /* Writes all captures of a page. */
 static int write_captures(struct archive_export *e, const struct wb_page *page)
 {
-    struct wb_captures *c = &e->captures;
-    uint64_t captures = c->captures, errors = c->errors;
+    struct wb_capture capture;
+    uint64_t before = e->records;
+    int err = 0;
 
-    int err = wb_captures_write(c, page);
-    e->pages = c->pages;
-    e->records += c->captures - captures;
-    e->errors += c->errors - errors;
+    if (!wb_selection_has_site(&e->selection, page->key))
+        return 0;
+    err = wb_captures_begin(e->captures, page->id, page, INT64_MIN);
+    while (err == 0 && !wb_stop_requested()) {
+        int got = wb_captures_next(e->captures, &capture);
+        if (got == WB_E_CORRUPT) {
+            e->errors++;
+            wb_report("%s", wb_error_message());
+            continue;
+        }
+        if (got <= 0) {
+            err = got;
+            break;
+        }
+        err = capture.revisit ? wb_warc_write_revisit(e->writer, &capture.page, capture.original_ms)
+                              : wb_warc_write_page(e->writer, &capture.page);
+        e->revisits += capture.revisit;
+        e->capture_count++;
+        e->records++;
+    }
+    e->pages += e->records > before;
     return err;
 }
 
@@ -109,7 +129,9 @@ static int write_pages(struct archive_export *e)
     int err = wb_store_stat(e->store, &stat);
     if (err == 0)
         err = wb_store_scan_open(e->store, &options, &scan);
-    e->captures = (struct wb_captures){.store = e->store, .writer = e->writer, .selection = &e->selection};
+    struct wb_captures_options captures = {.store = e->store, .selection = &e->selection};
+    if (err == 0 && e->versions)
+        err = wb_captures_new(&captures, &e->captures);
     wb_progress_init(&progress, "export");
     while (err == 0) {
         int got = wb_store_scan_next(scan, &page);
@@ -125,7 +147,7 @@ static int write_pages(struct archive_export *e)
         wb_progress_update(&progress, done, stat.bytes_pages, e->pages);
     }
     wb_progress_clear();
-    wb_captures_release(&e->captures);
+    wb_captures_free(e->captures);
     wb_store_scan_close(scan);
     return err;
 }
@@ -136,8 +158,8 @@ static int write_words(const struct archive_export *e)
 
     int err = wb_buf_printf(&line, "wrote %" PRIu64 " page%s", e->pages, wb_output_plural(e->pages));
     if (err == 0 && e->versions)
-        err = wb_buf_printf(&line, " with %" PRIu64 " capture%s", e->captures.captures,
-                            wb_output_plural(e->captures.captures));
+        err = wb_buf_printf(&line, " with %" PRIu64 " capture%s", e->capture_count,
+                            wb_output_plural(e->capture_count));
     if (err == 0)
         err = wb_buf_printf(&line, " to %s\n", e->path);
     if (err == 0 && to_stdout(e))
@@ -161,8 +183,8 @@ static int write_json(const struct archive_export *e)
     wb_json_field_u64(&j, "pages", e->pages);
     wb_json_field_u64(&j, "errors", e->errors);
     if (e->versions) {
-        wb_json_field_u64(&j, "captures", e->captures.captures);
-        wb_json_field_u64(&j, "revisits", e->captures.revisits);
+        wb_json_field_u64(&j, "captures", e->capture_count);
+        wb_json_field_u64(&j, "revisits", e->revisits);
     }
     wb_json_object_end(&j);
     int err = wb_json_line(&j);
@@ -196,7 +218,7 @@ static int export_pages(struct archive_export *e, const struct wb_options *optio
 
     int err = read_coding(e);
     if (err == 0)
-        err = wb_selection_init(&e->selection, options);
+        err = wb_select_args(options, &e->selection);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &e->store);
     if (err == 0 && snapshot)
@@ -237,6 +259,7 @@ static int check_options(const struct wb_options *options)
 int wb_cmd_export(const struct wb_options *options)
 {
     struct archive_export e = {.path = wb_options_text(options, "warc"), .file = WB_EXPORTFILE_INIT,
+                               .selection = WB_SELECTION_INIT,
                                .versions = wb_options_flag(options, "versions")};
     int err = check_options(options);
 

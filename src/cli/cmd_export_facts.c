@@ -9,6 +9,7 @@
 #include "cli/factrows.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/select_args.h"
 #include "os/stop.h"
 #include "words/words.h"
 
@@ -44,33 +45,30 @@ static int step(void *context, uint64_t done, uint64_t total)
 
 static int read_options(struct facts_export *e, const struct wb_options *options)
 {
-    const char *language = wb_options_text(options, "lang");
     int err = wb_factformat_of_name(e->path, &e->format);
 
     if (err == WB_E_INVALID)
         return wb_options_usage("%s", wb_error_message());
     if (err == 0)
-        err = wb_selection_init(&e->selection, options);
-    e->language = language ? wb_language_number(wb_slice_str(language)) : 0;
-    if (err == 0 && language && e->language == 0)
-        err = wb_options_usage("--lang takes the code of a language, such as de, not '%s'", language);
+        err = wb_select_args(options, &e->selection);
+    if (err == 0 && e->selection.lang.len)
+        e->language = wb_language_number(e->selection.lang);
     return err;
 }
 
-static int find_pages(struct facts_export *e, const struct wb_options *options)
+static int find_pages(struct facts_export *e)
 {
-    const char *query = wb_options_text(options, "query");
-    bool any_status = wb_options_text(options, "status") != NULL;
+    struct wb_slice query = e->selection.query.len ? e->selection.query : (struct wb_slice){NULL, 0};
+    bool any_status = e->selection.status_max != 0;
     size_t bad_at;
 
-    return wb_search_pages(e->searcher, query ? wb_slice_str(query) : (struct wb_slice){NULL, 0}, any_status, &e->bits,
-                           &bad_at);
+    return wb_search_pages(e->searcher, query, any_status, &e->bits, &bad_at);
 }
 
 static int write_file(struct facts_export *e, const struct wb_options *options)
 {
     struct wb_factrows_selection selection = {.pages = &e->selection, .language = e->language};
-    int err = find_pages(e, options);
+    int err = find_pages(e);
 
     selection.bits = e->bits;
     if (err == 0)
@@ -105,7 +103,9 @@ static int show(const struct facts_export *e, const struct wb_options *options)
 
 int wb_cmd_export_facts(const struct wb_options *options)
 {
-    struct facts_export e = {.path = wb_options_text(options, "facts"), .pen = WB_FACTPEN_INIT};
+    struct facts_export e = {.path = wb_options_text(options, "facts"),
+                             .selection = WB_SELECTION_INIT,
+                             .pen = WB_FACTPEN_INIT};
     int err = read_options(&e, options);
 
     if (err == 0)

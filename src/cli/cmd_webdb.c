@@ -10,10 +10,10 @@
 #include "cli/cmd_webdb_files.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/selection.h"
 #include "cli/webdb_rows.h"
 #include "os/stop.h"
 #include "store/store.h"
+#include "stream/stream.h"
 
 #include <inttypes.h>
 
@@ -151,7 +151,9 @@ static int open_site(struct webdb_view *v, const char *site, struct wb_webdb_pag
     struct wb_buf name = WB_BUF_INIT;
 
     *pages_out = NULL;
-    int err = wb_selection_host("site", site, &name);
+    int err = wb_selection_host("site", wb_slice_str(site), &name);
+    if (err == WB_E_INVALID)
+        err = wb_options_usage("--%s", wb_error_message());
     if (err == 0)
         err = wb_webdb_pages_of_site(v->webdb, wb_buf_slice(&name), pages_out);
     wb_buf_release(&name);

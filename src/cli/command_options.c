@@ -65,6 +65,18 @@ const struct wb_option wb_common_options[] = {
                                                  "(seconds, or 10m, 6h, 1d)"},                                         \
     {"max-interval", 0, WB_OPTION_DURATION, "S", "visit every existing page at least this often"}
 
+/* What selects pages by facts that every page has. */
+#define SELECTION_OPTIONS                                                                                              \
+    {"site", 0, WB_OPTION_LIST, "HOST", "only pages of exactly this host; give its port if that is not the default; "  \
+                                        "may be given several times"},                                                 \
+    {"sites", 0, WB_OPTION_FILE, "FILE", "only pages of the hosts in FILE, one per line"},                             \
+    {"suffix", 0, WB_OPTION_LIST, "DOMAIN", "only pages of hosts below this domain, such as edu or example.org; may "  \
+                                            "be given several times"},                                                 \
+    {"since", 0, WB_OPTION_TIME, "TIME", "only pages fetched at this time or later; RFC 3339, or a date"},             \
+    {"until", 0, WB_OPTION_TIME, "TIME", "only pages fetched before this time"},                                       \
+    {"type", 0, WB_OPTION_TEXT, "TYPE", "only pages of this media type; html means HTML and XHTML"},                   \
+    {"status", 0, WB_OPTION_TEXT, "STATUS", "only pages with this HTTP status, such as 404 or 4xx"},
+
 /* ---- options of one command -------------------------------------------------------------------- */
 
 const struct wb_option wb_init_options[] = {
@@ -91,14 +103,7 @@ const struct wb_option wb_export_options[] = {
     {"facts", 0, WB_OPTION_FILE, "FILE", "write what is known about pages to FILE: .sqlite, .csv or .jsonl"},
     SNAPSHOT_OPTION,
     {"versions", 0, WB_OPTION_FLAG, NULL, "write every capture, not only the latest version of each page"},
-    {"site", 0, WB_OPTION_LIST, "HOST", "only pages of exactly this host; give its port if that is not the default; "
-                                        "may be given several times"},
-    {"sites", 0, WB_OPTION_FILE, "FILE", "only pages of the hosts in FILE, one per line"},
-    {"suffix", 0, WB_OPTION_TEXT, "DOMAIN", "only pages of hosts below this domain, such as edu or example.org"},
-    {"since", 0, WB_OPTION_TIME, "TIME", "only pages fetched at this time or later; RFC 3339, or a date"},
-    {"until", 0, WB_OPTION_TIME, "TIME", "only pages fetched before this time"},
-    {"type", 0, WB_OPTION_TEXT, "TYPE", "only pages of this media type; html means HTML and XHTML"},
-    {"status", 0, WB_OPTION_TEXT, "STATUS", "only pages with this HTTP status, such as 404 or 4xx"},
+    SELECTION_OPTIONS
     {"lang", 0, WB_OPTION_TEXT, "CODE", "only pages in this language, such as de (with --facts)"},
     {"query", 0, WB_OPTION_TEXT, "QUERY", "only pages that 'webbase search' would find (with --facts)"},
     {"force", 0, WB_OPTION_FLAG, NULL, "replace FILE if it exists"},
@@ -197,6 +202,25 @@ const struct wb_option wb_serve_options[] = {
 const struct wb_option wb_similar_options[] = {
     {"limit", 0, WB_OPTION_NUMBER, "N", "show so many pages (default: 20)"},
     {"by", 0, WB_OPTION_CHOICE, "words|links|both", "what makes pages similar (default: both)"},
+    END,
+};
+
+const struct wb_option wb_stream_options[] = {
+    {"format", 0, WB_OPTION_TEXT, "FORMAT", "jsonl, warc, warc.gz, warc.zst, text or urls (default jsonl)"},
+    {"tokens", 0, WB_OPTION_FLAG, NULL, "with --format urls: put a tab and a token behind each URL"},
+    SELECTION_OPTIONS
+    {"lang", 0, WB_OPTION_TEXT, "CODE", "only pages in this language, such as de"},
+    {"query", 0, WB_OPTION_TEXT, "QUERY", "only pages that match this query, as for 'webbase search'"},
+    {"order", 0, WB_OPTION_TEXT, "[-]ORDER", "crawl, url, rank, date or modified; with - backwards (default crawl, "
+                                             "which is the fastest)"},
+    {"limit", 0, WB_OPTION_NUMBER, "N", "end after N records"},
+    {"partition", 0, WB_OPTION_TEXT, "I/N", "only part I of N, counted from 1"},
+    {"latest", 0, WB_OPTION_FLAG, NULL, "the state of this moment instead of that of the index"},
+    {"snapshot", 0, WB_OPTION_TEXT, "N|NAME", "the state of this snapshot"},
+    {"versions", 0, WB_OPTION_FLAG, NULL, "every capture, not only one version of each page"},
+    {"resume", 0, WB_OPTION_TEXT, "TOKEN", "go on after the record that had this token"},
+    {"name", 0, WB_OPTION_TEXT, "NAME", "remember the stream under this name, or go on with it"},
+    {"join", 0, WB_OPTION_TEXT, "NAME", "take part in a stream that workers share (with a server)"},
     END,
 };
 

@@ -17,6 +17,7 @@ extern const struct wb_option wb_links_options[];
 extern const struct wb_option wb_search_options[];
 extern const struct wb_option wb_similar_options[];
 extern const struct wb_option wb_serve_options[];
+extern const struct wb_option wb_stream_options[];
 extern const struct wb_option wb_update_options[];
 extern const struct wb_option wb_generate_options[];
 extern const struct wb_option wb_expunge_options[];

@@ -311,6 +311,39 @@ const struct wb_command wb_commands[] = {
      "  webbase get https://example.org/ --snapshot corpus-2026",
      wb_get_options, 1, 1, wb_cmd_get},
 
+    {"stream", "[OPTION...] [DIR] | list | drop NAME", "list|drop", "deliver whole collections, each page exactly once",
+     "Writes the pages of one state of the repository to standard output, whatever their status.\n"
+     "The state is that of the active index; with --latest, or if there is no index, that of\n"
+     "this moment; with --snapshot that of a snapshot. Crawls, updates and compaction go on\n"
+     "meanwhile and change nothing. Formats:\n"
+     "\n"
+     "  jsonl  an object per line: url id time status type lang title text links token\n"
+     "  warc   WARC 1.1; the token is in the header WebBase-Token. Also warc.gz and warc.zst\n"
+     "  text   the visible text, in WARC records of type conversion (WET)\n"
+     "  urls   one URL per line; with --tokens a tab and the token follow\n"
+     "\n"
+     "Every record has a token. --resume TOKEN goes on with the record after it, even if this\n"
+     "process, the repository's server or the whole machine was restarted meanwhile. A token\n"
+     "stands for the whole request: selection, order, part and limit need not be given again.\n"
+     "The state is held for 24 hours after a stream was last heard from.\n"
+     "\n"
+     "--name keeps the place in the repository: 'stream --name NAME' goes on where it was, and\n"
+     "repeats at most the last 1000 records if it was killed. The state is then held for 30\n"
+     "days. A finished stream delivers nothing. list shows the named streams, drop NAME forgets\n"
+     "one.\n"
+     "\n"
+     "--versions delivers every capture that is kept, also of pages that are gone, page by page\n"
+     "and oldest first; --since and --until then select captures. --query and --order rank need\n"
+     "an index. They are about the pages as the index knows them; with --latest, --snapshot or\n"
+     "--versions the stream delivers other versions of these pages. Pages without a rank or a\n"
+     "date come last. --order modified uses what pages say about themselves.\n"
+     "\n"
+     "  webbase stream --format warc.gz --suffix edu > edu.warc.gz\n"
+     "  webbase stream --query 'crawler inlinks:>=10' --order rank --limit 100\n"
+     "  webbase stream --partition 1/4 --format text | my-program\n"
+     "  webbase stream --name nightly --format jsonl >> pages.jsonl",
+     wb_stream_options, 0, 2, wb_cmd_stream},
+
     {"versions", "URL|ID", NULL, "list the versions of a page",
      "Prints every version of a page that can be read, oldest first: those that the history\n"
      "policy keeps, and those that a snapshot contains. A version is one combination of status,\n"

@@ -32,7 +32,7 @@ enum wb_option_kind {
     WB_OPTION_NUMBER,   /* a decimal number from 1 */
     WB_OPTION_COUNT,    /* a decimal number from 0 */
     WB_OPTION_DURATION, /* seconds, which may have a fraction or a unit: 0.5, 90, 10m, 6h, 30d */
-    WB_OPTION_LIST,     /* text; may be given several times. A command has at most one such option */
+    WB_OPTION_LIST,     /* text; may be given several times */
     WB_OPTION_TIME,     /* RFC 3339 or a date */
     WB_OPTION_CHOICE,   /* one of the words in arg, which are separated by | */
 };
@@ -94,6 +94,7 @@ int wb_cmd_links(const struct wb_options *options);
 int wb_cmd_search(const struct wb_options *options);
 int wb_cmd_similar(const struct wb_options *options);
 int wb_cmd_serve(const struct wb_options *options);
+int wb_cmd_stream(const struct wb_options *options);
 int wb_cmd_update(const struct wb_options *options);
 int wb_cmd_generate(const struct wb_options *options);
 int wb_cmd_push(const struct wb_options *options);

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "cli/factpen.h"
-#include "cli/selection.h"
 #include "query/query.h"
+#include "stream/stream.h"
 
 struct wb_factrows {
     struct wb_searcher *searcher; /* the caller's */

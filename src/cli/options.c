@@ -155,6 +155,27 @@ static int take_common(struct option_parser *p, const struct wb_option *option, 
     return 0;
 }
 
+/* Where the values of an option end in the list. */
+static size_t list_end(const struct wb_options *options, size_t index)
+{
+    size_t end = 0;
+
+    for (size_t i = 0; i <= index; i++)
+        end += options->list_counts[i];
+    return end;
+}
+
+/* Puts a value behind those that the option has already. */
+static void add_to_list(struct wb_options *options, size_t index, const char *value)
+{
+    size_t at = list_end(options, index);
+
+    memmove(options->list + at + 1, options->list + at, (options->list_count - at) * sizeof *options->list);
+    options->list[at] = value;
+    options->list_count++;
+    options->list_counts[index]++;
+}
+
 /* Takes "--name", "--name=value", or "--name" with the next word as its value. */
 static int take_long(struct option_parser *p, const char *word)
 {
@@ -173,7 +194,7 @@ static int take_long(struct option_parser *p, const char *word)
     WB_CHECK(i < WB_COMMAND_OPTIONS_MAX);
     int err = read_value(p, &p->out->command->options[i], value, &p->out->values[i]);
     if (err == 0 && p->out->command->options[i].kind == WB_OPTION_LIST)
-        p->out->list[p->out->list_count++] = p->out->values[i];
+        add_to_list(p->out, i, p->out->values[i]);
     return err;
 }
 
@@ -288,8 +309,11 @@ int64_t wb_options_duration(const struct wb_options *options, const char *name, 
 
 const char *const *wb_options_list(const struct wb_options *options, const char *name, size_t *count_out)
 {
-    *count_out = wb_options_text(options, name) ? options->list_count : 0;
-    return options->list;
+    size_t i = option_index(options->command->options, name, strlen(name));
+
+    WB_CHECK(options->command->options[i].kind == WB_OPTION_LIST);
+    *count_out = options->list_counts[i];
+    return options->list + list_end(options, i) - *count_out;
 }
 
 int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback_ms)

@@ -20,8 +20,9 @@ struct wb_options {
     bool json, help, version;
     const char **args;                /* the arguments of the command. The array is owned; the texts are argv's */
     size_t arg_count;
-    const char **list;                /* values of the WB_OPTION_LIST option; owned as args are */
+    const char **list;                /* values of WB_OPTION_LIST options; owned as args are... */
     size_t list_count;
+    size_t list_counts[WB_COMMAND_OPTIONS_MAX]; /* ...in the order of command->options: how many each of them has */
     const char *values[WB_COMMAND_OPTIONS_MAX]; /* of command->options, in that order; "" for a flag that was given */
 };
 

@@ -29,21 +29,54 @@
 #include "page/page.h"
 #include "store/store.h"
 
-#define WB_STREAM_HOLD_MS (24 * WB_HOUR_MS) /* how long a snapshot is held for a stream that is not heard from */
+/* How long a snapshot is held for a stream that is not heard from: usually, if it has a name, and after its end. */
+#define WB_STREAM_HOLD_MS (24 * WB_HOUR_MS)
+#define WB_STREAM_NAMED_HOLD_MS (30 * WB_DAY_MS)
+#define WB_STREAM_DONE_HOLD_MS WB_HOUR_MS
 
-/* ---- what is asked for --------------------------------------------------------------------------- */
+/* ---- which pages --------------------------------------------------------------------------------- */
 
-/* Which pages: by --site, --sites, --suffix, --since, --until, --type, --lang, --status and --query. */
+/*
+ * Which pages: by --site, --sites, --suffix, --since, --until, --type, --lang, --status and --query. WB_SELECTION_INIT
+ * selects everything.
+ */
 struct wb_selection {
     WB_VEC(struct wb_slice) sites;    /* in the spelling of keys, ascending; none: any */
-    WB_VEC(struct wb_slice) suffixes; /* whole labels without a leading dot; none: any */
+    WB_VEC(struct wb_slice) suffixes; /* whole labels without a leading dot, ascending; none: any */
     struct wb_slice type;             /* in lower case; "html": both types of HTML; empty: any */
-    struct wb_slice lang;             /* empty: any */
-    struct wb_slice query;            /* ptr NULL: none */
+    struct wb_slice lang;             /* the code of a language; empty: any */
+    struct wb_slice query;            /* empty: none */
     int64_t since_ms, until_ms;       /* seen at this time or later, and before this time */
     unsigned status_min, status_max;  /* both 0: any */
     struct wb_arena texts;            /* owns the texts */
 };
+#define WB_SELECTION_INIT ((struct wb_selection){.since_ms = INT64_MIN, .until_ms = INT64_MAX})
+
+/*
+ * Sets one condition by the name that options and HTTP parameters share. Sites and suffixes add up. sites names a file
+ * and is refused unless files is true. WB_E_INVALID with a message that names the condition and the value;
+ * WB_E_NOTFOUND if there is no such name.
+ */
+int wb_selection_set(struct wb_selection *selection, const char *name, struct wb_slice value, bool files);
+void wb_selection_release(struct wb_selection *selection);
+
+/* All conditions that a page without its body can answer: all but lang and query. And each kind by itself. */
+bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page);
+bool wb_selection_has_site(const struct wb_selection *selection, struct wb_slice key);
+bool wb_selection_has_time(const struct wb_selection *selection, int64_t time_ms);
+bool wb_selection_has_type(const struct wb_selection *selection, struct wb_slice type);
+bool wb_selection_has_status(const struct wb_selection *selection, unsigned status);
+
+/* The site, if pages of only one are selected; otherwise empty. */
+struct wb_slice wb_selection_only_site(const struct wb_selection *selection);
+
+/*
+ * Turns a host as people write it, which may have a port, into the spelling of keys. WB_E_INVALID with a message that
+ * names the option if it is not a host.
+ */
+int wb_selection_host(const char *option, struct wb_slice text, struct wb_buf *host_out);
+
+/* ---- what is asked for --------------------------------------------------------------------------- */
 
 enum wb_stream_order { WB_STREAM_CRAWL, WB_STREAM_URL, WB_STREAM_RANK, WB_STREAM_DATE, WB_STREAM_MODIFIED };
 enum wb_stream_state { WB_STREAM_GENERATION, WB_STREAM_LATEST, WB_STREAM_SNAPSHOT };
@@ -60,25 +93,27 @@ struct wb_stream_spec {
     struct wb_slice resume;      /* a token; empty: from the beginning */
     struct wb_slice name;        /* of a stream that the repository remembers; empty: none */
     struct wb_slice join;        /* of a stream that workers share; empty: none */
+    unsigned given;              /* which of these were set: private to spec.c */
+
+    /* What the caller needs of each record. A token does not have this. */
+    bool facts;                  /* no bodies, which is cheaper */
+    bool docids;                 /* docids, which costs a table of 8 bytes for each page */
 };
+#define WB_STREAM_SPEC_INIT ((struct wb_stream_spec){.selection = {.since_ms = INT64_MIN, .until_ms = INT64_MAX}})
 
 /*
- * Sets one thing by the name that options and HTTP parameters share: site, sites (a file; refused if !files), suffix,
- * since, until, type, lang, status, query, order ("rank", "-rank"), limit, partition ("2/3"), resume, latest, snapshot,
- * versions, name, join. WB_E_INVALID with a message that names it and the value; WB_E_NOTFOUND if there is no such name.
+ * Sets one thing by the name that options and HTTP parameters share: the names of a selection, and order ("rank",
+ * "-rank"), limit, partition ("2/3"), resume, latest, snapshot, versions, name, join. Flags take "" and "1" for yes,
+ * "0" for no. WB_E_INVALID with a message that names it and the value; WB_E_NOTFOUND if there is no such name.
  */
 int wb_stream_spec_set(struct wb_stream_spec *spec, const char *name, struct wb_slice value, bool files);
 void wb_stream_spec_release(struct wb_stream_spec *spec);
-
-bool wb_selection_is_everything(const struct wb_selection *selection);
-/* All conditions that a page alone can answer: all but lang and query. The page needs no body. */
-bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page);
 
 /* ---- records ------------------------------------------------------------------------------------- */
 
 struct wb_stream_record {
     struct wb_page page;    /* with its body, also if it is a revisit; its time is that of the capture */
-    uint32_t docid;         /* in the generation that the stream delivers; otherwise WB_DOCID_NONE */
+    uint32_t docid;         /* in the generation that the stream delivers, if asked for; otherwise WB_DOCID_NONE */
     uint64_t position;      /* counts the records that this stream delivered, from 0, across resumptions */
     bool revisit;           /* with versions: this capture brought no new bytes */
     int64_t original_ms;    /* of a revisit: the capture that brought them */
@@ -95,9 +130,10 @@ void wb_stream_home_close(struct wb_stream_home *home);
 struct wb_stream;
 
 /*
- * Opens a stream. WB_E_INVALID: the spec contradicts itself, its token or its name, or the query is wrong; WB_E_NOTFOUND:
- * no such snapshot, or that of the token is gone; messages are for people. share: the stream may begin at the place
- * where another one of this home is reading, if its order is the crawl's.
+ * Opens a stream. WB_E_INVALID: the spec contradicts itself, its token or its name, or the query is wrong;
+ * WB_E_NOTFOUND: no such snapshot, or that of the token is gone; WB_E_BUSY: another process uses the name. Messages are
+ * for people. share: the stream may begin at the place where another one of this home is reading, if its order is the
+ * crawl's.
  */
 int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spec, bool share,
                    struct wb_stream **stream_out);
@@ -109,8 +145,8 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
 int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out);
 
 /*
- * The same as bytes for another webbase: appends one or more whole frames of docs/formats/stream.md, with blocks exactly
- * as they are on disk where possible. Returns 1, 0 at the end, or an error.
+ * The same as bytes for another webbase: appends one or more whole frames of docs/formats/stream.md, with blocks
+ * exactly as they are on disk where possible. Returns 1, 0 at the end, or an error.
  */
 int wb_stream_next_wire(struct wb_stream *stream, struct wb_buf *out);
 
@@ -131,13 +167,73 @@ struct wb_stream_info {
     bool shared;                   /* reads from a scan that others use too */
 };
 void wb_stream_info(struct wb_stream *stream, struct wb_stream_info *info_out);
+
+/* Keeps the message of an error. stream may be NULL. */
 void wb_stream_close(struct wb_stream *stream);
+
+/* ---- named streams ------------------------------------------------------------------------------- */
+
+struct wb_stream_named {
+    const char *name;
+    uint32_t snapshot;
+    uint64_t delivered;  /* records, as far as the repository remembers */
+    bool finished;
+    bool damaged;        /* the file is damaged: nothing else is known */
+    int64_t saved_ms;
+};
+
+/* Calls each() for the named streams of a repository, in the order of their names. */
+int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context, const struct wb_stream_named *named),
+                         void *context);
+
+/* Forgets a named stream and lets its snapshot go. WB_E_NOTFOUND, WB_E_BUSY if it is in use. */
+int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name);
+
+/* ---- captures ------------------------------------------------------------------------------------ */
+
+/*
+ * All captures of a page, oldest first. The first record of a content has its bytes; the other captures that saw it are
+ * revisits, also if it returned after another content.
+ */
+struct wb_capture {
+    struct wb_page page; /* its time is that of the capture; without a body if that is not wanted */
+    bool revisit;
+    int64_t original_ms; /* of a revisit: the capture whose bytes they are */
+};
+
+struct wb_captures_options {
+    struct wb_store *store;               /* must stay open, as the selection */
+    const struct wb_selection *selection; /* since and until select captures, type and status select versions */
+    uint64_t epoch;                       /* only versions that had arrived by then; 0: all */
+    bool bodies;                          /* revisits have bodies too; otherwise only URL, time and SHA-1 */
+};
+struct wb_captures;
+int wb_captures_new(const struct wb_captures_options *options, struct wb_captures **captures_out);
+void wb_captures_free(struct wb_captures *captures);
+
+/*
+ * Begins with a page. newest: the page as a scan returned it, valid until the last capture; or NULL. Captures up to
+ * after_ms are passed over; INT64_MIN: none.
+ */
+int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const struct wb_page *newest,
+                      int64_t after_ms);
+
+/*
+ * Returns 1 and the next capture, valid until the next call; 0 after the last one; or an error. WB_E_CORRUPT: a version
+ * cannot be read; the next call goes on with the next version.
+ */
+int wb_captures_next(struct wb_captures *captures, struct wb_capture *capture_out);
 
 /* ---- rendering ----------------------------------------------------------------------------------- */
 
 enum wb_stream_format {
-    WB_STREAM_JSONL, WB_STREAM_WARC, WB_STREAM_WARC_GZ, WB_STREAM_WARC_ZST, WB_STREAM_TEXT, WB_STREAM_URLS,
-    WB_STREAM_FORMATS
+    WB_STREAM_JSONL,
+    WB_STREAM_WARC,
+    WB_STREAM_WARC_GZ,
+    WB_STREAM_WARC_ZST,
+    WB_STREAM_TEXT,
+    WB_STREAM_URLS,
+    WB_STREAM_FORMATS,
 };
 
 /* WB_E_INVALID names the format. */
@@ -147,6 +243,9 @@ const char *wb_stream_format_type(enum wb_stream_format format); /* media type *
 /* Holds what rendering needs: compression contexts, an extractor. Belongs to one thread. */
 struct wb_stream_pen;
 int wb_stream_pen_new(enum wb_stream_format format, bool tokens, struct wb_stream_pen **pen_out);
+
+/* Whether records of this format need bodies. */
+bool wb_stream_format_bodies(enum wb_stream_format format);
 
 /* Appends a record. tokens: format urls has them after a tab; the other formats always do. */
 int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out);

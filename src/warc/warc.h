@@ -11,7 +11,7 @@
  * Writing (wb_warc_writer_new, wb_warc_write_page, wb_warc_write_revisit) produces WARC 1.1: plain,
  * or with one gzip member or one zstd frame per record (docs/formats/warc.md).
  *
- * Used by the import, `get` and `export`.
+ * Used by the import, `get`, `export` and `stream`.
  */
 #ifndef WB_WARC_WARC_H
 #define WB_WARC_WARC_H
@@ -113,6 +113,12 @@ struct wb_warc_writer;
 int wb_warc_writer_new(enum wb_warc_coding coding, wb_warc_sink sink, void *context,
                        struct wb_warc_writer **writer_out);
 
+/*
+ * Adds a header field to the records that are written from now on. The name and the value are borrowed; an empty value
+ * ends it.
+ */
+void wb_warc_writer_extra(struct wb_warc_writer *writer, const char *name, struct wb_slice value);
+
 /* Writes the warcinfo record that an archive starts with; file_name may be NULL. */
 int wb_warc_write_info(struct wb_warc_writer *writer, const char *file_name, int64_t now_ms);
 
@@ -128,6 +134,9 @@ int wb_warc_write_page(struct wb_warc_writer *writer, const struct wb_page *page
  * computed, and its time. The block is empty, because nobody knows the headers of that response.
  */
 int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *page, int64_t original_ms);
+
+/* Writes the text of a page as a conversion record of type text/plain, as WET files have them. */
+int wb_warc_write_text(struct wb_warc_writer *writer, const struct wb_page *page, struct wb_slice text);
 void wb_warc_writer_free(struct wb_warc_writer *writer);
 
 #endif

@@ -26,6 +26,8 @@ struct wb_warc_writer {
     uint32_t magic; /* WRITER_MAGIC from new to free */
     struct wb_pack *pack;
     struct wb_buf header, http;
+    const char *extra_name;      /* of a field that every record gets */
+    struct wb_slice extra_value; /* empty: there is none */
     EVP_MD_CTX *sha1;
 };
 
@@ -151,6 +153,18 @@ static int add_field(struct wb_buf *h, const char *name, struct wb_slice value)
     return 0;
 }
 
+void wb_warc_writer_extra(struct wb_warc_writer *writer, const char *name, struct wb_slice value)
+{
+    WB_CHECK(writer->magic == WRITER_MAGIC);
+    writer->extra_name = name;
+    writer->extra_value = value;
+}
+
+static int add_extra(struct wb_warc_writer *w)
+{
+    return w->extra_value.len ? add_field(&w->header, w->extra_name, w->extra_value) : 0;
+}
+
 /* ---- records -------------------------------------------------------------------------------- */
 
 int wb_warc_write_info(struct wb_warc_writer *writer, const char *file_name, int64_t now_ms)
@@ -215,6 +229,8 @@ static int page_header(struct wb_warc_writer *w, const struct wb_page *page)
     if (err == 0 && !response)
         err = add_resource_type(h, page);
     if (err == 0)
+        err = add_extra(w);
+    if (err == 0)
         err = wb_buf_printf(h, "Content-Length: %zu\r\n\r\n", http.len + page->body.len);
     return err;
 }
@@ -262,10 +278,35 @@ int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *p
     if (err == 0)
         err = add_field(h, "WARC-Refers-To-Target-URI", page->url);
     if (err == 0)
+        err = add_extra(writer);
+    if (err == 0)
         err = wb_buf_printf(h, "WARC-Refers-To-Date: %s\r\nWARC-Block-Digest: %s\r\nWARC-Payload-Digest: %s\r\n"
                             "Content-Length: 0\r\n\r\n", original, block_digest, payload_digest);
     if (err < 0)
         return err;
     struct wb_slice parts[] = {wb_buf_slice(h), WB_SLICE_LIT("\r\n\r\n")};
     return wb_pack_write(writer->pack, parts, 2);
+}
+
+int wb_warc_write_text(struct wb_warc_writer *writer, const struct wb_page *page, struct wb_slice text)
+{
+    struct wb_buf *h = &writer->header;
+    char digest[DIGEST_TEXT_MAX];
+
+    WB_CHECK(writer->magic == WRITER_MAGIC);
+    WB_CHECK(page->url.len > 0);
+    int err = digest_text(writer, text, WB_SLICE_EMPTY, digest);
+    if (err == 0)
+        err = start_header(h, "conversion", page->time_ms);
+    if (err == 0)
+        err = add_field(h, "WARC-Target-URI", page->url);
+    if (err == 0)
+        err = add_extra(writer);
+    if (err == 0)
+        err = wb_buf_printf(h, "WARC-Block-Digest: %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n\r\n",
+                            digest, text.len);
+    if (err < 0)
+        return err;
+    struct wb_slice parts[] = {wb_buf_slice(h), text, WB_SLICE_LIT("\r\n\r\n")};
+    return wb_pack_write(writer->pack, parts, 3);
 }

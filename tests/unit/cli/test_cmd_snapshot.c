@@ -1,5 +1,5 @@
 /* test_cmd_snapshot.c - what 'webbase snapshot' says about holders that only other parts of the program can add. */
-#include "versions_support.h"
+#include "../stream/versions_support.h"
 
 #include "cli/options.h"
 #include "cli/output.h"

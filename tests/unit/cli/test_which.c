@@ -1,5 +1,5 @@
 /* test_which.c - which page a text means, and finding every version that a timeline lists. */
-#include "versions_support.h"
+#include "../stream/versions_support.h"
 
 #include "answer/answer.h"
 #include "base/buf.h"

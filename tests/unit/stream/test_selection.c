@@ -1,7 +1,7 @@
 /* test_selection.c - which pages a selection matches. */
 #include "base/date.h"
 #include "base/error.h"
-#include "cli/selection.h"
+#include "stream/stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,13 +11,8 @@
 
 static int select_pages(struct wb_selection *selection, const char *option, const char *value)
 {
-    struct wb_options options;
-    char *argv[] = {(char *)"webbase", (char *)"export", (char *)"--warc", (char *)"f", (char *)option, (char *)value};
-
-    assert_int_equal(wb_options_parse(6, argv, &options), 0);
-    int err = wb_selection_init(selection, &options);
-    wb_options_release(&options);
-    return err;
+    *selection = WB_SELECTION_INIT;
+    return wb_selection_set(selection, option + 2, wb_slice_str(value), true);
 }
 
 static bool matches(const char *option, const char *value, const char *key, const char *type, const char *time)
@@ -108,23 +103,49 @@ static void test_one_condition_at_a_time(void **state)
 
 static void test_several_sites(void **state)
 {
-    struct wb_options options;
-    struct wb_selection selection;
-    char *argv[] = {(char *)"webbase", (char *)"export", (char *)"--site", (char *)"two.example", (char *)"--site",
-                    (char *)"one.example", (char *)"--site=three.example:81"};
+    struct wb_selection selection = WB_SELECTION_INIT;
+    static const char *const sites[] = {"two.example", "one.example", "three.example:81", "One.example"};
 
     (void)state;
-    assert_int_equal(wb_options_parse(7, argv, &options), 0);
-    assert_int_equal(wb_selection_init(&selection, &options), 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(wb_selection_set(&selection, "site", wb_slice_str(sites[i]), false), 0);
+    assert_int_equal(selection.sites.count, 3);
     assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("one.example/a")));
     assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("two.example")));
     assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("three.example:81/")));
     assert_false(wb_selection_has_site(&selection, WB_SLICE_LIT("three.example/")));
     assert_int_equal(wb_selection_only_site(&selection).len, 0);
     wb_selection_release(&selection);
-    wb_options_release(&options);
     assert_int_equal(select_pages(&selection, "--site", "One.example"), 0);
     assert_true(wb_slice_equal(wb_selection_only_site(&selection), WB_SLICE_LIT("one.example")));
+    wb_selection_release(&selection);
+}
+
+static void test_several_suffixes(void **state)
+{
+    struct wb_selection selection = WB_SELECTION_INIT;
+
+    (void)state;
+    assert_int_equal(wb_selection_set(&selection, "suffix", WB_SLICE_LIT("edu"), false), 0);
+    assert_int_equal(wb_selection_set(&selection, "suffix", WB_SLICE_LIT(".Example.org"), false), 0);
+    assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("www.stanford.edu/")));
+    assert_true(wb_selection_has_site(&selection, WB_SLICE_LIT("a.example.org/")));
+    assert_false(wb_selection_has_site(&selection, WB_SLICE_LIT("example.com/")));
+    wb_selection_release(&selection);
+}
+
+/* What a stranger may ask for over HTTP never names a file. */
+static void test_files_and_unknown_names(void **state)
+{
+    struct wb_selection selection = WB_SELECTION_INIT;
+
+    (void)state;
+    assert_int_equal(wb_selection_set(&selection, "sites", WB_SLICE_LIT("/etc/passwd"), false), WB_E_INVALID);
+    assert_int_equal(wb_selection_set(&selection, "sites", WB_SLICE_LIT("/no/such/file"), true), WB_E_NOTFOUND);
+    assert_int_equal(wb_selection_set(&selection, "colour", WB_SLICE_LIT("red"), true), WB_E_NOTFOUND);
+    assert_int_equal(wb_selection_set(&selection, "lang", WB_SLICE_LIT("klingon"), true), WB_E_INVALID);
+    assert_int_equal(wb_selection_set(&selection, "since", WB_SLICE_LIT("yesterdayish"), true), WB_E_INVALID);
+    assert_non_null(strstr(wb_error_message(), "yesterdayish"));
     wb_selection_release(&selection);
 }
 
@@ -143,7 +164,7 @@ static void test_status(void **state)
     assert_false(wb_selection_has_status(&selection, 399) || wb_selection_has_status(&selection, 500));
     wb_selection_release(&selection);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(select_pages(&selection, "--status", wrong[i]), WB_USAGE);
+        assert_int_equal(select_pages(&selection, "--status", wrong[i]), WB_E_INVALID);
         wb_selection_release(&selection);
     }
 }
@@ -155,7 +176,7 @@ static void test_what_is_no_host_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(select_pages(&selection, "--site", wrong[i]), WB_USAGE);
+        assert_int_equal(select_pages(&selection, "--site", wrong[i]), WB_E_INVALID);
         assert_non_null(strstr(wb_error_message(), wrong[i]));
         wb_selection_release(&selection);
     }
@@ -169,6 +190,8 @@ int main(void)
         cmocka_unit_test(test_since_is_inclusive_and_until_exclusive),
         cmocka_unit_test(test_type),
         cmocka_unit_test(test_several_sites),
+        cmocka_unit_test(test_several_suffixes),
+        cmocka_unit_test(test_files_and_unknown_names),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_one_condition_at_a_time),
         cmocka_unit_test(test_what_is_no_host_is_refused),

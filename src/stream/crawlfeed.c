@@ -1,0 +1,84 @@
+/*
+ * crawlfeed.c - the pages of a stream in crawl order: those of a supplier that the stream selects.
+ *
+ * A supplier that others share may begin in the middle. Then the stream has a start, and when the end of the snapshot
+ * is reached, it delivers what is before the start (wrapped).
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "stream/stream_own.h"
+
+void wb_crawlfeed_release(struct wb_stream *stream)
+{
+    wb_supplier_close(stream->supplier);
+    stream->supplier = NULL;
+    stream->supply = (struct wb_supply){NULL, 0};
+    stream->next = 0;
+}
+
+/* Opens a supplier for what is still to be delivered. */
+static int open_supplier(struct wb_stream *stream)
+{
+    struct wb_stream_place *place = &stream->place;
+    struct wb_supply_request request = {
+        .snapshot = stream->ticket.snapshot,
+        .facts = stream->spec.facts && stream->language == 0,
+        .site = wb_selection_only_site(&stream->spec.selection),
+        .after = place->has_at ? &place->at : NULL,
+        .until = place->wrapped ? &place->start : NULL,
+    };
+
+    WB_CHECK(!stream->supplier);
+    return wb_supplier_scan(stream->store, &request, &stream->supplier);
+}
+
+/* Gets the next batch. Returns 1, 0 at the end, or an error. */
+static int next_supply(struct wb_stream *stream)
+{
+    for (;;) {
+        int got = stream->supplier ? 0 : open_supplier(stream);
+        if (got < 0)
+            return got;
+        got = stream->supplier->kind->next(stream->supplier, &stream->supply);
+        stream->next = 0;
+        if (got > 0 || (got < 0 && got != WB_E_BUSY))
+            return got;
+        wb_crawlfeed_release(stream);
+        if (got == WB_E_BUSY) /* too slow for the others: goes on alone */
+            continue;
+        if (!stream->place.has_start || stream->place.wrapped)
+            return 0;
+        stream->place.wrapped = true;
+        stream->place.has_at = false;
+    }
+}
+
+/* Whether the stream delivers this page: 1, 0 or an error. */
+static int is_wanted(struct wb_stream *stream, const struct wb_page *page)
+{
+    if (!wb_spec_has_part(&stream->spec, page->id) || !wb_selection_matches(&stream->spec.selection, page))
+        return 0;
+    return wb_stream_has_language(stream, page);
+}
+
+int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out)
+{
+    for (;;) {
+        while (stream->next == stream->supply.count) {
+            int got = next_supply(stream);
+            if (got <= 0)
+                return got;
+        }
+        size_t index = stream->next++;
+        const struct wb_page *page = &stream->supply.pages[index];
+        int wanted = is_wanted(stream, page);
+        if (wanted < 0)
+            return wanted;
+        if (!wanted)
+            continue;
+        stream->supplier->kind->tell(stream->supplier, index, &stream->place.at);
+        stream->place.has_at = true;
+        record_out->page = *page;
+        return 1;
+    }
+}

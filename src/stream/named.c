@@ -1,0 +1,314 @@
+/*
+ * named.c - streams that the repository remembers: the token of the last place that was acknowledged, by name.
+ *
+ *   DIR/streams/names/NAME.stream   two slots; the valid one with the greater sequence counts (docs/formats/stream.md)
+ *   DIR/streams/lock                locks on single bytes, one for each name in use
+ *
+ * Slot 0 is synced whenever it is written, once a second. Slot 1 is written in between without syncing: it is there if
+ * the process was killed, and may be damaged after a power failure, when slot 0 counts.
+ */
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/bytelock.h"
+#include "os/clock.h"
+#include "os/path.h"
+#include "stream/stream_own.h"
+
+/* So that no name is that of another one's temporary file. */
+#define SUFFIX ".stream"
+
+#define SAVE_RECORDS 500
+#define SAVE_NS INT64_C(1000000000)
+
+/*
+ *   0    8  "WBNAMED1"
+ *   8    8  sequence
+ *  16    8  saved at, in ms
+ *  24    1  1: finished
+ *  25    3  zero
+ *  28    4  length of the token
+ *  32       the token, then zeros
+ *  8184  8  hash of everything before
+ */
+enum { AT_SEQUENCE = 8, AT_SAVED = 16, AT_FINISHED = 24, AT_LENGTH = 28, AT_TOKEN = 32, AT_CHECK = 8184 };
+enum { SLOT_BYTES = 8192, SLOTS = 2 };
+_Static_assert(AT_TOKEN + WB_TOKEN_TEXT_MAX <= AT_CHECK, "a token fits");
+static const char magic[8] = {'W', 'B', 'N', 'A', 'M', 'E', 'D', '1'};
+
+struct wb_named {
+    struct wb_file lock, file;
+    uint64_t sequence;
+    uint64_t saved_position;
+    int64_t saved_ns, synced_ns;
+    bool saved; /* the file exists */
+    char *path;
+};
+
+/* What a file says. */
+struct named_state {
+    bool valid, finished;
+    uint64_t sequence;
+    int64_t saved_ms;
+    size_t token_bytes;
+    char token[WB_TOKEN_TEXT_MAX];
+};
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+static void read_slot(const char *slot, struct named_state *state)
+{
+    uint32_t len = wb_get32(slot + AT_LENGTH);
+
+    if (memcmp(slot, magic, sizeof magic) != 0 || wb_get64(slot + AT_CHECK) != wb_hash64(slot, AT_CHECK) ||
+        len > WB_TOKEN_TEXT_MAX || (state->valid && wb_get64(slot + AT_SEQUENCE) < state->sequence))
+        return;
+    state->valid = true;
+    state->finished = slot[AT_FINISHED] == 1;
+    state->sequence = wb_get64(slot + AT_SEQUENCE);
+    state->saved_ms = (int64_t)wb_get64(slot + AT_SAVED);
+    state->token_bytes = len;
+    memcpy(state->token, slot + AT_TOKEN, len);
+}
+
+/* Reads what is remembered; state_out->valid is false if the file is damaged. WB_E_NOTFOUND. */
+static int read_state(const char *path, struct named_state *state_out)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    int err = wb_path_read(path, SLOT_BYTES * SLOTS, &bytes);
+
+    *state_out = (struct named_state){.valid = false};
+    for (size_t at = 0; err == 0 && at + SLOT_BYTES <= bytes.len; at += SLOT_BYTES)
+        read_slot(bytes.ptr + at, state_out);
+    wb_buf_release(&bytes);
+    return err == WB_E_LIMIT ? 0 : err;
+}
+
+static char *named_path(const char *dir, struct wb_slice name)
+{
+    struct wb_buf path = WB_BUF_INIT;
+
+    if (wb_buf_printf(&path, "%s/streams/names/%.*s" SUFFIX, dir, WB_SLICE_ARG(name)) < 0 ||
+        wb_buf_terminate(&path) < 0) {
+        wb_buf_release(&path);
+        return NULL;
+    }
+    return wb_buf_take(&path).ptr;
+}
+
+/* Makes the folder, and takes the lock of a name. WB_E_BUSY if it is in use. */
+static int take_lock(const char *dir, struct wb_slice name, struct wb_file *lock_out)
+{
+    char *folder = wb_path_join(dir, "streams/names"), *path = wb_path_join(dir, "streams/lock");
+    int err = folder && path ? wb_path_mkdirs(folder) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out);
+    int got = err == 0 ? wb_bytelock_try(lock_out, wb_hash64(name.ptr, name.len) >> 2) : err;
+    if (got == 0)
+        got = wb_fail(WB_E_BUSY, "another process uses the stream '%.*s'", WB_SLICE_ARG(name));
+    wb_free(folder);
+    wb_free(path);
+    return got < 0 ? got : 0;
+}
+
+static int refuse_damaged(const char *path)
+{
+    return wb_fail(WB_E_CORRUPT, "%s is damaged: the place of this stream is lost; drop it, and start it again", path);
+}
+
+/* ---- taking, saving and giving back -------------------------------------------------------------- */
+
+void wb_named_release(struct wb_named *named)
+{
+    if (!named)
+        return;
+    wb_file_close(&named->file);
+    wb_file_close(&named->lock); /* which ends the lock */
+    wb_free(named->path);
+    wb_free(named);
+}
+
+int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf *token_out, bool *finished_out)
+{
+    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_named *named = stream->named = wb_alloc_zero(1, sizeof *named);
+    int err = state && named ? 0 : WB_E_NOMEM;
+
+    *finished_out = false;
+    if (named)
+        named->lock = named->file = WB_FILE_INIT;
+    if (err == 0)
+        err = wb_store_name_check(name);
+    if (err == 0)
+        named->path = named_path(stream->home->dir, name);
+    if (err == 0 && !named->path)
+        err = WB_E_NOMEM;
+    if (err == 0)
+        err = take_lock(stream->home->dir, name, &named->lock);
+    if (err == 0)
+        err = read_state(named->path, state);
+    if (err == 0 && !state->valid)
+        err = refuse_damaged(named->path);
+    if (err == 0) {
+        named->saved = true;
+        named->sequence = state->sequence;
+        *finished_out = state->finished;
+        err = wb_buf_append(token_out, state->token, state->token_bytes);
+    } else if (err == WB_E_NOTFOUND) {
+        err = 0;
+    }
+    wb_free(state);
+    return err;
+}
+
+static int write_slot(struct wb_named *named, const char *slot, bool synced)
+{
+    if (!named->saved) { /* both slots: a file that exists is complete */
+        int err = wb_path_replace(named->path, wb_slice(slot, SLOT_BYTES));
+        named->saved = err == 0;
+        return err;
+    }
+    int err = named->file.fd < 0 ? wb_file_open(named->path, WB_FILE_WRITE, &named->file) : 0;
+    if (err == 0)
+        err = wb_file_write_at(&named->file, synced ? 0 : SLOT_BYTES, slot, SLOT_BYTES);
+    if (err == 0 && synced)
+        err = wb_file_sync(&named->file);
+    return err;
+}
+
+int wb_named_save(struct wb_stream *stream, bool now)
+{
+    struct wb_named *named = stream->named;
+    int64_t now_ns = wb_clock_mono_ns();
+    uint64_t position = stream->place.position;
+    char slot[SLOT_BYTES] = {0};
+    struct wb_slice token;
+    int err = 0;
+
+    WB_CHECK(named != NULL);
+    if (!stream->tokens.fixed || /* it had ended before */
+        (!now && position - named->saved_position < SAVE_RECORDS && now_ns - named->saved_ns < SAVE_NS))
+        return 0;
+    err = wb_token_write(&stream->tokens, &stream->place, &token);
+    if (err < 0)
+        return err;
+    WB_CHECK(token.len <= WB_TOKEN_TEXT_MAX);
+    memcpy(slot, magic, sizeof magic);
+    wb_put64(slot + AT_SEQUENCE, ++named->sequence);
+    wb_put64(slot + AT_SAVED, (uint64_t)wb_clock_wall_ms());
+    slot[AT_FINISHED] = stream->finished;
+    wb_put32(slot + AT_LENGTH, (uint32_t)token.len);
+    memcpy(slot + AT_TOKEN, token.ptr, token.len);
+    wb_put64(slot + AT_CHECK, wb_hash64(slot, AT_CHECK));
+    bool synced = now || now_ns - named->synced_ns >= SAVE_NS;
+    err = write_slot(named, slot, synced);
+    named->saved_ns = now_ns;
+    named->saved_position = position;
+    if (synced)
+        named->synced_ns = now_ns;
+    return err;
+}
+
+/* ---- listing and dropping ------------------------------------------------------------------------ */
+
+struct named_walk {
+    struct wb_stream_home *home;
+    const char *folder;
+    struct named_state *state;
+    int (*each)(void *context, const struct wb_stream_named *named);
+    void *context;
+};
+
+/* Fills in what the token says. */
+static int describe(const struct wb_stream_home *home, const struct named_state *state, struct wb_stream_named *named,
+                    uint64_t *holder_out)
+{
+    struct wb_stream_ticket ticket;
+    struct wb_stream_place place;
+    struct wb_buf mem = WB_BUF_INIT;
+    int err = state->valid ? wb_token_read(wb_slice(state->token, state->token_bytes), home->repository, &ticket,
+                                           &place, &mem)
+                           : WB_E_CORRUPT;
+
+    *holder_out = 0;
+    named->damaged = err < 0;
+    if (err == 0) {
+        named->snapshot = ticket.snapshot;
+        named->delivered = place.position;
+        named->finished = state->finished;
+        named->saved_ms = state->saved_ms;
+        *holder_out = ticket.holder;
+    }
+    wb_buf_release(&mem);
+    return err == WB_E_NOMEM ? err : 0;
+}
+
+static int walk_name(void *context, const struct wb_path_entry *entry)
+{
+    const struct named_walk *walk = context;
+    char name[WB_STORE_NAME_MAX + 1];
+    struct wb_stream_named named = {.name = name};
+    struct wb_slice file = wb_slice_str(entry->name);
+    uint64_t holder;
+
+    if (entry->kind != WB_PATH_FILE || !wb_slice_ends(file, WB_SLICE_LIT(SUFFIX)) ||
+        file.len - strlen(SUFFIX) > WB_STORE_NAME_MAX)
+        return 0;
+    memcpy(name, file.ptr, file.len - strlen(SUFFIX));
+    name[file.len - strlen(SUFFIX)] = '\0';
+    char *path = wb_path_join(walk->folder, entry->name);
+    int err = path ? read_state(path, walk->state) : WB_E_NOMEM;
+    wb_free(path);
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    if (err == 0)
+        err = describe(walk->home, walk->state, &named, &holder);
+    return err == 0 ? walk->each(walk->context, &named) : err;
+}
+
+int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context, const struct wb_stream_named *named),
+                         void *context)
+{
+    char *folder = wb_path_join(home->dir, "streams/names");
+    struct named_walk walk = {.home = home, .folder = folder, .each = each, .context = context,
+                              .state = wb_alloc(sizeof *walk.state)};
+    int err = folder && walk.state ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
+        err = wb_path_each(folder, walk_name, &walk);
+    wb_free(walk.state);
+    wb_free(folder);
+    return err;
+}
+
+int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
+{
+    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_stream_named named = {.name = NULL};
+    struct wb_file lock = WB_FILE_INIT;
+    char *path = named_path(home->dir, name);
+    uint64_t holder = 0;
+    int err = state && path ? wb_store_name_check(name) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_path_kind(path) == WB_PATH_NONE
+                  ? wb_fail(WB_E_NOTFOUND, "there is no stream '%.*s'", WB_SLICE_ARG(name))
+                  : take_lock(home->dir, name, &lock);
+    if (err == 0)
+        err = read_state(path, state);
+    if (err == 0)
+        err = describe(home, state, &named, &holder);
+    if (err == 0)
+        err = wb_path_unlink(path);
+    if (err == 0)
+        err = wb_path_sync_parent(path);
+    if (err == 0 && holder)
+        err = wb_hold_let_go(home->dir, named.snapshot, holder);
+    wb_file_close(&lock);
+    wb_free(path);
+    wb_free(state);
+    return err;
+}

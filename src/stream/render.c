@@ -1,0 +1,228 @@
+/*
+ * render.c - records as JSON lines, WARC, text or URLs. A pen appends to the caller's buffer and keeps nothing between
+ * records, except that the first record of an archive follows a warcinfo record.
+ */
+#include "base/check.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "stream/stream_own.h"
+#include "warc/warc.h"
+#include "words/words.h"
+
+static const struct stream_format {
+    const char *name, *type;
+    bool archive;
+    enum wb_warc_coding coding;
+} formats[WB_STREAM_FORMATS] = {
+    [WB_STREAM_JSONL] = {"jsonl", "application/x-ndjson", false, WB_WARC_PLAIN},
+    [WB_STREAM_WARC] = {"warc", "application/warc", true, WB_WARC_PLAIN},
+    [WB_STREAM_WARC_GZ] = {"warc.gz", "application/warc+gzip", true, WB_WARC_GZIP},
+    [WB_STREAM_WARC_ZST] = {"warc.zst", "application/warc+zstd", true, WB_WARC_ZSTD},
+    [WB_STREAM_TEXT] = {"text", "application/warc", true, WB_WARC_PLAIN},
+    [WB_STREAM_URLS] = {"urls", "text/plain; charset=utf-8", false, WB_WARC_PLAIN},
+};
+
+struct wb_stream_pen {
+    enum wb_stream_format format;
+    bool tokens;
+    bool begun;                     /* the warcinfo record was written */
+    struct wb_extractor *extractor; /* NULL: not needed */
+    struct wb_warc_writer *writer;  /* NULL: not needed */
+    struct wb_buf *out;             /* where the writer appends to */
+};
+
+int wb_stream_format_parse(struct wb_slice text, enum wb_stream_format *format_out)
+{
+    for (unsigned i = 0; i < WB_STREAM_FORMATS; i++)
+        if (wb_slice_equal(text, wb_slice_str(formats[i].name))) {
+            *format_out = (enum wb_stream_format)i;
+            return 0;
+        }
+    return wb_fail(WB_E_INVALID, "format takes jsonl, warc, warc.gz, warc.zst, text or urls, not '%.*s'",
+                   WB_SLICE_ARG(text));
+}
+
+const char *wb_stream_format_type(enum wb_stream_format format)
+{
+    WB_CHECK(format < WB_STREAM_FORMATS);
+    return formats[format].type;
+}
+
+bool wb_stream_format_bodies(enum wb_stream_format format)
+{
+    WB_CHECK(format < WB_STREAM_FORMATS);
+    return format != WB_STREAM_URLS;
+}
+
+/* ---- pens ---------------------------------------------------------------------------------------- */
+
+static int append_to_out(void *context, const void *bytes, size_t len)
+{
+    struct wb_stream_pen *pen = context;
+
+    return wb_buf_append(pen->out, bytes, len);
+}
+
+int wb_stream_pen_new(enum wb_stream_format format, bool tokens, struct wb_stream_pen **pen_out)
+{
+    struct wb_stream_pen *pen = wb_alloc_zero(1, sizeof *pen);
+    int err = pen ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(format < WB_STREAM_FORMATS);
+    *pen_out = NULL;
+    if (err < 0)
+        return err;
+    pen->format = format;
+    pen->tokens = tokens;
+    if (format == WB_STREAM_JSONL || format == WB_STREAM_TEXT)
+        err = wb_extractor_new(&pen->extractor);
+    if (err == 0 && formats[format].archive)
+        err = wb_warc_writer_new(formats[format].coding, append_to_out, pen, &pen->writer);
+    if (err < 0) {
+        wb_stream_pen_free(pen);
+        return err;
+    }
+    *pen_out = pen;
+    return 0;
+}
+
+void wb_stream_pen_free(struct wb_stream_pen *pen)
+{
+    if (!pen)
+        return;
+    wb_extractor_free(pen->extractor);
+    wb_warc_writer_free(pen->writer);
+    wb_free(pen);
+}
+
+/* ---- JSON lines ---------------------------------------------------------------------------------- */
+
+/* Links that a crawler follows: not those to images, styles and forms. */
+static bool is_shown(const struct wb_extract_link *link)
+{
+    switch (link->tag) {
+    case WB_EXTRACT_LINK_A:
+    case WB_EXTRACT_LINK_AREA:
+    case WB_EXTRACT_LINK_IFRAME:
+    case WB_EXTRACT_LINK_FRAME:
+    case WB_EXTRACT_LINK_META:
+    case WB_EXTRACT_LINK_FEED:
+    case WB_EXTRACT_LINK_SITEMAP:
+        break;
+    default:
+        return false;
+    }
+    return wb_slice_starts(link->url, WB_SLICE_LIT("http:")) || wb_slice_starts(link->url, WB_SLICE_LIT("https:"));
+}
+
+static void add_links(struct wb_json *j, const struct wb_extract *extract)
+{
+    wb_json_key(j, "links");
+    wb_json_array(j);
+    for (size_t i = 0; i < extract->link_count; i++) {
+        const struct wb_extract_link *link = &extract->links[i];
+        if (!is_shown(link))
+            continue;
+        const char *hash = memchr(link->url.ptr, '#', link->url.len);
+        wb_json_object(j);
+        wb_json_field_slice(j, "url", hash ? wb_slice(link->url.ptr, (size_t)(hash - link->url.ptr)) : link->url);
+        wb_json_field_slice(j, "anchor", wb_slice_trim(link->anchor));
+        wb_json_object_end(j);
+    }
+    wb_json_array_end(j);
+}
+
+static void add_text(struct wb_json *j, const char *name, struct wb_slice text)
+{
+    wb_json_key(j, name);
+    if (text.len)
+        wb_json_slice(j, text);
+    else
+        wb_json_null(j);
+}
+
+static int write_json(const struct wb_stream_record *record, const struct wb_extract *extract, struct wb_buf *out)
+{
+    char time[WB_DATE_TEXT_MAX], id[WB_PAGEID_HEX + 1];
+    uint8_t language = wb_stream_language(extract);
+    struct wb_json j;
+
+    wb_date_format(record->page.time_ms, time);
+    wb_pageid_hex(record->page.id, id);
+    wb_json_init(&j, out);
+    wb_json_object(&j);
+    wb_json_field_slice(&j, "url", record->page.url);
+    wb_json_field_str(&j, "id", id);
+    wb_json_field_str(&j, "time", time);
+    wb_json_field_u64(&j, "status", record->page.status);
+    add_text(&j, "type", record->page.type);
+    add_text(&j, "lang", language ? wb_slice_str(wb_language_code(language)) : WB_SLICE_EMPTY);
+    add_text(&j, "title", extract->title);
+    wb_json_field_slice(&j, "text", extract->text);
+    add_links(&j, extract);
+    if (record->revisit)
+        wb_json_field_bool(&j, "revisit", true);
+    wb_json_field_slice(&j, "token", record->token);
+    wb_json_object_end(&j);
+    return wb_json_line(&j);
+}
+
+/* ---- records ------------------------------------------------------------------------------------- */
+
+static int write_urls(const struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out)
+{
+    int err = wb_buf_append_slice(out, record->page.url);
+
+    if (err == 0 && pen->tokens)
+        err = wb_buf_append_char(out, '\t');
+    if (err == 0 && pen->tokens)
+        err = wb_buf_append_slice(out, record->token);
+    return err == 0 ? wb_buf_append_char(out, '\n') : err;
+}
+
+static int write_archive(struct wb_stream_pen *pen, const struct wb_stream_record *record,
+                         const struct wb_extract *extract)
+{
+    int err = 0;
+
+    wb_warc_writer_extra(pen->writer, "WebBase-Token", WB_SLICE_EMPTY);
+    if (!pen->begun)
+        err = wb_warc_write_info(pen->writer, NULL, wb_clock_wall_ms());
+    pen->begun = true;
+    wb_warc_writer_extra(pen->writer, "WebBase-Token", record->token);
+    if (err < 0)
+        return err;
+    if (extract)
+        return wb_warc_write_text(pen->writer, &record->page, extract->text);
+    if (!record->revisit)
+        return wb_warc_write_page(pen->writer, &record->page);
+    struct wb_page page = record->page;
+    wb_page_digest(&page);
+    return wb_warc_write_revisit(pen->writer, &page, record->original_ms);
+}
+
+int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out)
+{
+    const struct wb_page *page = &record->page;
+    unsigned wants = WB_EXTRACT_TEXT | (pen->format == WB_STREAM_JSONL ? WB_EXTRACT_LINKS | WB_EXTRACT_LANGUAGE : 0u);
+    struct wb_extract_input input = {page->url, page->type, page->charset, page->body, wants};
+    struct wb_extract extract;
+    size_t before = out->len;
+    int err = 0;
+
+    if (pen->format == WB_STREAM_URLS)
+        return write_urls(pen, record, out);
+    pen->out = out;
+    if (pen->extractor)
+        err = wb_extract(pen->extractor, &input, &extract);
+    if (err == 0 && pen->writer)
+        err = write_archive(pen, record, pen->extractor ? &extract : NULL);
+    else if (err == 0)
+        err = write_json(record, &extract, out);
+    if (err < 0)
+        out->len = before; /* a record is whole, or it is not there */
+    return err;
+}

@@ -1,0 +1,172 @@
+/*
+ * stream_own.h - private to stream: a stream under way, shared by the files that carry it out.
+ *
+ *   streaming.c   opens, resumes and closes streams; tokens
+ *   hold.c        which snapshot a stream delivers, and keeping it
+ *   pagelist.c    the list of pages of a stream that is not in crawl order, or that the index selects
+ *   crawlfeed.c   pages in crawl order, from a supplier
+ *   listfeed.c    pages of a list, or their captures
+ *   named.c       streams that the repository remembers
+ *
+ * Phases of a stream:
+ *
+ *   1  what: the spec as asked for, or as the token or the name says
+ *   2  hold: a snapshot is chosen, or sealed, and held
+ *   3  list: if one is needed, it is made, or taken from the shelf
+ *   4  records, until the end, or until it is closed
+ *   5  finished: the hold is shortened or given up
+ */
+#ifndef WB_STREAM_STREAM_OWN_H
+#define WB_STREAM_STREAM_OWN_H
+
+#include "query/query.h"
+#include "stream/shelf.h"
+#include "stream/spec.h"
+#include "stream/stream.h"
+#include "stream/supplier.h"
+#include "stream/token.h"
+
+#include <pthread.h>
+
+#define WB_STREAM_MAGIC 0x5453424du
+#define WB_STREAM_HOME_MAGIC 0x4853424du
+
+struct wb_stream_home {
+    uint32_t magic;
+    char *dir;
+    uint64_t repository;   /* the number that stands for it in tokens */
+    pthread_mutex_t mutex; /* guards what follows */
+};
+
+/* Docids by page id: a hash table of 4 bytes for each slot, at most three quarters full. */
+struct wb_docid_table {
+    uint32_t *slots; /* docid + 1; 0: free */
+    uint64_t mask;
+    const char *ids; /* of the generation: 16 bytes for each page */
+};
+
+/* The pages of a stream in their order: only their ids, as they are on the shelf. */
+struct wb_pagelist {
+    size_t count;
+    struct wb_buf bytes; /* 16 for each page */
+};
+
+/* A page of a list that was read ahead. */
+struct wb_listfeed_page {
+    int state; /* 0: not read; 1: there; otherwise an error */
+    struct wb_page page;
+};
+
+struct wb_listfeed {
+    struct wb_listfeed_page *pages; /* from number `first` of the list on */
+    uint64_t first;
+    size_t count;
+    size_t bytes;                   /* that they take */
+    struct wb_arena texts;          /* of the pages */
+    struct wb_captures *captures;   /* with versions */
+    bool begun;                     /* the captures of the page at place.index are under way */
+};
+
+struct wb_named; /* named.c */
+
+struct wb_stream {
+    uint32_t magic;
+    struct wb_stream_home *home;
+    struct wb_store *store;            /* for reading */
+    struct wb_stream_spec spec;
+    struct wb_buf spec_bytes;
+    struct wb_stream_ticket ticket;
+    struct wb_token_writer tokens;
+    struct wb_stream_place place;      /* after the last record */
+    bool share;                        /* may read from a scan that others use */
+
+    /* ---- the hold (hold.c) ---- */
+    uint64_t pages;                    /* in the snapshot */
+    int64_t renewed_ns;
+    bool held;
+
+    /* ---- the index, if it is needed ---- */
+    struct wb_searcher *searcher;      /* the active generation; NULL: not needed */
+    struct wb_docid_table docids;
+    bool generation_open;              /* ...is the one whose snapshot the stream delivers */
+
+    /* ---- feeds ---- */
+    struct wb_supplier *supplier;      /* crawl order */
+    struct wb_supply supply;
+    size_t next;                       /* page of the supply */
+    bool supplied;                     /* the last supplier is exhausted */
+    struct wb_pagelist list;
+    struct wb_listfeed listfeed;
+    struct wb_extractor *extractor;    /* to find the language; NULL: not needed */
+    uint8_t language;                  /* that the stream looks for in pages itself; 0: it need not */
+
+    uint64_t delivered, damaged;       /* by this process */
+    bool finished;
+    struct wb_named *named;
+};
+
+/* ---- hold.c -------------------------------------------------------------------------------------- */
+
+/* Chooses and holds the snapshot of a new stream. Fills in the ticket. */
+int wb_hold_take(struct wb_stream *stream);
+
+/* The same for a stream that is resumed: its ticket says which. WB_E_NOTFOUND if it is gone. */
+int wb_hold_resume(struct wb_stream *stream);
+
+/* Holds it from now on for the usual time; does nothing if that was done within the last minute. */
+void wb_hold_renew(struct wb_stream *stream);
+
+/* The stream is finished. */
+void wb_hold_finish(struct wb_stream *stream);
+
+/* Lets go of a snapshot by its number and the number of the holder. */
+int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t holder);
+
+/* Until when things are kept for this stream. */
+int64_t wb_hold_until_ms(const struct wb_stream *stream);
+
+/* ---- docid_table.c ------------------------------------------------------------------------------- */
+
+int wb_docid_table_init(struct wb_docid_table *table, struct wb_index *index);
+void wb_docid_table_release(struct wb_docid_table *table);
+
+/* WB_DOCID_NONE if the generation does not have the page. */
+uint32_t wb_docid_table_find(const struct wb_docid_table *table, struct wb_pageid id);
+
+/* ---- pagelist.c ---------------------------------------------------------------------------------- */
+
+/* Whether a stream needs a list. */
+bool wb_pagelist_needed(const struct wb_stream *stream);
+
+/* Makes the list of a stream from its snapshot and the index. */
+int wb_pagelist_make(struct wb_stream *stream);
+
+/* Takes a list from the bytes of the shelf. */
+int wb_pagelist_load(struct wb_pagelist *list, struct wb_buf *bytes);
+void wb_pagelist_release(struct wb_pagelist *list);
+
+/* ---- feeds: 1 and the next page that is selected, 0 at the end, or an error. They move stream->place. ----- */
+
+int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
+void wb_crawlfeed_release(struct wb_stream *stream);
+int wb_listfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
+void wb_listfeed_release(struct wb_stream *stream);
+
+/* Whether the page is in the language that the stream looks for: 1, 0 or an error. */
+int wb_stream_has_language(struct wb_stream *stream, const struct wb_page *page);
+
+/* The language of a page as the index has it: what its text looks like, or else what it says; 0: unknown. */
+uint8_t wb_stream_language(const struct wb_extract *extract);
+
+/* ---- named.c ------------------------------------------------------------------------------------- */
+
+/*
+ * Takes a name for a stream, or WB_E_BUSY. *token_out is what the repository remembers; empty if the name is new.
+ */
+int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf *token_out, bool *finished_out);
+
+/* Saves the place; with `now`, even if it was saved a moment ago. */
+int wb_named_save(struct wb_stream *stream, bool now);
+void wb_named_release(struct wb_named *named);
+
+#endif
