@@ -101,7 +101,7 @@ void wb_stream_pen_free(struct wb_stream_pen *pen)
 /* ---- JSON lines ---------------------------------------------------------------------------------- */
 
 /* Links that a crawler follows: not those to images, styles and forms. */
-static bool is_shown(const struct wb_extract_link *link)
+bool wb_stream_is_link(const struct wb_extract_link *link)
 {
     switch (link->tag) {
     case WB_EXTRACT_LINK_A:
@@ -124,7 +124,7 @@ static void add_links(struct wb_json *j, const struct wb_extract *extract)
     wb_json_array(j);
     for (size_t i = 0; i < extract->link_count; i++) {
         const struct wb_extract_link *link = &extract->links[i];
-        if (!is_shown(link))
+        if (!wb_stream_is_link(link))
             continue;
         const char *hash = memchr(link->url.ptr, '#', link->url.len);
         wb_json_object(j);

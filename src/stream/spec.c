@@ -1,9 +1,11 @@
 /* spec.c - reads what is asked for by name, turns it into bytes and back, and compares it (spec.h). */
 #include "stream/spec.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/fields.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* The things that a token stands for: if they are asked for again, they must be the same. */
 enum wb_spec_given {
@@ -314,4 +316,89 @@ int wb_spec_agree(const struct wb_stream_spec *asked, const struct wb_stream_spe
             return wb_fail(WB_E_INVALID, "%s stands for a stream with another '%s'; leave that out, or start a new "
                            "stream", what, names[i]);
     return 0;
+}
+
+/* ---- and back to names --------------------------------------------------------------------------- */
+
+struct name_walk {
+    int (*each)(void *context, const char *name, struct wb_slice value);
+    void *context;
+    int err;
+};
+
+static void tell(struct name_walk *walk, const char *name, struct wb_slice value)
+{
+    if (walk->err == 0)
+        walk->err = walk->each(walk->context, name, value);
+}
+
+static void tell_time(struct name_walk *walk, const char *name, int64_t time_ms)
+{
+    char text[WB_DATE_TEXT_MAX];
+
+    if (time_ms == INT64_MIN || time_ms == INT64_MAX)
+        return;
+    wb_date_format(time_ms, text);
+    tell(walk, name, wb_slice_str(text));
+}
+
+static void tell_selection(struct name_walk *walk, const struct wb_selection *s)
+{
+    char status[32];
+
+    for (size_t i = 0; i < s->sites.count; i++)
+        tell(walk, "site", s->sites.items[i]);
+    for (size_t i = 0; i < s->suffixes.count; i++)
+        tell(walk, "suffix", s->suffixes.items[i]);
+    tell_time(walk, "since", s->since_ms);
+    tell_time(walk, "until", s->until_ms);
+    if (s->type.len)
+        tell(walk, "type", s->type);
+    if (s->lang.len)
+        tell(walk, "lang", s->lang);
+    if (s->query.len)
+        tell(walk, "query", s->query);
+    if (s->status_min == s->status_max)
+        snprintf(status, sizeof status, "%u", s->status_min);
+    else
+        snprintf(status, sizeof status, "%uxx", s->status_min / 100);
+    if (s->status_max)
+        tell(walk, "status", wb_slice_str(status));
+}
+
+static void tell_stream(struct name_walk *walk, const struct wb_stream_spec *spec)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%s%s", spec->reverse ? "-" : "", order_names[spec->order]);
+    if (spec->given & GIVEN_ORDER)
+        tell(walk, "order", wb_slice_str(text));
+    snprintf(text, sizeof text, "%" PRIu64, spec->limit);
+    if (spec->limit)
+        tell(walk, "limit", wb_slice_str(text));
+    snprintf(text, sizeof text, "%" PRIu32 "/%" PRIu32, spec->part, spec->parts);
+    if (spec->parts)
+        tell(walk, "partition", wb_slice_str(text));
+    if (spec->state == WB_STREAM_LATEST)
+        tell(walk, "latest", WB_SLICE_LIT("1"));
+    if (spec->state == WB_STREAM_SNAPSHOT)
+        tell(walk, "snapshot", spec->snapshot);
+    if (spec->versions)
+        tell(walk, "versions", WB_SLICE_LIT("1"));
+    if (spec->resume.len)
+        tell(walk, "resume", spec->resume);
+    if (spec->name.len)
+        tell(walk, "name", spec->name);
+    if (spec->join.len)
+        tell(walk, "join", spec->join);
+}
+
+int wb_stream_spec_each(const struct wb_stream_spec *spec,
+                        int (*each)(void *context, const char *name, struct wb_slice value), void *context)
+{
+    struct name_walk walk = {each, context, 0};
+
+    tell_selection(&walk, &spec->selection);
+    tell_stream(&walk, spec);
+    return walk.err;
 }

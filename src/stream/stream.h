@@ -109,6 +109,10 @@ struct wb_stream_spec {
 int wb_stream_spec_set(struct wb_stream_spec *spec, const char *name, struct wb_slice value, bool files);
 void wb_stream_spec_release(struct wb_stream_spec *spec);
 
+/* Calls each() with what was set, so that wb_stream_spec_set() makes the same spec of it elsewhere. */
+int wb_stream_spec_each(const struct wb_stream_spec *spec,
+                        int (*each)(void *context, const char *name, struct wb_slice value), void *context);
+
 /* ---- records ------------------------------------------------------------------------------------- */
 
 struct wb_stream_record {
@@ -250,5 +254,74 @@ bool wb_stream_format_bodies(enum wb_stream_format format);
 /* Appends a record. tokens: format urls has them after a tab; the other formats always do. */
 int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out);
 void wb_stream_pen_free(struct wb_stream_pen *pen);
+
+/* ---- sinks --------------------------------------------------------------------------------------- */
+
+/*
+ * Where records go.
+ *
+ *   begin -> record, record ... flush ... -> end -> close          (close also after an error)
+ *
+ * After flush() has returned, everything so far has arrived, and the stream is told so. Functions return 0 or a negative
+ * code, which ends the stream; WB_SINK_ENOUGH ends it well.
+ */
+struct wb_stream_sink;
+
+enum { WB_SINK_ENOUGH = 1 };
+
+struct wb_stream_sink_kind {
+    bool bodies, docids; /* what it needs of each record */
+    int (*begin)(struct wb_stream_sink *sink, const struct wb_stream_info *info);
+    int (*record)(struct wb_stream_sink *sink, const struct wb_stream_record *record);
+    int (*flush)(struct wb_stream_sink *sink);
+    int (*end)(struct wb_stream_sink *sink); /* after the last record and its flush */
+    void (*close)(struct wb_stream_sink *sink);
+};
+
+/* The first member of every sink. */
+struct wb_stream_sink {
+    struct wb_stream_sink_kind kind;
+};
+
+/*
+ * Handlers in shared objects (include/webbase/handler.h): every record goes to all of them. Each path may be followed by
+ * "=ARGUMENT". WB_E_INVALID names the file that cannot be loaded or lacks something.
+ */
+struct wb_handler_options {
+    const char *const *paths;
+    size_t count;
+    unsigned worker, workers;                   /* 1 of 1 if there are no others */
+    void (*say)(const char *line);              /* prints a line for people; may be NULL */
+};
+int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_sink **sink_out);
+
+/* How many records handlers called useless so far. */
+uint64_t wb_handlers_skipped(const struct wb_stream_sink *sink);
+
+/*
+ * A command, run by the shell, that reads rendered records from its standard input. A command that ends early with
+ * status 0 has enough; any other status fails with a message that names the command.
+ */
+int wb_exec_new(const char *command, enum wb_stream_format format, bool tokens, struct wb_stream_sink **sink_out);
+
+/* ---- streams of a server (remote.c) -------------------------------------------------------------- */
+
+struct wb_remote_options {
+    const char *url;             /* of a server: http://host:port */
+    const char *token;           /* that it asks for; NULL: none */
+    const struct wb_stream_spec *spec;
+    int64_t patience_ms;         /* how long a server may be unreachable before we give up; 0: 5 minutes */
+    struct wb_stream_sink *sink; /* the caller closes it */
+    /* Called now and then, and while waiting; false: stop. trouble: NULL, or why the server cannot be reached. */
+    bool (*progress)(void *context, const struct wb_stream_info *info, const char *trouble);
+    void *context;
+};
+
+/*
+ * Delivers a stream of a server to the sink. A lost connection is resumed after the last record that the sink took.
+ * token_out: the place after it. WB_E_STOPPED if progress said so.
+ */
+int wb_remote_stream(const struct wb_remote_options *options, struct wb_stream_info *info_out,
+                     struct wb_buf *token_out);
 
 #endif

@@ -158,6 +158,11 @@ int wb_stream_has_language(struct wb_stream *stream, const struct wb_page *page)
 /* The language of a page as the index has it: what its text looks like, or else what it says; 0: unknown. */
 uint8_t wb_stream_language(const struct wb_extract *extract);
 
+/* ---- render.c ------------------------------------------------------------------------------------ */
+
+/* Whether a link is one that a reader can follow. */
+bool wb_stream_is_link(const struct wb_extract_link *link);
+
 /* ---- named.c ------------------------------------------------------------------------------------- */
 
 /*
