@@ -1,8 +1,8 @@
 /*
  * cmd_stream.c - webbase stream: delivers the pages of one state of a repository, each exactly once.
  *
- * Moves records from a stream to a sink (stream_sink.h), and shows how far it has come. Everything else is the room
- * stream's.
+ * Moves records from a stream, or from a server, to a sink: standard output (stream_print.c), a command or handlers;
+ * and shows how far it has come. With --workers, several processes do that, each with a part (stream_workers.c).
  *
  *   {"event":"done","records":472,"damaged":0,"snapshot":3,"token":"..."}     on standard error, with --json
  *   {"name":"corpus1","snapshot":3,"records":1200,"finished":false,"saved":...}   stream list
@@ -15,10 +15,12 @@
 #include "cli/report.h"
 #include "cli/select_args.h"
 #include "cli/stream_sink.h"
+#include "cli/stream_workers.h"
 #include "os/stop.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A sink is flushed after so many records; a named stream repeats fewer than 1000 after it was killed. */
 #define FLUSH_RECORDS 250
@@ -31,16 +33,42 @@ struct stream_run {
     struct wb_stream *stream;
     struct wb_progress progress;
     uint64_t records, damaged;
+    unsigned worker, workers; /* 1 of 1 without --workers */
+    bool handlers;            /* the sink is that of handlers */
 };
+
+/* The last line, on standard error: standard output has the records. */
+static int show_done(struct stream_run *run, const struct wb_stream_info *info, struct wb_slice token)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_u64(&j, "records", run->records);
+    wb_json_field_u64(&j, "damaged", run->damaged);
+    if (run->handlers)
+        wb_json_field_u64(&j, "skipped", wb_handlers_skipped(run->sink));
+    wb_json_field_u64(&j, "snapshot", info->snapshot);
+    wb_json_field_text(&j, "token", token);
+    wb_json_object_end(&j);
+    int err = wb_json_line(&j);
+    if (err == 0)
+        fwrite(line.ptr, 1, line.len, stderr);
+    wb_buf_release(&line);
+    return err;
+}
 
 /* ---- moving records ------------------------------------------------------------------------------ */
 
 /* Everything so far has arrived. */
 static int acknowledge(struct stream_run *run)
 {
-    int err = run->sink->kind.flush(run->sink);
+    int enough = run->sink->kind.flush(run->sink);
+    int err = enough < 0 ? enough : wb_stream_acknowledge(run->stream);
 
-    return err == 0 ? wb_stream_acknowledge(run->stream) : err;
+    return err < 0 ? err : enough;
 }
 
 /* Stops cleanly, and says how to go on. */
@@ -49,7 +77,7 @@ static int stop(struct stream_run *run)
     struct wb_buf token = WB_BUF_INIT;
     int err = acknowledge(run);
 
-    if (err == 0)
+    if (err >= 0)
         err = wb_stream_token(run->stream, &token);
     if (err == 0 && run->spec.name.len)
         err = wb_fail(WB_E_STOPPED, "stopped by a signal after %" PRIu64 " records; --name %.*s goes on from here",
@@ -66,7 +94,7 @@ static void show_progress(struct stream_run *run)
     struct wb_stream_info info;
     char text[120];
 
-    if (!wb_progress_due(&run->progress))
+    if (run->workers > 1 || !wb_progress_due(&run->progress))
         return;
     wb_stream_info(run->stream, &info);
     snprintf(text, sizeof text, "stream: %" PRIu64 " records of snapshot %" PRIu32 ", which has %" PRIu64 " pages",
@@ -93,49 +121,82 @@ static int move_records(struct stream_run *run)
         run->records++;
         if (err == 0 && run->records % FLUSH_RECORDS == 0)
             err = acknowledge(run);
-        if (err < 0)
-            return err;
+        if (err != 0)
+            return err < 0 ? err : 0;
         show_progress(run);
     }
 }
 
-/* ---- the command --------------------------------------------------------------------------------- */
+/* ---- a server ------------------------------------------------------------------------------------ */
 
-/* The last line, on standard error: standard output has the records. */
-static int show_done(struct stream_run *run)
+/* Shows how far it is, and why it waits. False: stop. */
+static bool on_progress(void *context, const struct wb_stream_info *info, const char *trouble)
 {
-    struct wb_buf line = WB_BUF_INIT, token = WB_BUF_INIT;
-    struct wb_stream_info info;
-    struct wb_json j;
-    int err = wb_stream_token(run->stream, &token);
+    struct stream_run *run = context;
+    char text[200];
 
-    wb_stream_info(run->stream, &info);
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
-    wb_json_field_u64(&j, "records", run->records);
-    wb_json_field_u64(&j, "damaged", run->damaged);
-    wb_json_field_u64(&j, "snapshot", info.snapshot);
-    wb_json_field_text(&j, "token", wb_buf_slice(&token));
-    wb_json_object_end(&j);
-    if (err == 0)
-        err = wb_json_line(&j);
-    if (err == 0)
-        fwrite(line.ptr, 1, line.len, stderr);
-    wb_buf_release(&line);
+    run->records = info->delivered;
+    if (run->workers == 1 && wb_progress_due(&run->progress)) {
+        snprintf(text, sizeof text, "stream: %" PRIu64 " records%s%s", info->delivered,
+                 trouble ? "; waiting for the server: " : "", trouble ? trouble : "");
+        wb_progress_show(&run->progress, text);
+    }
+    return !wb_stop_requested();
+}
+
+static int deliver_remote(struct stream_run *run, const char *url)
+{
+    struct wb_buf token = WB_BUF_INIT;
+    struct wb_stream_info info = {0};
+    struct wb_remote_options remote = {.url = url,
+                                       .token = wb_options_text(run->options, "token"),
+                                       .spec = &run->spec,
+                                       .patience_ms = wb_options_duration(run->options, "patience", 0),
+                                       .sink = run->sink,
+                                       .progress = on_progress,
+                                       .context = run};
+
+    wb_progress_init(&run->progress, "stream");
+    int err = wb_remote_stream(&remote, &info, &token);
+    wb_progress_clear();
+    run->records = info.delivered;
+    run->damaged = info.damaged;
+    if (err == WB_E_STOPPED && token.len && !run->spec.name.len && !run->spec.join.len)
+        err = wb_fail(WB_E_STOPPED, "stopped by a signal after %" PRIu64 " records; go on with --resume %.*s",
+                      run->records, WB_SLICE_ARG(wb_buf_slice(&token)));
+    if (err == 0 && run->options->json)
+        err = show_done(run, &info, wb_buf_slice(&token));
     wb_buf_release(&token);
     return err;
 }
 
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static void say_line(const char *line)
+{
+    wb_report("%s", line);
+}
+
 static int open_sink(struct stream_run *run)
 {
-    const char *name = wb_options_text(run->options, "format");
+    const struct wb_options *o = run->options;
+    const char *name = wb_options_text(o, "format"), *command = wb_options_text(o, "exec");
+    bool tokens = wb_options_flag(o, "tokens");
     enum wb_stream_format format = WB_STREAM_JSONL;
+    struct wb_handler_options handlers = {.worker = run->worker, .workers = run->workers, .say = say_line};
     int err = name ? wb_stream_format_parse(wb_slice_str(name), &format) : 0;
 
+    handlers.paths = wb_options_list(o, "handler", &handlers.count);
     if (err == WB_E_INVALID)
         return wb_options_usage("--%s", wb_error_message());
-    return err < 0 ? err : wb_stream_sink_print(format, wb_options_flag(run->options, "tokens"), &run->sink);
+    if (handlers.count && (command || name))
+        return wb_options_usage("stream: --handler excludes --exec and --format");
+    run->handlers = handlers.count > 0;
+    if (err == 0 && handlers.count)
+        return wb_handlers_new(&handlers, &run->sink);
+    if (err == 0 && command)
+        return wb_exec_new(command, format, tokens, &run->sink);
+    return err < 0 ? err : wb_stream_sink_print(format, tokens, &run->sink);
 }
 
 static int deliver(struct stream_run *run)
@@ -155,34 +216,69 @@ static int deliver(struct stream_run *run)
     wb_progress_clear();
     if (err == 0)
         err = acknowledge(run);
-    if (err == 0)
+    if (err >= 0)
         err = run->sink->kind.end(run->sink);
-    return err == 0 && run->options->json ? show_done(run) : err;
+    wb_stream_info(run->stream, &info);
+    if (err == 0 && run->options->json) {
+        struct wb_buf token = WB_BUF_INIT;
+        err = wb_stream_token(run->stream, &token);
+        if (err == 0)
+            err = show_done(run, &info, wb_buf_slice(&token));
+        wb_buf_release(&token);
+    }
+    return err;
 }
 
-static int run_stream(const struct wb_options *options, const char *dir)
+static bool is_remote(const char *where)
 {
-    struct stream_run run = {.options = options};
+    return strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
+}
+
+/* One worker, or all of it. The exit status. */
+static int run_part(const struct wb_options *options, const char *where, unsigned worker, unsigned workers)
+{
+    struct stream_run run = {.options = options, .worker = worker, .workers = workers};
+    char part[32];
     int err = wb_stream_args(options, &run.spec);
 
+    snprintf(part, sizeof part, "%u/%u", worker, workers);
+    if (err == 0 && workers > 1)
+        err = wb_stream_spec_set(&run.spec, "partition", wb_slice_str(part), false);
     wb_stop_on_signals();
     if (err == 0)
         err = open_sink(&run);
+    if (err == 0 && !is_remote(where))
+        err = wb_stream_home_open(where, &run.home);
     if (err == 0)
-        err = wb_stream_home_open(dir, &run.home);
-    if (err == 0)
-        err = deliver(&run);
+        err = is_remote(where) ? deliver_remote(&run, where) : deliver(&run);
     wb_stream_close(run.stream);
     if (run.sink)
         run.sink->kind.close(run.sink);
     wb_stream_home_close(run.home);
     wb_stream_spec_release(&run.spec);
     if (err == 0 && run.damaged) {
-        wb_report("%s: what is in %" PRIu64 " damaged place%s was left out", dir, run.damaged,
+        wb_report("%s: what is in %" PRIu64 " damaged place%s was left out", where, run.damaged,
                   wb_output_plural(run.damaged));
         return 1;
     }
     return err;
+}
+
+static int run_stream(const struct wb_options *options, const char *where)
+{
+    uint64_t workers = wb_options_number(options, "workers", 1);
+    size_t handlers;
+
+    (void)wb_options_list(options, "handler", &handlers);
+    if (workers == 1)
+        return run_part(options, where, 1, 1);
+    if (workers > WB_STREAM_WORKERS_MAX)
+        return wb_options_usage("--workers: at most %d", WB_STREAM_WORKERS_MAX);
+    if (!handlers && !wb_options_text(options, "exec"))
+        return wb_options_usage("--workers needs --handler or --exec: the output of several workers would be mixed");
+    if (wb_options_text(options, "partition") || wb_options_text(options, "resume") || wb_options_text(options, "name"))
+        return wb_options_usage("--workers excludes --partition, --resume and --name");
+    return wb_stream_workers(options, where, (unsigned)workers, run_part);
 }
 
 /* ---- named streams ------------------------------------------------------------------------------- */

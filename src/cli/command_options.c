@@ -221,6 +221,11 @@ const struct wb_option wb_stream_options[] = {
     {"resume", 0, WB_OPTION_TEXT, "TOKEN", "go on after the record that had this token"},
     {"name", 0, WB_OPTION_TEXT, "NAME", "remember the stream under this name, or go on with it"},
     {"join", 0, WB_OPTION_TEXT, "NAME", "take part in a stream that workers share (with a server)"},
+    {"handler", 0, WB_OPTION_LIST, "FILE.so[=ARG]", "pass the records to a handler; may be given several times"},
+    {"exec", 0, WB_OPTION_TEXT, "COMMAND", "write the records to the standard input of a command"},
+    {"workers", 0, WB_OPTION_NUMBER, "N", "N processes, each with its own handlers or command, share the work"},
+    {"patience", 0, WB_OPTION_DURATION, "S", "of a server: wait this long for it to come back (default 300)"},
+    {"token", 0, WB_OPTION_TEXT, "TOKEN", "of a server that asks for one"},
     END,
 };
 

@@ -311,7 +311,7 @@ const struct wb_command wb_commands[] = {
      "  webbase get https://example.org/ --snapshot corpus-2026",
      wb_get_options, 1, 1, wb_cmd_get},
 
-    {"stream", "[OPTION...] [DIR] | list | drop NAME", "list|drop", "deliver whole collections, each page exactly once",
+    {"stream", "[OPTION...] [DIR | http://HOST:PORT] | list | drop NAME", "list|drop", "deliver whole collections, each page exactly once",
      "Writes the pages of one state of the repository to standard output, whatever their status.\n"
      "The state is that of the active index; with --latest, or if there is no index, that of\n"
      "this moment; with --snapshot that of a snapshot. Crawls, updates and compaction go on\n"
@@ -338,7 +338,12 @@ const struct wb_command wb_commands[] = {
      "--versions the stream delivers other versions of these pages. Pages without a rank or a\n"
      "date come last. --order modified uses what pages say about themselves.\n"
      "\n"
+     "Instead of being printed, records can go to a command (--exec, run by the shell), or to\n"
+     "handlers: functions in shared objects, see include/webbase/handler.h and examples/. From\n"
+     "a server, the same streams come over HTTP; a lost connection is resumed.\n"
+     "\n"
      "  webbase stream --format warc.gz --suffix edu > edu.warc.gz\n"
+     "  webbase stream http://127.0.0.1:8080 --exec 'python3 count.py'\n"
      "  webbase stream --query 'crawler inlinks:>=10' --order rank --limit 100\n"
      "  webbase stream --partition 1/4 --format text | my-program\n"
      "  webbase stream --name nightly --format jsonl >> pages.jsonl",
