@@ -119,6 +119,9 @@ struct wb_block_builder;
 int wb_block_builder_new(struct wb_block_builder **builder_out);
 void wb_block_builder_free(struct wb_block_builder *builder);
 
+/* From now on compresses fast rather than well: for blocks that are not stored. */
+void wb_block_builder_hurry(struct wb_block_builder *builder);
+
 /* A page to be stored in a block. */
 struct wb_block_page {
     struct wb_pageid id;

@@ -19,7 +19,7 @@
  * Chosen from the curves in docs/design/0001-blocks.md and docs/performance.md (Versions). The tables are no larger
  * than the lead requires. Older versions are compressed once, by compaction, and differ little: a thorough search pays.
  */
-enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, FRAME_HASH_LOG = 15 };
+enum { ZSTD_LEVEL = 3, HISTORY_LEVEL = 9, HURRY_LEVEL = 1, FRAME_HASH_LOG = 15 };
 
 enum {
     BUILDER_MAGIC = 0x57424242,
@@ -85,6 +85,14 @@ int wb_block_builder_new(struct wb_block_builder **builder_out)
     set(builder->history_zstd, STABLE_INPUT);
     *builder_out = builder;
     return 0;
+}
+
+void wb_block_builder_hurry(struct wb_block_builder *builder)
+{
+    WB_CHECK(builder->magic == BUILDER_MAGIC);
+    set(builder->plain_zstd, ZSTD_c_compressionLevel, HURRY_LEVEL);
+    set(builder->frame_zstd, ZSTD_c_compressionLevel, HURRY_LEVEL);
+    set(builder->frame_zstd, ZSTD_c_strategy, ZSTD_fast);
 }
 
 void wb_block_builder_free(struct wb_block_builder *builder)

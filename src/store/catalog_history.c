@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "store/catalog_row.h"
+#include "store/catalog.h"
 
 enum {
     HISTORY_KEY_BYTES = WB_PAGEID_BYTES + 2,

@@ -12,7 +12,7 @@
  *
  * This file never checks a checksum: the tree has done that before we see a row.
  */
-#include "store/catalog_row.h"
+#include "store/catalog.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "store/catalog_row.h"
+#include "store/catalog.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "store/catalog_row.h"
+#include "store/catalog.h"
 
 /* Lengths of keys and values. */
 enum {

@@ -44,6 +44,7 @@ static const struct wb_store_ops log_ops = {
     .time = wb_log_time,
     .scan_open = wb_log_scan_open,
     .scan_next = wb_log_scan_next,
+    .scan_parcel = wb_log_scan_parcel,
     .scan_tell = wb_log_scan_tell,
     .scan_holds = wb_log_scan_holds,
     .scan_close = wb_log_scan_close,

@@ -51,6 +51,7 @@ void wb_log_scan_close(struct wb_store_scan *base)
     wb_segment_reader_release(&scan->reader);
     wb_block_reader_free(scan->zstd);
     wb_block_reader_free(scan->zstd_old);
+    wb_log_scan_parcel_release(scan);
     wb_vec_release(&scan->order);
     wb_buf_release(&scan->text);
     wb_vec_release(&scan->known);
@@ -82,69 +83,6 @@ static int begin(struct wb_log_scan *scan)
 static void end(struct wb_log_scan *scan)
 {
     wb_catalog_txn_abort(&scan->txn);
-}
-
-/* ---- positions ------------------------------------------------------------------------------------- */
-
-enum { POSITION_FORMAT = 1, POSITION_AT_CHECK = WB_STORE_POSITION_BYTES - 8 };
-
-void wb_log_scan_tell(const struct wb_store_scan *base, struct wb_store_position *position_out)
-{
-    const struct wb_log_scan *scan = (const struct wb_log_scan *)base;
-    char *bytes = position_out->bytes;
-
-    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
-    WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
-    bytes[0] = POSITION_FORMAT;
-    bytes[1] = scan->told_gone;
-    wb_put16(bytes + 2, scan->told.slot);
-    wb_put32(bytes + 4, scan->told.segment);
-    wb_put64(bytes + 8, scan->told.logical);
-    wb_pageid_put(scan->told_id, bytes + 16);
-    wb_put64(bytes + POSITION_AT_CHECK, wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->log->content_seed));
-}
-
-static int check_position(const struct wb_log_scan *scan, const char *bytes)
-{
-    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
-    if (bytes[0] != POSITION_FORMAT ||
-        wb_get64(bytes + POSITION_AT_CHECK) != wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->log->content_seed))
-        return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->log->dir);
-    return 0;
-}
-
-static struct wb_catalog_place place_of(const char *bytes)
-{
-    return (struct wb_catalog_place){
-        .slot = wb_get16(bytes + 2), .segment = wb_get32(bytes + 4), .logical = wb_get64(bytes + 8)};
-}
-
-static int take_position(struct wb_log_scan *scan, const struct wb_store_position *position)
-{
-    const char *bytes = position->bytes;
-    int err = check_position(scan, bytes);
-
-    WB_CHECK(scan->told.segment == 0);
-    WB_CHECK(!scan->gone_phase);
-    if (err < 0)
-        return err;
-    scan->told_gone = bytes[1];
-    scan->told = place_of(bytes);
-    scan->told_id = wb_pageid_get(bytes + 16);
-    scan->gone_phase = scan->told_gone;
-    return 0;
-}
-
-static int take_until(struct wb_log_scan *scan, const struct wb_store_position *position)
-{
-    int err = check_position(scan, position->bytes);
-
-    WB_CHECK(!scan->gone);
-    if (err == 0 && (position->bytes[1] || wb_get32(position->bytes + 4) == 0))
-        err = wb_fail(WB_E_INVALID, "a scan of %s cannot end at this position", scan->log->dir);
-    if (err == 0)
-        scan->until = place_of(position->bytes);
-    return err;
 }
 
 /* Whether the current block is behind the place where the scan is to stop. */
@@ -198,9 +136,9 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     scan->segment = WB_SEGMENT_INIT;
     int err = prepare(scan, options);
     if (err == 0 && options->after)
-        err = take_position(scan, options->after);
+        err = wb_log_scan_take(scan, options->after);
     if (err == 0 && options->until)
-        err = take_until(scan, options->until);
+        err = wb_log_scan_take_until(scan, options->until);
     if (err == 0)
         err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
     if (err == 0)
@@ -488,8 +426,7 @@ static int order_block(struct wb_log_scan *scan)
     return err;
 }
 
-/* Goes to the next block. Returns 1, or 0 if there is none left. */
-static int next_block(struct wb_log_scan *scan)
+int wb_log_scan_block(struct wb_log_scan *scan)
 {
     int err = begin(scan);
 
@@ -506,8 +443,12 @@ static int next_block(struct wb_log_scan *scan)
         err = WB_E_NOMEM;
     if (err <= 0) {
         scan->block = NULL;
-        return err;
+        scan->gone_phase = err == 0;
     }
+    if (err == 0)
+        leave_segment(scan);
+    if (err <= 0)
+        return err;
     wb_block_reader_open_bytes(scan->zstd, &scan->walk.index, scan->block);
     wb_block_reader_open_bytes(scan->zstd_old, &scan->walk.index, scan->block);
     return 1;
@@ -515,20 +456,37 @@ static int next_block(struct wb_log_scan *scan)
 
 /* ---- from page to page ------------------------------------------------------------------------------ */
 
+/* Whether a place is in the current block. */
+static bool is_here(const struct wb_log_scan *scan, const struct wb_catalog_place *place)
+{
+    WB_CHECK(scan->block != NULL);
+    return place->segment == scan->row.number && place->logical == scan->head.logical;
+}
+
+size_t wb_log_scan_entry(const struct wb_log_scan *scan, size_t number, bool *outside_out, bool *hidden_out)
+{
+    WB_CHECK(scan->block != NULL);
+    WB_CHECK(number < scan->head.count);
+
+    size_t at = scan->walk.index.sorted ? number : scan->order.items[number] & 0xffff;
+    const struct wb_block_entry *entry = &scan->walk.index.entries.items[at];
+    *outside_out = (is_here(scan, &scan->told) && entry->slot <= scan->told.slot) ||
+                   (is_here(scan, &scan->until) && entry->slot > scan->until.slot);
+    *hidden_out = entry->flags & WB_BLOCK_ENTRY_DEAD ||
+                  (scan->plain ? entry->flags & WB_BLOCK_ENTRY_OLD : !scan->known.items[at].visible);
+    return at;
+}
+
 /* Reads the page of the block's next entry. Returns 1, or 0 if the view or the selection does not include it. */
 static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
 {
     WB_CHECK(scan->block != NULL);
     WB_CHECK(scan->index < scan->head.count);
 
-    size_t number = scan->index++, at = scan->walk.index.sorted ? number : scan->order.items[number] & 0xffff;
+    bool outside, hidden;
+    size_t at = wb_log_scan_entry(scan, scan->index++, &outside, &hidden);
     const struct wb_block_entry *entry = &scan->walk.index.entries.items[at];
-    bool passed = scan->told.segment == scan->row.number && scan->told.logical == scan->head.logical &&
-                  entry->slot <= scan->told.slot;
-    bool hidden = scan->plain ? entry->flags & WB_BLOCK_ENTRY_OLD : !scan->known.items[at].visible;
-    bool behind = scan->until.segment == scan->row.number && scan->until.logical == scan->head.logical &&
-                  entry->slot > scan->until.slot;
-    if (entry->flags & WB_BLOCK_ENTRY_DEAD || passed || hidden || behind)
+    if (outside || hidden)
         return 0;
     struct wb_block_reader *zstd = entry->flags & WB_BLOCK_ENTRY_OLD ? scan->zstd_old : scan->zstd;
     int err = (scan->facts ? wb_block_read_facts : wb_block_read_page)(zstd, at, page_out);
@@ -544,8 +502,7 @@ static int next_entry(struct wb_log_scan *scan, struct wb_page *page_out)
     return 1;
 }
 
-/* Names the place in the current error message. */
-static int name_block(const struct wb_log_scan *scan)
+int wb_log_scan_name(const struct wb_log_scan *scan)
 {
     char why[WB_ERROR_MESSAGE_MAX];
 
@@ -563,18 +520,15 @@ int wb_log_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
     WB_CHECK(scan->epoch > 0);
     while (!scan->gone_phase) {
         if (!scan->block || scan->index == scan->head.count) {
-            int err = next_block(scan);
+            int err = wb_log_scan_block(scan);
             if (err < 0)
                 return err;
-            if (err == 0) {
-                scan->gone_phase = true;
-                leave_segment(scan);
+            if (err == 0)
                 break;
-            }
         }
         int err = next_entry(scan, page_out);
         if (err == WB_E_CORRUPT)
-            return name_block(scan);
+            return wb_log_scan_name(scan);
         if (err != 0)
             return err;
     }

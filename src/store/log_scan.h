@@ -1,8 +1,9 @@
 /*
  * log_scan.h - a scan in progress, shared by the files that carry it out:
  *
- *   log_scan.c  the pages of a state in the order of the disk
- *   log_gone.c  then, if asked for, those that are gone but have a past
+ *   log_scan.c    the pages of a state in the order of the disk
+ *   log_gone.c    then, if asked for, those that are gone but have a past
+ *   log_parcel.c  the same as parcels; and positions
  */
 #ifndef WB_STORE_LOG_SCAN_H
 #define WB_STORE_LOG_SCAN_H
@@ -60,7 +61,33 @@ struct wb_log_scan {
     bool gone_done;                    /* there are no more */
     struct wb_segment_reader reader;
     struct wb_buf text;
+
+    /* ---- parcels ---- */
+    WB_VEC(struct wb_store_parcel_page) parcel_pages; /* of the last one */
+    WB_VEC(bool) dropped;                             /* for each entry of the block: it is not part of the parcel */
+    struct wb_buf rebuilt;                            /* the block without these */
+    bool salvaging;                                   /* the block is damaged, and that was reported */
+    struct wb_block_builder *builder;
+    struct wb_store_packer *packer;  /* for pages that are gone */
+    struct wb_error_copy gone_error; /* to be returned by the next call */
 };
+
+/* Goes to the next block. Returns 1, or 0 if there is none left: then the phase of pages that are gone begins. */
+int wb_log_scan_block(struct wb_log_scan *scan);
+
+/*
+ * Returns the index of the block's entry that is `number` in the order of slots. Outside: it is before the place
+ * where the scan goes on, or behind the one where it ends. Hidden: the state does not show it.
+ */
+size_t wb_log_scan_entry(const struct wb_log_scan *scan, size_t number, bool *outside_out, bool *hidden_out);
+
+/* Names the current block in the current error message. */
+int wb_log_scan_name(const struct wb_log_scan *scan);
+
+/* The position after which the scan goes on, and the one at which it ends. WB_E_INVALID if it is a foreign one. */
+int wb_log_scan_take(struct wb_log_scan *scan, const struct wb_store_position *position);
+int wb_log_scan_take_until(struct wb_log_scan *scan, const struct wb_store_position *position);
+void wb_log_scan_parcel_release(struct wb_log_scan *scan);
 
 /* Returns 1 and the next page that is gone but has a past, or 0 if there is none left. */
 int wb_log_scan_gone(struct wb_log_scan *scan, struct wb_page *page_out);

@@ -1,8 +1,7 @@
 /*
  * log_view.c - loads what the catalog knows about a page, applies ops to it, and saves it
- * again (log_view.h).
+ * again (log.h).
  */
-#include "store/log_view.h"
 #include "base/check.h"
 #include "store/log.h"
 

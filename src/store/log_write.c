@@ -3,7 +3,7 @@
  *
  * `ops` has every operation in the order in which it came; the commit carries them out. So that a
  * writer sees its own changes before they are committed, the ops of a page can be applied to a view of
- * it (log_view.h) at any time; they are chained for that purpose, the last one first.
+ * it (log_view.c) at any time; they are chained for that purpose, the last one first.
  *
  * Whatever can be decided early is decided here: a page that is older than the stored
  * version is not even compressed. The commit decides again, because other processes

@@ -113,6 +113,13 @@ struct wb_store_ops {
     int (*scan_open)(struct wb_store *store, const struct wb_store_scan_options *options,
                      struct wb_store_scan **scan_out);
     int (*scan_next)(struct wb_store_scan *scan, struct wb_page *page_out);
+
+    /*
+     * The pages that scan_next() would return, as they are stored: a block that wb_block_index_read() accepts, and
+     * those of its pages that count. Must not contain bytes of pages that were taken down. An organisation that
+     * stores pages in another way packs them (wb_store_packer_add).
+     */
+    int (*scan_parcel)(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
     void (*scan_tell)(const struct wb_store_scan *scan, struct wb_store_position *position_out);
     int (*scan_holds)(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
     void (*scan_close)(struct wb_store_scan *scan);

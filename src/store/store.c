@@ -218,6 +218,7 @@ void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct
     WB_CHECK(ops->stat);
     WB_CHECK(ops->scan_open);
     WB_CHECK(ops->scan_next);
+    WB_CHECK(ops->scan_parcel);
     WB_CHECK(ops->scan_tell);
     WB_CHECK(ops->scan_holds);
     WB_CHECK(ops->scan_close);
@@ -514,6 +515,16 @@ int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
     *page_out = (struct wb_page){0};
     int got = scan->ops->scan_next(scan, page_out);
     WB_CHECK(got <= 1);
+    return got;
+}
+
+int wb_store_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out)
+{
+    WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
+    *parcel_out = (struct wb_store_parcel){0};
+    int got = scan->ops->scan_parcel(scan, parcel_out);
+    WB_CHECK(got <= 1);
+    WB_CHECK(got <= 0 || (parcel_out->count > 0 && parcel_out->bytes.len > 0));
     return got;
 }
 

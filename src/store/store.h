@@ -421,6 +421,76 @@ struct wb_store_scan_holds {
 int wb_store_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_store_scan_close(struct wb_store_scan *scan);
 
+/* ---- parcels ---------------------------------------------------------------------------- */
+
+/*
+ * A parcel is a piece of the repository as it is stored: a group of neighbouring pages, compressed together and with
+ * checksums, and a list of those that count. It can be copied to another process or machine and unpacked there.
+ *
+ * Of pages that do not count, a parcel may contain bytes, because others are compressed with them, but never of one
+ * that was taken down, and never more than of those that count.
+ */
+
+/* A page of a parcel, and what its record does not say. */
+struct wb_store_parcel_page {
+    struct wb_pageid id;
+    struct wb_store_position position; /* its place in the scan */
+    int64_t time_ms;                   /* of its newest capture ... */
+    bool own_time;                     /* ... unless this is set: it is as in the record */
+    bool own_lifetime;                 /* the same for the lifetime */
+    uint16_t slot;                     /* its number in the parcel */
+    uint32_t lifetime, lifetime_count;
+    uint64_t epoch;
+};
+
+struct wb_store_parcel {
+    struct wb_slice bytes;                    /* a block (docs/formats/segment.md) */
+    const struct wb_store_parcel_page *pages; /* at least one, in ascending order of slots and positions */
+    size_t count;
+};
+
+/*
+ * The same as wb_store_scan_next() for many pages at once: returns 1 and a parcel that is valid until the next call;
+ * 0 at the end; or an error. After WB_E_CORRUPT the scan may be continued. Frames are not read if that can be avoided,
+ * so that damage inside them is found when the parcel is unpacked.
+ *
+ * A scan may return both pages and parcels: each goes on behind the page that was returned last. wb_store_scan_tell()
+ * is then the place of the parcel's last page. The scan must not have been opened with `facts`.
+ */
+int wb_store_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
+
+/* Unpacks parcels, one after the other. They may come from anywhere: whatever is wrong with one is WB_E_CORRUPT. */
+struct wb_store_unpacker;
+int wb_store_unpacker_new(struct wb_store_unpacker **unpacker_out);
+void wb_store_unpacker_free(struct wb_store_unpacker *unpacker);
+
+/* Opens a parcel, which must stay as it is while it is being unpacked; replaces the one before. */
+int wb_store_unpacker_open(struct wb_store_unpacker *unpacker, const struct wb_store_parcel *parcel);
+
+/*
+ * Page `at` of the parcel's list; valid until the next call. Pages may be read in any order; in that of the list is the
+ * fastest. After WB_E_CORRUPT, other pages may still be readable.
+ */
+int wb_store_unpacker_page(struct wb_store_unpacker *unpacker, size_t at, struct wb_page *page_out);
+
+/* The same without the body, which is not decompressed. */
+int wb_store_unpacker_facts(struct wb_store_unpacker *unpacker, size_t at, struct wb_page *page_out);
+
+/* Makes parcels of pages that are not stored next to each other. Compresses fast rather than well. */
+struct wb_store_packer;
+int wb_store_packer_new(struct wb_store_packer **packer_out);
+void wb_store_packer_free(struct wb_store_packer *packer);
+
+/* Adds a copy of a page, whose body must be there. position may be NULL. */
+int wb_store_packer_add(struct wb_store_packer *packer, const struct wb_page *page,
+                        const struct wb_store_position *position);
+
+/* Whether the parcel is as large as it should get. */
+bool wb_store_packer_full(const struct wb_store_packer *packer);
+
+/* The parcel of the pages that were added, at least one; valid until the next add, which begins a new one. */
+int wb_store_packer_finish(struct wb_store_packer *packer, struct wb_store_parcel *parcel_out);
+
 /* ---- the repository as a whole ------------------------------------------------------ */
 
 struct wb_store_stat {

@@ -1,6 +1,7 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
 #include "os/fault.h"
+#include "parcel_support.h"
 
 char template_dir[DIR_MAX], work_dir[DIR_MAX];
 struct wb_store *store;
@@ -236,6 +237,25 @@ static int do_scan(void)
     return more;
 }
 
+/* Blocks as they are, blocks that are rebuilt, and pages that are gone. */
+static int do_parcels(void)
+{
+    struct wb_store_scan_options options = {.snapshot = 1, .site = WB_SLICE_LIT("site1.example")};
+    int more = 1;
+
+    for (int i = 0; i < 2 && more >= 0; i++) {
+        struct parcel_reader reader = {0};
+        struct wb_page page;
+        if (i)
+            options = (struct wb_store_scan_options){.gone = true};
+        more = wb_store_scan_open(store, &options, &reader.scan);
+        while (more >= 0 && (more = parcel_next(&reader, &page)) > 0)
+            ;
+        parcel_close(&reader);
+    }
+    return more;
+}
+
 int do_compact(void)
 {
     struct wb_store_compact_counts compact;
@@ -330,6 +350,7 @@ const struct operation operations[] = {
     {"get old versions", do_get_versions, false, false, 0, 0, 0},
     {"get", do_get, false, false, 0, 0, 0},
     {"scan", do_scan, false, false, 0, 0, 0},
+    {"parcels", do_parcels, false, false, 0, 0, 0},
     {"compact", do_compact, false, false, 2, 3, 0},
     {"compact with pages taken", do_compact, false, true, 3, 4, 0},
     {"stat", do_stat, false, false, 0, 0, 0},

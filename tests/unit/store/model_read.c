@@ -1,5 +1,6 @@
 /* model_read.c - see model_trace.h. */
 #include "model_trace.h"
+#include "parcel_support.h"
 
 /* What may change in a version while a scan goes on: further captures come. */
 enum { HELD_MASK = WITHOUT_EPOCH | WITHOUT_LIFETIME | WITHOUT_TIME };
@@ -52,6 +53,44 @@ void compare_many(struct trace *t)
     compare_get_many(&t->p, ids, count, &when);
 }
 
+/* Reads the rest of a scan and closes it: by pages, by parcels, or both in turn, unless only facts are wanted. */
+static void drain(struct trace *t, struct wb_store_scan *scan, bool facts, unsigned without, struct sights *sights)
+{
+    struct parcel_reader reader = {.scan = scan};
+    struct wb_page page;
+    int more = 1;
+
+    if (facts || chance_one_in(&t->chance, 2)) {
+        drain_scan(scan, without, sights);
+        return;
+    }
+    while (more) {
+        if (reader.at == reader.parcel.count && chance_one_in(&t->chance, 8))
+            more = scan_some(scan, 1 + chance_below(&t->chance, 4), without, sights);
+        else if ((more = parcel_next(&reader, &page)) > 0)
+            see(sights, &page, without);
+        must_ok(more);
+    }
+    parcel_close(&reader);
+}
+
+/* Reads up to max pages of a scan by parcels, says where, and closes it. Returns false at its end. */
+static bool unpack_some(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights,
+                        struct wb_store_position *position_out)
+{
+    struct parcel_reader reader = {.scan = scan};
+    struct wb_page page;
+    int more = 1;
+
+    while (max-- > 0 && (more = parcel_next(&reader, &page)) > 0) {
+        see(sights, &page, without);
+        parcel_tell(&reader, position_out);
+    }
+    must_ok(more);
+    parcel_close(&reader);
+    return more > 0;
+}
+
 static unsigned scan_mask(const struct wb_store_scan_options *options)
 {
     return (options->facts || options->since ? 0 : WITHOUT_EPOCH) |
@@ -89,13 +128,13 @@ void compare_scan(struct trace *t)
 
     say(t, options.snapshot ? "scan a snapshot" : "scan", NULL);
     if (err == 0)
-        drain_scan(scan, scan_mask(&options), &twin_sights);
+        drain(t, scan, options.facts, scan_mask(&options), &twin_sights);
     for (uint32_t part = 1; part <= (parts ? parts : 1); part++) {
         options.part = parts ? part : 0;
         options.parts = parts;
         must(wb_store_scan_open(log, &options, &scan) == err);
         if (err == 0)
-            drain_scan(scan, scan_mask(&options), &log_sights);
+            drain(t, scan, options.facts, scan_mask(&options), &log_sights);
     }
     compare_sights(options.snapshot ? "scan of a snapshot" : "scan of the latest state", &log_sights, &twin_sights);
     wb_buf_release(&room);
@@ -125,14 +164,15 @@ void hold_scan(struct trace *t)
         int err = wb_store_scan_open(t->p.log, &options, &held->log);
         must(err == wb_store_scan_open(t->p.twin, &options, &held->twin));
         held->taken = t->taken.count;
+        held->facts = options.facts;
     } else {
         struct wb_store_scan_holds log_holds, twin_holds;
         say(t, "end a scan", NULL);
         must_ok(wb_store_scan_holds(held->log, &log_holds));
         must_ok(wb_store_scan_holds(held->twin, &twin_holds));
         must(log_holds.epoch == twin_holds.epoch);
-        drain_scan(held->log, HELD_MASK, &log_sights);
-        drain_scan(held->twin, HELD_MASK, &twin_sights);
+        drain(t, held->log, held->facts, HELD_MASK, &log_sights);
+        drain(t, held->twin, held->facts, HELD_MASK, &twin_sights);
         *held = (struct held_scan){0};
         compare_sights_except("a scan opened before", &log_sights, &twin_sights, &taken);
     }
@@ -195,10 +235,15 @@ void step_walk(struct trace *t)
         end_walk(w);
         return;
     }
-    bool more =
-        scan_some(scan, 1 + chance_below(&t->chance, 1 + t->shape.sites * t->shape.numbers / 4), HELD_MASK, &w->seen);
-    wb_store_scan_tell(scan, &w->position);
-    wb_store_scan_close(scan);
+    size_t max = 1 + chance_below(&t->chance, 1 + t->shape.sites * t->shape.numbers / 4);
+    bool more;
+    if (w->options.facts || chance_one_in(&t->chance, 2)) {
+        more = scan_some(scan, max, HELD_MASK, &w->seen);
+        wb_store_scan_tell(scan, &w->position);
+        wb_store_scan_close(scan);
+    } else {
+        more = unpack_some(scan, max, HELD_MASK, &w->seen, &w->position);
+    }
     w->options.after = more ? &w->position : NULL;
     if (!more && w->options.part++ == w->options.parts) {
         struct sights taken = taken_since(t, w->taken);

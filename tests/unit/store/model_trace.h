@@ -32,6 +32,7 @@ struct shape {
 struct held_scan {
     struct wb_store_scan *log, *twin;
     size_t taken; /* how many pages had been taken down when it was opened */
+    bool facts;
 };
 
 /* A scan of a snapshot that is interrupted again and again. */

@@ -360,20 +360,24 @@ bool holds_spec(struct wb_store *store, const struct spec *spec)
 
 /* ---- scans ------------------------------------------------------------------------------ */
 
+void see(struct sights *sights, const struct wb_page *page, unsigned without)
+{
+    if (sights->count == sights->cap) {
+        sights->cap = sights->cap ? sights->cap * 2 : 64;
+        sights->list = realloc(sights->list, sights->cap * sizeof *sights->list);
+        must(sights->list != NULL);
+    }
+    sights->list[sights->count++] =
+        (struct seen){page->id, page_hash(page, without), page->time_ms, page->epoch, page->lifetime_count};
+}
+
 bool scan_some(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights)
 {
     struct wb_page page;
     int more = 1;
 
-    while (max-- > 0 && (more = wb_store_scan_next(scan, &page)) > 0) {
-        if (sights->count == sights->cap) {
-            sights->cap = sights->cap ? sights->cap * 2 : 64;
-            sights->list = realloc(sights->list, sights->cap * sizeof *sights->list);
-            must(sights->list != NULL);
-        }
-        sights->list[sights->count++] =
-            (struct seen){page.id, page_hash(&page, without), page.time_ms, page.epoch, page.lifetime_count};
-    }
+    while (max-- > 0 && (more = wb_store_scan_next(scan, &page)) > 0)
+        see(sights, &page, without);
     must_ok(more);
     return more > 0;
 }

@@ -111,6 +111,9 @@ struct sights {
 /* Reads up to max pages of a scan. Returns false at its end. The mask is that of page_hash(). */
 bool scan_some(struct wb_store_scan *scan, size_t max, unsigned without, struct sights *sights);
 
+/* Adds a page that was seen. */
+void see(struct sights *sights, const struct wb_page *page, unsigned without);
+
 /* Reads the rest of a scan and closes it; or all of one. */
 void drain_scan(struct wb_store_scan *scan, unsigned without, struct sights *sights);
 void scan_all(struct wb_store *store, const struct wb_store_scan_options *options, unsigned without,

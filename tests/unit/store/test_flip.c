@@ -6,7 +6,7 @@
  * A child process does the reading, so that a crash does not end the test. It goes from flip
  * to flip; if it dies, the parent starts another one for the rest.
  */
-#include "store_support.h"
+#include "parcel_support.h"
 #include "base/hash.h"
 #include "os/file.h"
 
@@ -154,18 +154,18 @@ static const struct seen *find_expected(const struct sights *sights, struct wb_p
 }
 
 /* Returns true if all pages could be read; those that could must be right. */
-static bool read_scan(struct wb_store *store, uint32_t snapshot, const struct sights *expected)
+static bool read_scan(struct wb_store *store, uint32_t snapshot, bool parcels, const struct sights *expected)
 {
-    struct wb_store_scan *scan;
+    struct parcel_reader reader = {0};
     struct wb_page page;
     struct wb_pageid came[EXPECTED_MAX];
     size_t count = 0;
     unsigned errors = 0;
     int more;
 
-    if (wb_store_scan_open(store, &(struct wb_store_scan_options){.snapshot = snapshot}, &scan) < 0)
+    if (wb_store_scan_open(store, &(struct wb_store_scan_options){.snapshot = snapshot}, &reader.scan) < 0)
         return false;
-    while ((more = wb_store_scan_next(scan, &page)) != 0) {
+    while ((more = parcels ? parcel_next(&reader, &page) : wb_store_scan_next(reader.scan, &page)) != 0) {
         if (more < 0) {
             must(wb_error_message()[0]);
             if (more != WB_E_CORRUPT || ++errors > 1000)
@@ -179,7 +179,7 @@ static bool read_scan(struct wb_store *store, uint32_t snapshot, const struct si
         must(count < EXPECTED_MAX);
         came[count++] = page.id;
     }
-    wb_store_scan_close(scan);
+    parcel_close(&reader);
     return errors == 0 && count == expected->count;
 }
 
@@ -240,9 +240,12 @@ static enum outcome read_all(const struct repository *repository)
     if (wb_store_open(repository->dir, WB_STORE_READ, &store) == 0) {
         all = read_pages(store, repository);
         all = read_history(store, repository) && all;
-        all = read_scan(store, 0, &repository->latest) && all;
-        for (uint32_t i = 0; i < SNAPSHOTS; i++)
-            all = read_scan(store, i + 1, &repository->snapshots[i]) && all;
+        for (uint32_t i = 0; i <= SNAPSHOTS; i++) {
+            const struct sights *expected = i ? &repository->snapshots[i - 1] : &repository->latest;
+            bool pages = read_scan(store, i, false, expected), parcels = read_scan(store, i, true, expected);
+            must(pages == parcels);
+            all = all && pages;
+        }
         all = wb_store_stat(store, &stat) == 0 && stat.pages == repository->stat.pages &&
               stat.sites == repository->stat.sites && stat.snapshot == repository->stat.snapshot &&
               stat.snapshots == SNAPSHOTS && stat.versions == repository->stat.versions && all;

@@ -485,6 +485,7 @@ static const struct wb_store_ops twin_ops = {
     .time = wb_twin_time,
     .scan_open = wb_twin_scan_open,
     .scan_next = wb_twin_scan_next,
+    .scan_parcel = wb_twin_scan_parcel,
     .scan_tell = wb_twin_scan_tell,
     .scan_holds = wb_twin_scan_holds,
     .scan_close = wb_twin_scan_close,

@@ -14,6 +14,7 @@ struct wb_twin_scan {
     uint64_t epoch;
     int64_t opened_ms;
     bool facts;
+    struct wb_store_packer *packer;
 };
 
 _Static_assert(offsetof(struct wb_twin_scan, scan) == 0, "a wb_store_scan of this kind is a wb_twin_scan");
@@ -123,6 +124,27 @@ int wb_twin_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
     return 1;
 }
 
+/* Parcels of a few pages each. */
+int wb_twin_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parcel_out)
+{
+    enum { PARCEL_PAGES = 5 };
+    struct wb_twin_scan *scan = scan_of(base);
+    struct wb_store_position position;
+    struct wb_page page;
+    size_t count = 0;
+
+    WB_CHECK(!scan->facts);
+    WB_CHECK(scan->packer || wb_store_packer_new(&scan->packer) == 0);
+    while (count < PARCEL_PAGES && wb_twin_scan_next(base, &page) > 0) {
+        wb_twin_scan_tell(base, &position);
+        WB_CHECK(wb_store_packer_add(scan->packer, &page, &position) == 0);
+        count++;
+    }
+    if (count)
+        WB_CHECK(wb_store_packer_finish(scan->packer, parcel_out) == 0);
+    return count > 0;
+}
+
 void wb_twin_scan_tell(const struct wb_store_scan *base, struct wb_store_position *position_out)
 {
     const struct wb_twin_scan *scan = (const struct wb_twin_scan *)base;
@@ -152,6 +174,7 @@ void wb_twin_scan_close(struct wb_store_scan *base)
     for (size_t i = 0; i < scan->shown.count; i++)
         wb_twin_version_release(&scan->shown.items[i]);
     wb_vec_release(&scan->shown);
+    wb_store_packer_free(scan->packer);
     wb_store_scan_release(&scan->scan);
     wb_free(scan);
 }

@@ -213,6 +213,7 @@ uint64_t wb_twin_scan_epoch(const struct wb_twin_scan *scan);
 int wb_twin_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                       struct wb_store_scan **scan_out);
 int wb_twin_scan_next(struct wb_store_scan *base, struct wb_page *page_out);
+int wb_twin_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
 void wb_twin_scan_tell(const struct wb_store_scan *base, struct wb_store_position *position_out);
 int wb_twin_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *holds_out);
 void wb_twin_scan_close(struct wb_store_scan *base);
