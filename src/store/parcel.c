@@ -18,6 +18,7 @@ enum {
     UNPACKER_MAGIC = 0x57425550,
     PACKER_MAGIC = 0x5742504b,
     HEADS_MAX = 64 << 20, /* no frame has more bytes than this beside its largest body */
+    ZSTD_BLOCK_MAX = 128 << 10,
     PACKED_RAW_MAX = WB_BLOCK_RAW_TARGET,
     PACKED_PAGES_MAX = 1024,
 };
@@ -120,6 +121,14 @@ static int find_entries(struct wb_store_unpacker *unpacker, const struct wb_stor
     return err;
 }
 
+/* Whether a frame may have as many bytes as it claims. zstd needs at least four for each of its blocks. */
+static bool is_plausible(const struct wb_block_frame *frame)
+{
+    uint64_t blocks = frame->stored_bytes / 4;
+
+    return frame->raw_bytes <= (uint64_t)WB_STORE_BODY_MAX + HEADS_MAX && frame->raw_bytes <= blocks * ZSTD_BLOCK_MAX;
+}
+
 int wb_store_unpacker_open(struct wb_store_unpacker *unpacker, const struct wb_store_parcel *parcel)
 {
     struct wb_block_head head;
@@ -135,8 +144,8 @@ int wb_store_unpacker_open(struct wb_store_unpacker *unpacker, const struct wb_s
     if (err == 0)
         err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &unpacker->index);
     for (size_t i = 0; err == 0 && i < unpacker->index.frames.count; i++)
-        if (unpacker->index.frames.items[i].raw_bytes > (uint64_t)WB_STORE_BODY_MAX + HEADS_MAX)
-            err = wb_fail(WB_E_CORRUPT, "a parcel has a page that is larger than a store accepts");
+        if (!is_plausible(&unpacker->index.frames.items[i]))
+            err = wb_fail(WB_E_CORRUPT, "a parcel claims more bytes than there can be");
     if (err == 0)
         err = find_entries(unpacker, parcel);
     if (err < 0)
