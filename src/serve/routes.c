@@ -16,6 +16,8 @@ static const struct wb_route routes[] = {
     {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stat},
     {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, wb_handle_snapshots},
     {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
+    {"/api/stream", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stream},
+    {"/api/stream/acknowledge", false, POST, WB_ACCESS_READER, 0, false, wb_handle_acknowledge},
     {"/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
     {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
     {"/web/", true, GET, WB_ACCESS_READER, 0, true, wb_handle_replay},

@@ -49,6 +49,8 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_watch_new(options->query_ms, &server.watch);
     if (err == 0)
+        err = wb_stream_home_open(options->dir, &server.streams);
+    if (err == 0)
         err = wb_httpd_new(&httpd, &server.httpd);
     if (err == 0)
         err = wb_access_init(&server);
@@ -57,6 +59,7 @@ int wb_serve(const struct wb_serve_options *options)
         err = wb_httpd_run(server.httpd);
     }
     wb_httpd_free(server.httpd);
+    wb_stream_home_close(server.streams);
     wb_watch_free(server.watch);
     wb_metrics_free(server.metrics);
     return err;

@@ -12,6 +12,7 @@
 #include "answer/answer.h"
 #include "base/json.h"
 #include "serve/serve.h"
+#include "stream/stream.h"
 
 #include <stdatomic.h>
 
@@ -21,6 +22,7 @@ enum { WB_SERVE_TOKEN_MAX = 128 };
 struct wb_server {
     const struct wb_serve_options *options;
     struct wb_httpd *httpd;
+    struct wb_stream_home *streams;
     struct wb_metrics *metrics;
     struct wb_watch *watch;
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
@@ -155,6 +157,8 @@ void wb_handle_stat(struct wb_call *call);     /* api_stat.c */
 void wb_handle_snapshots(struct wb_call *call);
 void wb_handle_health(struct wb_call *call);
 void wb_handle_metrics(struct wb_call *call);  /* metrics.c */
+void wb_handle_stream(struct wb_call *call);   /* api_stream.c */
+void wb_handle_acknowledge(struct wb_call *call);
 void wb_handle_cdx(struct wb_call *call);      /* api_cdx.c */
 void wb_handle_replay(struct wb_call *call);   /* web_replay.c */
 void wb_handle_timemap(struct wb_call *call);  /* memento.c */

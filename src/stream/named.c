@@ -179,36 +179,113 @@ static int write_slot(struct wb_named *named, const char *slot, bool synced)
     return err;
 }
 
-int wb_named_save(struct wb_stream *stream, bool now)
+/* Saves the token of a place. */
+static int save_token(struct wb_named *named, struct wb_slice token, uint64_t position, bool finished, bool now)
 {
-    struct wb_named *named = stream->named;
     int64_t now_ns = wb_clock_mono_ns();
-    uint64_t position = stream->place.position;
     char slot[SLOT_BYTES] = {0};
-    struct wb_slice token;
-    int err = 0;
 
-    WB_CHECK(named != NULL);
-    if (!stream->tokens.fixed || /* it had ended before */
-        (!now && position - named->saved_position < SAVE_RECORDS && now_ns - named->saved_ns < SAVE_NS))
-        return 0;
-    err = wb_token_write(&stream->tokens, &stream->place, &token);
-    if (err < 0)
-        return err;
     WB_CHECK(token.len <= WB_TOKEN_TEXT_MAX);
     memcpy(slot, magic, sizeof magic);
     wb_put64(slot + AT_SEQUENCE, ++named->sequence);
     wb_put64(slot + AT_SAVED, (uint64_t)wb_clock_wall_ms());
-    slot[AT_FINISHED] = stream->finished;
+    slot[AT_FINISHED] = finished;
     wb_put32(slot + AT_LENGTH, (uint32_t)token.len);
     memcpy(slot + AT_TOKEN, token.ptr, token.len);
     wb_put64(slot + AT_CHECK, wb_hash64(slot, AT_CHECK));
     bool synced = now || now_ns - named->synced_ns >= SAVE_NS;
-    err = write_slot(named, slot, synced);
+    int err = write_slot(named, slot, synced);
     named->saved_ns = now_ns;
     named->saved_position = position;
     if (synced)
         named->synced_ns = now_ns;
+    return err;
+}
+
+int wb_named_save(struct wb_stream *stream, bool now)
+{
+    struct wb_named *named = stream->named;
+    uint64_t position = stream->place.position;
+    struct wb_slice token;
+
+    WB_CHECK(named != NULL);
+    if (!stream->tokens.fixed || /* it had ended before */
+        (!now && position - named->saved_position < SAVE_RECORDS && wb_clock_mono_ns() - named->saved_ns < SAVE_NS))
+        return 0;
+    int err = wb_token_write(&stream->tokens, &stream->place, &token);
+    return err < 0 ? err : save_token(named, token, position, stream->finished, now);
+}
+
+/* ---- places that a client acknowledges ----------------------------------------------------------- */
+
+/* Reads a token of a stream that has this snapshot and holder. */
+static int read_own_token(const struct wb_stream_home *home, struct wb_slice token, uint32_t snapshot, uint64_t holder,
+                          struct wb_stream_place *place_out)
+{
+    struct wb_stream_ticket ticket;
+    struct wb_buf mem = WB_BUF_INIT;
+    int err = wb_token_read(token, home->repository, &ticket, place_out, &mem);
+
+    if (err == 0 && (ticket.snapshot != snapshot || ticket.holder != holder))
+        err = wb_fail(WB_E_INVALID, "this token is one of another stream");
+    wb_buf_release(&mem);
+    return err;
+}
+
+int wb_stream_acknowledge_token(struct wb_stream *stream, struct wb_slice token)
+{
+    struct wb_stream_place place;
+
+    WB_CHECK(stream->named != NULL);
+    int err = read_own_token(stream->home, token, stream->ticket.snapshot, stream->ticket.holder, &place);
+    if (err < 0 || place.position <= stream->named->saved_position)
+        return err;
+    return save_token(stream->named, token, place.position, false, false);
+}
+
+/* The stream is not open: takes the name for a moment. */
+static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *named, struct named_state *state,
+                              struct wb_slice token)
+{
+    struct wb_stream_place place, last;
+    struct wb_stream_ticket ticket;
+    struct wb_buf mem = WB_BUF_INIT;
+
+    int err = read_state(named->path, state);
+    if (err == 0 && !state->valid)
+        err = refuse_damaged(named->path);
+    if (err == 0)
+        err = wb_token_read(wb_slice(state->token, state->token_bytes), home->repository, &ticket, &last, &mem);
+    if (err == 0)
+        err = read_own_token(home, token, ticket.snapshot, ticket.holder, &place);
+    named->saved = true;
+    named->sequence = state->sequence;
+    if (err == 0 && !state->finished && place.position > last.position)
+        err = save_token(named, token, place.position, false, true);
+    wb_buf_release(&mem);
+    return err;
+}
+
+int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice name, struct wb_slice token)
+{
+    struct wb_named *named = wb_alloc_zero(1, sizeof *named);
+    struct named_state *state = wb_alloc(sizeof *state);
+    int err = named && state ? wb_store_name_check(name) : WB_E_NOMEM;
+
+    if (named) {
+        named->lock = named->file = WB_FILE_INIT;
+        named->path = err == 0 ? named_path(home->dir, name) : NULL;
+    }
+    if (err == 0 && !named->path)
+        err = WB_E_NOMEM;
+    if (err == 0 && wb_path_kind(named->path) == WB_PATH_NONE)
+        err = wb_fail(WB_E_NOTFOUND, "there is no stream '%.*s'", WB_SLICE_ARG(name));
+    if (err == 0)
+        err = take_lock(home->dir, name, &named->lock);
+    if (err == 0)
+        err = acknowledge_closed(home, named, state, token);
+    wb_named_release(named);
+    wb_free(state);
     return err;
 }
 

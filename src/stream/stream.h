@@ -163,6 +163,17 @@ int wb_stream_token(struct wb_stream *stream, struct wb_buf *out);
  */
 int wb_stream_acknowledge(struct wb_stream *stream);
 
+/*
+ * The same for a client elsewhere, which names the last record by its token: of an open stream with a name, at any time
+ * from another thread, but not from two at once; and of one that is not open. WB_E_INVALID: it is the token of another
+ * stream.
+ */
+int wb_stream_acknowledge_token(struct wb_stream *stream, struct wb_slice token);
+int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice name, struct wb_slice token);
+
+/* The stream was heard from: its snapshot is held for the usual time from now on. Cheap if called often. */
+void wb_stream_keep(struct wb_stream *stream);
+
 struct wb_stream_info {
     uint32_t snapshot, generation; /* generation: 0 if the stream does not deliver that of a generation */
     uint64_t epoch;

@@ -398,6 +398,12 @@ int wb_stream_token(struct wb_stream *stream, struct wb_buf *out)
     return err == 0 ? wb_buf_append_slice(out, token) : err;
 }
 
+void wb_stream_keep(struct wb_stream *stream)
+{
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
+    wb_hold_renew(stream);
+}
+
 int wb_stream_acknowledge(struct wb_stream *stream)
 {
     WB_CHECK(stream->magic == WB_STREAM_MAGIC);
