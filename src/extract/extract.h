@@ -13,6 +13,7 @@
 #ifndef WB_EXTRACT_EXTRACT_H
 #define WB_EXTRACT_EXTRACT_H
 
+#include "extract/css.h"
 #include "page/page.h"
 
 /* ---- what is in a page ------------------------------------------------------------------ */
