@@ -13,7 +13,6 @@
 #include "extract/extract.h"
 #include "extract/html.h"
 #include "extract/module.h"
-#include "extract/sniff.h"
 
 /* The modules. The first one that accepts the media type gets the page. */
 static const struct wb_module *const modules[] = {&wb_module_html, &wb_module_text, &wb_module_xml};

@@ -10,102 +10,6 @@
 #include "base/mem.h"
 #include "extract/entity.h"
 
-/* ---- svg and math ------------------------------------------------------------------------ */
-
-#define FOREIGN_DEPTH_MAX 63
-
-static bool in_foreign(const struct wb_html *h)
-{
-    return h->foreign_depth > 0 && h->foreign & 1;
-}
-
-/* Enters svg or math (foreign), or HTML inside them. Beyond FOREIGN_DEPTH_MAX levels, nothing changes. */
-static void push_language(struct wb_html *h, bool foreign)
-{
-    if (h->t.self_closing || h->foreign_depth == FOREIGN_DEPTH_MAX)
-        return;
-    h->foreign = h->foreign << 1 | foreign;
-    h->foreign_depth++;
-    h->t.foreign = foreign || h->xml;
-}
-
-static void pop_language(struct wb_html *h)
-{
-    h->foreign >>= 1;
-    h->foreign_depth--;
-    h->t.foreign = in_foreign(h) || h->xml;
-}
-
-/* True for the elements of svg and math that contain HTML (the standard's integration points). */
-static bool contains_html(enum wb_tag tag)
-{
-    switch (tag) {
-    case WB_TAG_FOREIGNOBJECT_:
-    case WB_TAG_ANNOTATION_XML_:
-    case WB_TAG_MI_:
-    case WB_TAG_MN_:
-    case WB_TAG_MO_:
-    case WB_TAG_MS_:
-    case WB_TAG_MTEXT_:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Handles a start tag inside svg or math; true if it belongs to HTML and therefore ends svg or math. */
-static bool breaks_out(struct wb_html *h, enum wb_tag tag)
-{
-    switch (tag) {
-    case WB_TAG_SVG_:
-    case WB_TAG_MATH_:
-        push_language(h, true);
-        return false;
-    case WB_TAG_TITLE_:
-    case WB_TAG_DESC_:
-    case WB_TAG_METADATA_:
-        push_language(h, tag == WB_TAG_METADATA_);
-        h->silent = !h->t.self_closing;
-        return false;
-    case WB_TAG_SCRIPT_:
-    case WB_TAG_STYLE_:
-        h->silent = !h->t.self_closing;
-        return false;
-    default:
-        if (contains_html(tag)) {
-            push_language(h, false);
-            return false;
-        }
-        if (!(wb_tag_facts[tag].flags & WB_TAG_BREAKOUT))
-            return false;
-        while (in_foreign(h))
-            pop_language(h);
-        return true;
-    }
-}
-
-/* Handles an end tag while svg or math is open: leaves them, or the HTML inside them. */
-static void leave_foreign(struct wb_html *h, enum wb_tag tag)
-{
-    switch (tag) {
-    case WB_TAG_SVG_:
-    case WB_TAG_MATH_:
-        while (h->foreign_depth > 0 && !in_foreign(h))
-            pop_language(h);
-        if (h->foreign_depth > 0)
-            pop_language(h);
-        break;
-    case WB_TAG_METADATA_:
-        if (h->foreign_depth > 1 && in_foreign(h))
-            pop_language(h);
-        break;
-    default:
-        if ((tag == WB_TAG_TITLE_ || tag == WB_TAG_DESC_ || contains_html(tag)) && !in_foreign(h))
-            pop_language(h);
-        break;
-    }
-}
-
 /* ---- tokens ------------------------------------------------------------------------------ */
 
 int wb_html_value(struct wb_html *h, struct wb_slice name, bool *found_out, struct wb_slice *value_out)
@@ -168,7 +72,7 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
         return 0;
     case WB_TAG_SVG_:
     case WB_TAG_MATH_:
-        push_language(h, true);
+        wb_foreign_push(&h->foreign, &h->t, true);
         return 0;
     default:
         return 0;
@@ -176,6 +80,13 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
 }
 
 static int take_end_of(struct wb_html *h, enum wb_tag tag);
+
+/* True for the elements of svg whose text is not shown. */
+static bool is_unseen(enum wb_tag tag)
+{
+    return tag == WB_TAG_TITLE_ || tag == WB_TAG_DESC_ || tag == WB_TAG_METADATA_ || tag == WB_TAG_SCRIPT_ ||
+           tag == WB_TAG_STYLE_;
+}
 
 /* Handles a start tag: block boundaries, open elements, special elements, and how the content is read. */
 static int take_start(struct wb_html *h)
@@ -187,8 +98,10 @@ static int take_start(struct wb_html *h)
     h->silent = h->in_title = h->in_jsonld = false;
     if (tag == WB_TAG_OTHER)
         return 0;
-    if (h->foreign_depth && in_foreign(h) && !breaks_out(h, tag))
+    if (wb_foreign_in(&h->foreign) && wb_foreign_start(&h->foreign, &h->t, tag)) {
+        h->silent = is_unseen(tag) && !h->t.self_closing;
         return tag == WB_TAG_A_ && !h->templates ? wb_html_links(h, tag) : 0;
+    }
     if (h->templates) {
         h->templates += tag == WB_TAG_TEMPLATE_;
     } else {
@@ -201,7 +114,7 @@ static int take_start(struct wb_html *h)
         if (err == 0 && facts->flags & WB_TAG_SPECIAL)
             err = take_special(h, tag);
     }
-    if (h->xml && h->t.self_closing)
+    if (h->foreign.xml && h->t.self_closing)
         return err < 0 ? err : take_end_of(h, tag);
     h->t.mode = facts->mode;
     h->silent = facts->flags & WB_TAG_SILENT;
@@ -234,8 +147,8 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     h->silent = h->in_title = h->in_jsonld = false;
     if (tag == WB_TAG_OTHER)
         return 0;
-    if (h->foreign_depth)
-        leave_foreign(h, tag);
+    if (h->foreign.depth)
+        wb_foreign_end(&h->foreign, &h->t, tag);
     if (h->templates) {
         h->templates -= tag == WB_TAG_TEMPLATE_;
         return 0;
@@ -309,11 +222,10 @@ static int begin_page(struct wb_extractor *x)
     h->x = x;
     wb_tokenizer_init(&h->t, x->utf8);
     /* A page that is served as text/html is read as HTML, even if it claims to be XHTML. */
-    h->xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
-    h->t.foreign = h->xml;
+    bool xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
+    wb_foreign_init(&h->foreign, &h->t, xml);
     h->silent = h->in_title = h->in_jsonld = h->anchor_open = h->in_ruby = h->in_reading = false;
-    h->templates = h->foreign_depth = 0;
-    h->foreign = 0;
+    h->templates = 0;
     h->has_title = h->has_base = h->has_refresh = h->has_description = h->has_lang = false;
     h->canonical_href = WB_SLICE_EMPTY;
     h->published_rank = h->modified_rank = h->author_rank = h->type_rank = 0;

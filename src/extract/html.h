@@ -73,15 +73,13 @@ struct wb_html {
     struct wb_tokenizer t;
     struct wb_tag_index tags;
 
-    bool xml;                /* the page is XHTML: any <x/> is empty, and CDATA is allowed everywhere */
     bool silent;             /* the text that follows is not visible... */
     bool in_title;           /* ...because it is the title... */
     bool in_jsonld;          /* ...or because it is JSON-LD */
     bool in_ruby;
     bool in_reading;         /* in ruby: the text only says how what precedes it is pronounced */
     unsigned templates;      /* how many <template>s are open; nothing inside them counts */
-    uint64_t foreign;        /* a stack of bits, the innermost lowest: 1 inside svg or math, 0 in HTML inside that */
-    unsigned foreign_depth;
+    struct wb_foreign foreign; /* where svg and math are open */
 
     /* text */
     struct wb_html_open open[WB_HTML_DEPTH_MAX];

@@ -166,7 +166,7 @@ static int take_a(struct wb_html *h)
     int err = wb_html_anchor_end(h, false); /* links do not nest */
     if (err == 0)
         err = read_link(h, WB_EXTRACT_LINK_A, WB_SLICE_LIT("href"), &link, &found);
-    if (err == 0 && !found && h->foreign_depth)
+    if (err == 0 && !found && h->foreign.depth)
         err = read_link(h, WB_EXTRACT_LINK_A, WB_SLICE_LIT("xlink:href"), &link, &found);
     if (err < 0 || !found)
         return err;

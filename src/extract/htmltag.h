@@ -160,4 +160,30 @@ void wb_tag_index_init(struct wb_tag_index *index);
 /* Finds the tag of the start or end tag that the tokenizer has just read. */
 enum wb_tag wb_tag_find(const struct wb_tag_index *index, const struct wb_tokenizer *t);
 
+/* ---- svg and math (tagwalk.c) ----------------------------------------------------------------- */
+
+/* Which parts of a document are not HTML. The tokenizer must know: CDATA sections exist only there. */
+struct wb_foreign {
+    uint64_t bits;  /* a stack, the innermost lowest: 1 inside svg or math, 0 in HTML inside that */
+    unsigned depth;
+    bool xml;       /* the document is XHTML: any <x/> is empty, and CDATA is allowed everywhere */
+};
+
+static inline bool wb_foreign_in(const struct wb_foreign *f)
+{
+    return f->depth > 0 && f->bits & 1;
+}
+
+/* At the front of a document. */
+void wb_foreign_init(struct wb_foreign *f, struct wb_tokenizer *t, bool xml);
+
+/* Enters svg or math, or HTML inside them, at a start tag that is not self-closing. */
+void wb_foreign_push(struct wb_foreign *f, struct wb_tokenizer *t, bool foreign);
+
+/* A start tag inside svg or math. Returns false if it belongs to HTML and has therefore ended svg and math. */
+bool wb_foreign_start(struct wb_foreign *f, struct wb_tokenizer *t, enum wb_tag tag);
+
+/* An end tag while svg or math is open: leaves them, or the HTML inside them. */
+void wb_foreign_end(struct wb_foreign *f, struct wb_tokenizer *t, enum wb_tag tag);
+
 #endif

@@ -152,4 +152,18 @@ uint64_t wb_simhash_of(struct wb_slice utf8);
  */
 unsigned wb_robotstag_parse(struct wb_slice value, struct wb_slice agent);
 
+/* ---- what bytes without a media type are (sniff.c) ------------------------------------------- */
+
+/* The media type of bytes for which no type is given. Static text. */
+struct wb_slice wb_sniff_type(struct wb_slice bytes);
+
+/*
+ * The name of the first element, after white space, comments, <?...?> and <!...>; empty if something
+ * else comes first.
+ */
+struct wb_slice wb_sniff_root(struct wb_slice bytes);
+
+/* True if this is the root element of a feed or a sitemap. */
+bool wb_sniff_is_feed(struct wb_slice root);
+
 #endif

@@ -5,7 +5,7 @@
  * It looks only at the beginning, a bounded number of bytes, and never overrules a given type: that
  * is extract.c's decision, which asks for the root element to find feeds that are served as HTML.
  */
-#include "extract/sniff.h"
+#include "extract/module.h"
 
 #define LOOK_MAX 4096
 #define BINARY_LOOK 1445

@@ -1,5 +1,6 @@
 /*
- * tokenizer.h - private to extract: the tokenizer of the HTML standard, without a tree builder.
+ * tokenizer.h - the tokenizer of the HTML standard, without a tree builder. Other rooms see its tokens through
+ * wb_tagwalk_next() (extract.h).
  *
  * Each wb_tokenizer_next() finds the next token in a UTF-8 slice. Tokens borrow: names, values and
  * text are parts of the input as written, with flags that say how to decode them, so that nothing is

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "extract/sniff.h"
 
 #include "../allocfail.h"
 
