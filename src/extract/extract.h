@@ -176,6 +176,12 @@ const struct wb_tokenizer *wb_tagwalk_next(struct wb_tagwalk *walk);
 /* True if the token is in svg or math, and so is the start tag of either. */
 bool wb_tagwalk_is_foreign(const struct wb_tagwalk *walk);
 
+/*
+ * Parses what a refresh says, "5; url='next.html'", as the HTML standard does. Returns false if it is not a refresh;
+ * *href_out is part of content, and empty if the page refreshes itself (htmllinks.c).
+ */
+bool wb_refresh_parse(struct wb_slice content, struct wb_slice *href_out);
+
 /* In how many bits two SimHashes differ: similar texts differ in few. */
 static inline unsigned wb_simhash_distance(uint64_t a, uint64_t b)
 {

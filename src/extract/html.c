@@ -104,6 +104,8 @@ static int take_start(struct wb_html *h)
     }
     if (h->templates) {
         h->templates += tag == WB_TAG_TEMPLATE_;
+        if (tag == WB_TAG_SVG_ || tag == WB_TAG_MATH_)
+            wb_foreign_push(&h->foreign, &h->t, true);
     } else {
         if (facts->flags & WB_TAG_BLOCK)
             err = wb_html_begin_block(h, tag);

@@ -373,11 +373,7 @@ static const char *skip_url_word(const char *p, const char *end)
     return q < end && *q == '=' ? skip_blanks(q + 1, end) : p;
 }
 
-/*
- * Parses "5; url='next.html'" as the HTML standard does. Returns false if it is not a refresh;
- * *href_out is empty if the page refreshes itself.
- */
-static bool read_refresh(struct wb_slice content, struct wb_slice *href_out)
+bool wb_refresh_parse(struct wb_slice content, struct wb_slice *href_out)
 {
     const char *end = content.ptr + content.len, *p = skip_blanks(content.ptr, end), *from = p;
 
@@ -410,7 +406,7 @@ int wb_html_refresh(struct wb_html *h, struct wb_slice content)
     struct wb_extract_link link = {
         .tag = WB_EXTRACT_LINK_META, .url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY, .rel = WB_SLICE_EMPTY};
 
-    if (h->has_refresh || !read_refresh(content, &link.href))
+    if (h->has_refresh || !wb_refresh_parse(content, &link.href))
         return 0;
     h->has_refresh = true;
     return link.href.len ? wb_sink_link(h->x, &link, NULL) : 0;

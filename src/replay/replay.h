@@ -1,0 +1,91 @@
+/*
+ * replay.h - the door of replay: a stored page as a browser is to show it, and what changed between two versions.
+ *
+ *   stored bytes, media type, URL, time --wb_replay_rewrite()--> bytes in which everything that the page names is
+ *                                                                in the archive, at the same point in time
+ *
+ *   <a href="../x">      becomes   <a href="/web/20260102030405/https://example.org/x">
+ *
+ * Bytes go in and bytes come out: no files, no clock, no network. Any bytes are a page; time is linear in them, and the
+ * output is bounded (WB_REPLAY_BYTES_MAX). Rewriting keeps a browser in the archive, but it is not what protects
+ * the reader: the Content-Security-Policy of wb_replay_policy() must go with every reply
+ * (docs/design/0032-replay.md).
+ */
+#ifndef WB_REPLAY_REPLAY_H
+#define WB_REPLAY_REPLAY_H
+
+#include "replay/difference.h"
+
+/* ---- rewriting (replay.c, replay_tag.c, replay_url.c) --------------------------------------------------------- */
+
+struct wb_replay_page {
+    struct wb_slice url;     /* of the page, absolute */
+    struct wb_slice time;    /* its 14 digits: 20260102030405 */
+    struct wb_slice type;    /* media type in lower case, without parameters; if empty, the bytes decide */
+    struct wb_slice charset; /* what the transport says; empty if nothing */
+    struct wb_slice body;
+};
+
+struct wb_replay_options {
+    struct wb_slice prefix; /* where the archive is: "/web/". Only characters that a URL may contain */
+    struct wb_slice banner; /* HTML from wb_replay_banner(), put at the front of an HTML page's body; may be empty */
+    bool scripts;           /* scripts may run: javascript: URLs are kept */
+};
+
+enum wb_replay_kind {
+    WB_REPLAY_UNCHANGED, /* the body was copied: send it with the media type and charset that it was stored with */
+    WB_REPLAY_HTML,      /* HTML or XHTML: send it with the charset of the result */
+    WB_REPLAY_CSS,       /* the same for a style sheet... */
+    WB_REPLAY_SVG,       /* ...and a drawing */
+};
+
+struct wb_replay_result {
+    enum wb_replay_kind kind;
+    const char *charset;     /* of the output, static text; "" if it is unchanged. It must be in the Content-Type of the
+                                reply, because rewriting and the browser must agree on what is a tag */
+    uint64_t urls;           /* how many URLs now lead into the archive... */
+    uint64_t urls_dropped;   /* ...and how many were invalid, scripts, or beyond the bound on the output */
+};
+
+/* The output has at most this many bytes if the body has n, apart from the banner. Beyond it, URLs are dropped. */
+#define WB_REPLAY_BYTES_MAX(n) (80 * (size_t)(n) + ((size_t)1 << 20))
+
+/* Working memory that is reused for many pages; it belongs to one thread. */
+struct wb_replayer;
+int wb_replayer_new(struct wb_replayer **replayer_out);
+void wb_replayer_free(struct wb_replayer *replayer);
+
+/*
+ * Appends the page as it is to be shown. What is not rewritten is copied byte for byte, unless the page's encoding is
+ * not UTF-8 and not one of those with one byte per character: then all of it becomes UTF-8. WB_E_INVALID if the time is
+ * not 14 digits or the prefix contains other characters; otherwise fails only with WB_E_NOMEM.
+ */
+int wb_replay_rewrite(struct wb_replayer *replayer, const struct wb_replay_page *page,
+                      const struct wb_replay_options *options, struct wb_buf *out, struct wb_replay_result *result_out);
+
+/*
+ * Appends where a link of the page leads in the archive, for the Location of a stored redirect. WB_E_PROTO if it is not
+ * a URL or has a scheme that is not archived.
+ */
+int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
+                       struct wb_buf *out);
+
+/* ---- around the page (replay_banner.c) --------------------------------------------------------------------------- */
+
+struct wb_replay_banner {
+    struct wb_slice url, time; /* of the page, as in struct wb_replay_page */
+    struct wb_slice prefix;    /* "/web/" */
+    struct wb_slice versions;  /* what stands before a URL where all its versions are listed */
+    bool in_frame;             /* the page is shown in a frame of another one: no banner */
+};
+
+/* Appends a small bar that says what this is: ASCII, without scripts. It can be folded up. */
+int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_out);
+
+/*
+ * The Content-Security-Policy of replayed pages, whatever their type: no scripts, or scripts that belong to no
+ * origin; nothing is loaded from elsewhere. Static text.
+ */
+const char *wb_replay_policy(bool scripts);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * replay_url.c - from a URL in a page to the place in the archive that it names.
+ *
+ *   href --resolve--> absolute URL --prefix, time--> /web/20260102030405/https://example.org/x
+ *
+ * URLs that are not fetched from a server (#part, data:, mailto:) stay as they are; scripts and invalid URLs become
+ * harmless. It knows nothing about HTML or CSS.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "replay/replayer.h"
+
+#define TIME_DIGITS 14
+
+static struct wb_slice trim_href(struct wb_slice s)
+{
+    while (s.len > 0 && (uint8_t)*s.ptr <= ' ')
+        s = wb_slice(s.ptr + 1, s.len - 1);
+    while (s.len > 0 && (uint8_t)s.ptr[s.len - 1] <= ' ')
+        s.len--;
+    return s;
+}
+
+/* True for the schemes whose URLs lead into the archive: those with which something is fetched from a server. */
+static bool is_archived(const struct wb_url *url)
+{
+    return url->special;
+}
+
+static bool is_script(struct wb_slice scheme)
+{
+    return wb_slice_equal(scheme, WB_SLICE_LIT("javascript")) || wb_slice_equal(scheme, WB_SLICE_LIT("vbscript"));
+}
+
+#define SCHEME_MAX 16
+
+/* The scheme of an absolute URL in lower case, cut off; empty if the URL is relative. */
+static struct wb_slice scheme_of(struct wb_slice href, char scheme_out[SCHEME_MAX])
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < href.len; i++) {
+        char c = wb_ascii_lower(href.ptr[i]);
+        if (c == '\t' || c == '\n' || c == '\r') /* browsers ignore these */
+            continue;
+        if (c == ':')
+            return wb_slice(scheme_out, len);
+        if (!(wb_ascii_is_letter(c) || (len > 0 && (wb_ascii_is_digit(c) || c == '+' || c == '-' || c == '.'))))
+            break;
+        if (len < SCHEME_MAX)
+            scheme_out[len++] = c;
+    }
+    return WB_SLICE_EMPTY;
+}
+
+/* True for an absolute URL that stays as it is. It need not be parsed: pictures in data: are longer than any URL. */
+static bool is_kept_scheme(struct wb_slice scheme, bool scripts)
+{
+    static const char *const special[] = {"http", "https", "ftp", "file", "ws", "wss"};
+
+    if (scheme.len == 0)
+        return false;
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (wb_slice_equal(scheme, wb_slice_str(special[i])))
+            return false;
+    return scripts || !is_script(scheme);
+}
+
+static struct wb_slice without_fragment(struct wb_slice url)
+{
+    const char *mark = url.len ? memchr(url.ptr, '#', url.len) : NULL;
+
+    return mark ? wb_slice(url.ptr, (size_t)(mark - url.ptr)) : url;
+}
+
+/* Checks what the caller chose. The prefix is written into attributes and style sheets as it is. */
+static int check_place(struct wb_slice time, struct wb_slice prefix)
+{
+    for (size_t i = 0; i < time.len; i++)
+        if (!wb_ascii_is_digit(time.ptr[i]))
+            return wb_fail(WB_E_INVALID, "'%.*s' is not a time of 14 digits", WB_SLICE_ARG(time));
+    if (time.len != TIME_DIGITS)
+        return wb_fail(WB_E_INVALID, "'%.*s' is not a time of 14 digits", WB_SLICE_ARG(time));
+    for (size_t i = 0; i < prefix.len; i++) {
+        char c = prefix.ptr[i];
+        if (!wb_ascii_is_letter(c) && !wb_ascii_is_digit(c) && (c == '\0' || !strchr("/:.-_~[]", c)))
+            return wb_fail(WB_E_INVALID, "'%.*s' is not a prefix for replay", WB_SLICE_ARG(prefix));
+    }
+    return 0;
+}
+
+int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_slice base)
+{
+    int err = check_place(page->time, r->options->prefix);
+
+    if (err < 0)
+        return err;
+    r->time = page->time;
+    r->base_differs = false;
+    r->url_bytes_left = WB_REPLAY_URL_BYTES_MAX(page->body.len);
+    err = wb_url_parse(page->url, NULL, &r->resolved);
+    if (err == WB_E_NOMEM)
+        return err;
+    if (err < 0)
+        wb_buf_clear(&r->resolved.href);
+    if (base.len == 0)
+        base = wb_url_href(&r->resolved);
+    r->base_differs = !wb_slice_equal(without_fragment(base), without_fragment(wb_url_href(&r->resolved)));
+    err = wb_url_parse(base, NULL, &r->base);
+    if (err < 0)
+        wb_buf_clear(&r->base.href); /* without a base, only absolute URLs can be resolved */
+    return err == WB_E_NOMEM ? err : 0;
+}
+
+static int put_place(struct wb_slice prefix, struct wb_slice time, struct wb_slice url, struct wb_buf *out)
+{
+    int err = wb_buf_append_slice(out, prefix);
+
+    if (err == 0)
+        err = wb_buf_append_slice(out, time);
+    if (err == 0)
+        err = wb_buf_append_char(out, '/');
+    return err < 0 ? err : wb_buf_append_slice(out, url);
+}
+
+/* How many bytes a URL may need in a style attribute, where some characters get a backslash, and an entity. */
+static size_t cost_of(struct wb_slice url)
+{
+    size_t cost = url.len;
+
+    for (size_t i = 0; i < url.len; i++)
+        if (url.ptr[i] == '&' || url.ptr[i] == '\'' || url.ptr[i] == '(' || url.ptr[i] == ')')
+            cost += 5;
+    return cost;
+}
+
+/* Writes something that leads nowhere. */
+static int put_nothing(struct wb_replayer *r, const char *text, struct wb_buf *out)
+{
+    r->result->urls_dropped++;
+    return wb_buf_append_str(out, text);
+}
+
+/* Writes an absolute URL, behind the place of the archive if it is archived. */
+static int put_resolved(struct wb_replayer *r, const struct wb_url *absolute, struct wb_buf *out)
+{
+    struct wb_slice url = wb_url_href(absolute);
+    size_t cost = cost_of(url) + r->options->prefix.len + r->time.len + 1;
+
+    if (cost > r->url_bytes_left)
+        return put_nothing(r, "about:invalid", out);
+    r->url_bytes_left -= cost;
+    if (!is_archived(absolute))
+        return wb_buf_append_slice(out, url);
+    r->result->urls++;
+    return put_place(r->options->prefix, r->time, url, out);
+}
+
+int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
+                    bool *kept_out)
+{
+    bool own = place == WB_REPLAY_PLACE_PART || !r->base_differs;
+    char scheme[SCHEME_MAX];
+
+    /* An empty one loads nothing; only for links it means the base. */
+    *kept_out = href.len == 0 && place != WB_REPLAY_PLACE_LINK;
+    href = trim_href(href);
+    if (*kept_out || (own && (href.len == 0 || *href.ptr == '#'))) {
+        *kept_out = true;
+        return 0;
+    }
+    *kept_out = is_kept_scheme(scheme_of(href, scheme), r->options->scripts);
+    if (*kept_out)
+        return 0;
+    int err = wb_url_parse(href, r->base.href.len ? &r->base : NULL, &r->resolved);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : put_nothing(r, "about:invalid", out);
+    if (is_script(wb_url_scheme(&r->resolved)) && !r->options->scripts)
+        return put_nothing(r, place == WB_REPLAY_PLACE_LINK ? "#" : "about:blank", out);
+    return put_resolved(r, &r->resolved, out);
+}
+
+int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
+                       struct wb_buf *out)
+{
+    struct wb_url base = WB_URL_INIT, url = WB_URL_INIT;
+    int err = check_place(page->time, prefix);
+
+    if (err == 0)
+        err = wb_url_parse(page->url, NULL, &base);
+    if (err == 0)
+        err = wb_url_parse(href, &base, &url);
+    if (err == 0 && !is_archived(&url))
+        err = wb_fail(WB_E_PROTO, "'%.*s' does not lead to a page", WB_SLICE_ARG(href));
+    if (err == 0)
+        err = put_place(prefix, page->time, wb_url_href(&url), out);
+    wb_url_release(&base);
+    wb_url_release(&url);
+    return err;
+}
