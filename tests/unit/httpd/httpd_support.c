@@ -350,9 +350,12 @@ bool has(const struct wb_buf *text, const char *part)
 
 bool hear_text(int fd, const char *text, struct wb_buf *out)
 {
-    while (!has(out, text))
+    if (has(out, text))
+        return true;
+    do /* byte by byte, so that what follows the text is left for later */
         if (hear_some(fd, 1, out) <= 0)
             return false;
+    while (!wb_slice_ends(wb_buf_slice(out), wb_slice_str(text)));
     return true;
 }
 
@@ -369,7 +372,7 @@ const char *statuses_of(struct site *site, const char *bytes, size_t len, size_t
     bool clean = hear_all(fd, &reply);
     found[0] = '\0';
     for (size_t i = 0; i + 12 <= reply.len && used + 8 < sizeof found; i++)
-        if (memcmp(reply.ptr + i, "HTTP/1.1 ", 9) == 0)
+        if (memcmp(reply.ptr + i, "HTTP/1.1 ", 9) == 0 && wb_ascii_is_digit(reply.ptr[i + 9]))
             used += (size_t)snprintf(found + used, sizeof found - used, "%s%.3s", used ? " " : "", reply.ptr + i + 9);
     if (!clean)
         snprintf(found + used, sizeof found - used, "%sreset", used ? " " : "");
