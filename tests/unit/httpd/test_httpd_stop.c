@@ -87,7 +87,7 @@ static void *load(void *context)
 
     for (unsigned i = 0;; i++) {
         wb_buf_clear(&reply);
-        say(fd, i % 3 ? "GET /hello" END : "GET /pieces?count=20&bytes=3000" END);
+        say(fd, i % 3 ? "GET /hello" END : "GET /pieces?count=20&bytes=50" END);
         if (!hear_text(fd, i % 3 ? "hello\n" : "\r\n0\r\n\r\n", &reply))
             break;
     }
