@@ -63,8 +63,10 @@ void wb_httpd_conn_on_deadline(struct wb_httpd_conn *c)
         } else if (c->is_later && c->later_at_ms <= now) {
             wb_httpd_source_forget_later(c);
             wb_httpd_exchange_pump(c);
-        } else if (c->is_later && c->eof) {
+        } else if (c->is_later && c->eof && c->idle_since_ms + WB_HTTPD_HALF_CLOSED_MS <= now) {
             wb_httpd_conn_cut(c, false);
+        } else {
+            wb_httpd_exchange_pump(c); /* sets the next deadline */
         }
         break;
     case WB_CONN_HANDSHAKE:
@@ -206,8 +208,10 @@ static void shake_hands(struct wb_httpd_conn *c)
         return;
     }
     wb_httpd_conn_want_write(c, result == WB_WIRE_WANTS_WRITE);
-    if (result == 1)
+    if (result == 1) {
         c->state = WB_CONN_HEAD;
+        wb_httpd_conn_set_deadline(c, wb_httpd_now_ms() + c->httpd->limits.idle_ms);
+    }
 }
 
 static void read_some(struct wb_httpd_conn *c)

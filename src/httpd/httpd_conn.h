@@ -28,6 +28,12 @@
 #define WB_HTTPD_NEVER INT64_MAX
 #define WB_HTTPD_SCRATCH_BYTES 65536u
 
+/*
+ * A client that has closed its side may still be reading, or may be gone: only sending tells. If a source has nothing
+ * to send for this long, the client is taken to be gone.
+ */
+#define WB_HTTPD_HALF_CLOSED_MS 2000
+
 struct wb_httpd {
     struct wb_httpd_app app;
     struct wb_httpd_limits limits;

@@ -7,7 +7,6 @@
 
 #define BODY_STEP_BYTES 16384u /* a body gets a second more for each of these */
 #define BODY_STEP_MS 1000
-#define HALF_CLOSED_MS 2000
 #define RETRY_SECONDS "1"
 
 /* ---- replies ------------------------------------------------------------------------------------ */
@@ -116,8 +115,8 @@ static void set_send_deadline(struct wb_httpd_conn *c)
 
     if (c->is_later && c->later_at_ms < at_ms)
         at_ms = c->later_at_ms;
-    if (c->is_later && c->eof && c->idle_since_ms + HALF_CLOSED_MS < at_ms)
-        at_ms = c->idle_since_ms + HALF_CLOSED_MS;
+    if (c->is_later && c->eof && c->idle_since_ms + WB_HTTPD_HALF_CLOSED_MS < at_ms)
+        at_ms = c->idle_since_ms + WB_HTTPD_HALF_CLOSED_MS;
     wb_httpd_conn_set_deadline(c, at_ms);
 }
 

@@ -137,12 +137,10 @@ void wb_httpd_source_forget_later(struct wb_httpd_conn *c)
 
 void wb_httpd_source_wake_all(struct wb_httpd *httpd)
 {
-    struct wb_list list = httpd->later;
-
-    for (struct wb_list_node *node = list.first, *next; node; node = next) {
+    for (struct wb_list_node *node = httpd->later.first, *next; node; node = next) {
         struct wb_httpd_conn *c = WB_CONTAINER_OF(node, struct wb_httpd_conn, in_later);
         next = node->next;
         wb_httpd_source_forget_later(c);
-        wb_httpd_source_ask(c);
+        wb_httpd_exchange_pump(c);
     }
 }

@@ -195,6 +195,31 @@ static void test_later(void **state)
     site_stop(&site);
 }
 
+/* A client that has closed its side still gets what a source makes; if that is nothing for long, it is gone. */
+static void test_half_closed(void **state)
+{
+    struct site site = {0};
+    struct wb_buf reply = WB_BUF_INIT;
+
+    (void)state;
+    site_start(&site);
+    int fd = dial(&site);
+    say(fd, "GET /later" END);
+    shutdown(fd, SHUT_WR);
+    await_count(site.sources_open, 1);
+    for (unsigned round = 1; round <= 3; round++) {
+        feed_later(&site);
+        await_count(site.pieces, round);
+    }
+    assert_true(hear_text(fd, "a\r\ncccccccccc\r\n", &reply));
+    hear_all(fd, &reply);
+    assert_int_equal(site.pieces, 3);
+    await_count(site.sources_closed, 1);
+    close(fd);
+    wb_buf_release(&reply);
+    site_stop(&site);
+}
+
 /* Plain requests are answered while more streams than workers are under way, and the streams end. */
 static void test_side_by_side(void **state)
 {
@@ -228,9 +253,9 @@ static void test_side_by_side(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),  cmocka_unit_test(test_old_client),   cmocka_unit_test(test_fails),
-        cmocka_unit_test(test_stalled), cmocka_unit_test(test_stall_limit),  cmocka_unit_test(test_abandoned),
-        cmocka_unit_test(test_later),   cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_pieces),  cmocka_unit_test(test_old_client),  cmocka_unit_test(test_fails),
+        cmocka_unit_test(test_stalled), cmocka_unit_test(test_stall_limit), cmocka_unit_test(test_abandoned),
+        cmocka_unit_test(test_later),   cmocka_unit_test(test_half_closed), cmocka_unit_test(test_side_by_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
