@@ -13,6 +13,7 @@
 
 #define LINGER_MS 1000
 #define LINGER_BYTES (16u << 20)
+#define KEEPALIVE_SECONDS 60
 #define KEPT_BYTES 4096u          /* an idle connection keeps buffers up to this size */
 #define UNSENT_KERNEL (256 << 10) /* bytes that the kernel may hold for a client that does not read */
 
@@ -218,6 +219,10 @@ static void read_some(struct wb_httpd_conn *c)
 {
     size_t room = read_room(c);
 
+    if (room == 0 && c->state == WB_CONN_SEND && c->source_open) {
+        wb_httpd_conn_cut(c, false); /* if we stopped reading, we would not notice that the client has gone */
+        return;
+    }
     if (room == 0) {
         want_read(c, false);
         return;
@@ -303,10 +308,14 @@ static bool admit_peer(struct wb_httpd *httpd, struct wb_httpd_conn *c, const st
 
 static void prepare_socket(int fd)
 {
-    int one = 1, unsent = UNSENT_KERNEL;
+    int one = 1, unsent = UNSENT_KERNEL, idle = KEEPALIVE_SECONDS, step = KEEPALIVE_SECONDS / 4;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    /* Otherwise a client that was switched off while its source had nothing to send would never be noticed. */
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof step);
 }
 
 void wb_httpd_conn_accept(struct wb_httpd *httpd, int fd, const struct sockaddr_storage *address)

@@ -189,6 +189,8 @@ void wb_httpd_exchange_done(struct wb_httpd_conn *c)
         c->source_counted = c->source_open;
         c->piece_bytes = 0;
         c->idle_since_ms = 0;
+        if (c->source_open)
+            wb_httpd_conn_resume(c);
         send_reply(c);
     } else {
         wb_httpd_source_done(c);

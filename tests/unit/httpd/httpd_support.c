@@ -36,12 +36,14 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
     } else if (p->made == p->count) {
         result = p->fails ? WB_E_IO : WB_HTTP_END;
     } else {
-        assert_int_equal(wb_buf_reserve(out, p->bytes), 0);
-        memset(out->ptr + out->len, (int)('a' + p->made % 26), p->bytes);
-        out->len += p->bytes;
-        p->made++;
-        p->seen++;
-        p->site->pieces++;
+        result = wb_buf_reserve(out, p->bytes) == 0 ? WB_HTTP_MORE : WB_E_NOMEM;
+        if (result == WB_HTTP_MORE) {
+            memset(out->ptr + out->len, (int)('a' + p->made % 26), p->bytes);
+            out->len += p->bytes;
+            p->made++;
+            p->seen++;
+            p->site->pieces++;
+        }
     }
     p->inside = false;
     return result;
@@ -71,6 +73,10 @@ static void make_source(struct site *site, const struct wb_http_request *request
 {
     struct pieces *p = wb_alloc_zero(1, sizeof *p);
 
+    if (!p) {
+        wb_http_reply_error(reply, 503, "out of memory");
+        return;
+    }
     p->site = site;
     p->waits = wb_slice_equal(request->path, WB_SLICE_LIT("/later"));
     p->fails = wb_slice_equal(request->path, WB_SLICE_LIT("/fail"));
@@ -141,9 +147,10 @@ static void handle(void *context, void *worker, const struct wb_http_request *re
         reply->close = true;
     else if (is(request, "/big")) {
         uint64_t bytes = number(request, "bytes");
-        if (wb_buf_reserve(&reply->body, bytes) == 0)
+        if (wb_buf_reserve(&reply->body, bytes) == 0) {
             memset(reply->body.ptr, 'x', bytes);
-        reply->body.len = bytes;
+            reply->body.len = bytes;
+        }
     } else if (is(request, "/pieces") || is(request, "/fail") || is(request, "/later"))
         make_source(site, request, reply);
     else

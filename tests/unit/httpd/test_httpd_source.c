@@ -195,6 +195,28 @@ static void test_later(void **state)
     site_stop(&site);
 }
 
+/* A client that sends endlessly while its source has nothing is cut: nobody would notice when it leaves. */
+static void test_talks_too_much(void **state)
+{
+    struct site site = {.options.limits.head_bytes = 4096};
+    struct wb_buf reply = WB_BUF_INIT, talk = WB_BUF_INIT;
+
+    (void)state;
+    site_start(&site);
+    for (unsigned i = 0; i < 20000; i++)
+        wb_buf_append_char(&talk, 'x');
+    int fd = dial(&site);
+    say(fd, "GET /later" END);
+    await_count(site.sources_open, 1);
+    say_bytes(fd, talk.ptr, talk.len, 1000);
+    hear_all(fd, &reply);
+    await_count(site.sources_closed, 1);
+    close(fd);
+    wb_buf_release(&talk);
+    wb_buf_release(&reply);
+    site_stop(&site);
+}
+
 /* A client that has closed its side still gets what a source makes; if that is nothing for long, it is gone. */
 static void test_half_closed(void **state)
 {
@@ -253,9 +275,10 @@ static void test_side_by_side(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),  cmocka_unit_test(test_old_client),  cmocka_unit_test(test_fails),
-        cmocka_unit_test(test_stalled), cmocka_unit_test(test_stall_limit), cmocka_unit_test(test_abandoned),
-        cmocka_unit_test(test_later),   cmocka_unit_test(test_half_closed), cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_pieces),       cmocka_unit_test(test_old_client),  cmocka_unit_test(test_fails),
+        cmocka_unit_test(test_stalled),      cmocka_unit_test(test_stall_limit), cmocka_unit_test(test_abandoned),
+        cmocka_unit_test(test_later),        cmocka_unit_test(test_half_closed), cmocka_unit_test(test_talks_too_much),
+        cmocka_unit_test(test_side_by_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
