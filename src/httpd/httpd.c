@@ -191,7 +191,7 @@ static void begin_stop(struct wb_httpd *httpd)
     for (struct wb_list_node *node = httpd->all.first, *next; node; node = next) {
         struct wb_httpd_conn *c = WB_CONTAINER_OF(node, struct wb_httpd_conn, in_all);
         next = node->next;
-        if (c->state == WB_CONN_HANDSHAKE || c->state == WB_CONN_HEAD || c->is_later)
+        if (c->state == WB_CONN_HANDSHAKE || c->state == WB_CONN_HEAD || c->state == WB_CONN_LINGER || c->is_later)
             wb_httpd_conn_cut(c, false);
     }
 }

@@ -11,7 +11,9 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
-#define LINGER_MS 1000
+#define LINGER_MS 2000      /* since the client sent something */
+#define LINGER_ALL_MS 10000 /* in total */
+#define LINGER_STOP_MS 500  /* when the server stops */
 #define LINGER_BYTES (16u << 20)
 #define KEEPALIVE_SECONDS 60
 #define KEPT_BYTES 4096u          /* an idle connection keeps buffers up to this size */
@@ -171,12 +173,21 @@ static bool keep_input(struct wb_httpd_conn *c, struct wb_slice bytes)
     return false;
 }
 
+static void set_linger_deadline(struct wb_httpd_conn *c)
+{
+    int64_t at_ms = wb_httpd_now_ms() + LINGER_MS;
+
+    wb_httpd_conn_set_deadline(c, at_ms < c->linger_until_ms ? at_ms : c->linger_until_ms);
+}
+
 static void take_input(struct wb_httpd_conn *c, struct wb_slice bytes)
 {
     if (c->state == WB_CONN_LINGER) {
         c->dropped += bytes.len;
         if (c->dropped > LINGER_BYTES)
             wb_httpd_conn_cut(c, false);
+        else
+            set_linger_deadline(c);
         return;
     }
     if (c->state == WB_CONN_BODY) {
@@ -361,7 +372,8 @@ void wb_httpd_conn_finish(struct wb_httpd_conn *c)
         wb_httpd_conn_cut(c, false);
         return;
     }
-    wb_httpd_conn_set_deadline(c, wb_httpd_now_ms() + LINGER_MS);
+    c->linger_until_ms = wb_httpd_now_ms() + (c->httpd->stop_at_ms ? LINGER_STOP_MS : LINGER_ALL_MS);
+    set_linger_deadline(c);
     wb_httpd_conn_resume(c);
 }
 

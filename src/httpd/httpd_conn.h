@@ -95,6 +95,7 @@ struct wb_httpd_conn {
     struct wb_httpd_body body;
     int64_t began_ns; /* the first byte of the request, then its head, has arrived; 0: nothing yet */
     size_t dropped;   /* bytes that arrived while lingering */
+    int64_t linger_until_ms;
 
     /* the answer */
     struct wb_httpd_job job;

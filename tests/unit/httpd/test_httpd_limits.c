@@ -203,7 +203,7 @@ static void test_body_bytes(void **state)
     for (size_t i = 0; i < 3; i++) {
         say(fds[i], "b");
         wb_buf_clear(&reply);
-        assert_true(hear_all(fds[i], &reply));
+        hear_all(fds[i], &reply); /* the one that was refused may end with a reset, because of the last byte */
         refused += has(&reply, "HTTP/1.1 503 ");
         assert_true(has(&reply, "HTTP/1.1 503 ") || has(&reply, "HTTP/1.1 200 "));
         close(fds[i]);
