@@ -1,6 +1,6 @@
 /*
- * cmd_export.c - webbase export: writes pages to a web archive: the latest state, that of a snapshot, or with
- * --versions every capture. With --facts it writes what is known about pages (cmd_export_facts.c).
+ * cmd_export.c - webbase export: writes pages to a web archive (WARC or WACZ): the latest state, that of a snapshot, or
+ * with --versions every capture. With --facts it writes what is known about pages (cmd_export_facts.c).
  *
  * The archive appears under its name when it is complete (exportfile.c). Pages that cannot be read are reported and
  * left out, and the exit status is 1.
@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/select_args.h"
+#include "ingest/ingest.h"
 #include "os/clock.h"
 #include "os/stop.h"
 #include "warc/warc.h"
@@ -25,10 +26,12 @@
 
 struct archive_export {
     const char *path;      /* "-": standard output */
+    bool wacz;
     enum wb_warc_coding coding;
     struct wb_exportfile file;
     struct wb_selection selection;
     struct wb_store *store;
+    struct wb_waczpen *pen;        /* with --wacz; then it owns the writer */
     struct wb_warc_writer *writer;
     uint32_t snapshot;     /* 0: the latest state */
     bool versions;         /* every capture, and pages that are gone */
@@ -55,12 +58,71 @@ static bool to_stdout(const struct archive_export *e)
     return strcmp(e->path, "-") == 0;
 }
 
-static int open_target(struct archive_export *e, bool force)
+static const char *base_name(const char *path)
 {
-    if (to_stdout(e))
-        return wb_warc_writer_new(e->coding, write_stdout, NULL, &e->writer);
-    int err = wb_exportfile_open(&e->file, e->path, force);
-    return err < 0 ? err : wb_warc_writer_new(e->coding, write_file, e, &e->writer);
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Temporary files go where the archive goes: only there we know that we may write. */
+static int open_pen(struct archive_export *e, const struct wb_options *options)
+{
+    size_t dir_bytes = (size_t)(base_name(e->path) - e->path);
+    char *dir = to_stdout(e)    ? wb_strdup(options->dir)
+                : dir_bytes > 0 ? wb_strndup(e->path, dir_bytes)
+                                : wb_strdup(".");
+    struct wb_waczpen_options o = {
+        .sink = to_stdout(e) ? write_stdout : write_file,
+        .context = e,
+        .temporary_dir = dir,
+        .memory_bytes = WB_WACZPEN_MEMORY_BYTES,
+        .archive_bytes = WB_WACZPEN_ARCHIVE_BYTES,
+        .now_ms = wb_clock_wall_ms(),
+    };
+
+    int err = dir ? wb_waczpen_open(&o, &e->pen) : WB_E_NOMEM;
+    e->writer = err < 0 ? NULL : wb_waczpen_writer(e->pen);
+    wb_free(dir);
+    return err;
+}
+
+static int open_writer(struct archive_export *e)
+{
+    int err = wb_warc_writer_new(e->coding, to_stdout(e) ? write_stdout : write_file, e, &e->writer);
+
+    if (err == 0)
+        err = wb_warc_write_info(e->writer, to_stdout(e) ? NULL : base_name(e->path), wb_clock_wall_ms());
+    e->records++;
+    return err;
+}
+
+static int open_target(struct archive_export *e, const struct wb_options *options)
+{
+    int err = to_stdout(e) ? 0 : wb_exportfile_open(&e->file, e->path, wb_options_flag(options, "force"));
+
+    if (err < 0)
+        return err;
+    return e->wacz ? open_pen(e, options) : open_writer(e);
+}
+
+static int finish_target(struct archive_export *e)
+{
+    int err = e->wacz ? wb_waczpen_finish(e->pen) : 0;
+
+    if (err < 0)
+        return err;
+    e->records += e->wacz ? wb_waczpen_archives(e->pen) : 0; /* each begins with a warcinfo record */
+    return to_stdout(e) ? wb_output_flush() : wb_exportfile_finish(&e->file);
+}
+
+static void close_target(struct archive_export *e)
+{
+    if (e->pen)
+        wb_waczpen_close(e->pen);
+    else
+        wb_warc_writer_free(e->writer);
+    wb_exportfile_close(&e->file);
 }
 
 static int write_page(struct archive_export *e, const struct wb_page *page)
@@ -196,17 +258,10 @@ static int write_json(const struct archive_export *e)
     return err;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static int read_coding(struct archive_export *e)
 {
     e->coding = WB_WARC_PLAIN;
-    if (to_stdout(e))
+    if (to_stdout(e) || e->wacz)
         return 0;
     int err = wb_warc_coding_of_name(e->path, &e->coding);
     return err == WB_E_INVALID ? wb_options_usage("%s", wb_error_message()) : err;
@@ -224,28 +279,24 @@ static int export_pages(struct archive_export *e, const struct wb_options *optio
     if (err == 0 && snapshot)
         err = wb_which_snapshot(e->store, wb_slice_str(snapshot), &e->snapshot);
     if (err == 0)
-        err = open_target(e, wb_options_flag(options, "force"));
+        err = open_target(e, options);
     if (err == 0)
-        err = wb_warc_write_info(e->writer, to_stdout(e) ? NULL : base_name(e->path), wb_clock_wall_ms());
-    if (err < 0)
-        return err;
-    e->records++;
-    err = write_pages(e);
+        err = write_pages(e);
     if (err == 0)
-        err = to_stdout(e) ? wb_output_flush() : wb_exportfile_finish(&e->file);
+        err = finish_target(e);
     if (err == 0)
         err = options->json ? write_json(e) : write_words(e);
     return err;
 }
 
-/* Options that only make sense for one of the two kinds of export. */
+/* Options that only make sense for one kind of export. */
 static int check_options(const struct wb_options *options)
 {
     bool facts = wb_options_text(options, "facts") != NULL, versions = wb_options_flag(options, "versions");
-    bool snapshot = wb_options_text(options, "snapshot") != NULL;
+    bool snapshot = wb_options_text(options, "snapshot") != NULL, warc = wb_options_text(options, "warc") != NULL;
 
-    if (facts == (wb_options_text(options, "warc") != NULL))
-        return wb_options_usage("export: give --warc FILE or --facts FILE, one of them");
+    if (facts + warc + (wb_options_text(options, "wacz") != NULL) != 1)
+        return wb_options_usage("export: give one of --warc FILE, --wacz FILE and --facts FILE");
     if (facts && (versions || snapshot))
         return wb_options_usage("export: --facts describes the pages of the index; --versions and --snapshot do not "
                                 "go with it");
@@ -258,8 +309,9 @@ static int check_options(const struct wb_options *options)
 
 int wb_cmd_export(const struct wb_options *options)
 {
-    struct archive_export e = {.path = wb_options_text(options, "warc"), .file = WB_EXPORTFILE_INIT,
-                               .selection = WB_SELECTION_INIT,
+    const char *wacz = wb_options_text(options, "wacz");
+    struct archive_export e = {.path = wacz ? wacz : wb_options_text(options, "warc"), .wacz = wacz != NULL,
+                               .file = WB_EXPORTFILE_INIT, .selection = WB_SELECTION_INIT,
                                .versions = wb_options_flag(options, "versions")};
     int err = check_options(options);
 
@@ -269,8 +321,7 @@ int wb_cmd_export(const struct wb_options *options)
     if (!e.path)
         return wb_cmd_export_facts(options);
     err = export_pages(&e, options);
-    wb_warc_writer_free(e.writer);
-    wb_exportfile_close(&e.file);
+    close_target(&e);
     wb_selection_release(&e.selection);
     wb_store_close(e.store);
     if (err == 0 && e.errors) {

@@ -100,6 +100,8 @@ const struct wb_option wb_import_options[] = {
 const struct wb_option wb_export_options[] = {
     {"warc", 0, WB_OPTION_FILE, "FILE", "write to FILE: .warc, .warc.gz or .warc.zst; - is standard output, "
                                         "uncompressed"},
+    {"wacz", 0, WB_OPTION_FILE, "FILE", "write to FILE, a WACZ: archives with an index and a list of pages, for "
+                                        "replay tools; - is standard output"},
     {"facts", 0, WB_OPTION_FILE, "FILE", "write what is known about pages to FILE: .sqlite, .csv or .jsonl"},
     SNAPSHOT_OPTION,
     {"versions", 0, WB_OPTION_FLAG, NULL, "write every capture, not only the latest version of each page"},

@@ -28,7 +28,8 @@ const struct wb_command wb_commands[] = {
      "older one takes its place in the past, or is left out if the history policy keeps nothing\n"
      "that old. A revisit, or a record with the same status, type and bytes as the capture\n"
      "before, is a further capture of the same version. FILE is a WARC (0.17 to 1.1) or ARC 1.0\n"
-     "archive, uncompressed, gzip'd or zstd'd; webbase finds out from the content of the file.\n"
+     "archive, uncompressed, gzip'd or zstd'd, or a WACZ, whose archives are read without\n"
+     "unpacking it; webbase finds out from the content of the file.\n"
      "\n"
      "A damaged record is reported with its offset in the file, and the import continues with\n"
      "the next record. A body that is longer than --max-bytes is cut, marked as truncated and\n"
@@ -49,6 +50,7 @@ const struct wb_command wb_commands[] = {
      "the fetch time is the time of the last change. Symbolic links are not followed.\n"
      "\n"
      "  webbase import crawl-1.warc.gz crawl-2.warc.gz\n"
+     "  webbase import collection.wacz\n"
      "  webbase import --dir /usr/share/doc/python3.11/html --url https://docs.python.org/3.11/",
      wb_import_options, 0, WB_ARGS_ANY, wb_cmd_import},
 
@@ -269,10 +271,15 @@ const struct wb_command wb_commands[] = {
      "  webbase why example.org",
      wb_why_options, 1, 1, wb_cmd_why},
 
-    {"export", "--warc FILE | --facts FILE [OPTION...]", NULL, "write pages to a web archive, or facts to a table",
+    {"export", "--warc FILE | --wacz FILE | --facts FILE [OPTION...]", NULL,
+     "write pages to a web archive, or facts to a table",
      "--warc writes the latest version of the selected pages as WARC 1.1, in the order in which\n"
      "the repository stores them. Without selecting options it writes all pages. FILE appears\n"
      "when everything is written.\n"
+     "\n"
+     "--wacz writes the same records into a WACZ (1.1.1): archives of about 1 GiB in a ZIP file,\n"
+     "with an index by URL and a list of the HTML pages. ReplayWeb.page and other tools show\n"
+     "such a file in a browser, also from a web server, without reading all of it.\n"
      "\n"
      "--snapshot writes the pages as they were when that snapshot was sealed. --versions writes\n"
      "every capture that is kept, also of pages that are gone: page by page, oldest first.\n"
@@ -293,6 +300,7 @@ const struct wb_command wb_commands[] = {
      "  webbase export --warc all.warc.gz\n"
      "  webbase export --warc corpus.warc.gz --snapshot corpus-2026\n"
      "  webbase export --warc everything.warc.gz --versions\n"
+     "  webbase export --wacz example.wacz --site example.org --versions\n"
      "  webbase export --warc html.warc.zst --suffix edu --type html --since 2026-01-01\n"
      "  webbase export --facts pages.sqlite --site example.org --query 'crawler inlinks:>=10'",
      wb_export_options, 0, 0, wb_cmd_export},

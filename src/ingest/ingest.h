@@ -5,6 +5,7 @@
  *   wb_graph_import()   vertices and edges as text      -> pages and links of webdb
  *   wb_rows_import()    rows that `webdb pages` printed -> pages and links of webdb
  *   wb_graph_export()   webdb                           -> vertices and edges as text
+ *   wb_waczpen          pages, one by one               -> a WACZ file (waczpen.h)
  *
  * Each call does the whole job: options go in, counts come out, and a sink is told what happens in between. Nothing
  * here prints, reads a command line or ends the process, so a command and a server use it in the same way. All four
@@ -19,6 +20,7 @@
 #define WB_INGEST_INGEST_H
 
 #include "base/buf.h"
+#include "ingest/waczpen.h"
 #include "webdb/webdb.h"
 
 /* ---- events ------------------------------------------------------------------------------------ */

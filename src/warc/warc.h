@@ -11,6 +11,8 @@
  * Writing (wb_warc_writer_new, wb_warc_write_page, wb_warc_write_revisit) produces WARC 1.1: plain,
  * or with one gzip member or one zstd frame per record (docs/formats/warc.md).
  *
+ * cdx.h writes lines of indexes, and zipwriter.h writes ZIP files; a WACZ (docs/formats/wacz.md) is made of both.
+ *
  * Used by the import, `get`, `export` and `stream`.
  */
 #ifndef WB_WARC_WARC_H
@@ -19,6 +21,7 @@
 #include "base/buf.h"
 #include "page/page.h"
 #include "warc/cdx.h"
+#include "warc/zipwriter.h"
 
 /* ---- reading ------------------------------------------------------------------- */
 
@@ -137,6 +140,13 @@ int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *p
 
 /* Writes the text of a page as a conversion record of type text/plain, as WET files have them. */
 int wb_warc_write_text(struct wb_warc_writer *writer, const struct wb_page *page, struct wb_slice text);
+/*
+ * Called after each page and revisit, when the sink has all bytes of the record: for whoever indexes what is written.
+ * digest is the WARC-Payload-Digest, "sha1:" and base32. May write to the same writer. A negative result is returned to
+ * whoever wrote the record.
+ */
+typedef int (*wb_warc_listener)(void *context, const struct wb_page *page, bool revisit, const char *digest);
+void wb_warc_writer_listen(struct wb_warc_writer *writer, wb_warc_listener listener, void *context);
 void wb_warc_writer_free(struct wb_warc_writer *writer);
 
 #endif

@@ -29,6 +29,9 @@ struct wb_warc_writer {
     const char *extra_name;      /* of a field that every record gets */
     struct wb_slice extra_value; /* empty: there is none */
     EVP_MD_CTX *sha1;
+    char payload_digest[DIGEST_TEXT_MAX]; /* of the record that is being written */
+    wb_warc_listener listener;
+    void *listener_context;
 };
 
 int wb_warc_coding_of_name(const char *path, enum wb_warc_coding *coding_out)
@@ -86,6 +89,22 @@ void wb_warc_writer_free(struct wb_warc_writer *writer)
     wb_free(writer);
 }
 
+void wb_warc_writer_listen(struct wb_warc_writer *writer, wb_warc_listener listener, void *context)
+{
+    WB_CHECK(writer->magic == WRITER_MAGIC);
+    writer->listener = listener;
+    writer->listener_context = context;
+}
+
+/* Writes the parts of a page's record and tells the listener. */
+static int write_record(struct wb_warc_writer *w, const struct wb_slice *parts, size_t count,
+                        const struct wb_page *page, bool revisit)
+{
+    int err = wb_pack_write(w->pack, parts, count);
+
+    return err == 0 && w->listener ? w->listener(w->listener_context, page, revisit, w->payload_digest) : err;
+}
+
 /* ---- pieces of a header ------------------------------------------------------------------- */
 
 /* Writes "sha1:" and the digest, in base32, of two parts taken as one. */
@@ -101,6 +120,13 @@ static int digest_text(struct wb_warc_writer *w, struct wb_slice first, struct w
     memcpy(text_out, "sha1:", 5);
     wb_base32_encode(digest, WB_SHA1_BYTES, text_out + 5);
     return 0;
+}
+
+/* The same for a page whose digest has been computed. */
+static void known_digest(const struct wb_page *page, char text_out[DIGEST_TEXT_MAX])
+{
+    memcpy(text_out, "sha1:", 5);
+    wb_base32_encode(page->sha1, WB_SHA1_BYTES, text_out + 5);
 }
 
 /* A random UUID (RFC 9562, version 4). */
@@ -209,19 +235,19 @@ static int page_header(struct wb_warc_writer *w, const struct wb_page *page)
     struct wb_buf *h = &w->header;
     struct wb_slice http = wb_buf_slice(&w->http);
     bool response = page->kind == WB_PAGE_RESPONSE;
-    char block_digest[DIGEST_TEXT_MAX], payload_digest[DIGEST_TEXT_MAX] = "sha1:";
+    char block_digest[DIGEST_TEXT_MAX];
     int err = digest_text(w, http, page->body, block_digest);
 
     if (page->digested)
-        wb_base32_encode(page->sha1, WB_SHA1_BYTES, payload_digest + 5);
+        known_digest(page, w->payload_digest);
     else if (err == 0)
-        err = digest_text(w, page->body, WB_SLICE_EMPTY, payload_digest);
+        err = digest_text(w, page->body, WB_SLICE_EMPTY, w->payload_digest);
     if (err == 0)
         err = start_header(h, response ? "response" : "resource", page->time_ms);
     if (err == 0)
         err = add_field(h, "WARC-Target-URI", page->url);
     if (err == 0)
-        err = wb_buf_printf(h, "WARC-Block-Digest: %s\r\nWARC-Payload-Digest: %s\r\n", block_digest, payload_digest);
+        err = wb_buf_printf(h, "WARC-Block-Digest: %s\r\nWARC-Payload-Digest: %s\r\n", block_digest, w->payload_digest);
     if (err == 0 && page->truncated)
         err = wb_buf_append_str(h, "WARC-Truncated: length\r\n");
     if (err == 0 && response)
@@ -253,7 +279,7 @@ int wb_warc_write_page(struct wb_warc_writer *writer, const struct wb_page *page
         return err;
     struct wb_slice parts[] = {wb_buf_slice(&writer->header), wb_buf_slice(&writer->http), page->body,
                                WB_SLICE_LIT("\r\n\r\n")};
-    return wb_pack_write(writer->pack, parts, 4);
+    return write_record(writer, parts, 4, page, false);
 }
 
 /* The profile of WARC 1.1 for "the payload is the same, as its digest shows" (ISO 28500:2017, 6.7.2). */
@@ -262,11 +288,11 @@ int wb_warc_write_page(struct wb_warc_writer *writer, const struct wb_page *page
 int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *page, int64_t original_ms)
 {
     struct wb_buf *h = &writer->header;
-    char block_digest[DIGEST_TEXT_MAX], payload_digest[DIGEST_TEXT_MAX] = "sha1:", original[WB_DATE_TEXT_MAX];
+    char block_digest[DIGEST_TEXT_MAX], original[WB_DATE_TEXT_MAX];
 
     WB_CHECK(writer->magic == WRITER_MAGIC);
     WB_CHECK(page->digested);
-    wb_base32_encode(page->sha1, WB_SHA1_BYTES, payload_digest + 5);
+    known_digest(page, writer->payload_digest);
     wb_date_format(original_ms, original);
     int err = digest_text(writer, WB_SLICE_EMPTY, WB_SLICE_EMPTY, block_digest);
     if (err == 0)
@@ -281,11 +307,11 @@ int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *p
         err = add_extra(writer);
     if (err == 0)
         err = wb_buf_printf(h, "WARC-Refers-To-Date: %s\r\nWARC-Block-Digest: %s\r\nWARC-Payload-Digest: %s\r\n"
-                            "Content-Length: 0\r\n\r\n", original, block_digest, payload_digest);
+                            "Content-Length: 0\r\n\r\n", original, block_digest, writer->payload_digest);
     if (err < 0)
         return err;
     struct wb_slice parts[] = {wb_buf_slice(h), WB_SLICE_LIT("\r\n\r\n")};
-    return wb_pack_write(writer->pack, parts, 2);
+    return write_record(writer, parts, 2, page, true);
 }
 
 int wb_warc_write_text(struct wb_warc_writer *writer, const struct wb_page *page, struct wb_slice text)
