@@ -1,5 +1,5 @@
 /*
- * import_archive.c - the source that reads web archives.
+ * import_archive.c - the source that reads web archives: WARC and ARC files, and those inside WACZ files.
  *
  * Response, resource and ARC records become pages, and revisit records become revisits; records of other types are only
  * counted. It never resolves a revisit: that takes the repository, which belongs to the other thread.
@@ -18,7 +18,7 @@
 #define BLOCK_EXTRA ((size_t)1 << 20)
 
 struct archive {
-    const char *path;
+    const char *path;      /* for messages: the file, or the file and the entry in it */
     size_t body_max;
     struct wb_import_queue *queue;
     struct wb_warc_reader *reader;
@@ -26,7 +26,9 @@ struct archive {
     uint64_t records;      /* read since the last item that was pushed */
     uint64_t records_file; /* read from this file */
     bool reported;         /* the current record could not become a page, and that was reported */
-    uint64_t bytes_before; /* sizes of the files that were read before this one */
+    uint64_t bytes_before; /* how many bytes of all files come before those of the reader... */
+    uint64_t bytes_here;   /* ...and how many the archive has; 0: as many as the reader says */
+    uint64_t failures;     /* entries of a WACZ that could not be read to their end */
 };
 
 /* How many records the next item accounts for. */
@@ -189,10 +191,19 @@ static void show_progress(struct archive *a)
     uint64_t done, size;
 
     wb_warc_progress(a->reader, &done, &size);
+    /* The reader counts the bytes of a deflated entry as they are when inflated. */
+    if (a->bytes_here && size)
+        done = (uint64_t)((double)done / (double)size * (double)a->bytes_here);
     atomic_store_explicit(&a->queue->bytes_done, a->bytes_before + done, memory_order_relaxed);
 }
 
-/* Reads records until the end of the file. Damaged ones are reported and skipped. */
+static int push_failure(struct archive *a, uint64_t offset, const char *message)
+{
+    a->failures++;
+    return push_error(a, offset, message, true);
+}
+
+/* Reads records until the end of the archive. Damaged ones are reported and skipped. */
 static int read_records(struct archive *a)
 {
     struct wb_warc_record record;
@@ -210,29 +221,92 @@ static int read_records(struct archive *a)
         else if (got == WB_E_CORRUPT)
             err = push_error(a, wb_warc_error_offset(a->reader), wb_error_message(), false);
         else
-            return push_error(a, wb_warc_error_offset(a->reader), wb_error_message(), true);
+            return push_failure(a, wb_warc_error_offset(a->reader), wb_error_message());
         if (err < 0)
             return err;
         damaged += got < 0;
     }
     if (damaged && a->records_file == 0)
-        return push_error(a, 0, "not an archive: there is no record in it", true);
-    return wb_import_source_push_file(a->queue, take_records(a));
+        return push_failure(a, 0, "not an archive: there is no record in it");
+    return 0;
 }
 
-static int read_file(struct archive *a)
-{
-    uint64_t done, size = 0;
+/* ---- WACZ ---------------------------------------------------------------------------------- */
 
+/* Reads an entry, if it is an archive, and compares it with its checksums, if it has some. */
+static int read_entry(struct archive *a, struct wb_wacz *wacz, size_t i, const struct wb_wacz_entry *entry)
+{
+    int err = 0;
+
+    a->records_file = 0;
+    if (entry->archive)
+        err = wb_wacz_open_archive(wacz, i, a->body_max + BLOCK_EXTRA, &a->reader);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : push_failure(a, 0, wb_error_message());
+    if (entry->archive)
+        err = read_records(a);
+    wb_warc_close(a->reader);
+    a->reader = NULL;
+    if (err < 0)
+        return err;
+    err = wb_wacz_check(wacz, i);
+    return err < 0 && err != WB_E_NOMEM ? push_failure(a, 0, wb_error_message()) : err;
+}
+
+/* A WACZ without datapackage.json is incomplete, but its archives are whole. */
+static int read_package(struct archive *a, struct wb_wacz *wacz)
+{
+    int err = wb_wacz_read_package(wacz);
+
+    if (err == 0 || err == WB_E_NOMEM)
+        return err;
+    return err == WB_E_NOTFOUND ? push_error(a, 0, wb_error_message(), false) : push_failure(a, 0, wb_error_message());
+}
+
+static int read_entries(struct archive *a, struct wb_wacz *wacz)
+{
+    uint64_t before = a->bytes_before;
+    struct wb_wacz_entry entry;
+
+    int err = read_package(a, wacz);
+    for (size_t i = 0; err == 0 && wb_wacz_entry(wacz, i, &entry); i++) {
+        a->path = entry.name;
+        a->bytes_before = before + entry.offset;
+        a->bytes_here = entry.bytes;
+        err = atomic_load(&a->queue->stopped) ? WB_E_STOPPED : read_entry(a, wacz, i, &entry);
+    }
+    a->bytes_before = before;
+    a->bytes_here = 0;
+    return err;
+}
+
+static int read_wacz(struct archive *a)
+{
+    struct wb_wacz *wacz = NULL;
+    const char *path = a->path;
+
+    int err = wb_wacz_open(path, &wacz);
+    if (err == WB_E_NOMEM)
+        return err;
+    if (err < 0)
+        return push_failure(a, 0, wb_error_message());
+    err = read_entries(a, wacz);
+    a->path = path;
+    wb_wacz_close(wacz);
+    return err;
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static int read_warc(struct archive *a)
+{
     a->records_file = 0;
     int err = wb_warc_open(a->path, a->body_max + BLOCK_EXTRA, &a->reader);
     if (err == WB_E_NOMEM)
         return err;
     if (err < 0)
-        return push_error(a, 0, wb_error_message(), true);
+        return push_failure(a, 0, wb_error_message());
     err = read_records(a);
-    wb_warc_progress(a->reader, &done, &size);
-    a->bytes_before += size;
     wb_warc_close(a->reader);
     a->reader = NULL;
     return err;
@@ -249,6 +323,14 @@ static uint64_t file_bytes(const char *path)
         size = 0;
     wb_file_close(&file);
     return size;
+}
+
+static int read_file(struct archive *a)
+{
+    a->failures = 0;
+    int err = wb_wacz_is(a->path) ? read_wacz(a) : read_warc(a);
+    a->bytes_before += file_bytes(a->path);
+    return err == 0 && a->failures == 0 ? wb_import_source_push_file(a->queue, take_records(a)) : err;
 }
 
 int wb_import_archive_read(const struct wb_import_source *source, struct wb_import_queue *queue)

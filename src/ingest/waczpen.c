@@ -142,7 +142,7 @@ static int add_page_line(struct wb_waczpen *pen, const struct wb_page *page)
     if (err < 0)
         return err;
     wb_pageid_hex(page->id, id);
-    snprintf(id + WB_PAGEID_HEX, sizeof id - WB_PAGEID_HEX, "-%" PRId64, page->time_ms); /* versions share the page id */
+    snprintf(id + WB_PAGEID_HEX, sizeof id - WB_PAGEID_HEX, "-%" PRId64, page->time_ms); /* versions share it */
     wb_date_format(page->time_ms, time);
     wb_buf_clear(&pen->line);
     wb_json_init(&j, &pen->line);
@@ -314,9 +314,12 @@ static int write_block(struct wb_waczpen *pen)
 static int write_index(struct wb_waczpen *pen)
 {
     wb_buf_clear(&pen->summary);
-    int err = wb_buf_append_str(&pen->summary, "!meta 0 {\"format\":\"cdxj-gzip-1.0\",\"filename\":\"index.cdx.gz\"}\n");
+    int err = wb_buf_append_str(&pen->summary, "!meta 0 {\"format\":\"cdxj-gzip-1.0\",\"filename\":\"index.cdx.gz\"}"
+                                               "\n");
+    uint64_t at_most = pen->index_bytes + pen->index_bytes / 8 + GZIP_EXTRA;
+
     if (err == 0)
-        err = wb_zipwriter_begin(pen->zip, "indexes/index.cdx.gz", pen->index_bytes + pen->index_bytes / 8 + GZIP_EXTRA);
+        err = wb_zipwriter_begin(pen->zip, "indexes/index.cdx.gz", at_most);
     while (err == 0 && next_is(pen, INDEX_LINE))
         err = write_block(pen);
     if (err == 0)

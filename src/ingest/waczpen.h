@@ -1,6 +1,6 @@
 /*
- * waczpen.h - part of ingest's door: writes a WACZ file, which is a ZIP file of archives, their index and a list of pages
- * (docs/formats/wacz.md).
+ * waczpen.h - part of ingest's door: writes a WACZ file, which is a ZIP file of archives, their index and a list of
+ * pages (docs/formats/wacz.md).
  *
  *   open -> pages are written through its WARC writer ... -> finish -> close          (close is safe at any time)
  *

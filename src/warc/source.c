@@ -57,26 +57,20 @@ static bool kind_of_name(struct wb_slice name, enum wb_source_kind *kind_out)
     return true;
 }
 
-int wb_source_init(struct wb_source *s, struct wb_file *file, size_t keep_max)
+int wb_source_init(struct wb_source *s, struct wb_warcinput *input, size_t keep_max)
 {
     char first[32];
     size_t got = 0;
     int err;
 
-    *s = (struct wb_source){.file = *file};
-    *file = WB_FILE_INIT;
-    s->out_max = keep_max + PLAIN_READ;
-    err = wb_file_size(&s->file, &s->size);
-    if (err < 0)
-        return err;
-    err = wb_file_read_at(&s->file, 0, first, sizeof first, &got);
+    *s = (struct wb_source){.input = input, .size = input->size, .out_max = keep_max + PLAIN_READ};
+    err = wb_warcinput_read_at(s->input, 0, first, sizeof first, &got);
     if (err < 0)
         return err;
     s->by_content = kind_of_content(wb_slice(first, got), &s->kind);
-    if (!s->by_content && !kind_of_name(wb_slice_str(s->file.path), &s->kind))
-        return wb_fail(WB_E_PROTO, "%s is not a web archive", s->file.path);
+    if (!s->by_content && !kind_of_name(wb_slice_str(s->input->name), &s->kind))
+        return wb_fail(WB_E_PROTO, "%s is not a web archive", s->input->name);
     s->unit_open = s->kind == WB_SOURCE_PLAIN;
-    wb_file_sequential(&s->file);
     return 0;
 }
 
@@ -86,8 +80,8 @@ void wb_source_release(struct wb_source *s)
     wb_unzstd_free(s->unzstd);
     wb_free(s->in);
     wb_free(s->out);
-    wb_file_close(&s->file);
-    *s = (struct wb_source){.file = WB_FILE_INIT};
+    wb_warcinput_close(s->input);
+    *s = (struct wb_source){.input = NULL};
 }
 
 /* ---- the two windows ------------------------------------------------------------ */
@@ -123,7 +117,7 @@ int wb_source_input(struct wb_source *s, size_t want)
         s->in = grown;
         s->in_cap = cap;
     }
-    int err = wb_file_read_at(&s->file, s->in_offset + s->in_len, s->in + s->in_len, s->in_cap - s->in_len, &got);
+    int err = wb_warcinput_read_at(s->input, s->in_offset + s->in_len, s->in + s->in_len, s->in_cap - s->in_len, &got);
     if (err < 0)
         return err;
     s->in_len += got;
@@ -186,7 +180,7 @@ static int read_plain(struct wb_source *s)
     int err = wb_source_room(s, want);
     if (err < 0)
         return err;
-    err = wb_file_read_at(&s->file, s->in_offset, s->out + s->out_len, want, &got);
+    err = wb_warcinput_read_at(s->input, s->in_offset, s->out + s->out_len, want, &got);
     if (err < 0)
         return err;
     s->out_len += got;
@@ -267,7 +261,7 @@ int wb_source_damage(struct wb_source *s, const char *what)
     s->unit_open = false;
     if (input_offset(s) > s->unit_offset)
         s->work += input_offset(s) - s->unit_offset;
-    return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", s->file.path, s->unit_offset, what);
+    return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", s->input->name, s->unit_offset, what);
 }
 
 int wb_source_next(struct wb_source *s)
@@ -299,7 +293,7 @@ int wb_source_next(struct wb_source *s)
 
 int wb_source_judge(struct wb_source *s)
 {
-    struct wb_source twin = {.file = s->file, .size = s->size, .kind = s->kind, .out_max = WB_SOURCE_STEP};
+    struct wb_source twin = {.input = s->input, .size = s->size, .kind = s->kind, .out_max = WB_SOURCE_STEP};
     uint64_t cut;
     int err;
 
@@ -318,7 +312,7 @@ int wb_source_judge(struct wb_source *s)
         s->work += twin.work;
         err = 0;
     }
-    twin.file = WB_FILE_INIT; /* the file still belongs to s: the twin must not close it */
+    twin.input = NULL; /* it still belongs to s: the twin must not close it */
     wb_source_release(&twin);
     return err;
 }

@@ -24,7 +24,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
-#include "os/file.h"
+#include "warc/warcinput.h"
 
 enum wb_source_kind { WB_SOURCE_PLAIN, WB_SOURCE_GZIP, WB_SOURCE_ZSTD };
 
@@ -32,7 +32,7 @@ struct wb_gunzip;
 struct wb_unzstd;
 
 struct wb_source {
-    struct wb_file file;
+    struct wb_warcinput *input;
     uint64_t size;
     enum wb_source_kind kind;
     bool by_content;       /* the kind was recognised from the first bytes, not from the name */
@@ -54,8 +54,8 @@ struct wb_source {
     struct wb_unzstd *unzstd;
 };
 
-/* Takes ownership of the file even if it fails. keep_max: the most bytes the reader will ask to have at once. */
-int wb_source_init(struct wb_source *s, struct wb_file *file, size_t keep_max);
+/* Takes ownership of the input even if it fails. keep_max: the most bytes the reader will ask to have at once. */
+int wb_source_init(struct wb_source *s, struct wb_warcinput *input, size_t keep_max);
 void wb_source_release(struct wb_source *s);
 
 /* What the reader sees; valid until the next call that reads. */

@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "page/page.h"
 #include "warc/cdx.h"
+#include "warc/wacz.h"
 #include "warc/zipwriter.h"
 
 /* ---- reading ------------------------------------------------------------------- */

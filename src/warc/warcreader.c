@@ -28,24 +28,33 @@
 
 /* ---- opening --------------------------------------------------------------------------- */
 
-int wb_warc_open_file(struct wb_file *file, size_t block_max, struct wb_warc_reader **reader_out)
+int wb_warc_open_input(struct wb_warcinput *input, size_t block_max, struct wb_warc_reader **reader_out)
 {
     *reader_out = NULL;
     struct wb_warc_reader *r = wb_alloc_zero(1, sizeof *r);
     if (!r) {
-        wb_file_close(file);
+        wb_warcinput_close(input);
         return WB_E_NOMEM;
     }
     r->magic = WB_WARC_READER_MAGIC;
     r->block_max = block_max;
     r->unit_offset = UINT64_MAX; /* no unit yet */
-    int err = wb_source_init(&r->source, file, block_max + WB_WARC_HEAD_MAX);
+    int err = wb_source_init(&r->source, input, block_max + WB_WARC_HEAD_MAX);
     if (err < 0) {
         wb_warc_close(r);
         return err;
     }
     *reader_out = r;
     return 0;
+}
+
+int wb_warc_open_file(struct wb_file *file, size_t block_max, struct wb_warc_reader **reader_out)
+{
+    struct wb_warcinput *input = NULL;
+
+    *reader_out = NULL;
+    int err = wb_warcinput_open_file(file, &input);
+    return err < 0 ? err : wb_warc_open_input(input, block_max, reader_out);
 }
 
 int wb_warc_open(const char *path, size_t block_max, struct wb_warc_reader **reader_out)
@@ -88,7 +97,7 @@ void wb_warc_progress(const struct wb_warc_reader *reader, uint64_t *done_out, u
 
 static int fail_record(struct wb_warc_reader *r, const char *what)
 {
-    return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", r->source.file.path, r->offset, what);
+    return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", r->source.input->name, r->offset, what);
 }
 
 static int fail_broken(struct wb_warc_reader *r, enum wb_warc_broken broken)
@@ -226,7 +235,7 @@ static int block_ends_at(struct wb_warc_reader *r, size_t head_len, uint64_t len
 
     if (length > s->size || start > s->size - length)
         return 0;
-    int err = wb_file_read_at(&s->file, start + length, peek, sizeof peek, &got);
+    int err = wb_warcinput_read_at(s->input, start + length, peek, sizeof peek, &got);
     if (err < 0)
         return err;
     return (int)wb_warc_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer);
@@ -395,7 +404,7 @@ static int judge_file(struct wb_warc_reader *r)
         return found;
     r->lost = false;
     if (found == 0 && !broken)
-        return wb_fail(WB_E_PROTO, "%s is not a web archive", r->source.file.path);
+        return wb_fail(WB_E_PROTO, "%s is not a web archive", r->source.input->name);
     return wb_error_restore(&damage);
 }
 
@@ -407,7 +416,7 @@ int wb_warc_next(struct wb_warc_reader *reader, struct wb_warc_record *record_ou
     WB_CHECK(r->magic == WB_WARC_READER_MAGIC);
     *record_out = (struct wb_warc_record){.type = WB_WARC_UNKNOWN};
     if (r->final < 0)
-        return wb_fail(r->final, "%s cannot be read any further", r->source.file.path);
+        return wb_fail(r->final, "%s cannot be read any further", r->source.input->name);
     wb_source_take(&r->source, r->taken);
     r->taken = 0;
     r->broken = WB_WARC_BROKEN_NOT;

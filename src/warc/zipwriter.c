@@ -3,7 +3,8 @@
  *
  *   { local header | bytes | data descriptor } ...  { central header } ...  [zip64 end  locator]  end
  *
- *   local header     4 signature "PK\3\4"  2 version  2 flags  2 method 0  4 time  4 crc 0  4+4 sizes 0  2 name  2 extra
+ *   local header     4 signature "PK\3\4"  2 version  2 flags  2 method 0  4 time  4 crc 0  4+4 sizes 0  2 name
+ *                    2 extra
  *   data descriptor  4 signature "PK\7\8"  4 crc  4+4 sizes (8+8 in a large entry)
  *   central header   4 signature "PK\1\2"  2+2 versions  2 flags  2 method  4 time  4 crc  4+4 sizes  2 name  2 extra
  *                    2 comment  2 disk  2+4 attributes  4 offset
