@@ -20,6 +20,7 @@ run:
 
 check:
 	@scripts/deps build test
+	@scripts/deps browser || echo 'check: there is no browser, so the tests that need one will be skipped'
 	@scripts/check
 
 bench: all

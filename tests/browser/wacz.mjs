@@ -1,0 +1,93 @@
+#!/usr/bin/env node
+// An exported WACZ in ReplayWeb.page: the page, its picture, and a second version.
+import {writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {MODULES, expect, run, serveFiles, test, until, warcRecord, webbase} from './browser.mjs';
+
+// A PNG of 3 x 2 pixels.
+const PICTURE = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAIAAAASFvFNAAAAFElEQVR4nGP8z8DAwMDAxAADMAYADjABBPp0' +
+  'ceYAAAAASUVORK5CYII=', 'base64');
+const SITE = 'http://wacz.example.org';
+const html = (title, text) => `<!DOCTYPE html><html><head><title>${title}</title></head><body><h1>${title}</h1>
+<p id="text">${text}</p><img id="picture" src="/picture.png"><a href="/other">other</a></body></html>`;
+
+// Pages enough that the index has several blocks.
+function filler(count) {
+  return Array.from({length: count}, (_, i) => warcRecord({url: `${SITE}/filler/${i}?B=${i}&a=1`,
+    date: '2026-01-01T00:00:00Z', body: html(`Filler ${i}`, `filler ${i}`)}));
+}
+
+async function exported(folder, ...options) {
+  const [repo, archive, wacz] = ['repo', 'in.warc', 'out.wacz'].map(name => join(folder, name));
+  const versions = [['2026-01-02T03:04:05Z', 'First', 'the first version'],
+    ['2026-02-03T04:05:06Z', 'Second', 'the second version'],
+    ['2026-03-04T05:06:07Z', 'Second', 'the second version']];
+  writeFileSync(archive, Buffer.concat([
+    ...versions.map(([date, title, text]) => warcRecord({url: `${SITE}/`, date, body: html(title, text)})),
+    ...versions.map(([date]) => warcRecord({url: `${SITE}/picture.png`, date, body: PICTURE, type: 'image/png'})),
+    ...filler(3000)]));
+  await webbase(repo, 'init', '--history', 'all');
+  await webbase(repo, 'import', archive);
+  await webbase(repo, 'export', '--wacz', wacz, ...options);
+  return wacz;
+}
+
+async function openReplay(page, wacz, later, {url, ts}) {
+  const app = join(MODULES, 'replaywebpage');
+  const server = await serveFiles({'/': join(app, 'index.html'), '/ui.js': join(app, 'ui.js'),
+    '/sw.js': join(app, 'sw.js'), '/out.wacz': wacz}, later);
+  await page.goto(`${server.origin}/?source=${encodeURIComponent(`${server.origin}/out.wacz`)}` +
+    `#view=resources&url=${encodeURIComponent(url)}&ts=${ts}`);
+  return server;
+}
+
+// The frame in which the archived page is, once it shows the text.
+async function replayed(page, url, text) {
+  return until(`${url} with "${text}"`, async () => {
+    for (const frame of page.frames()) {
+      if (!/\/\d*mp_\//.test(frame.url()) || !frame.url().endsWith(url)) continue;
+      const found = await frame.evaluate(() => document.getElementById('text')?.textContent).catch(() => '');
+      if (found === text) return frame;
+    }
+    return null;
+  });
+}
+
+async function expectPicture(frame) {
+  const size = await until('the picture', () => frame.evaluate(() => {
+    const picture = document.getElementById('picture');
+    return picture.complete && [picture.naturalWidth, picture.naturalHeight].join('x');
+  }));
+  expect(size === '3x2', `the picture has ${size} pixels`);
+}
+
+test('a page, its picture and its second version', async ({page, folder, later}) => {
+  const wacz = await exported(folder, '--versions');
+  await openReplay(page, wacz, later, {url: `${SITE}/`, ts: '20260102030405'});
+  await expectPicture(await replayed(page, `${SITE}/`, 'the first version'));
+  await openReplay(page, wacz, later, {url: `${SITE}/`, ts: '20260203040506'});
+  await expectPicture(await replayed(page, `${SITE}/`, 'the second version'));
+});
+
+test('a capture without new bytes', async ({page, folder, later}) => {
+  await openReplay(page, await exported(folder, '--versions'), later, {url: `${SITE}/`, ts: '20260304050607'});
+  await expectPicture(await replayed(page, `${SITE}/`, 'the second version'));
+});
+
+test('a page from the middle of the index, and only a part of the file is read', async ({page, folder, later}) => {
+  const url = `${SITE}/filler/1500?B=1500&a=1`;
+  const server = await openReplay(page, await exported(folder), later, {url, ts: '20260101000000'});
+  await replayed(page, url, 'filler 1500');
+  const reads = server.requests.filter(r => r.path === '/out.wacz' && r.method === 'GET');
+  expect(reads.length > 0 && reads.every(r => r.range), `a read without a range: ${JSON.stringify(reads)}`);
+});
+
+test('the list of pages leads to them', async ({page, folder, later}) => {
+  await openReplay(page, await exported(folder, '--versions', '--until', '2026-02-10'), later, {url: '', ts: ''});
+  await page.goto(`${page.url().split('#')[0]}#view=pages`);
+  await page.locator('a', {hasText: 'First'}).first().waitFor();
+  await page.locator('a', {hasText: 'Second'}).first().click();
+  await expectPicture(await replayed(page, `${SITE}/`, 'the second version'));
+});
+
+await run();
