@@ -261,7 +261,7 @@ void wb_zipdir_release(struct wb_zipdir *dir)
 
 static int refuse(const struct wb_file *file, const struct wb_zipdir_entry *entry, const char *what)
 {
-    return wb_fail(WB_E_PROTO, "%s: %.*s %s", file->path, WB_SLICE_ARG(entry->name), what);
+    return wb_fail(WB_E_PROTO, "%s:%.*s %s", file->path, WB_SLICE_ARG(entry->name), what);
 }
 
 int wb_zipdir_data(const struct wb_file *file, const struct wb_zipdir_entry *entry, uint64_t *data_out)
@@ -283,7 +283,7 @@ int wb_zipdir_data(const struct wb_file *file, const struct wb_zipdir_entry *ent
     uint64_t data = entry->offset + LOCAL_BYTES + wb_get16(head + 26) + wb_get16(head + 28);
     if (memcmp(head, "PK\3\4", 4) != 0 || wb_get16(head + 8) != entry->method || data > entry->limit ||
         entry->packed > entry->limit - data)
-        return wb_fail(WB_E_CORRUPT, "%s: the header of %.*s is damaged", file->path, WB_SLICE_ARG(entry->name));
+        return wb_fail(WB_E_CORRUPT, "%s:%.*s has a damaged header", file->path, WB_SLICE_ARG(entry->name));
     *data_out = data;
     return 0;
 }
