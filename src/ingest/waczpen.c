@@ -29,7 +29,7 @@
 #define WACZ_VERSION "1.1.1"
 #define LINES_PER_BLOCK 1024 /* as py-wacz */
 #define GZIP_LEVEL 6
-#define GZIP_EXTRA 64        /* what a member adds to its lines, if they cannot be compressed at all */
+#define GZIP_EXTRA 64 /* what a member adds to its lines, if they cannot be compressed at all */
 #define NAME_BYTES 40
 #define HASH_TEXT_MAX (8 + 2 * WB_SHA256_BYTES)
 
@@ -38,16 +38,16 @@
 #define PAGE_LINE 'p'
 
 struct wb_waczpen {
-    uint32_t magic;          /* WACZPEN_MAGIC from open to close */
+    uint32_t magic; /* WACZPEN_MAGIC from open to close */
     struct wb_waczpen_options options;
     struct wb_zipwriter *zip;
     struct wb_warc_writer *writer;
     struct wb_sorter *sorter;
     struct wb_extractor *extractor;
     struct libdeflate_compressor *gzip;
-    unsigned archives;       /* begun so far */
-    char archive[NAME_BYTES]; /* the name of the current one in the index */
-    uint64_t record_at;      /* where the next record of it begins */
+    unsigned archives;                /* begun so far */
+    char archive[NAME_BYTES];         /* the name of the current one in the index */
+    uint64_t record_at;               /* where the next record of it begins */
     uint64_t index_bytes, page_bytes; /* in the sorter */
     struct wb_buf urlkey, key, line, packed, summary;
     struct wb_table_record next; /* the line that the sorter returned last; key.ptr is NULL at the end */
@@ -104,7 +104,7 @@ static int add_index_line(struct wb_waczpen *pen, const struct wb_page *page, bo
         .urlkey = wb_buf_slice(&pen->urlkey),
         .time_ms = page->time_ms,
         .url = page->url,
-        .mime = revisit            ? WB_SLICE_LIT("warc/revisit")
+        .mime = revisit              ? WB_SLICE_LIT("warc/revisit")
                 : page->type.len > 0 ? page->type
                                      : WB_SLICE_LIT("unk"), /* pywb's word for a type that is unknown */
         .status = revisit ? 0 : page->status,
@@ -132,8 +132,8 @@ static bool is_listed(const struct wb_page *page)
 
 static int add_page_line(struct wb_waczpen *pen, const struct wb_page *page)
 {
-    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset,
-                                     .body = page->body};
+    struct wb_extract_input input = {
+        .url = page->url, .type = page->type, .charset = page->charset, .body = page->body};
     char id[WB_PAGEID_HEX + 32], time[WB_DATE_TEXT_MAX];
     struct wb_extract extract;
     struct wb_json j;

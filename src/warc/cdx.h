@@ -16,7 +16,7 @@
 
 /* A capture. All slices borrow; an empty one means unknown. */
 struct wb_cdx {
-    struct wb_slice urlkey;   /* the SURT under which the line is sorted */
+    struct wb_slice urlkey; /* the SURT under which the line is sorted */
     int64_t time_ms;
     struct wb_slice url, mime;
     unsigned status;          /* 0: unknown */

@@ -9,11 +9,10 @@
 #include <zlib.h>
 
 #define INPUT_BYTES ((size_t)64 << 10)
-#define KEPT_BYTES ((size_t)1 << 20)   /* so many of the newest bytes are always kept... */
-#define ROOM_BYTES (2 * KEPT_BYTES)    /* ...in a buffer of this size */
-#define MARKS_MAX 128u                 /* each takes about 48 KB */
-#define MARK_FIRST ((uint64_t)4 << 20) /* bytes between the first marks; doubled when there are too many */
-#define WORK_FACTOR 16u                /* so many times the whole may be inflated, plus an allowance for small ones */
+#define KEPT_BYTES ((size_t)1 << 20) /* so many of the newest bytes are always kept... */
+#define ROOM_BYTES (2 * KEPT_BYTES)  /* ...in a buffer of this size */
+#define MARKS_MAX 128u               /* each takes about 48 KB */
+#define WORK_FACTOR 16u              /* so many times the whole may be inflated, plus an allowance for small ones */
 #define WORK_FLOOR ((uint64_t)64 << 20)
 
 /* The decoder between two bytes: everything that is needed to continue there. */
@@ -26,25 +25,25 @@ struct wb_inflater {
     const struct wb_file *file;
     uint64_t at, packed, size;
     z_stream z;
-    bool ready;              /* z is initialised */
-    uint64_t in, out;        /* bytes read from the file; bytes that have come out */
-    uint64_t work;           /* bytes that have come out, those before a step back included */
+    bool ready;       /* z is initialised */
+    uint64_t in, out; /* bytes read from the file; bytes that have come out */
+    uint64_t work;    /* bytes that have come out, those before a step back included */
     uint8_t *input;
-    uint8_t *room;           /* ends with the newest bytes: out - room_len up to out */
+    uint8_t *room; /* ends with the newest bytes: out - room_len up to out */
     size_t room_len;
     struct inflater_mark *marks[MARKS_MAX]; /* in order; each stays where it is, because zlib's state points to it */
     unsigned mark_count;
     uint64_t mark_every;
 };
 
-int wb_inflater_new(const struct wb_file *file, uint64_t at, uint64_t packed, uint64_t size,
+int wb_inflater_new(const struct wb_file *file, uint64_t at, uint64_t packed, uint64_t size, uint64_t mark_bytes,
                     struct wb_inflater **inflater_out)
 {
     *inflater_out = NULL;
     struct wb_inflater *f = wb_alloc_zero(1, sizeof *f);
     if (!f)
         return WB_E_NOMEM;
-    *f = (struct wb_inflater){.file = file, .at = at, .packed = packed, .size = size, .mark_every = MARK_FIRST};
+    *f = (struct wb_inflater){.file = file, .at = at, .packed = packed, .size = size, .mark_every = mark_bytes};
     f->z = (z_stream){.zalloc = wb_alloc_hook, .zfree = wb_free_hook};
     f->input = wb_alloc(INPUT_BYTES);
     f->room = wb_alloc(ROOM_BYTES);
@@ -113,13 +112,21 @@ static int save_mark(struct wb_inflater *f)
     return 0;
 }
 
-/* Continues from the last mark at or before the offset, or from the start. */
-static int go_back(struct wb_inflater *f, uint64_t offset)
+/* The number of marks at or before the offset: the last of them is the nearest. */
+static unsigned marks_before(const struct wb_inflater *f, uint64_t offset)
 {
     unsigned i = f->mark_count;
 
     while (i > 0 && f->marks[i - 1]->out > offset)
         i--;
+    return i;
+}
+
+/* Continues from the last mark at or before the offset, or from the start. */
+static int go_to_mark(struct wb_inflater *f, uint64_t offset)
+{
+    unsigned i = marks_before(f, offset);
+
     if (i > 0) {
         inflateEnd(&f->z);
         f->ready = inflateCopy(&f->z, &f->marks[i - 1]->z) == Z_OK;
@@ -193,8 +200,9 @@ int wb_inflater_read_at(struct wb_inflater *inflater, const char *name, uint64_t
     WB_CHECK(offset <= f->size && len <= f->size - offset);
     while (err == 0 && len > 0) {
         uint64_t first = f->out - f->room_len;
-        if (offset < first) {
-            err = go_back(f, offset);
+        unsigned marks = offset >= f->out ? marks_before(f, offset) : 0;
+        if (offset < first || (marks && f->marks[marks - 1]->out > f->out)) {
+            err = go_to_mark(f, offset);
         } else if (offset >= f->out) {
             err = inflate_more(f, name);
         } else {

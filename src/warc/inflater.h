@@ -2,7 +2,7 @@
  * inflater.h - private to warc: random access to bytes that are deflated in a file.
  *
  * Going forward costs what inflating costs. The newest bytes are kept, so small steps back are free. For larger ones
- * the state of the decoder is saved now and then; going back continues from the last state before the place.
+ * the state of the decoder is saved now and then; a jump continues from the last state before the place.
  *
  *   |-----mark----------mark----------mark---[kept bytes]| next
  *   0                                                      -> size
@@ -16,8 +16,11 @@
 
 struct wb_inflater;
 
+/* How many bytes come out between two saved states; the more there are, the larger this becomes. */
+#define WB_INFLATER_MARK_BYTES ((uint64_t)4 << 20)
+
 /* at, packed: where the deflated bytes are in the file, which must stay open. size: how many bytes must come out. */
-int wb_inflater_new(const struct wb_file *file, uint64_t at, uint64_t packed, uint64_t size,
+int wb_inflater_new(const struct wb_file *file, uint64_t at, uint64_t packed, uint64_t size, uint64_t mark_bytes,
                     struct wb_inflater **inflater_out);
 void wb_inflater_free(struct wb_inflater *inflater);
 

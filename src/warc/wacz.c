@@ -21,16 +21,16 @@
 struct wacz_part {
     char *name;
     bool archive;
-    bool listed;              /* datapackage.json has a line about it */
+    bool listed; /* datapackage.json has a line about it */
     bool has_bytes;
-    uint64_t bytes;           /* its size, as datapackage.json says */
-    const EVP_MD *kind;       /* of the hash; NULL: there is none that we know */
+    uint64_t bytes;     /* its size, as datapackage.json says */
+    const EVP_MD *kind; /* of the hash; NULL: there is none that we know */
     uint8_t hash[EVP_MAX_MD_SIZE];
     struct wb_warcsum sum;
 };
 
 struct wb_wacz {
-    uint32_t magic;           /* WACZ_MAGIC from open to close */
+    uint32_t magic; /* WACZ_MAGIC from open to close */
     struct wb_file file;
     struct wb_zipdir dir;
     struct wacz_part *parts;  /* one per entry of dir, in the same order */
@@ -167,8 +167,8 @@ bool wb_wacz_entry(const struct wb_wacz *wacz, size_t i, struct wb_wacz_entry *e
     if (i >= wacz->dir.entries.count)
         return false;
     const struct wb_zipdir_entry *e = &wacz->dir.entries.items[i];
-    *entry_out = (struct wb_wacz_entry){.name = wacz->parts[i].name, .archive = wacz->parts[i].archive,
-                                        .offset = e->offset, .bytes = e->packed};
+    *entry_out = (struct wb_wacz_entry){
+        .name = wacz->parts[i].name, .archive = wacz->parts[i].archive, .offset = e->offset, .bytes = e->packed};
     return true;
 }
 

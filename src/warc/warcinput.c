@@ -51,7 +51,8 @@ int wb_warcinput_open_entry(const struct wb_file *file, const struct wb_zipdir_e
     if (err == 0) {
         input->name = wb_buf_take(&name).ptr;
         if (entry->method == WB_ZIPDIR_DEFLATED)
-            err = wb_inflater_new(&input->file, data, entry->packed, entry->size, &input->inflater);
+            err = wb_inflater_new(&input->file, data, entry->packed, entry->size, WB_INFLATER_MARK_BYTES,
+                                  &input->inflater);
     }
     wb_buf_release(&name);
     if (err < 0) {

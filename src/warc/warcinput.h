@@ -26,14 +26,14 @@ struct wb_warcsum {
 struct wb_inflater;
 
 struct wb_warcinput {
-    struct wb_file file;     /* owned, unless it is an entry: then the file is that of the ZIP file, and stays open */
-    char *name;              /* for messages; owned */
+    struct wb_file file; /* owned, unless it is an entry: then the file is that of the ZIP file, and stays open */
+    char *name;          /* for messages; owned */
     bool entry;
-    uint64_t base;           /* where the first byte is in the file */
-    uint64_t size;           /* of the archive; shrinks to the part that can be inflated if there is damage */
-    bool damaged;            /* it has shrunk */
+    uint64_t base;                /* where the first byte is in the file */
+    uint64_t size;                /* of the archive; shrinks to the part that can be inflated if there is damage */
+    bool damaged;                 /* it has shrunk */
     struct wb_inflater *inflater; /* of a deflated entry */
-    struct wb_warcsum *sum;  /* the caller's; may be NULL */
+    struct wb_warcsum *sum;       /* the caller's; may be NULL */
 };
 
 /* Takes ownership of the file even if it fails. */

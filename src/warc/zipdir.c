@@ -58,15 +58,15 @@ static int read_end64(const struct wb_file *file, uint64_t end_at, struct zipdir
     if (memcmp(end, "PK\6\6", 4) != 0 || wb_get32(end + 16) != 0 || wb_get32(end + 20) != 0 ||
         wb_get64(end + 24) != wb_get64(end + 32))
         return damaged(file, "the end of its directory is invalid");
-    *place = (struct zipdir_place){.offset = wb_get64(end + 48), .bytes = wb_get64(end + 40),
-                                   .count = wb_get64(end + 32), .end = at};
+    *place = (struct zipdir_place){
+        .offset = wb_get64(end + 48), .bytes = wb_get64(end + 40), .count = wb_get64(end + 32), .end = at};
     return 0;
 }
 
 static int read_end(const struct wb_file *file, const uint8_t *end, uint64_t end_at, struct zipdir_place *place)
 {
-    *place = (struct zipdir_place){.offset = wb_get32(end + 16), .bytes = wb_get32(end + 12),
-                                   .count = wb_get16(end + 10), .end = end_at};
+    *place = (struct zipdir_place){
+        .offset = wb_get32(end + 16), .bytes = wb_get32(end + 12), .count = wb_get16(end + 10), .end = end_at};
     if (place->offset == UINT32_MAX || place->bytes == UINT32_MAX || place->count == UINT16_MAX)
         return read_end64(file, end_at, place);
     if (wb_get16(end + 4) != 0 || wb_get16(end + 6) != 0 || wb_get16(end + 8) != place->count)

@@ -32,7 +32,7 @@ struct wb_zipdir_entry {
 };
 
 struct wb_zipdir {
-    struct wb_buf bytes;                 /* the names borrow from this */
+    struct wb_buf bytes;                    /* the names borrow from this */
     WB_VEC(struct wb_zipdir_entry) entries; /* in the order of their offsets; no two have the same name */
 };
 

@@ -37,17 +37,17 @@
 #define FLAGS 0x0808 /* bit 3: sizes follow the bytes; bit 11: names are UTF-8 */
 #define VERSION 20
 #define VERSION64 45
-#define EXTRA64 1    /* the id of the extra field for 64-bit numbers */
+#define EXTRA64 1 /* the id of the extra field for 64-bit numbers */
 #define NAME_MAX_BYTES 1024
 
 struct wb_zipwriter {
-    uint32_t magic;  /* ZIPWRITER_MAGIC from new to free */
+    uint32_t magic; /* ZIPWRITER_MAGIC from new to free */
     wb_zipwriter_sink sink;
     void *context;
     uint64_t offset; /* bytes written */
     uint32_t stamp;  /* the time of all entries, as MS-DOS writes it */
     WB_VEC(struct wb_zipwriter_entry) entries;
-    bool open;       /* the last one has not ended */
+    bool open; /* the last one has not ended */
     bool finished;
     EVP_MD_CTX *sha256;
 };
@@ -127,8 +127,8 @@ int wb_zipwriter_begin(struct wb_zipwriter *zip, const char *name, uint64_t at_m
     char *copy = wb_strdup(name);
     if (!copy)
         return WB_E_NOMEM;
-    int err = wb_vec_push(&zip->entries, (struct wb_zipwriter_entry){.name = copy, .offset = zip->offset,
-                                                                     .large = large});
+    int err =
+        wb_vec_push(&zip->entries, (struct wb_zipwriter_entry){.name = copy, .offset = zip->offset, .large = large});
     if (err < 0) {
         wb_free(copy);
         return err;

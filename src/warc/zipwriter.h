@@ -23,7 +23,7 @@ struct wb_zipwriter_entry {
     uint64_t offset; /* of its local header */
     uint64_t bytes;
     uint32_t crc;
-    bool large;      /* its size is written with 64 bits */
+    bool large; /* its size is written with 64 bits */
     uint8_t sha256[WB_SHA256_BYTES];
 };
 

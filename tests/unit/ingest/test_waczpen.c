@@ -50,8 +50,11 @@ static int write_pages(struct wb_warc_writer *writer, unsigned count)
 
 static int write_wacz(unsigned count, uint64_t archive_bytes, struct wb_buf *out, unsigned *archives_out)
 {
-    struct wb_waczpen_options options = {.sink = take_bytes, .context = out, .temporary_dir = test_root,
-                                         .memory_bytes = WB_WACZPEN_MEMORY_BYTES, .archive_bytes = archive_bytes,
+    struct wb_waczpen_options options = {.sink = take_bytes,
+                                         .context = out,
+                                         .temporary_dir = test_root,
+                                         .memory_bytes = WB_WACZPEN_MEMORY_BYTES,
+                                         .archive_bytes = archive_bytes,
                                          .now_ms = 1767323045678};
     struct wb_waczpen *pen = NULL;
 

@@ -93,10 +93,9 @@ static void lines_of_json(void **state)
 static void lines_of_text(void **state)
 {
     (void)state;
-    expect_lines(wb_cdx_append_text,
-                 "com,example)/a%20b 20260102030405 http://example.com/a%20b\"%09 text/html 301 "
-                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567 /n%20x - 512 0 data.warc.gz\n"
-                 "com,example)/ 19700101000000 http://example.com/ warc/revisit - - - - - - -\n");
+    expect_lines(wb_cdx_append_text, "com,example)/a%20b 20260102030405 http://example.com/a%20b\"%09 text/html 301 "
+                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567 /n%20x - 512 0 data.warc.gz\n"
+                                     "com,example)/ 19700101000000 http://example.com/ warc/revisit - - - - - - -\n");
 }
 
 int main(void)

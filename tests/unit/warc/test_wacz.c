@@ -17,8 +17,8 @@ static void append_resource(struct wb_buf *json, const char *path, struct wb_sli
 
     assert_true(EVP_Digest(bytes.ptr, bytes.len, sha256, NULL, EVP_sha256(), NULL));
     wb_hex_encode(sha256, sizeof sha256, hex);
-    int err = wb_buf_printf(json, "%s{\"path\":\"%s\",\"hash\":\"sha256:%s\",\"bytes\":%zu}",
-                            json->len > 15 ? "," : "", path, hex, bytes.len + (size_t)more);
+    int err = wb_buf_printf(json, "%s{\"path\":\"%s\",\"hash\":\"sha256:%s\",\"bytes\":%zu}", json->len > 15 ? "," : "",
+                            path, hex, bytes.len + (size_t)more);
     assert_int_equal(err, 0);
 }
 
@@ -262,12 +262,8 @@ static void faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole),
-        cmocka_unit_test(one_byte_changed),
-        cmocka_unit_test(other_package),
-        cmocka_unit_test(wrong_digest),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(which_files),
+        cmocka_unit_test(whole),        cmocka_unit_test(one_byte_changed), cmocka_unit_test(other_package),
+        cmocka_unit_test(wrong_digest), cmocka_unit_test(refused),          cmocka_unit_test(which_files),
         cmocka_unit_test(faults),
     };
 

@@ -197,8 +197,8 @@ static void bad_entries(void **state)
     expect_lie(0, "good", false, (struct zip_lie){0});
     expect_lie(0, "good", true, (struct zip_lie){0});
     expect_lie(0, "a..b/..c", true, (struct zip_lie){0});
-    static const char *const names[] = {"..", "../x", "a/../b", "a/..", "/etc/passwd", "", "a\\b", "a\nb", "a\x7f",
-                                        "archive/first"};
+    static const char *const names[] = {"..", "../x", "a/../b", "a/..",  "/etc/passwd",
+                                        "",   "a\\b", "a\nb",   "a\x7f", "archive/first"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         expect_lie(WB_E_CORRUPT, names[i], false, (struct zip_lie){0});
     expect_lie(WB_E_PROTO, "encrypted", false, (struct zip_lie){.flags = 1});
