@@ -60,23 +60,25 @@ static int write_words(const struct wb_index_result *result)
 
 struct column_sources WB_VEC_OF(struct wb_index_column_source);
 
-/* Reads the values of --column: NAME=FILE, or NAME= to remove it. */
-static int read_columns(const struct wb_options *options, struct column_sources *columns)
+/* Reads the values of --column or --rank: NAME=FILE, or NAME= to remove it. */
+static int read_columns(const struct wb_options *options, const char *option, struct column_sources *columns)
 {
     size_t count;
-    const char *const *list = wb_options_list(options, "column", &count);
+    const char *const *list = wb_options_list(options, option, &count);
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < count; i++) {
         const char *equals = strchr(list[i], '=');
         if (!equals)
-            return wb_fail(WB_E_INVALID, "--column %s: write NAME=FILE", list[i]);
-        struct wb_index_column_source column = {wb_slice(list[i], (size_t)(equals - list[i])),
-                                                equals[1] ? equals + 1 : NULL};
-        err = wb_ask_check_column(column.name);
+            return wb_fail(WB_E_INVALID, "--%s %s: write NAME=FILE", option, list[i]);
+        struct wb_index_column_source column = {.name = wb_slice(list[i], (size_t)(equals - list[i])),
+                                                .path = equals[1] ? equals + 1 : NULL,
+                                                .rank = option[0] == 'r'};
+        /* A column that is to be removed may be older than the meaning that its name has now. */
+        err = column.path ? wb_ask_check_column(column.name) : 0;
         for (size_t j = 0; err == 0 && j < columns->count; j++)
             if (wb_slice_equal(columns->items[j].name, column.name))
-                err = wb_fail(WB_E_INVALID, "--column %.*s is given twice", (int)column.name.len, column.name.ptr);
+                err = wb_fail(WB_E_INVALID, "--%s %.*s is given twice", option, WB_SLICE_ARG(column.name));
         if (err == 0)
             err = wb_vec_push(columns, column);
     }
@@ -93,7 +95,10 @@ int wb_cmd_index(const struct wb_options *options)
     struct column_sources columns = WB_VEC_INIT;
     struct wb_index_result result;
     struct wb_cycle_show show;
-    int err = read_columns(options, &columns);
+    int err = read_columns(options, "column", &columns);
+
+    if (err == 0)
+        err = read_columns(options, "rank", &columns);
 
     struct wb_cycle_sink sink = wb_cycle_show_init(&show, "index");
     wb_stop_on_signals();

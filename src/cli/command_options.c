@@ -162,6 +162,8 @@ const struct wb_option wb_update_options[] = {
 
 const struct wb_option wb_index_options[] = {
     {"column", 0, WB_OPTION_LIST, "NAME=FILE", "make a column of a file: lines of URL, tab, value; NAME= removes it"},
+    {"rank", 0, WB_OPTION_LIST, "NAME=FILE", "make a column of the rank from your own seeds: lines of a URL or host; "
+                                             "NAME= removes it"},
     {"index-dir", 0, WB_OPTION_DIR, "DIR", "keep the index in this directory from now on, such as on another disk"},
     {"from-scratch", 0, WB_OPTION_FLAG, NULL, "read every page again instead of only the changed ones"},
     DISPENSER_OPTION,
@@ -172,8 +174,8 @@ const struct wb_option wb_index_options[] = {
 const struct wb_option wb_search_options[] = {
     {"limit", 0, WB_OPTION_NUMBER, "N", "show so many hits (default: 10)"},
     {"offset", 0, WB_OPTION_COUNT, "N", "leave out the first N hits"},
-    {"sort", 0, WB_OPTION_TEXT, "[-]KEY", "score, rank, date, url, published, modified, size, ... or a column of "
-                                          "yours"},
+    {"sort", 0, WB_OPTION_TEXT, "[-]KEY", "score, rank, hostrank, date, url, published, modified, size, ... or a "
+                                          "column of yours"},
     {"facet", 0, WB_OPTION_LIST, "NAME", "count the results by site, type, lang or status; may be repeated"},
     {"one-per-site", 0, WB_OPTION_FLAG, NULL, "show only the best hit of each site"},
     {"quick", 0, WB_OPTION_FLAG, NULL, "do not count all results; the total may be too small"},

@@ -14,7 +14,7 @@
 /* In the order of the built-in columns. */
 enum built_in {
     IN_URL, IN_ID, IN_TIME, IN_STATUS, IN_TYPE, IN_LENGTH, IN_LANG, IN_TITLE, IN_PUBLISHED, IN_MODIFIED, IN_DEPTH,
-    IN_INLINKS, IN_OUTLINKS, IN_RANK, BUILT_IN
+    IN_INLINKS, IN_OUTLINKS, IN_RANK, IN_HOSTRANK, BUILT_IN
 };
 
 static const struct wb_factcolumn built_in[BUILT_IN] = {
@@ -32,11 +32,13 @@ static const struct wb_factcolumn built_in[BUILT_IN] = {
     [IN_INLINKS] = {"inlinks", WB_FACTCELL_WHOLE, true},
     [IN_OUTLINKS] = {"outlinks", WB_FACTCELL_WHOLE, true},
     [IN_RANK] = {"rank", WB_FACTCELL_NUMBER, true},
+    [IN_HOSTRANK] = {"hostrank", WB_FACTCELL_NUMBER, true},
 };
 
-static const enum wb_fact needed[] = {WB_FACT_ID,       WB_FACT_SITE,      WB_FACT_DEPTH,  WB_FACT_RANK,
-                                      WB_FACT_OUTLINKS, WB_FACT_TIME,      WB_FACT_SIZE,   WB_FACT_STATUS,
-                                      WB_FACT_TYPE,     WB_FACT_PUBLISHED, WB_FACT_MODIFIED, WB_FACT_LANG};
+static const enum wb_fact needed[] = {WB_FACT_ID,       WB_FACT_SITE,     WB_FACT_DEPTH,     WB_FACT_RANK,
+                                      WB_FACT_HOSTRANK, WB_FACT_OUTLINKS, WB_FACT_TIME,      WB_FACT_SIZE,
+                                      WB_FACT_STATUS,   WB_FACT_TYPE,     WB_FACT_PUBLISHED, WB_FACT_MODIFIED,
+                                      WB_FACT_LANG};
 
 int wb_factrows_init(struct wb_factrows *rows, struct wb_searcher *searcher)
 {
@@ -114,6 +116,11 @@ static void set_whole(struct wb_factcell *cell, uint64_t whole)
     *cell = (struct wb_factcell){.kind = WB_FACTCELL_WHOLE, .whole = whole};
 }
 
+static void set_rank(const struct wb_factrows *rows, struct wb_factcell *cell, enum wb_fact fact, uint32_t docid)
+{
+    *cell = (struct wb_factcell){.kind = WB_FACTCELL_NUMBER, .number = ((const double *)rows->facts[fact])[docid]};
+}
+
 static int set_user_value(struct wb_factrows *rows, struct wb_factcell *cell, const struct wb_index_column *column,
                           uint32_t docid)
 {
@@ -178,8 +185,8 @@ static int fill_row(struct wb_factrows *rows, uint32_t docid, struct wb_slice ty
         cells[IN_DEPTH].kind = WB_FACTCELL_NONE;
     set_whole(&cells[IN_INLINKS], rows->inlinks[docid]);
     set_whole(&cells[IN_OUTLINKS], whole_of(rows, WB_FACT_OUTLINKS, docid));
-    cells[IN_RANK] = (struct wb_factcell){.kind = WB_FACTCELL_NUMBER,
-                                          .number = ((const double *)rows->facts[WB_FACT_RANK])[docid]};
+    set_rank(rows, &cells[IN_RANK], WB_FACT_RANK, docid);
+    set_rank(rows, &cells[IN_HOSTRANK], WB_FACT_HOSTRANK, docid);
     for (size_t i = 0; err == 0 && i < count; i++)
         err = set_user_value(rows, &cells[BUILT_IN + i], &users[i], docid);
     return err;

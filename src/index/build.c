@@ -14,6 +14,7 @@
 #include "index/linkwork.h"
 #include "index/listmerge.h"
 #include "index/pipeline.h"
+#include "index/rankwork.h"
 #include "index/usercolumn.h"
 #include "os/clock.h"
 #include "os/limits.h"
@@ -197,6 +198,8 @@ static int open_arrays(struct wb_build *build)
         err = allocate(build, urls, sizeof *build->anchors, &build->anchors);
     if (err == 0)
         err = allocate(build, urls, sizeof *build->ranks, &build->ranks);
+    if (err == 0)
+        err = allocate(build, build->roster.site_count, sizeof *build->site_ranks, &build->site_ranks);
     return err < 0 ? err : wb_sorter_open(&titles, &build->titles);
 }
 
@@ -221,6 +224,7 @@ static void close_build(struct wb_build *build)
     unmap(build->outlinks, urls, sizeof *build->outlinks);
     unmap(build->anchors, urls, sizeof *build->anchors);
     unmap(build->ranks, urls, sizeof *build->ranks);
+    unmap(build->site_ranks, build->roster.site_count, sizeof *build->site_ranks);
     wb_sorter_close(build->titles);
     wb_carry_release(&build->carry);
     wb_roster_release(&build->roster);
@@ -289,7 +293,8 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
         return 0;
     err = wb_generation_open(build->options->dir, build->last_root, build->last, old_out);
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++)
-        err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
+        if (wb_generation_has(&(*old_out)->manifest, (enum wb_fact)fact))
+            err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
     bool other_rules = err == 0 && (*old_out)->manifest.info.rules != build->result->info.rules;
     if (err < 0 && err != WB_E_NOMEM)
         wb_build_warn(build, "%s; everything is indexed again", wb_error_message());
@@ -318,6 +323,8 @@ static int make(struct wb_build *build)
     int err = wb_roster_make(build, &build->roster);
 
     if (err == 0)
+        err = wb_usercolumns_check(build);
+    if (err == 0)
         err = open_arrays(build);
     if (err == 0)
         err = open_last(build, &old);
@@ -332,6 +339,8 @@ static int make(struct wb_build *build)
         err = wb_linkwork(build);
     if (err == 0)
         wb_carry_drop_anchors(&build->carry, build->anchors);
+    if (err == 0)
+        err = wb_rankwork(build);
     build->result->links_s = seconds_since(&at);
     if (err == 0)
         err = wb_listmerge(build);

@@ -3,7 +3,8 @@
  *
  *   roster    which pages and URLs there are, and their docids                             roster.h
  *   pages     scan of the new and changed pages: text -> words -> runs; facts of contents  pipeline.h, docwords.h
- *   links     both graphs, PageRank, the words of links                                    linkwork.h
+ *   links     both graphs, the words of links                                              linkwork.h
+ *   ranks     PageRank and host rank                                                       rankwork.h
  *   lists     runs, and the lists of the last generation -> lists                          listmerge.h
  *   columns   everything that is known about single documents                              factwork.h
  *   publish   one rename; then older generations go                                        build.c
@@ -52,6 +53,7 @@ struct wb_build {
     uint32_t *inlinks, *outlinks;     /* by docid of URLs */
     uint64_t *anchors;                /* by docid of URLs: hash of the texts */
     double *ranks;                    /* by docid of URLs */
+    double *site_ranks;               /* by number of the site */
     struct wb_sorter *titles;         /* docid -> title */
     pthread_mutex_t mutex;            /* for runs, titles and result, while threads are at work */
     WB_VEC(struct wb_run *) runs;

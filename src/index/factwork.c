@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "index/linkwork.h"
+#include "index/rankwork.h"
 
 #include <stdio.h>
 
@@ -79,6 +79,9 @@ static void put_url_value(const struct wb_build *build, enum wb_fact fact, uint3
         break;
     case WB_FACT_RANK:
         memcpy(p, &build->ranks[docid], sizeof(double));
+        break;
+    case WB_FACT_HOSTRANK:
+        memcpy(p, &build->site_ranks[url->site], sizeof(double));
         break;
     case WB_FACT_STATIC:
         wb_put32(p, wb_static_score(build->ranks[docid], build->roster.url_count));

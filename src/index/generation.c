@@ -3,11 +3,11 @@
  *
  * The manifest is text, one "name value" per line, so that people can read it too:
  *
- *   webbase generation 1          the version of the format
+ *   webbase generation 2          the version of the format
  *   generation 7                  then the numbers of struct wb_index_info
  *   ...
  *   language en                   one line for each language of a page, in the order of their numbers
- *   column quality numbers        one line for each column of a user; or "words"
+ *   column quality numbers        one line for each column of a user; or "words", or "rank"
  *   checksum 0123456789abcdef     XXH3 of everything before this line
  */
 #include "index/generation.h"
@@ -39,6 +39,7 @@ const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
     [WB_FACT_DEPTH] = {"depth", "GFDE", 2},
     [WB_FACT_INLINKS] = {"inlinks", "GFIN", 4},
     [WB_FACT_RANK] = {"rank", "GFRA", 8},
+    [WB_FACT_HOSTRANK] = {"hostrank", "GFHR", 8},
     [WB_FACT_STATIC] = {"static", "GFST", 4},
     [WB_FACT_ANCHORS] = {"anchors", "GFAN", 8},
     [WB_FACT_OUTLINKS] = {"outlinks", "GFOU", 4},
@@ -96,7 +97,7 @@ int wb_sealed_write(const char *path, const char *headline, uint64_t version, st
 
 /* Finds what is between the headline and the checksum, and compares both. */
 static int unseal(const char *path, struct wb_slice text, const char *headline, uint64_t version,
-                  struct wb_slice *lines_out)
+                  struct wb_slice *lines_out, uint64_t *version_out)
 {
     size_t tail = strlen(CHECKSUM) + 16 + 1, head = strlen(headline);
     uint8_t sum[8];
@@ -118,6 +119,7 @@ static int unseal(const char *path, struct wb_slice text, const char *headline, 
     if (written > version)
         return wb_fail(WB_E_NEWER, "%s: a newer program has written it", path);
     *lines_out = wb_slice(line + 1, (size_t)(end - line) - 1);
+    *version_out = written;
     return 0;
 }
 
@@ -138,21 +140,25 @@ static int each_line(struct wb_slice text, wb_sealed_line each, void *context)
     return err;
 }
 
-int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context)
+int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context,
+                   uint64_t *version_out)
 {
     struct wb_buf text = WB_BUF_INIT;
     struct wb_slice lines = WB_SLICE_EMPTY;
+    uint64_t written = 0;
     int err = wb_path_read(path, SEALED_MAX, &text);
 
     if (err == WB_E_LIMIT)
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is too long", path);
     if (err == 0)
-        err = unseal(path, wb_buf_slice(&text), headline, version, &lines);
+        err = unseal(path, wb_buf_slice(&text), headline, version, &lines, &written);
     if (err == 0) {
         err = each_line(lines, each, context);
         if (err == WB_E_CORRUPT)
             err = wb_fail(WB_E_CORRUPT, "%s is damaged: a line has no meaning", path);
     }
+    if (version_out)
+        *version_out = err == 0 ? written : 0;
     wb_buf_release(&text);
     return err;
 }
@@ -202,6 +208,11 @@ static void set_number(struct wb_index_info *info, const struct info_number *num
         memcpy((char *)info + number->at, &narrow, sizeof narrow);
 }
 
+static const char *column_word(const struct wb_manifest_column *column)
+{
+    return column->words ? "words" : column->rank ? "rank" : "numbers";
+}
+
 int wb_generation_write(const char *path, const struct wb_generation_manifest *manifest)
 {
     struct wb_buf lines = WB_BUF_INIT;
@@ -215,7 +226,7 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
         err = wb_buf_printf(&lines, "language %s\n", wb_language_code(manifest->languages[i]));
     for (size_t i = 0; err == 0 && i < manifest->columns.count; i++)
         err = wb_buf_printf(&lines, "column %s %s\n", manifest->columns.items[i].name,
-                            manifest->columns.items[i].words ? "words" : "numbers");
+                            column_word(&manifest->columns.items[i]));
     if (err == 0)
         err = wb_sealed_write(path, HEADLINE, WB_GENERATION_VERSION, wb_buf_slice(&lines));
     wb_buf_release(&lines);
@@ -232,7 +243,11 @@ static int read_column(struct wb_generation_manifest *manifest, struct wb_slice 
     if (len == 0 || wb_store_name_check(wb_slice(value.ptr, len)) < 0)
         return WB_E_CORRUPT;
     memcpy(column.name, value.ptr, len);
-    column.words = wb_slice_equal(wb_slice(blank + 1, value.len - len - 1), WB_SLICE_LIT("words"));
+    struct wb_slice word = wb_slice(blank + 1, value.len - len - 1);
+    column.words = wb_slice_equal(word, WB_SLICE_LIT("words"));
+    column.rank = wb_slice_equal(word, WB_SLICE_LIT("rank"));
+    if (!wb_slice_equal(word, wb_slice_str(column_word(&column))))
+        return WB_E_CORRUPT;
     return wb_vec_push(&manifest->columns, column);
 }
 
@@ -261,9 +276,10 @@ int wb_generation_read(const char *path, struct wb_generation_manifest *manifest
     const struct wb_index_info *info = &manifest_out->info;
 
     *manifest_out = (struct wb_generation_manifest){.language_count = 0};
-    int err = wb_sealed_read(path, HEADLINE, WB_GENERATION_VERSION, read_line, manifest_out);
+    int err = wb_sealed_read(path, HEADLINE, WB_GENERATION_VERSION, read_line, manifest_out, &manifest_out->version);
     /* A manifest without its last number has none of them: a generation has at least one URL. */
-    if (err == 0 && (info->bytes == 0 || info->pages > info->urls || info->urls >= WB_DOCID_NONE))
+    if (err == 0 &&
+        (manifest_out->version == 0 || info->bytes == 0 || info->pages > info->urls || info->urls >= WB_DOCID_NONE))
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: its numbers do not fit together", path);
     if (err < 0)
         wb_generation_release(manifest_out);

@@ -29,14 +29,15 @@
 /* What is known about each document. Columns of pages have a value for each page, the others for each URL. */
 enum wb_fact {
     /* of URLs */
-    WB_FACT_ID,      /* 16 bytes: the page id */
-    WB_FACT_LENGTH,  /* uint8_t: length byte for scoring */
-    WB_FACT_SITE,    /* uint32_t: number of the site, in the order of SURTs */
-    WB_FACT_DEPTH,   /* uint16_t: links from a seed */
-    WB_FACT_INLINKS, /* uint32_t: pages that link to it */
-    WB_FACT_RANK,    /* double: PageRank */
-    WB_FACT_STATIC,  /* uint32_t: what PageRank adds to a score (WB_SCORE_ONE) */
-    WB_FACT_ANCHORS, /* uint64_t: hash of the texts of the links to it, by which the next build sees a change */
+    WB_FACT_ID,       /* 16 bytes: the page id */
+    WB_FACT_LENGTH,   /* uint8_t: length byte for scoring */
+    WB_FACT_SITE,     /* uint32_t: number of the site, in the order of SURTs */
+    WB_FACT_DEPTH,    /* uint16_t: links from a seed */
+    WB_FACT_INLINKS,  /* uint32_t: pages that link to it */
+    WB_FACT_RANK,     /* double: PageRank */
+    WB_FACT_HOSTRANK, /* double: PageRank of its site, in the graph of sites */
+    WB_FACT_STATIC,   /* uint32_t: what PageRank adds to a score (WB_SCORE_ONE) */
+    WB_FACT_ANCHORS,  /* uint64_t: hash of the texts of the links to it, by which the next build sees a change */
     /* of pages */
     WB_FACT_OUTLINKS,  /* uint32_t */
     WB_FACT_TIME,      /* int64_t ms: when it was fetched */
@@ -164,6 +165,7 @@ typedef void (*wb_index_warn)(void *context, const char *message);
 struct wb_index_column_source {
     struct wb_slice name;
     const char *path;
+    bool rank; /* the file has seeds, and the values are the personal rank from them, computed in each build */
 };
 
 struct wb_index_options {

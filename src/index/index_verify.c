@@ -12,6 +12,7 @@
 #include "index/whereabouts.h"
 #include "os/path.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ enum {
     MESSAGE_BYTES = 512,
     AGAIN = 1, /* the generation was replaced while we read it */
 };
+
+#define RANK_TOLERANCE 1e-6 /* of a sum of ranks, which are rounded and whose iteration ends when little changes */
 
 struct index_check {
     const char *dir;
@@ -184,6 +187,8 @@ static int check_facts(struct index_check *check)
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++) {
         const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
         char name[64];
+        if (check->manifest_ok && !wb_generation_has(&check->manifest, (enum wb_fact)fact))
+            continue;
         snprintf(name, sizeof name, "%s.wbc", kind->name);
         err = check_column(check, name, kind->kind, kind->bytes,
                            wb_fact_is_of_pages((enum wb_fact)fact) ? info->pages : info->urls);
@@ -243,7 +248,7 @@ static int check_usercolumn(struct index_check *check, const struct wb_manifest_
     snprintf(values, sizeof values, "column-%s.%s", column->name, WB_COLUMNFILE_END);
     snprintf(by_docid, sizeof by_docid, "column-%s.wbc", column->name);
     snprintf(words, sizeof words, "column-%s.wbt", column->name);
-    int err = check_table(check, values, WB_COLUMNFILE_KIND, &records);
+    int err = check_table(check, values, column->rank ? WB_COLUMNFILE_SEEDS_KIND : WB_COLUMNFILE_KIND, &records);
     if (err == 0)
         err = check_column(check, by_docid, column->words ? WB_COLUMNFILE_CODES_KIND : WB_COLUMNFILE_NUMBERS_KIND,
                            column->words ? sizeof(uint32_t) : sizeof(double), check->manifest.info.urls);
@@ -324,6 +329,75 @@ static int check_below(struct index_check *check, struct wb_index *index, enum w
     return err;
 }
 
+/* Whether values are ranks: each is at least 0, and all together are 1. */
+static void check_ranks(struct index_check *check, const double *values, uint64_t count)
+{
+    double sum = 0;
+    bool good = true;
+
+    for (uint64_t i = 0; i < count; i++) {
+        good = good && values[i] >= 0; /* also if it is not a number */
+        sum += values[i];
+    }
+    if (count && (!good || fabs(sum - 1) > RANK_TOLERANCE))
+        report(check, "the ranks do not add up to 1");
+}
+
+static int check_rank(struct index_check *check, struct wb_index *index)
+{
+    const void *values;
+    int err = wb_index_fact(index, WB_FACT_RANK, &values);
+
+    if (err == 0)
+        check_ranks(check, values, index->docmap.urls);
+    return err;
+}
+
+/* A rank whose seeds are not known has no values at all. */
+static int check_personal(struct index_check *check, struct wb_index *index, const struct wb_manifest_column *name)
+{
+    const struct wb_index_column *column = NULL;
+    char file[WB_STORE_NAME_MAX + 32];
+    uint64_t none = 0;
+    int err = wb_index_column(index, wb_slice_str(name->name), &column);
+
+    snprintf(file, sizeof file, "column-%s.wbc", name->name);
+    turn_to(check, file);
+    for (uint64_t i = 0; err == 0 && i < index->docmap.urls; i++)
+        none += isnan(column->numbers[i]) != 0;
+    if (err == 0 && none < index->docmap.urls)
+        check_ranks(check, column->numbers, index->docmap.urls);
+    turn_to(check, WB_GENERATION_MANIFEST); /* file is gone when we return */
+    return err;
+}
+
+/* All URLs of a site have the same host rank, and those of all sites add up to 1. Numbers of sites were checked. */
+static int check_hostrank(struct index_check *check, struct wb_index *index, uint64_t sites)
+{
+    const void *values = NULL, *numbers = NULL;
+    uint64_t wrong = 0;
+    int err = wb_index_fact(index, WB_FACT_HOSTRANK, &values);
+
+    if (err == 0)
+        err = wb_index_fact(index, WB_FACT_SITE, &numbers);
+    double *ranks = err == 0 ? wb_alloc((sites + 1) * sizeof *ranks) : NULL;
+    if (err < 0 || !ranks)
+        return err < 0 ? err : WB_E_NOMEM;
+    for (uint64_t i = 0; i < sites; i++)
+        ranks[i] = -1;
+    for (uint64_t i = 0; i < index->docmap.urls; i++) {
+        double *rank = &ranks[number_at(numbers, i)], value = ((const double *)values)[i];
+        wrong += *rank >= 0 && *rank != value;
+        *rank = value;
+    }
+    if (wrong)
+        report(check, "%llu URLs have another host rank than their site", (unsigned long long)wrong);
+    else
+        check_ranks(check, ranks, sites);
+    wb_free(ranks);
+    return 0;
+}
+
 static int check_words(struct index_check *check, struct wb_index *index)
 {
     const void *values;
@@ -366,10 +440,39 @@ static int check_holds(struct index_check *check, struct wb_index *index)
     return err;
 }
 
+/* Compares columns whose values are numbers of something, or ranks, with what they are about. */
+static int check_values(struct index_check *check, struct wb_index *index)
+{
+    struct wb_table_stat types, sites;
+    uint64_t before = check->problems;
+    int err;
+
+    wb_table_stat(index->types, &types);
+    wb_table_stat(index->sites, &sites);
+    turn_to(check, "near.wbc");
+    err = check_below(check, index, WB_FACT_NEAR, index->docmap.urls);
+    turn_to(check, "type.wbc");
+    if (err == 0)
+        err = check_below(check, index, WB_FACT_TYPE, types.records);
+    turn_to(check, "site.wbc");
+    if (err == 0)
+        err = check_below(check, index, WB_FACT_SITE, sites.records);
+    turn_to(check, "rank.wbc");
+    if (err == 0)
+        err = check_rank(check, index);
+    turn_to(check, "hostrank.wbc");
+    if (err == 0 && check->problems == before && wb_generation_has(&index->manifest, WB_FACT_HOSTRANK))
+        err = check_hostrank(check, index, sites.records);
+    for (size_t i = 0; err == 0 && i < index->manifest.columns.count; i++)
+        if (index->manifest.columns.items[i].rank)
+            err = check_personal(check, index, &index->manifest.columns.items[i]);
+    turn_to(check, "words.wbc");
+    return err < 0 ? err : check_words(check, index);
+}
+
 static int check_agreement(struct index_check *check)
 {
     struct wb_index *index = NULL;
-    struct wb_table_stat stat;
     int err = wb_generation_open(check->dir, check->where.root, check->number, &index);
 
     turn_to(check, WB_GENERATION_MANIFEST);
@@ -381,22 +484,8 @@ static int check_agreement(struct index_check *check)
     turn_to(check, "inlinks.wbc");
     if (err == 0)
         err = check_degrees(check, index, index->in, WB_FACT_INLINKS);
-    turn_to(check, "near.wbc");
     if (err == 0)
-        err = check_below(check, index, WB_FACT_NEAR, index->docmap.urls);
-    turn_to(check, "type.wbc");
-    if (err == 0) {
-        wb_table_stat(index->types, &stat);
-        err = check_below(check, index, WB_FACT_TYPE, stat.records);
-    }
-    turn_to(check, "site.wbc");
-    if (err == 0) {
-        wb_table_stat(index->sites, &stat);
-        err = check_below(check, index, WB_FACT_SITE, stat.records);
-    }
-    turn_to(check, "words.wbc");
-    if (err == 0)
-        err = check_words(check, index);
+        err = check_values(check, index);
     wb_index_close(index);
     return judge_error(check, err);
 }

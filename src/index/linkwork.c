@@ -5,7 +5,6 @@
  *              in the order of docids, so the lists of other URLs wait in a temporary file
  *   anchors    the texts of the links to each docid -> words -> runs
  *   out.wbg    the same graph the other way round
- *   ranks      PageRank on all URLs
  *
  * Only links that a reader could follow count (<a>, not <img>); otherwise the style sheets of a site would be its most
  * important pages. A link counts if its source is a page of the snapshot, or a vertex of a graph that was loaded.
@@ -26,7 +25,6 @@ enum {
     PROGRESS_EVERY = 8192,
     INVERTER_BYTES = 64 << 20,
     LATER_BYTES = 1 << 20,
-    STATIC_HALF = 4, /* a page with so many times the average PageRank gets half of the greatest static score */
 };
 
 struct linkwork {
@@ -250,43 +248,6 @@ static int write_in(struct wb_build *build, const char *path)
     return err;
 }
 
-static bool go_on(void *context)
-{
-    return wb_build_progress(context, "PageRank", 0, 0) == 0;
-}
-
-static int count_out(struct wb_build *build, const struct wb_graph *out)
-{
-    struct wb_graph_cursor *cursor = NULL;
-    const uint32_t *list;
-    uint32_t node;
-    size_t count;
-    int more, err = wb_graph_cursor_open(out, &cursor);
-
-    while (err == 0 && (more = wb_graph_next(cursor, &node, &list, &count)) != 0) {
-        err = more < 0 ? more : 0;
-        if (err == 0)
-            build->outlinks[node] = (uint32_t)count;
-    }
-    wb_graph_cursor_close(cursor);
-    return err;
-}
-
-static int rank(struct wb_build *build, const char *path)
-{
-    struct wb_graph_rank_options options = {
-        .threads = build->threads, .memory_bytes = build->memory_bytes, .go_on = go_on, .context = build};
-    struct wb_graph *out = NULL;
-    int err = wb_graph_open(path, &out);
-
-    if (err == 0)
-        err = count_out(build, out);
-    if (err == 0 && build->roster.url_count)
-        err = wb_graph_rank(out, &options, build->ranks, NULL);
-    wb_graph_close(out);
-    return err;
-}
-
 int wb_linkwork(struct wb_build *build)
 {
     struct wb_graph_derive_options derive = {.dir = build->root, .memory_bytes = build->memory_bytes};
@@ -299,17 +260,7 @@ int wb_linkwork(struct wb_build *build)
     if (err == 0)
         err = wb_graph_transpose(in, &derive, out_path, NULL);
     wb_graph_close(in);
-    if (err == 0)
-        err = rank(build, out_path);
     wb_free(in_path);
     wb_free(out_path);
     return err;
-}
-
-uint32_t wb_static_score(double rank, uint64_t urls)
-{
-    double times = rank * (double)urls;
-
-    WB_CHECK(times >= 0);
-    return (uint32_t)(times / (times + STATIC_HALF) * WB_SCORE_ONE + 0.5);
 }

@@ -1,5 +1,5 @@
 /*
- * linkwork.h - the links of the next generation: both graphs, PageRank, and the words of links.
+ * linkwork.h - the links of the next generation: both graphs, and the words of links.
  */
 #ifndef WB_INDEX_LINKWORK_H
 #define WB_INDEX_LINKWORK_H
@@ -7,13 +7,10 @@
 #include "index/build.h"
 
 /*
- * Writes out.wbg and in.wbg, fills in build->inlinks, outlinks, anchors and ranks, and adds the texts of links to runs:
+ * Writes out.wbg and in.wbg, fills in build->inlinks and anchors, and adds the texts of links to runs:
  * of all URLs, or, if the build is based on an earlier generation, of those whose texts have changed; what these had
  * before is marked in build->carry.keep.
  */
 int wb_linkwork(struct wb_build *build);
-
-/* The part of a score that a PageRank gives, for a graph of so many URLs. */
-uint32_t wb_static_score(double rank, uint64_t urls);
 
 #endif

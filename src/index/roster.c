@@ -259,6 +259,7 @@ static int make_docids(struct wb_build *build, struct wb_roster *roster)
         err = walk_urls(build, roster, bits, &sites);
     if (err == 0)
         err = write_docids(build, roster, bits, &sites);
+    roster->site_count = (uint32_t)sites.sites.count;
     wb_sitetable_release(&sites);
     wb_free(bits);
     return err;

@@ -41,6 +41,7 @@ struct wb_roster {
     struct wb_roster_url *urls; /* by number */
     uint64_t url_count;
     uint64_t known; /* pages that have a docid */
+    uint32_t site_count;
     struct wb_docmap docmap;
     WB_VEC(struct wb_slice) types; /* in alphabetical order once the scan is done */
     struct wb_arena texts;

@@ -84,15 +84,26 @@ static int reverse_labels(struct wb_slice host, struct wb_buf *out)
     return err;
 }
 
-static int read_row(const struct wb_index *index, struct wb_slice value, struct wb_sitetable_row *row_out)
+/* A table of sites that is being searched. */
+struct site_search {
+    struct wb_cursor *cursor;
+    const struct wb_docmap *docmap;
+    const char *path;
+    int (*each)(void *context, struct wb_index_range range);
+    void *context;
+};
+
+static int read_row(const struct site_search *search, struct wb_slice value, struct wb_sitetable_row *row_out)
 {
+    const struct wb_docmap *docmap = search->docmap;
+
     if (value.len == ROW_BYTES)
         *row_out = (struct wb_sitetable_row){{wb_get32(value.ptr), wb_get32(value.ptr + 4)},
                                              {wb_get32(value.ptr + 8), wb_get32(value.ptr + 12)}};
-    if (value.len != ROW_BYTES || row_out->pages.first > row_out->pages.end ||
-        row_out->pages.end > index->docmap.pages || row_out->others.first > row_out->others.end ||
-        row_out->others.first < index->docmap.pages || row_out->others.end > index->docmap.urls)
-        return wb_fail(WB_E_CORRUPT, "%s/" WB_SITES_TABLE_FILE ": a row is damaged", index->path);
+    if (value.len != ROW_BYTES || row_out->pages.first > row_out->pages.end || row_out->pages.end > docmap->pages ||
+        row_out->others.first > row_out->others.end || row_out->others.first < docmap->pages ||
+        row_out->others.end > docmap->urls)
+        return wb_fail(WB_E_CORRUPT, "%s/" WB_SITES_TABLE_FILE ": a row is damaged", search->path);
     return 0;
 }
 
@@ -105,37 +116,42 @@ static bool belongs(struct wb_slice key, struct wb_slice labels)
     return wb_slice_starts(key, labels) && (next == ')' || (!port && (next == ',' || next == ':')));
 }
 
-static int each_part(struct wb_index *index, struct wb_slice labels, bool pages,
-                     int (*each)(void *context, struct wb_index_range range), void *context)
+static int each_part(const struct site_search *search, struct wb_slice labels, bool pages)
 {
     struct wb_sitetable_row row = {.pages.first = 0};
     struct wb_table_record record;
-    struct wb_cursor *cursor = index->site_cursor;
-    int more, err = wb_cursor_seek(cursor, labels);
+    int more, err = wb_cursor_seek(search->cursor, labels);
 
-    while (err == 0 && (more = wb_cursor_next(cursor, &record)) != 0) {
+    while (err == 0 && (more = wb_cursor_next(search->cursor, &record)) != 0) {
         if (more < 0)
             return more;
         if (!wb_slice_starts(record.key, labels))
             break;
-        err = read_row(index, record.value, &row);
+        err = read_row(search, record.value, &row);
         struct wb_index_range range = pages ? row.pages : row.others;
         if (err == 0 && range.first < range.end && belongs(record.key, labels))
-            err = each(context, range);
+            err = search->each(search->context, range);
     }
+    return err;
+}
+
+int wb_sitetable_each(struct wb_cursor *cursor, const struct wb_docmap *docmap, const char *path, struct wb_slice host,
+                      int (*each)(void *context, struct wb_index_range range), void *context)
+{
+    struct site_search search = {cursor, docmap, path, each, context};
+    struct wb_buf labels = WB_BUF_INIT;
+    int err = reverse_labels(host, &labels);
+
+    if (err == 0 && labels.len)
+        err = each_part(&search, wb_buf_slice(&labels), true);
+    if (err == 0 && labels.len)
+        err = each_part(&search, wb_buf_slice(&labels), false);
+    wb_buf_release(&labels);
     return err;
 }
 
 int wb_index_sites(struct wb_index *index, struct wb_slice host,
                    int (*each)(void *context, struct wb_index_range range), void *context)
 {
-    struct wb_buf labels = WB_BUF_INIT;
-    int err = reverse_labels(host, &labels);
-
-    if (err == 0 && labels.len)
-        err = each_part(index, wb_buf_slice(&labels), true, each, context);
-    if (err == 0 && labels.len)
-        err = each_part(index, wb_buf_slice(&labels), false, each, context);
-    wb_buf_release(&labels);
-    return err;
+    return wb_sitetable_each(index->site_cursor, &index->docmap, index->path, host, each, context);
 }

@@ -36,4 +36,11 @@ int wb_sitetable_add(struct wb_sitetable *table, struct wb_slice surt, bool page
 int wb_sitetable_write(const struct wb_sitetable *table, const char *path, uint32_t pages);
 void wb_sitetable_release(struct wb_sitetable *table);
 
+/*
+ * Does what wb_index_sites() does, with a cursor of a table of sites that belongs to these docids. path is the
+ * directory that has the table.
+ */
+int wb_sitetable_each(struct wb_cursor *cursor, const struct wb_docmap *docmap, const char *path, struct wb_slice host,
+                      int (*each)(void *context, struct wb_index_range range), void *context);
+
 #endif

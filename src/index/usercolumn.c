@@ -7,6 +7,7 @@
 #include "index/build.h"
 #include "index/columnfile.h"
 #include "index/idtable.h"
+#include "index/rankwork.h"
 #include "os/nameless.h"
 #include "os/path.h"
 
@@ -48,7 +49,7 @@ static bool is_given(const struct wb_build *build, const char *name)
 static int read_given(struct wb_build *build, size_t number)
 {
     const struct wb_index_column_source *source = &build->options->columns[number];
-    struct wb_manifest_column column = {.words = false};
+    struct wb_manifest_column column = {.rank = source->rank};
 
     /* The name becomes that of a file, and a word of the manifest. */
     if (wb_store_name_check(source->name) < 0)
@@ -59,7 +60,11 @@ static int read_given(struct wb_build *build, size_t number)
     if (is_among(build, number, column.name))
         return wb_fail(WB_E_INVALID, "the column %s is given twice", column.name);
     char *path = column_path(build->path, column.name, WB_COLUMNFILE_END);
-    int err = path ? wb_columnfile_import(source->path, column.name, build->root, path, &column.words) : WB_E_NOMEM;
+    int err = WB_E_NOMEM;
+    if (path && source->rank)
+        err = wb_columnfile_import_seeds(source->path, column.name, build->root, path);
+    else if (path)
+        err = wb_columnfile_import(source->path, column.name, build->root, path, &column.words);
     wb_free(path);
     return err < 0 ? err : wb_vec_push(&build->manifest.columns, column);
 }
@@ -123,6 +128,38 @@ int wb_usercolumns_read(struct wb_build *build)
     wb_generation_release(&old);
     wb_free(manifest);
     wb_free(path);
+    return err;
+}
+
+/* ---- personal ranks ---------------------------------------------------------------------------- */
+
+static int check_seeds(struct wb_build *build, const struct wb_index_column_source *source)
+{
+    struct wb_seedset set = {.seeds = 0};
+    char name[WB_STORE_NAME_MAX + 1];
+
+    WB_CHECK(source->name.len < sizeof name); /* read_given() has checked it */
+    snprintf(name, sizeof name, "%.*s", WB_SLICE_ARG(source->name));
+    char *table = column_path(build->path, name, WB_COLUMNFILE_END);
+    int err = table ? wb_seedset_match(build, table, &set) : WB_E_NOMEM;
+    if (err == 0 && set.docids.count == 0)
+        err = wb_fail(WB_E_INVALID, "rank %s: %s: none of the %llu seeds is known", name, source->path,
+                      (unsigned long long)set.seeds);
+    else if (err == 0 && set.unknown)
+        wb_build_warn(build, "rank %s: %llu of %llu seeds are not known yet; they count as soon as they are", name,
+                      (unsigned long long)set.unknown, (unsigned long long)set.seeds);
+    wb_seedset_release(&set);
+    wb_free(table);
+    return err;
+}
+
+int wb_usercolumns_check(struct wb_build *build)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < build->options->column_count; i++)
+        if (build->options->columns[i].rank && build->options->columns[i].path)
+            err = check_seeds(build, &build->options->columns[i]);
     return err;
 }
 
@@ -222,6 +259,17 @@ static int write_values(const struct column_work *work)
     return wb_column_finish(writer, NULL);
 }
 
+/* By docid; there are none yet. */
+static int open_numbers(struct column_work *work)
+{
+    uint64_t urls = work->build->roster.url_count;
+
+    work->numbers = wb_alloc_zero(urls + 1, sizeof *work->numbers);
+    for (uint64_t docid = 0; work->numbers && docid < urls; docid++)
+        work->numbers[docid] = NAN;
+    return work->numbers ? 0 : WB_E_NOMEM;
+}
+
 static int open_work(struct column_work *work)
 {
     struct wb_sorter_options sort = {.dir = work->build->root, .memory_bytes = SORT_BYTES};
@@ -236,11 +284,30 @@ static int open_work(struct column_work *work)
         work->codes = wb_alloc_zero(urls + 1, sizeof *work->codes);
         err = work->codes ? wb_sorter_open(&sort, &work->words) : WB_E_NOMEM;
     } else if (err == 0) {
-        work->numbers = wb_alloc_zero(urls + 1, sizeof *work->numbers);
-        err = work->numbers ? 0 : WB_E_NOMEM;
-        for (uint64_t docid = 0; err == 0 && docid < urls; docid++)
-            work->numbers[docid] = NAN;
+        err = open_numbers(work);
     }
+    return err;
+}
+
+static int write_rank(struct wb_build *build, const struct wb_manifest_column *column)
+{
+    struct column_work work = {.build = build, .column = column};
+    struct wb_seedset set = {.seeds = 0};
+    char *table = column_path(build->path, column->name, WB_COLUMNFILE_END);
+    int err = table ? open_numbers(&work) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_seedset_match(build, table, &set);
+    if (err == 0 && set.docids.count)
+        err = wb_rankwork_personal(build, &set, work.numbers);
+    else if (err == 0)
+        wb_build_warn(build, "rank %s: none of its %llu seeds is known any more, so it has no values", column->name,
+                      (unsigned long long)set.seeds);
+    if (err == 0)
+        err = write_values(&work);
+    wb_seedset_release(&set);
+    wb_free(work.numbers);
+    wb_free(table);
     return err;
 }
 
@@ -278,7 +345,8 @@ int wb_usercolumns_write(struct wb_build *build)
     if (err == 0)
         err = wb_idtable_open(build->root, column.records, column.count, &ids);
     for (size_t i = 0; err == 0 && i < build->manifest.columns.count; i++)
-        err = write_one(build, &build->manifest.columns.items[i], &ids);
+        err = build->manifest.columns.items[i].rank ? write_rank(build, &build->manifest.columns.items[i])
+                                                    : write_one(build, &build->manifest.columns.items[i], &ids);
     wb_idtable_close(&ids);
     wb_column_close(&column);
     wb_free(path);

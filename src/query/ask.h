@@ -36,7 +36,7 @@ enum wb_ask_kind {
     WB_ASK_PHRASE, /* text in field, slop */
     WB_ASK_VALUE,  /* field has the value text: a host, a URL, a media type, a word or number in a user column */
     WB_ASK_RANGE,  /* low <= field <= high: whole numbers, or times in milliseconds */
-    WB_ASK_NUMBER, /* field op number: rank and user columns */
+    WB_ASK_NUMBER, /* field op number: rank, hostrank and user columns */
 };
 
 enum wb_ask_field {
@@ -69,6 +69,7 @@ enum wb_ask_field {
     WB_ASK_MODIFIED,
     /* of NUMBER; COLUMN also of VALUE */
     WB_ASK_RANK,
+    WB_ASK_HOSTRANK,
     WB_ASK_COLUMN, /* the name of the user column is in the node */
 };
 
@@ -153,8 +154,8 @@ struct wb_ask_sort {
 };
 
 /*
- * Reads [-]score, rank, date, url, published, modified, changed, size, inlinks, outlinks, depth, versions, or a user
- * column. WB_E_INVALID with a message for anything else.
+ * Reads [-]score, rank, hostrank, date, url, published, modified, changed, size, inlinks, outlinks, depth, versions, or
+ * a user column. WB_E_INVALID with a message for anything else.
  */
 int wb_ask_sort_parse(struct wb_slice text, const struct wb_ask_options *options, struct wb_ask_sort *sort_out);
 

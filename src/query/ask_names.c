@@ -32,6 +32,7 @@ static const struct wb_ask_name names[] = {
     {"published", WB_ASK_PUBLISHED, WB_ASK_CLASS_DATE, true},
     {"modified", WB_ASK_MODIFIED, WB_ASK_CLASS_DATE, true},
     {"rank", WB_ASK_RANK, WB_ASK_CLASS_NUMBER, true},
+    {"hostrank", WB_ASK_HOSTRANK, WB_ASK_CLASS_NUMBER, true},
 };
 #define NAMES (sizeof names / sizeof *names)
 
@@ -121,7 +122,7 @@ int wb_ask_sort_parse(struct wb_slice text, const struct wb_ask_options *options
     sort_out->reverse = false;
     return wb_fail(
         WB_E_INVALID,
-        "results cannot be sorted by '%.*s': use score, rank, date, url, published, modified, changed, size, "
-        "inlinks, outlinks, depth, versions or a user column",
+        "results cannot be sorted by '%.*s': use score, rank, hostrank, date, url, published, modified, changed, "
+        "size, inlinks, outlinks, depth, versions or a user column",
         WB_SLICE_ARG(text));
 }

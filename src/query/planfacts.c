@@ -178,7 +178,8 @@ int wb_plan_fact(struct wb_qplan *plan, const struct wb_ask_node *ask, struct wb
     case WB_ASK_COLUMN:
         return column_leaf(plan, ask, node_out);
     case WB_ASK_RANK:
-        err = wb_index_fact(plan->searcher->index, WB_FACT_RANK, &ranks);
+    case WB_ASK_HOSTRANK:
+        err = wb_index_fact(plan->searcher->index, ask->field == WB_ASK_RANK ? WB_FACT_RANK : WB_FACT_HOSTRANK, &ranks);
         return err < 0 ? err : number_leaf(plan, ask, ranks, ask->op, ask->number, node_out);
     default:
         WB_CHECK(ask->kind == WB_ASK_RANGE && ask->field >= WB_ASK_STATUS && ask->field <= WB_ASK_MODIFIED);

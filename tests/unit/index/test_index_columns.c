@@ -52,7 +52,7 @@ static int build_with(const char *name, const char *text, struct warnings *warni
     snprintf(path, sizeof path, "%s/values.tsv", test_dir);
     if (text)
         ok(wb_path_replace(path, wb_slice_str(text)));
-    struct wb_index_column_source source = {wb_slice_str(name), text ? path : NULL};
+    struct wb_index_column_source source = {wb_slice_str(name), text ? path : NULL, false};
     options.columns = &source;
     options.column_count = 1;
     return wb_index_build(&options, &result);
@@ -240,7 +240,7 @@ static void test_bad_names(void **state)
     struct warnings warnings;
     struct wb_index_options options = build_options(web, web_update(web), &warnings);
     struct wb_index_result result;
-    struct wb_index_column_source missing = {WB_SLICE_LIT("quality"), "/nowhere/values.tsv"};
+    struct wb_index_column_source missing = {WB_SLICE_LIT("quality"), "/nowhere/values.tsv", false};
     struct wb_index_column_source twice[2];
     char path[96];
 
@@ -252,7 +252,7 @@ static void test_bad_names(void **state)
     assert_int_equal(wb_index_build(&options, &result), WB_E_NOTFOUND);
     assert_non_null(strstr(wb_error_message(), "/nowhere/values.tsv"));
     snprintf(path, sizeof path, "%s/values.tsv", test_dir);
-    twice[0] = twice[1] = (struct wb_index_column_source){WB_SLICE_LIT("quality"), path};
+    twice[0] = twice[1] = (struct wb_index_column_source){WB_SLICE_LIT("quality"), path, false};
     options.columns = twice;
     options.column_count = 2;
     assert_int_equal(wb_index_build(&options, &result), WB_E_INVALID);

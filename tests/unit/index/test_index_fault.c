@@ -69,15 +69,17 @@ static int build(bool from_scratch, bool serial, const char *index_dir, struct w
 {
     struct warnings warnings;
     struct wb_index_options options = build_options(web, edition, &warnings);
-    char column[96];
+    char column[96], seeds[96];
 
     snprintf(column, sizeof column, "%s/column.tsv", test_dir);
-    struct wb_index_column_source source = {WB_SLICE_LIT("quality"), column};
+    snprintf(seeds, sizeof seeds, "%s/seeds", test_dir);
+    struct wb_index_column_source sources[] = {{WB_SLICE_LIT("quality"), column, false},
+                                               {WB_SLICE_LIT("trust"), seeds, true}};
     options.from_scratch = from_scratch;
     options.serial = serial;
     options.index_dir = index_dir;
-    options.columns = &source;
-    options.column_count = index_dir ? 0 : 1; /* when it moves, the column is taken over */
+    options.columns = sources;
+    options.column_count = index_dir ? 0 : 2; /* when it moves, the columns are taken over */
     return wb_index_build(&options, result);
 }
 
@@ -198,11 +200,13 @@ static void fail_each(const struct operation *operation, size_t kind)
 
 static void test_faults(void **state)
 {
-    char column[96];
+    char column[96], seeds[96];
 
     (void)state;
     snprintf(column, sizeof column, "%s/column.tsv", test_dir);
+    snprintf(seeds, sizeof seeds, "%s/seeds", test_dir);
     ok(wb_path_replace(column, WB_SLICE_LIT("http://a.test/docs/page007?id=3.11.7\tgood\nhttp://x.test/\tbad\n")));
+    ok(wb_path_replace(seeds, WB_SLICE_LIT("example.org\nhttp://x.test/\n")));
     change_something();
     for (size_t i = 0; i < COUNT(operations); i++)
         for (size_t kind = 0; kind < COUNT(kinds); kind++)

@@ -191,7 +191,7 @@ static inline void import_web(struct web *web, const char *path)
     struct wb_cycle_sink cycle = {.context = NULL};
     struct wb_import result;
     struct wb_update_options update = {.dir = web->dir};
-    struct wb_index_column_source column = {WB_SLICE_LIT("quality"), web->column};
+    struct wb_index_column_source column = {WB_SLICE_LIT("quality"), web->column, false};
     struct wb_index_options index = {.columns = &column, .column_count = 1};
     struct wb_index_result built;
 

@@ -1,0 +1,183 @@
+/*
+ * test_index_rankfiles.c - files with ranks: values that are wrong although their checksums are right, and generations
+ * that were built before there was a host rank.
+ */
+#include "index_support.h"
+
+#include <math.h>
+
+static char test_dir[64];
+static struct web *web;
+
+int fdatasync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+int fsync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    char dir[80];
+
+    (void)state;
+    make_test_dir(test_dir);
+    snprintf(dir, sizeof dir, "%s/r", test_dir);
+    web = wb_alloc(sizeof *web);
+    web_init(web, dir, test_seed());
+    web_fill(web);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    wb_free(web);
+    return remove_tree(test_dir);
+}
+
+/* Builds with a rank from the pages of a host. */
+static void build_with_rank(void)
+{
+    struct warnings warnings;
+    struct wb_index_options options = build_options(web, web_update(web), &warnings);
+    struct wb_index_result result;
+    char path[96];
+
+    snprintf(path, sizeof path, "%s/seeds.txt", test_dir);
+    ok(wb_path_replace(path, WB_SLICE_LIT("example.org\n")));
+    struct wb_index_column_source source = {WB_SLICE_LIT("trust"), path, true};
+    options.columns = &source;
+    options.column_count = 1;
+    ok(wb_index_build(&options, &result));
+}
+
+static void rewrite_column(const char *name, const char *kind, double (*change)(uint64_t docid, double value))
+{
+    struct genfiles files;
+    struct wb_column column = WB_COLUMN_INIT;
+    struct wb_column_writer *writer = NULL;
+    char path[512], copy[512];
+
+    read_genfiles(web->dir, &files);
+    snprintf(path, sizeof path, "%s/%s", files.path, name);
+    snprintf(copy, sizeof copy, "%s/copy", test_dir);
+    ok(wb_column_open(path, kind, sizeof(double), &column));
+    ok(wb_column_create(copy, kind, sizeof(double), &writer));
+    for (uint64_t i = 0; i < column.count; i++) {
+        double value = change(i, ((const double *)(const void *)column.records)[i]);
+        ok(wb_column_add(writer, &value));
+    }
+    ok(wb_column_finish(writer, NULL));
+    wb_column_close(&column);
+    assert_int_equal(rename(copy, path), 0);
+}
+
+static double first_is_more(uint64_t docid, double value)
+{
+    return docid == 0 ? value + 0.001 : value;
+}
+
+static double all_are_more(uint64_t docid, double value)
+{
+    (void)docid;
+    return value * 1.01;
+}
+
+static double one_is_none(uint64_t docid, double value)
+{
+    return docid == 3 ? NAN : value;
+}
+
+/* Files whose checksums are right, but whose values are not. */
+static void test_verify_finds_wrong_ranks(void **state)
+{
+    static const struct {
+        const char *name, *kind, *message;
+        double (*change)(uint64_t docid, double value);
+    } wrong[] = {
+        {"hostrank.wbc", "GFHR", "another host rank", first_is_more},
+        {"hostrank.wbc", "GFHR", "add up to 1", all_are_more},
+        {"rank.wbc", "GFRA", "add up to 1", first_is_more},
+        {"column-trust.wbc", "UNUM", "add up to 1", all_are_more},
+        {"column-trust.wbc", "UNUM", "add up to 1", one_is_none},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        struct problems problems = {.count = 0};
+        build_with_rank();
+        verify_sound(web->dir);
+        rewrite_column(wrong[i].name, wrong[i].kind, wrong[i].change);
+        ok(wb_index_verify(web->dir, note_problem, &problems));
+        assert_int_equal(problems.count, 1);
+        assert_non_null(strstr(problems.file, wrong[i].name));
+        assert_non_null(strstr(problems.message, wrong[i].message));
+    }
+}
+
+/* Makes the active generation one of version 1: without a host rank. */
+static void make_old(void)
+{
+    struct genfiles files;
+    struct wb_buf text = WB_BUF_INIT, lines = WB_BUF_INIT;
+    char path[512];
+
+    read_genfiles(web->dir, &files);
+    snprintf(path, sizeof path, "%s/hostrank.wbc", files.path);
+    ok(wb_path_unlink(path));
+    snprintf(path, sizeof path, "%s/" WB_GENERATION_MANIFEST, files.path);
+    ok(wb_path_read(path, 1 << 20, &text));
+    ok(wb_buf_terminate(&text));
+    const char *first = strchr(text.ptr, '\n'), *last = strstr(text.ptr, "checksum ");
+    assert_true(first && last && memcmp(text.ptr, "webbase generation 2", 20) == 0);
+    ok(wb_buf_append(&lines, first + 1, (size_t)(last - first) - 1));
+    ok(wb_sealed_write(path, "webbase generation ", 1, wb_buf_slice(&lines)));
+    wb_buf_release(&text);
+    wb_buf_release(&lines);
+}
+
+static void test_older_generation(void **state)
+{
+    struct genfiles merged, scratch;
+    struct wb_index *index = NULL;
+    struct wb_index_result result;
+    struct warnings warnings;
+    const void *values;
+
+    (void)state;
+    web_build(web);
+    make_old();
+    verify_sound(web->dir);
+    ok(wb_index_open(web->dir, &index));
+    ok(wb_index_fact(index, WB_FACT_RANK, &values));
+    assert_int_equal(wb_index_fact(index, WB_FACT_HOSTRANK, &values), WB_E_INVALID);
+    assert_null(values);
+    assert_non_null(strstr(wb_error_message(), "older program and has no hostrank"));
+    wb_index_close(index);
+    /* The next build uses everything that is there, and adds the host rank. */
+    result = web_build(web);
+    assert_int_equal(result.read, 0);
+    read_genfiles(web->dir, &merged);
+    struct wb_index_options options = build_options(web, web_update(web), &warnings);
+    options.from_scratch = true;
+    ok(wb_index_build(&options, &result));
+    read_genfiles(web->dir, &scratch);
+    same_genfiles(&merged, &scratch, "after an older generation");
+    verify_sound(web->dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_verify_finds_wrong_ranks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_older_generation, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
