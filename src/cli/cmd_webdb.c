@@ -10,7 +10,9 @@
 #include "cli/cmd_webdb_files.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/report.h"
 #include "cli/webdb_rows.h"
+#include "index/index.h"
 #include "os/stop.h"
 #include "store/store.h"
 #include "stream/stream.h"
@@ -91,9 +93,30 @@ static void load_past(const struct webdb_view *v, struct wb_pageid id, struct wb
     wb_store_close(store);
 }
 
+/* The PageRank that 'generate' goes by. A damaged index is reported, and otherwise as if there were none. */
+static void load_rank(const struct webdb_view *v, struct wb_slice url, struct wb_webdb_rows_rank *rank_out)
+{
+    struct wb_index *index = NULL;
+    const void *ranks = NULL;
+    uint32_t docid = 0;
+    int err = wb_index_open(v->options->dir, &index);
+
+    *rank_out = (struct wb_webdb_rows_rank){.known = false};
+    if (err == 0)
+        err = wb_index_find(index, url, &docid);
+    if (err == 0)
+        err = wb_index_fact(index, WB_FACT_RANK, &ranks);
+    if (err == 0)
+        *rank_out = (struct wb_webdb_rows_rank){true, ((const double *)ranks)[docid]};
+    else if (err != WB_E_NOTFOUND)
+        wb_report("the page is shown without its rank: %s", wb_error_message());
+    wb_index_close(index);
+}
+
 static int show_page(struct webdb_view *v)
 {
     struct wb_slice url = wb_slice_str(v->options->args[1]);
+    struct wb_webdb_rows_rank rank = {.known = false};
     struct wb_webdb_rows_past past;
     struct wb_webdb_page page;
     struct wb_url parsed = WB_URL_INIT;
@@ -118,10 +141,14 @@ static int show_page(struct webdb_view *v)
         return wb_fail(WB_E_NOTFOUND, "%s: webdb in %s knows no such page", v->options->args[1], v->options->dir);
     if (err < 0)
         return err;
+    if (!(page.flags & WB_PAGE_BARRED)) /* what was taken down has no rank any more */
+        load_rank(v, url, &rank);
     v->rows.whole = true;
     v->rows.past = &past;
+    v->rows.rank = &rank;
     err = show_row(v, &page);
     v->rows.past = NULL;
+    v->rows.rank = NULL;
     return err;
 }
 

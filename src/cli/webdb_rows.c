@@ -114,7 +114,18 @@ static void write_lifetime(struct wb_rowpen *pen, const struct wb_webdb_page *pa
     wb_rowpen_time(pen, "asked", page->asked_ms);
 }
 
-static void write_page(struct wb_rowpen *pen, const struct wb_webdb_page *page, struct wb_slice near,
+/* Not in columns: those are read back, and what the index knows is not webdb's. */
+static void write_rank(struct wb_rowpen *pen, const struct wb_webdb_rows *rows)
+{
+    if (!rows->rank || rows->form == WB_WEBDB_ROWS_TSV)
+        return;
+    if (rows->rank->known)
+        wb_rowpen_double(pen, "rank", rows->rank->rank);
+    else
+        wb_rowpen_none(pen, "rank");
+}
+
+static void write_page(struct wb_rowpen *pen, const struct wb_webdb_page *page, const struct wb_webdb_rows *rows,
                        const struct wb_webdb_site *site)
 {
     char md5[2 * WB_MD5_BYTES + 1] = "";
@@ -133,9 +144,10 @@ static void write_page(struct wb_rowpen *pen, const struct wb_webdb_page *page, 
     wb_rowpen_time(pen, "last_changed", page->last_changed_ms);
     wb_rowpen_time(pen, "next_due", due_ms(page));
     wb_rowpen_double(pen, "score", page->score);
+    write_rank(pen, rows);
     wb_rowpen_u64(pen, "inlinks", page->inlinks);
     wb_rowpen_u64(pen, "depth", page->depth);
-    wb_rowpen_some(pen, "near", near);
+    wb_rowpen_some(pen, "near", rows->near);
     cell_flags(pen, page->flags);
     wb_rowpen_some(pen, "result", outcome ? wb_slice_str(outcome) : WB_SLICE_EMPTY);
     wb_rowpen_time(pen, "last_tried", page->last_tried_ms);
@@ -218,7 +230,7 @@ static void write_cells(struct wb_rowpen *pen, const struct wb_webdb_rows *rows,
 {
     switch (rows->kind) {
     case WB_WEBDB_ROWS_PAGES:
-        write_page(pen, row, rows->near, site);
+        write_page(pen, row, rows, site);
         if (rows->past && rows->form != WB_WEBDB_ROWS_TSV)
             write_past(pen, rows->past);
         break;

@@ -18,6 +18,12 @@ struct wb_webdb_rows_past {
     int64_t gone_ms;             /* since when the page has been gone; 0: it is not */
 };
 
+/* What the index knows about a page. */
+struct wb_webdb_rows_rank {
+    bool known;  /* there is a generation, and it has the page */
+    double rank; /* PageRank */
+};
+
 struct wb_webdb_rows {
     enum wb_webdb_rows_form form;
     enum wb_webdb_rows_kind kind;
@@ -25,6 +31,7 @@ struct wb_webdb_rows {
     bool headed;          /* the header line was written */
     struct wb_slice near; /* the URL of the page that this page is a near duplicate of; empty: there is none */
     const struct wb_webdb_rows_past *past; /* of the page, for JSON and words; NULL: nobody has asked */
+    const struct wb_webdb_rows_rank *rank; /* the same */
     struct wb_buf out;
 };
 

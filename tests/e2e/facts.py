@@ -3,7 +3,8 @@
 import csv, signal, sqlite3
 from e2e import *
 
-NAMES = ('url id time status type length lang title published modified depth inlinks outlinks rank').split()
+NAMES = ('url id time status type length lang title published modified depth inlinks outlinks rank '
+         'hostrank').split()
 
 
 def page(path, title, text, links='', host='a.example', head='', **kw):
@@ -37,7 +38,7 @@ def read(path):
     if path.suffix == '.csv':
         with open(path, encoding='utf-8', newline='') as f:
             rows = [{k: v if v else None for k, v in row.items()} for row in csv.DictReader(f, strict=True)]
-        whole, numbers = ('status', 'length', 'depth', 'inlinks', 'outlinks'), ('rank', 'quality')
+        whole, numbers = ('status', 'length', 'depth', 'inlinks', 'outlinks'), ('rank', 'hostrank', 'quality', 'trust')
         return [{k: v if v is None else int(v) if k in whole else float(v) if k in numbers else v
                  for k, v in row.items()} for row in rows]
     if path.suffix == '.jsonl':
@@ -90,6 +91,13 @@ def every_format_has_every_fact(folder):
     order = [h['url'] for h in hits if 'url' in h and h['time']]
     assert sorted(table, key=lambda r: -r['rank'])[0]['url'] == order[0]
     assert 0 < sum(r['rank'] for r in table) < 1
+    # a.example and b.example link to each other, and www.b.example to a.example: the equations of PageRank, solved.
+    hosts = {r['url'].split('/')[2]: r['hostrank'] for r in table}
+    assert all(r['hostrank'] == hosts[r['url'].split('/')[2]] for r in table)
+    lowest = 0.15 / 3
+    b = (lowest * 1.85 + 0.85 * 0.85 * lowest) / (1 - 0.85 ** 2)
+    expected = {'www.b.example': lowest, 'b.example': b, 'a.example': 1 - lowest - b}
+    assert all(abs(hosts[h] - expected[h]) < 1e-9 for h in expected), (hosts, expected)
 
 
 @test

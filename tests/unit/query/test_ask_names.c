@@ -68,7 +68,7 @@ static void test_sorts(void **state)
                 {"url", WB_ASK_URL},           {"published", WB_ASK_PUBLISHED}, {"modified", WB_ASK_MODIFIED},
                 {"changed", WB_ASK_CHANGED},   {"size", WB_ASK_SIZE},           {"inlinks", WB_ASK_INLINKS},
                 {"outlinks", WB_ASK_OUTLINKS}, {"depth", WB_ASK_DEPTH},         {"versions", WB_ASK_VERSIONS},
-                {"quality", WB_ASK_COLUMN}};
+                {"hostrank", WB_ASK_HOSTRANK}, {"quality", WB_ASK_COLUMN}};
     static const char *const bad[] = {"", "-", "--rank", "Rank", "rank ", "title", "site", "after", "nosuch", "dup"};
     struct wb_ask_sort sort;
     char reversed[32];

@@ -166,7 +166,7 @@ static void random_number(uint64_t *chance, struct wb_ask_node *node)
 {
     bool column = chance_one_in(chance, 2);
 
-    node->field = column ? WB_ASK_COLUMN : WB_ASK_RANK;
+    node->field = column ? WB_ASK_COLUMN : chance_one_in(chance, 2) ? WB_ASK_RANK : WB_ASK_HOSTRANK;
     node->column = column ? WB_SLICE_LIT("quality") : WB_SLICE_EMPTY;
     node->op = column ? WB_ASK_LT + (unsigned)chance_below(chance, 4) : (unsigned)chance_below(chance, 5);
     node->number = (chance_unit(chance) - 0.5) * (chance_one_in(chance, 2) ? 1e-9 : 1e9);

@@ -90,6 +90,41 @@ static void orders(void **state)
             expect_order(web, query, (struct wb_ask_sort){fields[i], reverse, WB_SLICE_LIT("quality")});
 }
 
+/* A range of a rank finds what the order by that rank has on one side. */
+static void orders_and_ranges_of_ranks(void **state)
+{
+    static const struct {
+        enum wb_ask_field field;
+        enum wb_fact fact;
+    } ranks[] = {{WB_ASK_RANK, WB_FACT_RANK}, {WB_ASK_HOSTRANK, WB_FACT_HOSTRANK}};
+    struct web *web = *state;
+    const void *fact = NULL;
+    char query[128], range[256];
+
+    common_query(web, query);
+    for (size_t i = 0; i < 2; i++) {
+        ok(wb_index_fact(wb_searcher_index(web->searcher), ranks[i].fact, &fact));
+        const double *values = fact;
+        struct wb_search_options options = {.sort = {ranks[i].field, false, WB_SLICE_EMPTY}};
+        struct wb_results all = search(web, query, options);
+        assert_true(all.hit_count > 100);
+        for (size_t k = 1; k < all.hit_count; k++)
+            assert_true(values[all.hits[k - 1].docid] >= values[all.hits[k].docid]);
+        double middle = values[all.hits[all.hit_count / 2].docid];
+        assert_true(middle < values[all.hits[0].docid]);
+        size_t high = 0;
+        while (high < all.hit_count && values[all.hits[high].docid] >= middle)
+            high++;
+        snprintf(range, sizeof range, "(%s) %s:>=%.17g", query, wb_ask_field_name(ranks[i].field), middle);
+        struct wb_results some = search(web, range, options);
+        assert_int_equal(some.hit_count, high);
+        for (size_t k = 0; k < high; k++)
+            assert_int_equal(some.hits[k].docid, all.hits[k].docid);
+        wb_results_release(&some);
+        wb_results_release(&all);
+    }
+}
+
 static void order_of_urls(void **state)
 {
     struct web *web = *state;
@@ -378,17 +413,12 @@ static void takedown_of_a_domain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(orders),
-        cmocka_unit_test(order_of_urls),
-        cmocka_unit_test(order_is_refused),
-        cmocka_unit_test(facets),
-        cmocka_unit_test(one_of_each_site),
-        cmocka_unit_test(near_duplicates),
-        cmocka_unit_test(column_of_a_user),
-        cmocka_unit_test(links),
-        cmocka_unit_test(similar),
-        cmocka_unit_test(takedown),
-        cmocka_unit_test(takedown_of_a_domain),
+        cmocka_unit_test(orders),          cmocka_unit_test(orders_and_ranges_of_ranks),
+        cmocka_unit_test(order_of_urls),   cmocka_unit_test(order_is_refused),
+        cmocka_unit_test(facets),          cmocka_unit_test(one_of_each_site),
+        cmocka_unit_test(near_duplicates), cmocka_unit_test(column_of_a_user),
+        cmocka_unit_test(links),           cmocka_unit_test(similar),
+        cmocka_unit_test(takedown),        cmocka_unit_test(takedown_of_a_domain),
     };
 
     return cmocka_run_group_tests_name("search_orders", tests, set_up_web, tear_down_web);
