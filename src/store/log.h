@@ -541,6 +541,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
                      struct wb_store_scan **scan_out);
 int wb_log_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
 int wb_log_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
+int wb_log_position_compare(const struct wb_store_position *a, const struct wb_store_position *b);
 void wb_log_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
 int wb_log_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_log_scan_close(struct wb_store_scan *scan);

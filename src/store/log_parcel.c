@@ -96,6 +96,22 @@ int wb_log_scan_take_until(struct wb_log_scan *scan, const struct wb_store_posit
     return err;
 }
 
+int wb_log_position_compare(const struct wb_store_position *a, const struct wb_store_position *b)
+{
+    struct wb_catalog_place x = place_of(a->bytes), y = place_of(b->bytes);
+
+    WB_CHECK(a->bytes[0] == POSITION_FORMAT && b->bytes[0] == POSITION_FORMAT);
+    if (a->bytes[1] != b->bytes[1])
+        return a->bytes[1] < b->bytes[1] ? -1 : 1;
+    if (a->bytes[1])
+        return wb_pageid_compare(wb_pageid_get(a->bytes + 16), wb_pageid_get(b->bytes + 16));
+    if (x.segment != y.segment)
+        return x.segment < y.segment ? -1 : 1;
+    if (x.logical != y.logical)
+        return x.logical < y.logical ? -1 : 1;
+    return (x.slot > y.slot) - (x.slot < y.slot);
+}
+
 /* ---- which pages count ------------------------------------------------------------------------------ */
 
 void wb_log_scan_parcel_release(struct wb_log_scan *scan)

@@ -121,6 +121,7 @@ struct wb_store_ops {
      */
     int (*scan_parcel)(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
     void (*scan_tell)(const struct wb_store_scan *scan, struct wb_store_position *position_out);
+    int (*position_compare)(const struct wb_store_position *a, const struct wb_store_position *b);
     int (*scan_holds)(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
     void (*scan_close)(struct wb_store_scan *scan);
 

@@ -220,6 +220,7 @@ void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct
     WB_CHECK(ops->scan_next);
     WB_CHECK(ops->scan_parcel);
     WB_CHECK(ops->scan_tell);
+    WB_CHECK(ops->position_compare);
     WB_CHECK(ops->scan_holds);
     WB_CHECK(ops->scan_close);
     *store = (struct wb_store){WB_STORE_MAGIC, mode, ops};
@@ -533,6 +534,13 @@ void wb_store_scan_tell(const struct wb_store_scan *scan, struct wb_store_positi
     WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
     *position_out = (struct wb_store_position){{0}};
     scan->ops->scan_tell(scan, position_out);
+}
+
+int wb_store_position_compare(const struct wb_store *store, const struct wb_store_position *a,
+                              const struct wb_store_position *b)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    return store->ops->position_compare(a, b);
 }
 
 int wb_store_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out)

@@ -412,6 +412,10 @@ int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
 /* The place of the page that was returned last. */
 void wb_store_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
 
+/* Which of two positions of this store's scans comes first: negative, 0 or positive. */
+int wb_store_position_compare(const struct wb_store *store, const struct wb_store_position *a,
+                              const struct wb_store_position *b);
+
 /* What the scan keeps from being freed: the state it shows, and for how long it has not moved on. */
 struct wb_store_scan_holds {
     uint64_t epoch;      /* versions visible in this epoch are kept */

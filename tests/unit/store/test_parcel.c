@@ -279,6 +279,9 @@ static void test_places(void **state)
             places[n] = all.list[i].pages[j].position;
             ids[n] = all.list[i].pages[j].id;
         }
+    for (size_t i = 0; i < 12; i++)
+        for (size_t j = 0; j < 12; j++)
+            assert_int_equal(wb_store_position_compare(store, &places[i], &places[j]) < 0, i < j);
     for (size_t from = 0; from < 12; from++)
         for (size_t to = from; to < 12; to++) {
             struct wb_store_scan_options options = {.after = from ? &places[from - 1] : NULL, .until = &places[to]};

@@ -486,6 +486,7 @@ static const struct wb_store_ops twin_ops = {
     .scan_open = wb_twin_scan_open,
     .scan_next = wb_twin_scan_next,
     .scan_parcel = wb_twin_scan_parcel,
+    .position_compare = wb_twin_position_compare,
     .scan_tell = wb_twin_scan_tell,
     .scan_holds = wb_twin_scan_holds,
     .scan_close = wb_twin_scan_close,

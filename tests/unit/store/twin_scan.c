@@ -145,6 +145,15 @@ int wb_twin_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parc
     return count > 0;
 }
 
+int wb_twin_position_compare(const struct wb_store_position *a, const struct wb_store_position *b)
+{
+    struct wb_pageid x, y;
+
+    memcpy(&x, a->bytes, sizeof x);
+    memcpy(&y, b->bytes, sizeof y);
+    return wb_pageid_compare(x, y);
+}
+
 void wb_twin_scan_tell(const struct wb_store_scan *base, struct wb_store_position *position_out)
 {
     const struct wb_twin_scan *scan = (const struct wb_twin_scan *)base;
