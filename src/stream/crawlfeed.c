@@ -12,7 +12,7 @@ void wb_crawlfeed_release(struct wb_stream *stream)
 {
     wb_supplier_close(stream->supplier);
     stream->supplier = NULL;
-    stream->supply = (struct wb_supply){NULL, 0};
+    stream->supply = (struct wb_supply){.pages = NULL};
     stream->next = 0;
 }
 
@@ -29,11 +29,19 @@ static int open_supplier(struct wb_stream *stream)
     };
 
     WB_CHECK(!stream->supplier);
-    return wb_supplier_scan(stream->store, &request, &stream->supplier);
+    request.parcels = wb_wirefeed_parcels(stream);
+    request.ids = request.parcels && !wb_wirefeed_facts(stream);
+    if (!stream->share && !request.parcels)
+        return wb_supplier_scan(stream->store, &request, &stream->supplier);
+    int err = wb_carousels_join(stream->home->carousels, &request, stream->share, &stream->supplier);
+    if (err == 0 && stream->supplier->has_start) {
+        place->has_start = place->has_at = true;
+        place->start = place->at = stream->supplier->start;
+    }
+    return err;
 }
 
-/* Gets the next batch. Returns 1, 0 at the end, or an error. */
-static int next_supply(struct wb_stream *stream)
+int wb_crawlfeed_supply(struct wb_stream *stream)
 {
     for (;;) {
         int got = stream->supplier ? 0 : open_supplier(stream);
@@ -65,7 +73,7 @@ int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_
 {
     for (;;) {
         while (stream->next == stream->supply.count) {
-            int got = next_supply(stream);
+            int got = wb_crawlfeed_supply(stream);
             if (got <= 0)
                 return got;
         }

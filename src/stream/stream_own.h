@@ -6,6 +6,7 @@
  *   pagelist.c    the list of pages of a stream that is not in crawl order, or that the index selects
  *   crawlfeed.c   pages in crawl order, from a supplier
  *   listfeed.c    pages of a list, or their captures
+ *   wirefeed.c    the records of either of them as bytes (wire.h)
  *   named.c       streams that the repository remembers
  *
  * Phases of a stream:
@@ -20,6 +21,7 @@
 #define WB_STREAM_STREAM_OWN_H
 
 #include "query/query.h"
+#include "stream/carousel.h"
 #include "stream/shelf.h"
 #include "stream/spec.h"
 #include "stream/stream.h"
@@ -35,7 +37,7 @@ struct wb_stream_home {
     uint32_t magic;
     char *dir;
     uint64_t repository;   /* the number that stands for it in tokens */
-    pthread_mutex_t mutex; /* guards what follows */
+    struct wb_carousels *carousels; /* scans that its streams share */
 };
 
 /* Docids by page id: a hash table of 4 bytes for each slot, at most three quarters full. */
@@ -67,7 +69,8 @@ struct wb_listfeed {
     bool begun;                     /* the captures of the page at place.index are under way */
 };
 
-struct wb_named; /* named.c */
+struct wb_named;    /* named.c */
+struct wb_wirefeed; /* wirefeed.c */
 
 struct wb_stream {
     uint32_t magic;
@@ -103,6 +106,7 @@ struct wb_stream {
     uint64_t delivered, damaged;       /* by this process */
     bool finished;
     struct wb_named *named;
+    struct wb_wirefeed *wire; /* if it is delivered as bytes */
 };
 
 /* ---- hold.c -------------------------------------------------------------------------------------- */
@@ -148,6 +152,9 @@ void wb_pagelist_release(struct wb_pagelist *list);
 /* ---- feeds: 1 and the next page that is selected, 0 at the end, or an error. They move stream->place. ----- */
 
 int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
+
+/* Gets the next batch of the supplier. Returns 1, 0 at the end, or an error. */
+int wb_crawlfeed_supply(struct wb_stream *stream);
 void wb_crawlfeed_release(struct wb_stream *stream);
 int wb_listfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
 void wb_listfeed_release(struct wb_stream *stream);
@@ -162,6 +169,25 @@ uint8_t wb_stream_language(const struct wb_extract *extract);
 
 /* Whether a link is one that a reader can follow. */
 bool wb_stream_is_link(const struct wb_extract_link *link);
+
+/* ---- wirefeed.c ---------------------------------------------------------------------------------- */
+
+void wb_wirefeed_free(struct wb_wirefeed *wire);
+
+/* Whether the stream gets parcels instead of pages; if so, whether it needs facts about their pages. */
+bool wb_wirefeed_parcels(const struct wb_stream *stream);
+bool wb_wirefeed_facts(const struct wb_stream *stream);
+
+/* ---- streaming.c --------------------------------------------------------------------------------- */
+
+/* The stream has come to its end. Returns 0. */
+int wb_stream_finish(struct wb_stream *stream);
+
+/* Whether its limit is reached. */
+static inline bool wb_stream_is_full(const struct wb_stream *stream)
+{
+    return stream->spec.limit && stream->place.position >= stream->spec.limit;
+}
 
 /* ---- named.c ------------------------------------------------------------------------------------- */
 

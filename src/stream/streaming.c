@@ -28,11 +28,11 @@ int wb_stream_home_open(const char *dir, struct wb_stream_home **home_out)
         return WB_E_NOMEM;
     home->magic = WB_STREAM_HOME_MAGIC;
     home->repository = wb_token_repository(id);
-    pthread_mutex_init(&home->mutex, NULL);
     home->dir = wb_strdup(dir);
-    if (!home->dir) {
+    err = home->dir ? wb_carousels_new(dir, &WB_CAROUSEL_LIMITS, &home->carousels) : WB_E_NOMEM;
+    if (err < 0) {
         wb_stream_home_close(home);
-        return WB_E_NOMEM;
+        return err;
     }
     wb_shelf_sweep(dir, wb_clock_wall_ms());
     *home_out = home;
@@ -45,7 +45,7 @@ void wb_stream_home_close(struct wb_stream_home *home)
         return;
     WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     home->magic = 0;
-    pthread_mutex_destroy(&home->mutex);
+    wb_carousels_free(home->carousels);
     wb_free(home->dir);
     wb_free(home);
 }
@@ -335,6 +335,7 @@ void wb_stream_close(struct wb_stream *stream)
     WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     wb_error_save(0, &copy);
     stream->magic = 0;
+    wb_wirefeed_free(stream->wire);
     wb_crawlfeed_release(stream);
     wb_listfeed_release(stream);
     wb_pagelist_release(&stream->list);
@@ -352,8 +353,8 @@ void wb_stream_close(struct wb_stream *stream)
 
 /* ---- moving -------------------------------------------------------------------------------------- */
 
-/* The end. A named stream has ended only when everything has arrived: wb_stream_acknowledge() says so. */
-static int finish(struct wb_stream *stream)
+/* A named stream has ended only when everything has arrived: wb_stream_acknowledge() says so. */
+int wb_stream_finish(struct wb_stream *stream)
 {
     stream->finished = true;
     wb_crawlfeed_release(stream);
@@ -368,13 +369,13 @@ int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out
     *record_out = (struct wb_stream_record){.docid = WB_DOCID_NONE};
     if (stream->finished)
         return 0;
-    if (stream->spec.limit && stream->place.position >= stream->spec.limit)
-        return finish(stream);
+    if (wb_stream_is_full(stream))
+        return wb_stream_finish(stream);
     int got = stream->ticket.listed ? wb_listfeed_next(stream, record_out) : wb_crawlfeed_next(stream, record_out);
     if (got == WB_E_CORRUPT)
         stream->damaged++;
     if (got == 0)
-        return finish(stream);
+        return wb_stream_finish(stream);
     if (got < 0)
         return got;
     record_out->position = stream->place.position++;

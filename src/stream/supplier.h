@@ -15,10 +15,12 @@
 
 #include "store/store.h"
 
-/* Which pages are wanted. Slices and places are borrowed until the supplier is closed. */
+/* Which pages are wanted. The site is borrowed until the supplier is closed. */
 struct wb_supply_request {
     uint32_t snapshot;                     /* 0: the latest state, as of the moment of opening */
     bool facts;                            /* pages without their bodies are enough */
+    bool parcels;                          /* parcels are wanted: pages have no bodies ... */
+    bool ids;                              /* ... and are not needed at all */
     struct wb_slice site;                  /* if not empty, pages of other sites may be left out, but need not be */
     const struct wb_store_position *after; /* start after this place; NULL: at the beginning */
     const struct wb_store_position *until; /* end after this place; NULL: at the end of the snapshot */
@@ -26,8 +28,12 @@ struct wb_supply_request {
 
 /* A batch: at least one page. Valid until the next call. */
 struct wb_supply {
-    const struct wb_page *pages;
+    const struct wb_page *pages; /* NULL if only ids are wanted */
     size_t count;
+
+    /* ---- if parcels were asked for ---- */
+    const struct wb_store_parcel *parcel;
+    const uint32_t *entries; /* for each page, its number in the parcel; NULL: its own number */
 };
 
 struct wb_supplier;
@@ -49,7 +55,7 @@ struct wb_supplier_kind {
 struct wb_supplier {
     const struct wb_supplier_kind *kind;
     bool shared;                    /* others read from the same scan */
-    bool has_start;                 /* it began after this place instead of where it was asked to */
+    bool has_start;                 /* it began after this place instead of at the beginning: the stream is there now */
     struct wb_store_position start;
 };
 
