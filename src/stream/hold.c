@@ -209,8 +209,9 @@ int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t number)
 }
 
 /*
- * A token of a finished stream is still good while somebody else holds the snapshot. If the stream sealed it, nobody
- * does: so it stays for a while. A named stream cannot be resumed after its end.
+ * Its reader may still be busy with the last records, or die and come back: so the hold stays for a while. Not that of
+ * a snapshot that a person asked for by its name, who may want to drop it now; and a named stream is not resumed after
+ * its end.
  */
 void wb_hold_finish(struct wb_stream *stream)
 {
@@ -219,7 +220,7 @@ void wb_hold_finish(struct wb_stream *stream)
     if (!stream->held)
         return;
     wb_error_save(0, &copy);
-    if (stream->ticket.sealed && !stream->spec.name.len)
+    if (stream->spec.state != WB_STREAM_SNAPSHOT && !stream->spec.name.len)
         hold(stream, stream->ticket.snapshot, wb_clock_wall_ms() + WB_STREAM_DONE_HOLD_MS);
     else
         wb_hold_let_go(stream->home->dir, stream->ticket.snapshot, stream->ticket.holder);

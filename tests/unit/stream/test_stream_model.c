@@ -1,9 +1,9 @@
 /*
  * test_stream_model.c - each page exactly once, whatever happens meanwhile.
  *
- * A repository changes at random: pages are put, seen again, removed, and everything is compacted. Streams of all orders
- * and parts are opened, closed after any record, as if their process had died, and resumed with the last token. What
- * they deliver together is compared with what a naive copy of the repository had when the stream began.
+ * A repository changes at random: pages are put, seen again, removed, and everything is compacted. Streams of all
+ * orders and parts are opened, closed after any record, as if their process had died, and resumed with the last token.
+ * What they deliver together is compared with what a naive copy of the repository had when the stream began.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,7 +177,10 @@ static void assert_complete(const struct expected *e, bool versions, uint32_t pa
 {
     for (int i = 0; i < PAGES; i++) {
         bool ours = parts == 0 || e->ids[i].lo % parts == part - 1;
-        if (versions ? (ours ? e->seen[i] < e->captures[i] : e->seen[i] > 0) : e->delivered[i] != (ours && e->pages[i].there))
+        bool wrong = ours ? e->seen[i] < e->captures[i] : e->seen[i] > 0;
+        if (!versions)
+            wrong = e->delivered[i] != (ours && e->pages[i].there);
+        if (wrong)
             fail_msg("page %d is missing, or should not be there", i);
     }
 }
