@@ -1,8 +1,9 @@
 /*
- * handler.h - what a handler of `webbase stream --handler FILE.so` must define: three functions.
+ * handler.h - what a handler of `webbase stream --handler FILE.so` must define: three functions. examples/handlers has
+ * two of them.
  *
- *   cc -shared -fPIC -o mine.so mine.c
- *   webbase stream --handler ./mine.so
+ *   cc -O2 -shared -fPIC -I include -o words.so examples/handlers/words.c
+ *   webbase stream --handler ./words.so
  *
  * The program calls init once, process for every record, and finish once, all from one thread. With --workers N each
  * worker process loads the handler for itself and gets its own part of the records.

@@ -68,10 +68,10 @@ struct wb_answer_stat {
     bool has_webdb, has_cycle;
     struct wb_webdb_count webdb;
     struct wb_index_info index;
-    uint64_t unmerged;           /* bytes of the journal */
+    uint64_t unmerged; /* bytes of the journal */
     struct wb_cycle_status cycle;
     bool has_dispenser;
-    struct wb_buf dispenser;     /* its URL, which may contain a password; empty: the repository's own */
+    struct wb_buf dispenser; /* its URL, which may contain a password; empty: the repository's own */
 };
 
 /* Asks every part of the repository. A part that does not exist yet is not an error. Release it even if this fails. */

@@ -195,7 +195,7 @@ const struct wb_option wb_serve_options[] = {
     {"listen", 0, WB_OPTION_TEXT, "ADDR:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)"},
     {"public", 0, WB_OPTION_FLAG, NULL, "reading needs no token, even if others than this machine can connect"},
     {"token", 0, WB_OPTION_TEXT, "TOKEN", "of the operator (default: the one in DIR/token, which is made)"},
-    {"push-token", 0, WB_OPTION_LIST, "TOKEN=HOST", "lets a provider push pages of this host; may be given several times"},
+    {"push-token", 0, WB_OPTION_LIST, "TOKEN=HOST", "lets a provider push pages of this host; repeatable"},
     {"certificate", 0, WB_OPTION_FILE, "FILE", "serve HTTPS with this certificate chain (PEM)"},
     {"key", 0, WB_OPTION_FILE, "FILE", "the certificate's key, if it is in another file"},
     {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in an origin of their own"},

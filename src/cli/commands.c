@@ -330,7 +330,8 @@ const struct wb_command wb_commands[] = {
      "  webbase get https://example.org/ --snapshot corpus-2026",
      wb_get_options, 1, 1, wb_cmd_get},
 
-    {"stream", "[OPTION...] [DIR | http://HOST:PORT] | list | drop NAME", "list|drop", "deliver whole collections, each page exactly once",
+    {"stream", "[OPTION...] [DIR | http://HOST:PORT] | list | drop NAME", "list|drop",
+     "deliver whole collections, each page exactly once",
      "Writes the pages of one state of the repository to standard output, whatever their status.\n"
      "The state is that of the active index; with --latest, or if there is no index, that of\n"
      "this moment; with --snapshot that of a snapshot. Crawls, updates and compaction go on\n"

@@ -10,8 +10,8 @@
 typedef int (*wb_stream_worker)(const struct wb_options *options, const char *where, unsigned worker, unsigned workers);
 
 /*
- * Starts the workers, and waits for all of them: one that fails does not end the others. 0 if all went well. A signal is
- * passed on to them.
+ * Starts the workers, and waits for all of them: one that fails does not end the others. 0 if all went well. A signal
+ * is passed on to them.
  */
 int wb_stream_workers(const struct wb_options *options, const char *where, unsigned workers, wb_stream_worker run);
 

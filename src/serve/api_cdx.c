@@ -22,14 +22,14 @@ enum { PIECE = 256 << 10 };
 struct cdx_job {
     struct cdx_query query;
     struct cdx_walk walk;
-    struct wb_index *own;       /* that the walk uses; NULL: the worker's */
+    struct wb_index *own; /* that the walk uses; NULL: the worker's */
     struct cdx_rows rows;
     uint64_t skipped, written;
     bool begun, over;
-    bool more;                  /* the limit was reached, and there is more */
+    bool more;                             /* the limit was reached, and there is more */
     struct wb_buf last[CDX_COLLAPSES_MAX]; /* values of the row before */
     bool has_last;
-    struct wb_buf resume;       /* of the last row that was written */
+    struct wb_buf resume;        /* of the last row that was written */
     WB_VEC(struct wb_buf) lines; /* with limit=-N: the lines, from the last one backwards */
 };
 
@@ -53,8 +53,8 @@ static void job_free(struct cdx_job *job)
 /* The fields that are shown, in their order. */
 static size_t shown(const struct cdx_query *q, const enum cdx_field **fields_out)
 {
-    static const enum cdx_field all[] = {CDX_URLKEY, CDX_TIMESTAMP, CDX_URL, CDX_MIME,
-                                         CDX_STATUS, CDX_DIGEST, CDX_LENGTH, CDX_REDIRECT};
+    static const enum cdx_field all[] = {CDX_URLKEY, CDX_TIMESTAMP, CDX_URL,    CDX_MIME,
+                                         CDX_STATUS, CDX_DIGEST,    CDX_LENGTH, CDX_REDIRECT};
 
     *fields_out = q->field_count ? q->fields : all;
     if (q->field_count)
@@ -110,8 +110,8 @@ static int add_fields(struct wb_buf *out, const struct cdx_query *q, const struc
 static int add_cdxj(struct wb_buf *out, const struct cdx_query *q, const struct cdx_row *row)
 {
     struct wb_json j;
-    int err = wb_buf_printf(out, "%.*s %.*s ", WB_SLICE_ARG(row->field[CDX_URLKEY]),
-                            WB_SLICE_ARG(row->field[CDX_TIMESTAMP]));
+    int err =
+        wb_buf_printf(out, "%.*s %.*s ", WB_SLICE_ARG(row->field[CDX_URLKEY]), WB_SLICE_ARG(row->field[CDX_TIMESTAMP]));
 
     wb_json_init(&j, out);
     add_object(&j, q, row, false);
@@ -427,9 +427,9 @@ void wb_handle_cdx(struct wb_call *call)
 
     if (err == 0) {
         bool json = job->query.output == CDX_JSON && job->query.ia;
-        wb_call_type(call, json                               ? "application/json"
+        wb_call_type(call, json                            ? "application/json"
                            : job->query.output == CDX_JSON ? "text/x-ndjson; charset=utf-8"
-                                                              : "text/plain; charset=utf-8");
+                                                           : "text/plain; charset=utf-8");
     }
     if (err == 0 && job->query.match == CDX_EXACT && job->query.show_pages)
         err = answer_pages(call, job, 1);

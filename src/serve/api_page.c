@@ -2,7 +2,8 @@
  * api_page.c - one page: its facts and its versions.
  *
  *   GET /api/page?url=[&at=TIME|&snapshot=N]      what `webbase get --json` prints
- *   GET /api/versions?url=                        {"url":...,"versions":[what `webbase versions --json` prints],"gone":null}
+ *   GET /api/versions?url=                        {"url":...,"versions":[what `webbase versions --json`
+ * prints],"gone":null}
  */
 #include "base/date.h"
 #include "base/error.h"

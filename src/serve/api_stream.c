@@ -4,9 +4,9 @@
  *   GET  /api/stream?format=jsonl&suffix=edu&...     the options of `webbase stream` by their names
  *   POST /api/stream/acknowledge?name=&token=        what a client of a named stream has got for good
  *
- * A complete stream ends its chunked body properly, one that is cut short does not. The field WebBase-Token is the token
- * of the beginning, so that a client can resume even if it got nothing. format=wire is for webbase itself: blocks as
- * they are on disk.
+ * A complete stream ends its chunked body properly, one that is cut short does not. The field WebBase-Token is the
+ * token of the beginning, so that a client can resume even if it got nothing. format=wire is for webbase itself: blocks
+ * as they are on disk.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -20,9 +20,9 @@ enum { PIECE = 256 << 10 };
 struct stream_reply {
     struct wb_server *server;
     struct wb_stream *stream;
-    struct wb_stream_pen *pen;  /* NULL: wire */
-    bool damaged;               /* something could not be read: the body must not end as if it were complete */
-    struct stream_reply *next;  /* of those that have a name */
+    struct wb_stream_pen *pen; /* NULL: wire */
+    bool damaged;              /* something could not be read: the body must not end as if it were complete */
+    struct stream_reply *next; /* of those that have a name */
     char name[WB_STORE_NAME_MAX + 1];
 };
 

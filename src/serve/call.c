@@ -70,7 +70,8 @@ int wb_call_flag(struct wb_call *call, const char *name, bool *value_out)
     struct wb_slice text = wb_http_param(call->request, name);
 
     *value_out = wb_slice_equal(text, WB_SLICE_LIT("1")) || wb_slice_equal(text, WB_SLICE_LIT("true"));
-    if (!text.ptr || *value_out || wb_slice_equal(text, WB_SLICE_LIT("0")) || wb_slice_equal(text, WB_SLICE_LIT("false")))
+    if (!text.ptr || *value_out || wb_slice_equal(text, WB_SLICE_LIT("0")) ||
+        wb_slice_equal(text, WB_SLICE_LIT("false")))
         return 0;
     return wb_fail(WB_E_INVALID, "%s=%.*s is neither 1 nor 0", name, WB_SLICE_ARG(text));
 }

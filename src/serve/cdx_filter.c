@@ -23,7 +23,8 @@ static int compile(struct cdx_filter *filter)
     UParseError where;
     int32_t len = 0;
 
-    u_strFromUTF8WithSub(pattern, PATTERN_MAX, &len, filter->text.ptr, (int32_t)filter->text.len, 0xfffd, NULL, &status);
+    u_strFromUTF8WithSub(pattern, PATTERN_MAX, &len, filter->text.ptr, (int32_t)filter->text.len, 0xfffd, NULL,
+                         &status);
     if (U_FAILURE(status) || filter->text.len > PATTERN_MAX)
         return wb_fail(WB_E_INVALID, "filter: the expression is longer than %d characters", PATTERN_MAX);
     filter->regex = wb_alloc_zero(1, sizeof *filter->regex);
@@ -56,8 +57,10 @@ int cdx_filter_read(struct wb_slice text, bool ia, struct cdx_filter *filter_out
     }
     colon = rest.len ? memchr(rest.ptr, ':', rest.len) : NULL;
     if (!colon || !cdx_field_find(wb_slice(rest.ptr, (size_t)(colon - rest.ptr)), &filter_out->field))
-        return wb_fail(WB_E_INVALID, "filter=%.*s: write [!][=|~]FIELD:TEXT, with FIELD one of urlkey, timestamp, url, "
-                                     "mime, status, digest, length, redirect", WB_SLICE_ARG(text));
+        return wb_fail(WB_E_INVALID,
+                       "filter=%.*s: write [!][=|~]FIELD:TEXT, with FIELD one of urlkey, timestamp, url, "
+                       "mime, status, digest, length, redirect",
+                       WB_SLICE_ARG(text));
     filter_out->text = wb_slice(colon + 1, (size_t)(rest.ptr + rest.len - colon - 1));
     return filter_out->kind == CDX_REGEX ? compile(filter_out) : 0;
 }
@@ -96,6 +99,7 @@ int cdx_filter_matches(const struct cdx_filter *filter, struct wb_slice value)
     else if (filter->kind == CDX_EQUALS)
         found = wb_slice_equal(value, filter->text);
     else
-        found = filter->text.len == 0 || (value.len && memmem(value.ptr, value.len, filter->text.ptr, filter->text.len));
-    return found < 0 ? found : found != filter->not;
+        found =
+            filter->text.len == 0 || (value.len && memmem(value.ptr, value.len, filter->text.ptr, filter->text.len));
+    return found < 0 ? found : found != filter->not ;
 }

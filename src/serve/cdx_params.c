@@ -13,8 +13,8 @@
 const char *cdx_field_name(enum cdx_field field, bool ia)
 {
     static const char *const names[CDX_FIELDS][2] = {
-        {"urlkey", "urlkey"}, {"timestamp", "timestamp"}, {"url", "original"}, {"mime", "mimetype"},
-        {"status", "statuscode"}, {"digest", "digest"}, {"length", "length"}, {"redirect", "redirect"}};
+        {"urlkey", "urlkey"},     {"timestamp", "timestamp"}, {"url", "original"},  {"mime", "mimetype"},
+        {"status", "statuscode"}, {"digest", "digest"},       {"length", "length"}, {"redirect", "redirect"}};
 
     return names[field][ia];
 }

@@ -40,7 +40,7 @@ enum { CDX_FILTERS_MAX = 16, CDX_COLLAPSES_MAX = 8 };
 
 struct cdx_filter {
     enum cdx_field field;
-    bool not;
+    bool not ;
     enum { CDX_CONTAINS, CDX_EQUALS, CDX_REGEX } kind;
     struct wb_slice text;
     struct cdx_regex *regex;
@@ -54,23 +54,26 @@ struct cdx_query {
     struct wb_pageid id;   /* of the URL */
     enum cdx_match match;
     int64_t from_ms, to_ms; /* both included */
-    uint64_t limit;        /* UINT64_MAX: none */
+    uint64_t limit;         /* UINT64_MAX: none */
     uint64_t offset;
-    bool last;             /* the last `limit` ones */
+    bool last; /* the last `limit` ones */
     enum cdx_sort sort;
     int64_t closest_ms;
     struct cdx_filter filters[CDX_FILTERS_MAX];
     size_t filter_count;
     enum cdx_field fields[CDX_FIELDS];
-    size_t field_count;    /* 0: all */
+    size_t field_count; /* 0: all */
     enum cdx_output output;
-    struct { enum cdx_field field; size_t len; } collapses[CDX_COLLAPSES_MAX];
+    struct {
+        enum cdx_field field;
+        size_t len;
+    } collapses[CDX_COLLAPSES_MAX];
     size_t collapse_count;
     bool show_pages, show_resume;
     bool paged;
     uint64_t page, page_size;
-    struct wb_buf after_key;  /* of the resume key: the SURT... */
-    char after_time[15];      /* ...and time of the last row */
+    struct wb_buf after_key; /* of the resume key: the SURT... */
+    char after_time[15];     /* ...and time of the last row */
 };
 
 /* WB_E_INVALID names the parameter. Release the query even after an error. */
@@ -86,7 +89,7 @@ struct cdx_walk {
     size_t at[2];                           /* the range that is next in each */
     uint32_t next[2];                       /* the docid in it; at[i] == count: none is left */
     bool reverse;
-    uint64_t left;                          /* URLs that may still come */
+    uint64_t left; /* URLs that may still come */
 };
 
 int cdx_walk_begin(struct wb_index *index, const struct cdx_query *query, struct cdx_walk *walk_out);

@@ -35,7 +35,8 @@ static int surt_of(struct range_context *c, uint32_t docid)
     return err;
 }
 
-/* The first docid of a range whose SURT is not before the prefix; with past, the first one that is behind all with it. */
+/* The first docid of a range whose SURT is not before the prefix; with past, the first one that is behind all with it.
+ */
 static int bound(struct range_context *c, struct wb_index_range range, bool past, uint32_t *docid_out)
 {
     struct wb_slice low = wb_buf_slice(&c->low);
@@ -154,8 +155,8 @@ int cdx_walk_begin(struct wb_index *index, const struct cdx_query *query, struct
     struct wb_slice host = wb_buf_slice(&query->key);
     const char *slash = host.len ? memchr(host.ptr, '/', host.len) : NULL;
 
-    *walk_out = (struct cdx_walk){.index = index, .reverse = query->sort == CDX_REVERSE || query->last,
-                                  .left = UINT64_MAX};
+    *walk_out =
+        (struct cdx_walk){.index = index, .reverse = query->sort == CDX_REVERSE || query->last, .left = UINT64_MAX};
     if (query->match == CDX_PREFIX && slash) {
         c.err = wb_surt_of_key(host, &c.low);
         host.len = (size_t)(slash - host.ptr);

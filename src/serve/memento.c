@@ -129,7 +129,8 @@ int wb_memento_address(struct wb_slice origin, struct wb_slice url, int64_t time
 /* ---- links --------------------------------------------------------------------------------------- */
 
 /* <URI-M>; rel="..."; datetime="..." */
-static int add_memento(struct wb_buf *out, struct wb_slice origin, struct wb_slice url, int64_t time_ms, const char *rel)
+static int add_memento(struct wb_buf *out, struct wb_slice origin, struct wb_slice url, int64_t time_ms,
+                       const char *rel)
 {
     char date[WB_DATE_HTTP_BYTES];
     int err = wb_buf_append_str(out, ", <");
@@ -196,11 +197,13 @@ static int write_timemap(struct wb_call *call, struct wb_slice url, const struct
     struct wb_slice o = wb_buf_slice(&origin);
 
     if (err == 0)
-        err = wb_buf_printf(out, "<%.*s>; rel=\"original\",\n<%.*s/web/%.*s>; rel=\"timegate\",\n"
-                                 "<%.*s/timemap/link/%.*s>; rel=\"self\"; type=\"application/link-format\"",
+        err = wb_buf_printf(out,
+                            "<%.*s>; rel=\"original\",\n<%.*s/web/%.*s>; rel=\"timegate\",\n"
+                            "<%.*s/timemap/link/%.*s>; rel=\"self\"; type=\"application/link-format\"",
                             WB_SLICE_ARG(url), WB_SLICE_ARG(o), WB_SLICE_ARG(url), WB_SLICE_ARG(o), WB_SLICE_ARG(url));
     if (err == 0 && wb_date_format_http(t->times[0], first) && wb_date_format_http(t->times[t->time_count - 1], last))
-        err = wb_buf_printf(out, "; from=\"%.*s\"; until=\"%.*s\"", WB_DATE_HTTP_BYTES, first, WB_DATE_HTTP_BYTES, last);
+        err =
+            wb_buf_printf(out, "; from=\"%.*s\"; until=\"%.*s\"", WB_DATE_HTTP_BYTES, first, WB_DATE_HTTP_BYTES, last);
     for (size_t i = 0; i < t->time_count && err == 0; i++) {
         bool is_first = i == 0, is_last = i + 1 == t->time_count;
         err = add_memento(out, o, url, t->times[i],

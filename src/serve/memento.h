@@ -13,12 +13,12 @@
 
 /* What an address below /web/ asks for. */
 struct wb_memento_target {
-    struct wb_buf url;      /* with a scheme */
+    struct wb_buf url; /* with a scheme */
     struct wb_pageid id;
     bool has_time;
-    int64_t time_ms;        /* the last millisecond of what the digits say */
-    bool raw;               /* id_: the bytes as they are stored */
-    bool list;              /* "*": all versions */
+    int64_t time_ms; /* the last millisecond of what the digits say */
+    bool raw;        /* id_: the bytes as they are stored */
+    bool list;       /* "*": all versions */
 };
 
 /* Reads what follows /web/ in a target. WB_E_PROTO or WB_E_INVALID if it is not a URL of the web. */

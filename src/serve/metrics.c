@@ -1,6 +1,6 @@
 /*
- * metrics.c - GET /metrics: what a Prometheus server collects. Counters of requests are kept here; the other numbers are
- * asked for when somebody looks.
+ * metrics.c - GET /metrics: what a Prometheus server collects. Counters of requests are kept here; the other numbers
+ * are asked for when somebody looks.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -113,8 +113,9 @@ static int add_durations(struct wb_buf *out, struct wb_metrics *m)
         }
         sum += c->within[BOUNDS];
         if (err == 0)
-            err = wb_buf_printf(out, "%s_bucket{path=\"%s\",le=\"+Inf\"} %" PRIu64 "\n%s_sum{path=\"%s\"} %g\n"
-                                     "%s_count{path=\"%s\"} %" PRIu64 "\n",
+            err = wb_buf_printf(out,
+                                "%s_bucket{path=\"%s\",le=\"+Inf\"} %" PRIu64 "\n%s_sum{path=\"%s\"} %g\n"
+                                "%s_count{path=\"%s\"} %" PRIu64 "\n",
                                 name, wb_route_path(r), sum, name, wb_route_path(r), (double)c->microseconds / 1e6,
                                 name, wb_route_path(r), sum);
     }

@@ -62,8 +62,7 @@ const struct wb_route *wb_route_find(struct wb_slice path)
 static void refuse_method(const struct wb_route *route, struct wb_http_reply *reply)
 {
     wb_http_reply_error(reply, 405, "this method is not possible here");
-    (void)wb_http_reply_field(reply, "Allow",
-                              route->methods & POST ? WB_SLICE_LIT("POST") : WB_SLICE_LIT("GET, HEAD"));
+    (void)wb_http_reply_field(reply, "Allow", route->methods & POST ? WB_SLICE_LIT("POST") : WB_SLICE_LIT("GET, HEAD"));
 }
 
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
@@ -82,8 +81,9 @@ int wb_route_admit(struct wb_server *server, const struct wb_http_request *head,
     }
     unsigned refused = wb_access_check(server, head, route->access);
     if (refused) {
-        wb_http_reply_error(reply, refused, refused == 401 ? "this needs a token: Authorization: Bearer TOKEN"
-                                                           : "this token is not good for this");
+        wb_http_reply_error(reply, refused,
+                            refused == 401 ? "this needs a token: Authorization: Bearer TOKEN"
+                                           : "this token is not good for this");
         if (refused == 401)
             (void)wb_http_reply_field(reply, "WWW-Authenticate", WB_SLICE_LIT("Bearer realm=\"webbase\""));
         return 1;

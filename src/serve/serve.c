@@ -39,11 +39,17 @@ static void say_ready(const struct wb_server *server)
 int wb_serve(const struct wb_serve_options *options)
 {
     struct wb_server server = {.options = options, .began_ms = wb_clock_now_ms()};
-    struct wb_httpd_options httpd = {
-        .listen = options->listen, .certificate = options->certificate, .key = options->key,
-        .workers = options->workers, .limits = options->limits,
-        .app = {.context = &server, .worker_open = wb_serve_worker_open, .worker_close = wb_serve_worker_close,
-                .admit = admit, .handle = handle, .served = served}};
+    struct wb_httpd_options httpd = {.listen = options->listen,
+                                     .certificate = options->certificate,
+                                     .key = options->key,
+                                     .workers = options->workers,
+                                     .limits = options->limits,
+                                     .app = {.context = &server,
+                                             .worker_open = wb_serve_worker_open,
+                                             .worker_close = wb_serve_worker_close,
+                                             .admit = admit,
+                                             .handle = handle,
+                                             .served = served}};
 
     int err = wb_metrics_new(&server.metrics);
     if (err == 0)

@@ -19,16 +19,16 @@ struct wb_serve_provider {
 };
 
 struct wb_serve_options {
-    const char *dir;                /* the repository */
-    struct wb_slice listen;         /* "127.0.0.1:8080" */
-    const char *certificate, *key;  /* PEM files; NULL: plain HTTP */
-    struct wb_slice token;          /* of the operator; empty: the one in DIR/token, which is made if there is none */
-    bool open;                      /* reading needs no token even if others than this machine can connect */
+    const char *dir;               /* the repository */
+    struct wb_slice listen;        /* "127.0.0.1:8080" */
+    const char *certificate, *key; /* PEM files; NULL: plain HTTP */
+    struct wb_slice token;         /* of the operator; empty: the one in DIR/token, which is made if there is none */
+    bool open;                     /* reading needs no token even if others than this machine can connect */
     const struct wb_serve_provider *providers;
     size_t provider_count;
-    bool replay_scripts;            /* replayed pages may run scripts, in an origin of their own */
-    unsigned query_ms;              /* a query that takes longer answers with what it has; 0: 2 s */
-    unsigned workers;               /* 0: as httpd chooses */
+    bool replay_scripts; /* replayed pages may run scripts, in an origin of their own */
+    unsigned query_ms;   /* a query that takes longer answers with what it has; 0: 2 s */
+    unsigned workers;    /* 0: as httpd chooses */
     struct wb_httpd_limits limits;
     void (*ready)(void *context, const char *url); /* called when requests are accepted; may be NULL */
     void *context;

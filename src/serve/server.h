@@ -62,11 +62,11 @@ enum wb_access {
 
 struct wb_route {
     const char *path;
-    bool prefix;         /* everything that begins like this */
-    unsigned methods;    /* bit i: enum wb_http_method i. GET includes HEAD */
+    bool prefix;      /* everything that begins like this */
+    unsigned methods; /* bit i: enum wb_http_method i. GET includes HEAD */
     enum wb_access access;
     uint64_t body_max;
-    bool people;         /* a page for people: errors are shown as HTML too */
+    bool people; /* a page for people: errors are shown as HTML too */
     void (*handle)(struct wb_call *call);
 };
 
@@ -148,21 +148,21 @@ void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *
 
 /* ---- handlers ------------------------------------------------------------------------------------ */
 
-void wb_handle_search(struct wb_call *call);   /* api_search.c */
-void wb_handle_page(struct wb_call *call);     /* api_page.c */
+void wb_handle_search(struct wb_call *call); /* api_search.c */
+void wb_handle_page(struct wb_call *call);   /* api_page.c */
 void wb_handle_versions(struct wb_call *call);
-void wb_handle_links(struct wb_call *call);    /* api_links.c */
+void wb_handle_links(struct wb_call *call); /* api_links.c */
 void wb_handle_similar(struct wb_call *call);
-void wb_handle_stat(struct wb_call *call);     /* api_stat.c */
+void wb_handle_stat(struct wb_call *call); /* api_stat.c */
 void wb_handle_snapshots(struct wb_call *call);
 void wb_handle_health(struct wb_call *call);
-void wb_handle_metrics(struct wb_call *call);  /* metrics.c */
-void wb_handle_stream(struct wb_call *call);   /* api_stream.c */
+void wb_handle_metrics(struct wb_call *call); /* metrics.c */
+void wb_handle_stream(struct wb_call *call);  /* api_stream.c */
 void wb_handle_acknowledge(struct wb_call *call);
-void wb_handle_cdx(struct wb_call *call);      /* api_cdx.c */
-void wb_handle_replay(struct wb_call *call);   /* web_replay.c */
-void wb_handle_timemap(struct wb_call *call);  /* memento.c */
-void wb_handle_openapi(struct wb_call *call);  /* assets.c */
+void wb_handle_cdx(struct wb_call *call);     /* api_cdx.c */
+void wb_handle_replay(struct wb_call *call);  /* web_replay.c */
+void wb_handle_timemap(struct wb_call *call); /* memento.c */
+void wb_handle_openapi(struct wb_call *call); /* assets.c */
 void wb_handle_asset(struct wb_call *call);
 
 #endif

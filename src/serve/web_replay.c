@@ -35,7 +35,8 @@ static int redirect_to_capture(struct wb_call *call, const struct wb_memento_tar
     char digits[WB_CDX_TIME_MAX];
 
     wb_cdx_time(timeline->times[at], digits);
-    int err = wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, t->raw ? "id_" : "", WB_SLICE_ARG(wb_buf_slice(&t->url)));
+    int err =
+        wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, t->raw ? "id_" : "", WB_SLICE_ARG(wb_buf_slice(&t->url)));
     if (err == 0)
         err = redirect(call, wb_buf_slice(&place));
     wb_buf_release(&place);
@@ -86,10 +87,16 @@ static bool is_embedded(const struct wb_http_request *request)
 
 static int rewrite(struct wb_call *call, const struct wb_page *page, const char *digits)
 {
-    struct wb_replay_page shown = {.url = page->url, .time = wb_slice_str(digits), .type = page->type,
-                                   .charset = page->charset, .body = page->body};
-    struct wb_replay_banner banner = {.url = page->url, .time = shown.time, .prefix = WB_SLICE_LIT("/web/"),
-                                      .versions = WB_SLICE_LIT("/web/*/"), .in_frame = is_embedded(call->request)};
+    struct wb_replay_page shown = {.url = page->url,
+                                   .time = wb_slice_str(digits),
+                                   .type = page->type,
+                                   .charset = page->charset,
+                                   .body = page->body};
+    struct wb_replay_banner banner = {.url = page->url,
+                                      .time = shown.time,
+                                      .prefix = WB_SLICE_LIT("/web/"),
+                                      .versions = WB_SLICE_LIT("/web/*/"),
+                                      .in_frame = is_embedded(call->request)};
     struct wb_replay_options options = {.prefix = banner.prefix, .scripts = call->server->options->replay_scripts};
     struct wb_replay_result result;
     struct wb_buf html = WB_BUF_INIT;

@@ -169,8 +169,11 @@ int wb_exec_new(const char *command, enum wb_stream_format format, bool tokens, 
     *sink_out = NULL;
     if (err < 0)
         return err;
-    sink->base.kind = (struct wb_stream_sink_kind){.bodies = wb_stream_format_bodies(format), .begin = begin,
-                                                   .record = take_record, .flush = flush, .end = end,
+    sink->base.kind = (struct wb_stream_sink_kind){.bodies = wb_stream_format_bodies(format),
+                                                   .begin = begin,
+                                                   .record = take_record,
+                                                   .flush = flush,
+                                                   .end = end,
                                                    .close = close_exec};
     sink->pipe = -1;
     sink->command = wb_strdup(command);

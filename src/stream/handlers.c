@@ -71,8 +71,11 @@ static int extract(struct handler_room *room, unsigned wants)
         return 0;
     if (!room->extractor)
         err = wb_extractor_new(&room->extractor);
-    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset,
-                                     .body = page->body, .wants = room->extracted | wants};
+    struct wb_extract_input input = {.url = page->url,
+                                     .type = page->type,
+                                     .charset = page->charset,
+                                     .body = page->body,
+                                     .wants = room->extracted | wants};
     if (err == 0)
         err = wb_extract(room->extractor, &input, &room->extract);
     if (err == 0)
@@ -165,11 +168,20 @@ static int take_record(struct wb_stream_sink *sink, const struct wb_stream_recor
     int err = wb_buf_append_slice(&room->token, record->token);
     if (err == 0)
         err = wb_buf_terminate(&room->token);
-    const struct webbase_record seen = {
-        .url = text_of(page->url), .key = text_of(page->key), .id = room->id, .docid = record->docid,
-        .position = record->position, .time_ms = page->time_ms, .status = page->status, .type = text_of(page->type),
-        .charset = text_of(page->charset), .headers = text_of(page->head), .body = text_of(page->body),
-        .truncated = page->truncated, .revisit = record->revisit, .token = room->token.ptr};
+    const struct webbase_record seen = {.url = text_of(page->url),
+                                        .key = text_of(page->key),
+                                        .id = room->id,
+                                        .docid = record->docid,
+                                        .position = record->position,
+                                        .time_ms = page->time_ms,
+                                        .status = page->status,
+                                        .type = text_of(page->type),
+                                        .charset = text_of(page->charset),
+                                        .headers = text_of(page->head),
+                                        .body = text_of(page->body),
+                                        .truncated = page->truncated,
+                                        .revisit = record->revisit,
+                                        .token = room->token.ptr};
     for (size_t i = 0; i < room->count && err == 0; i++) {
         if (!room->handlers[i].enough)
             err = process(&room->handlers[i], &seen);
@@ -315,8 +327,12 @@ int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_s
     *sink_out = NULL;
     if (err < 0)
         return err;
-    room->sink.kind = (struct wb_stream_sink_kind){.bodies = true, .docids = true, .begin = begin,
-                                                   .record = take_record, .flush = flush, .end = end,
+    room->sink.kind = (struct wb_stream_sink_kind){.bodies = true,
+                                                   .docids = true,
+                                                   .begin = begin,
+                                                   .record = take_record,
+                                                   .flush = flush,
+                                                   .end = end,
                                                    .close = close_room};
     room->handlers = wb_alloc_zero(options->count, sizeof(*room->handlers));
     room->count = room->handlers ? options->count : 0;
@@ -326,8 +342,11 @@ int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_s
         struct handler *handler = &room->handlers[i];
         err = split(handler, options->paths[i]);
         handler->room = room;
-        handler->host = (struct webbase_host){.argument = handler->argument, .worker = options->worker,
-                                              .workers = options->workers, .text = give_text, .links = give_links,
+        handler->host = (struct webbase_host){.argument = handler->argument,
+                                              .worker = options->worker,
+                                              .workers = options->workers,
+                                              .text = give_text,
+                                              .links = give_links,
                                               .say = say};
         if (err == 0)
             err = load(handler);

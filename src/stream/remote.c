@@ -30,7 +30,7 @@ enum {
     ACKNOWLEDGE_MS = 500,
     FIRST_PAUSE_MS = 100,
     LONGEST_PAUSE_MS = 5000,
-    ERROR_MAX = 4096,        /* bytes of an error's body that are read */
+    ERROR_MAX = 4096, /* bytes of an error's body that are read */
     WORKER_MAX = 64,
 };
 
@@ -38,14 +38,14 @@ struct remote {
     const struct wb_remote_options *options;
     CURL *curl, *acknowledger;
     struct wb_wire_reader *reader;
-    struct wb_buf *token;          /* after the last record that the sink took; empty: none yet */
+    struct wb_buf *token; /* after the last record that the sink took; empty: none yet */
     struct wb_stream_info info;
     struct wb_buf refusal;         /* body of an answer that is not 200 */
     char worker[WORKER_MAX];       /* the server's name for us, if the stream is shared */
     uint64_t unacknowledged, last; /* last: position of the last record */
     int64_t acknowledged_ns, heard_ns;
-    int result;                    /* of the sink or the reader; WB_SINK_ENOUGH */
-    bool ended;                    /* the end frame has arrived */
+    int result; /* of the sink or the reader; WB_SINK_ENOUGH */
+    bool ended; /* the end frame has arrived */
     bool stopped;
 };
 
@@ -125,7 +125,8 @@ static size_t drop_bytes(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* Tells the server what has arrived. If that fails, it is tried again later: then more may come twice, nothing is lost. */
+/* Tells the server what has arrived. If that fails, it is tried again later: then more may come twice, nothing is lost.
+ */
 static int send_acknowledgement(struct remote *r)
 {
     struct wb_buf url = WB_BUF_INIT;
@@ -329,7 +330,8 @@ static int connect_until_done(struct remote *r)
         if (done != 0)
             return done < 0 ? done : 0;
         /* At the first try nobody has answered yet: a wrong address should not make people wait for minutes. */
-        if (wb_clock_mono_ns() - r->heard_ns > patience_ns || (r->info.delivered == 0 && r->token->len == 0 && pause > 1000))
+        if (wb_clock_mono_ns() - r->heard_ns > patience_ns ||
+            (r->info.delivered == 0 && r->token->len == 0 && pause > 1000))
             return wb_fail(WB_E_IO, "%s: %s", r->options->url, trouble);
         pause = r->heard_ns != heard ? FIRST_PAUSE_MS : pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
         if (!wait_a_moment(r, pause, trouble))
@@ -383,8 +385,7 @@ static int set_up(struct remote *r, struct curl_slist **fields_out)
     return 0;
 }
 
-int wb_remote_stream(const struct wb_remote_options *options, struct wb_stream_info *info_out,
-                     struct wb_buf *token_out)
+int wb_remote_stream(const struct wb_remote_options *options, struct wb_stream_info *info_out, struct wb_buf *token_out)
 {
     struct remote r = {.options = options, .token = token_out};
     struct curl_slist *fields = NULL;

@@ -273,8 +273,8 @@ void wb_stream_pen_free(struct wb_stream_pen *pen);
  *
  *   begin -> record, record ... flush ... -> end -> close          (close also after an error)
  *
- * After flush() has returned, everything so far has arrived, and the stream is told so. Functions return 0 or a negative
- * code, which ends the stream; WB_SINK_ENOUGH ends it well.
+ * After flush() has returned, everything so far has arrived, and the stream is told so. Functions return 0 or a
+ * negative code, which ends the stream; WB_SINK_ENOUGH ends it well.
  */
 struct wb_stream_sink;
 
@@ -295,8 +295,8 @@ struct wb_stream_sink {
 };
 
 /*
- * Handlers in shared objects (include/webbase/handler.h): every record goes to all of them. Each path may be followed by
- * "=ARGUMENT". WB_E_INVALID names the file that cannot be loaded or lacks something.
+ * Handlers in shared objects (include/webbase/handler.h): every record goes to all of them. Each path may be followed
+ * by "=ARGUMENT". WB_E_INVALID names the file that cannot be loaded or lacks something.
  */
 struct wb_handler_options {
     const char *const *paths;
