@@ -152,6 +152,7 @@ int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out
  * The same as bytes for another webbase: appends one or more whole frames of docs/formats/stream.md, with blocks
  * exactly as they are on disk where possible. Returns 1, 0 at the end, or an error.
  */
+#define WB_STREAM_WIRE_TYPE "application/x-webbase-stream" /* media type */
 int wb_stream_next_wire(struct wb_stream *stream, struct wb_buf *out);
 
 /* A token for the place after the last record that was returned; of a new stream, for its beginning. */
@@ -203,6 +204,42 @@ int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context,
 
 /* Forgets a named stream and lets its snapshot go. WB_E_NOTFOUND, WB_E_BUSY if it is in use. */
 int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name);
+
+/* ---- workers that share a stream ----------------------------------------------------------------- */
+
+/*
+ * A named stream can be dealt out to workers, which come and go (paper, section 4: the distributor): each record goes
+ * to one of them. Records that a worker has got but not acknowledged when it leaves go to others. The place that the
+ * repository remembers only moves past records that were acknowledged, so that a server that is killed repeats at most
+ * the others. A worker belongs to one thread at a time; different workers may be used by different threads.
+ */
+struct wb_deal_worker;
+
+#define WB_DEAL_RECORDS_MAX 1000 /* that a worker may have without having acknowledged them; by default */
+enum { WB_DEAL_LATER = 2 };
+
+/* Joins the stream spec->join, which is opened if nobody else has. The errors are those of wb_stream_open(). */
+int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal_worker **worker_out);
+
+/*
+ * Returns 1 and a record that is valid until the next call for this worker; 0 if all records were delivered and
+ * acknowledged; WB_DEAL_LATER if there is nothing for this worker at this moment, because too much of what it has got
+ * is not acknowledged, or because others hold the last records; or an error, of which WB_E_CORRUPT means the same as in
+ * wb_stream_next(). Positions need not ascend.
+ */
+int wb_deal_next(struct wb_deal_worker *worker, struct wb_stream_record *record_out);
+
+/* The same as bytes: appends whole frames. */
+int wb_deal_next_wire(struct wb_deal_worker *worker, struct wb_buf *out);
+
+/*
+ * The worker is done with the record of this position and with everything that it got before that one. Other positions
+ * are ignored: what was acknowledged before may be acknowledged again.
+ */
+int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position);
+
+/* The worker has gone. NULL is fine. */
+void wb_deal_leave(struct wb_deal_worker *worker);
 
 /* ---- captures ------------------------------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
  *   listfeed.c    pages of a list, or their captures
  *   wirefeed.c    the records of either of them as bytes (wire.h)
  *   named.c       streams that the repository remembers
+ *   deal.c        such a stream dealt out to workers
  *
  * Phases of a stream:
  *
@@ -38,6 +39,8 @@ struct wb_stream_home {
     char *dir;
     uint64_t repository;   /* the number that stands for it in tokens */
     struct wb_carousels *carousels; /* scans that its streams share */
+    pthread_mutex_t mutex;          /* guards what follows */
+    struct wb_deal *deals;          /* streams that are dealt out to workers */
 };
 
 /* Docids by page id: a hash table of 4 bytes for each slot, at most three quarters full. */

@@ -14,8 +14,6 @@
 #include "stream/stream.h"
 #include "stream/token.h"
 
-#define WB_WIRE_TYPE "application/x-webbase-stream"
-
 /* ---- writing ------------------------------------------------------------------------------------- */
 
 /* A record of a frame, except for its page. */

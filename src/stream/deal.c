@@ -1,0 +1,467 @@
+/*
+ * deal.c - deals a named stream out to workers (stream.h). It reads the stream as any reader does, and keeps a copy of
+ * every record that was dealt but not acknowledged.
+ *
+ *   acknowledged            dealt, in the order of the stream                     not read yet
+ *   ----------------------| done | worker A | done | nobody's | worker B | ... |------------------
+ *                         ^ the place that the repository remembers            ^ the stream's place
+ *
+ * Locks: that of the home guards the list of deals and how many workers each has; that of a deal guards the rest. The
+ * first is taken before the second.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "stream/stream_own.h"
+#include "stream/wire.h"
+
+#define WORKER_BYTES_MAX ((size_t)64 << 20) /* of pages that a worker may have; but always one */
+#define DEAL_ITEMS_MAX 65536                /* between the oldest record that is not acknowledged and the stream */
+
+enum { DEAL_MAGIC = 0x5742444c, WORKER_MAGIC = 0x57424457, FRAME_RECORDS = 128 };
+
+/* A record that was dealt. */
+struct deal_item {
+    bool done;
+    struct wb_deal_worker *worker;  /* who has it; NULL: nobody */
+    struct wb_stream_record record; /* without token; page without texts if it is done */
+    struct wb_stream_place place;   /* after it */
+    struct wb_arena texts;
+    size_t bytes;
+};
+
+struct wb_deal {
+    uint32_t magic;
+    struct wb_stream_home *home;
+    struct wb_deal *next;
+    char name[WB_STORE_NAME_MAX + 1];
+    size_t workers; /* guarded by the home */
+
+    pthread_mutex_t mutex; /* guards what follows */
+    struct wb_stream *stream;
+    WB_VEC(struct deal_item *) items; /* in the order of the stream; the first one is not done */
+    size_t free_from;                 /* no item before this one is nobody's */
+    struct wb_stream_place place;     /* after the last record up to which all are acknowledged */
+    bool ended;                       /* the stream has no more records */
+    bool finished;                    /* and all were acknowledged */
+};
+
+struct wb_deal_worker {
+    uint32_t magic;
+    struct wb_deal *deal;
+    WB_VEC(struct deal_item *) items; /* that it has, in the order in which it got them */
+    size_t bytes;
+    struct wb_buf token;
+
+    /* ---- as bytes ---- */
+    bool headed, end_put;
+    uint64_t sent;
+    struct wb_store_packer *packer;
+    WB_VEC(struct wb_wire_record) records;
+};
+
+/* ---- items --------------------------------------------------------------------------------------- */
+
+static void drop_texts(struct deal_item *item)
+{
+    struct wb_page *page = &item->record.page;
+
+    wb_arena_release(&item->texts);
+    *page = (struct wb_page){.id = page->id};
+    item->bytes = 0;
+}
+
+static void free_item(struct deal_item *item)
+{
+    drop_texts(item);
+    wb_free(item);
+}
+
+/* A copy of a record that the stream has just returned. */
+static int new_item(const struct wb_stream *stream, const struct wb_stream_record *record, struct deal_item **item_out)
+{
+    struct deal_item *item = wb_alloc_zero(1, sizeof *item);
+
+    *item_out = NULL;
+    if (!item)
+        return WB_E_NOMEM;
+    item->record = *record;
+    item->record.token = WB_SLICE_EMPTY;
+    item->place = stream->place;
+    struct wb_page *page = &item->record.page;
+    struct wb_slice *texts[] = {&page->url, &page->key, &page->head, &page->type, &page->charset, &page->body};
+    int err = 0;
+    for (size_t i = 0; err == 0 && i < sizeof texts / sizeof *texts; i++) {
+        item->bytes += texts[i]->len;
+        err = wb_arena_copy(&item->texts, *texts[i], texts[i]);
+    }
+    if (err < 0) {
+        free_item(item);
+        return err;
+    }
+    *item_out = item;
+    return 0;
+}
+
+/* ---- the place that the repository remembers ------------------------------------------------------ */
+
+/* Saves the place up to which everything is acknowledged. */
+static int save(struct wb_deal *deal, bool now)
+{
+    struct wb_stream *stream = deal->stream;
+    struct wb_stream_place head = stream->place;
+
+    stream->place = deal->place;
+    stream->finished = deal->finished;
+    int err = wb_named_save(stream, now || deal->finished);
+    if (err == 0 && deal->finished)
+        wb_hold_finish(stream);
+    else
+        wb_hold_renew(stream);
+    stream->place = head;
+    stream->finished = deal->ended;
+    return err;
+}
+
+/* Removes the items at the beginning that are done. */
+static int pass_done(struct wb_deal *deal)
+{
+    size_t done = 0;
+
+    while (done < deal->items.count && deal->items.items[done]->done) {
+        deal->place = deal->items.items[done]->place;
+        free_item(deal->items.items[done++]);
+    }
+    deal->items.count -= done;
+    memmove(deal->items.items, deal->items.items + done, deal->items.count * sizeof *deal->items.items);
+    deal->free_from -= deal->free_from < done ? deal->free_from : done;
+    bool was_finished = deal->finished;
+    deal->finished = deal->ended && deal->items.count == 0;
+    return done || deal->finished != was_finished ? save(deal, false) : 0;
+}
+
+/* ---- joining and leaving -------------------------------------------------------------------------- */
+
+static void free_deal(struct wb_deal *deal)
+{
+    WB_CHECK(deal->workers == 0);
+    for (size_t i = 0; i < deal->items.count; i++)
+        free_item(deal->items.items[i]);
+    wb_vec_release(&deal->items);
+    wb_stream_close(deal->stream);
+    pthread_mutex_destroy(&deal->mutex);
+    deal->magic = 0;
+    wb_free(deal);
+}
+
+static int open_deal(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal **deal_out)
+{
+    struct wb_stream_spec named = *spec; /* borrows everything */
+    struct wb_deal *deal = wb_alloc_zero(1, sizeof *deal);
+
+    *deal_out = NULL;
+    if (!deal)
+        return WB_E_NOMEM;
+    deal->magic = DEAL_MAGIC;
+    deal->home = home;
+    pthread_mutex_init(&deal->mutex, NULL);
+    named.name = spec->join;
+    named.join = WB_SLICE_EMPTY;
+    int err = wb_stream_open(home, &named, false, &deal->stream);
+    if (err < 0) {
+        free_deal(deal);
+        return err;
+    }
+    WB_CHECK(spec->join.len <= WB_STORE_NAME_MAX);
+    memcpy(deal->name, spec->join.ptr, spec->join.len);
+    deal->place = deal->stream->place;
+    deal->ended = deal->finished = deal->stream->finished;
+    *deal_out = deal;
+    return 0;
+}
+
+/* Finds the deal of this name, or opens it. Called with the home's lock. */
+static int find_deal(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal **deal_out)
+{
+    struct wb_deal *deal = home->deals;
+
+    while (deal && !wb_slice_equal(wb_slice_str(deal->name), spec->join))
+        deal = deal->next;
+    *deal_out = deal;
+    if (deal)
+        return wb_spec_agree(spec, &deal->stream->spec, "this name");
+    int err = open_deal(home, spec, deal_out);
+    if (err < 0)
+        return err;
+    (*deal_out)->next = home->deals;
+    home->deals = *deal_out;
+    return 0;
+}
+
+int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal_worker **worker_out)
+{
+    struct wb_deal_worker *worker = wb_alloc_zero(1, sizeof *worker);
+
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
+    WB_CHECK(spec->join.len > 0);
+    *worker_out = NULL;
+    if (!worker)
+        return WB_E_NOMEM;
+    worker->magic = WORKER_MAGIC;
+    pthread_mutex_lock(&home->mutex);
+    int err = find_deal(home, spec, &worker->deal);
+    if (err == 0)
+        worker->deal->workers++;
+    pthread_mutex_unlock(&home->mutex);
+    if (err < 0) {
+        wb_free(worker);
+        return err;
+    }
+    *worker_out = worker;
+    return 0;
+}
+
+/* What the worker has goes to others. Called with the deal's lock. */
+static void give_back(struct wb_deal_worker *worker)
+{
+    struct wb_deal *deal = worker->deal;
+
+    for (size_t i = 0; i < worker->items.count; i++) {
+        WB_CHECK(worker->items.items[i]->worker == worker);
+        worker->items.items[i]->worker = NULL;
+        deal->free_from = 0;
+    }
+    wb_vec_release(&worker->items);
+}
+
+void wb_deal_leave(struct wb_deal_worker *worker)
+{
+    if (!worker)
+        return;
+
+    struct wb_deal *deal = worker->deal, **at = &deal->home->deals;
+
+    WB_CHECK(worker->magic == WORKER_MAGIC);
+    pthread_mutex_lock(&deal->mutex);
+    give_back(worker);
+    pthread_mutex_unlock(&deal->mutex);
+    struct wb_stream_home *home = deal->home;
+    pthread_mutex_lock(&home->mutex);
+    bool last = --deal->workers == 0;
+    while (last && *at != deal)
+        at = &(*at)->next;
+    if (last) {
+        *at = deal->next;
+        (void)save(deal, true); /* if it fails, records that were acknowledged are repeated */
+        free_deal(deal);
+    }
+    pthread_mutex_unlock(&home->mutex);
+    worker->magic = 0;
+    wb_store_packer_free(worker->packer);
+    wb_vec_release(&worker->records);
+    wb_buf_release(&worker->token);
+    wb_free(worker);
+}
+
+/* ---- dealing -------------------------------------------------------------------------------------- */
+
+/* Reads the next record of the stream. Returns 1, 0 at its end, WB_DEAL_LATER, or an error. */
+static int read_item(struct wb_deal *deal, struct deal_item **item_out)
+{
+    struct wb_stream_record record;
+
+    *item_out = NULL;
+    if (deal->ended)
+        return 0;
+    if (deal->items.count >= DEAL_ITEMS_MAX)
+        return WB_DEAL_LATER;
+    int err = wb_vec_reserve(&deal->items, deal->items.count + 1);
+    if (err < 0)
+        return err;
+    int got = wb_stream_next(deal->stream, &record);
+    deal->ended = got == 0;
+    if (got <= 0)
+        return got;
+    err = new_item(deal->stream, &record, item_out);
+    if (err < 0)
+        return err;
+    deal->items.items[deal->items.count++] = *item_out;
+    return 1;
+}
+
+/* Chooses the record that this worker gets. Returns 1, 0 at the end, WB_DEAL_LATER, or an error. */
+static int choose_item(struct wb_deal_worker *worker, struct deal_item **item_out)
+{
+    struct wb_deal *deal = worker->deal;
+
+    *item_out = NULL;
+    if (deal->finished)
+        return 0;
+    if (worker->items.count >= WB_DEAL_RECORDS_MAX || (worker->items.count && worker->bytes >= WORKER_BYTES_MAX))
+        return WB_DEAL_LATER;
+    for (; deal->free_from < deal->items.count; deal->free_from++) {
+        struct deal_item *item = deal->items.items[deal->free_from];
+        if (!item->done && !item->worker) {
+            *item_out = item;
+            return 1;
+        }
+    }
+    int got = read_item(deal, item_out);
+    if (got != 0)
+        return got;
+    int err = pass_done(deal);
+    if (err < 0)
+        return err;
+    return deal->finished ? 0 : WB_DEAL_LATER;
+}
+
+/* Called with the deal's lock. */
+static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
+{
+    int err = wb_vec_reserve(&worker->items, worker->items.count + 1);
+
+    *item_out = NULL;
+    if (err < 0)
+        return err;
+    int got = choose_item(worker, item_out);
+    if (got != 1)
+        return got;
+    (*item_out)->worker = worker;
+    worker->items.items[worker->items.count++] = *item_out;
+    worker->bytes += (*item_out)->bytes;
+    return 1;
+}
+
+int wb_deal_next(struct wb_deal_worker *worker, struct wb_stream_record *record_out)
+{
+    struct wb_deal *deal = worker->deal;
+    struct deal_item *item;
+    struct wb_slice token;
+
+    WB_CHECK(worker->magic == WORKER_MAGIC);
+    *record_out = (struct wb_stream_record){.docid = WB_DOCID_NONE};
+    pthread_mutex_lock(&deal->mutex);
+    int got = deal_one(worker, &item);
+    wb_buf_clear(&worker->token);
+    if (got == 1) {
+        int err = wb_token_write(&deal->stream->tokens, &item->place, &token);
+        if (err == 0)
+            err = wb_buf_append_slice(&worker->token, token);
+        *record_out = item->record;
+        record_out->token = wb_buf_slice(&worker->token);
+        got = err < 0 ? err : 1;
+    }
+    pthread_mutex_unlock(&deal->mutex);
+    return got;
+}
+
+int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
+{
+    struct wb_deal *deal = worker->deal;
+    size_t upto = 0;
+    int err = 0;
+
+    WB_CHECK(worker->magic == WORKER_MAGIC);
+    pthread_mutex_lock(&deal->mutex);
+    for (size_t i = 0; i < worker->items.count && upto == 0; i++)
+        if (worker->items.items[i]->record.position == position)
+            upto = i + 1;
+    for (size_t i = 0; i < upto; i++) {
+        struct deal_item *item = worker->items.items[i];
+        worker->bytes -= item->bytes;
+        item->done = true;
+        item->worker = NULL;
+        drop_texts(item);
+    }
+    worker->items.count -= upto;
+    memmove(worker->items.items, worker->items.items + upto, worker->items.count * sizeof *worker->items.items);
+    if (upto)
+        err = pass_done(deal);
+    pthread_mutex_unlock(&deal->mutex);
+    return err;
+}
+
+/* ---- as bytes ------------------------------------------------------------------------------------- */
+
+static int put_header(struct wb_deal_worker *worker, struct wb_buf *out)
+{
+    struct wb_deal *deal = worker->deal;
+    struct wb_buf token = WB_BUF_INIT;
+    struct wb_stream_info info;
+    int err = wb_store_packer_new(&worker->packer);
+
+    pthread_mutex_lock(&deal->mutex);
+    if (err == 0)
+        err = wb_stream_token(deal->stream, &token);
+    wb_stream_info(deal->stream, &info);
+    pthread_mutex_unlock(&deal->mutex);
+    if (err == 0)
+        err = wb_wire_put_header(deal->home->repository, &info, wb_buf_slice(&token), out);
+    worker->headed = err == 0;
+    wb_buf_release(&token);
+    return err < 0 ? err : 1;
+}
+
+/* Deals records until there are enough for a frame. Returns what came instead of the next one, or 1. */
+static int collect(struct wb_deal_worker *worker)
+{
+    struct deal_item *item;
+    int got = 1;
+
+    wb_vec_clear(&worker->records);
+    while (got == 1 && worker->records.count < FRAME_RECORDS && !wb_store_packer_full(worker->packer)) {
+        pthread_mutex_lock(&worker->deal->mutex);
+        got = deal_one(worker, &item);
+        pthread_mutex_unlock(&worker->deal->mutex);
+        if (got != 1)
+            break;
+        struct wb_wire_record record = {
+            .place = item->place,
+            .position = item->record.position,
+            .docid = item->record.docid,
+            .revisit = item->record.revisit,
+            .original_ms = item->record.original_ms,
+        };
+        int err = wb_store_packer_add(worker->packer, &item->record.page, NULL);
+        if (err == 0)
+            err = wb_vec_push(&worker->records, record);
+        got = err < 0 ? err : 1;
+    }
+    return got;
+}
+
+int wb_deal_next_wire(struct wb_deal_worker *worker, struct wb_buf *out)
+{
+    struct wb_store_parcel parcel;
+    struct wb_error_copy copy;
+    int err = 0;
+
+    WB_CHECK(worker->magic == WORKER_MAGIC);
+    if (worker->end_put)
+        return 0;
+    if (!worker->headed)
+        return put_header(worker, out);
+    int got = collect(worker);
+    wb_error_save(got < 0 ? got : 0, &copy);
+    if (worker->records.count) {
+        err = wb_store_packer_finish(worker->packer, &parcel);
+        if (err == 0)
+            err = wb_wire_put_records(&parcel, worker->records.items, out);
+        worker->sent += worker->records.count;
+    }
+    if (err < 0)
+        return err;
+    if (got == WB_E_CORRUPT) {
+        wb_error_restore(&copy);
+        err = wb_wire_put_damage(wb_error_message(), out);
+    } else if (got == 0) {
+        err = wb_wire_put_end(worker->sent, out);
+        worker->end_put = err == 0;
+    } else if (got < 0) {
+        return wb_error_restore(&copy);
+    }
+    if (err < 0)
+        return err;
+    return got == WB_DEAL_LATER && worker->records.count == 0 ? WB_DEAL_LATER : 1;
+}
