@@ -124,10 +124,23 @@ int wb_tagwalk_bytes(const char *charset, struct wb_slice body, struct wb_buf *m
 
 int wb_tagwalk_utf8(const char *charset, struct wb_slice part, struct wb_buf *mem, struct wb_slice *utf8_out)
 {
+    bool utf8 = strcmp(charset, "utf-8") == 0, mark = wb_slice_starts(part, WB_SLICE_LIT("\xef\xbb\xbf"));
+
     *utf8_out = part;
-    if (strcmp(charset, "utf-8") == 0)
+    if (utf8 && wb_decode_utf8_prefix(part.ptr, part.len) == part.len)
         return 0;
-    return wb_charset_decode(charset, part, WB_DECODED_MAX(part.len), mem, utf8_out);
+    int err = wb_charset_decode(charset, part, WB_DECODED_MAX(part.len), mem, utf8_out);
+    if (err < 0 || !utf8 || !mark)
+        return err;
+    /* At the front of a document it would be a BOM, but here it is a character. */
+    err = wb_buf_reserve(mem, 3);
+    if (err < 0)
+        return err;
+    memmove(mem->ptr + 3, mem->ptr, mem->len);
+    memcpy(mem->ptr, "\xef\xbb\xbf", 3);
+    mem->len += 3;
+    *utf8_out = wb_buf_slice(mem);
+    return 0;
 }
 
 const char *wb_tagwalk_css_charset(struct wb_slice sheet, struct wb_slice transport)

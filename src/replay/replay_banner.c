@@ -65,7 +65,7 @@ int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_
                             "z-index:2147483647;background:#222;padding:2px 10px;text-align:left;"
                             "overflow-wrap:anywhere\">"
                             "<details open=\"open\" style=\"" RESET "display:block\">"
-                            "<summary style=\"" RESET "display:list-item;cursor:pointer\">"
+                            "<summary style=\"" RESET "display:list-item;list-style:revert;cursor:pointer\">"
                             "Archived page</summary><div style=\"" RESET "display:block\">captured on ");
     if (err == 0)
         err = put_date(banner->time, html_out);
@@ -90,11 +90,11 @@ int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_
  */
 #define SANDBOX "sandbox allow-popups allow-top-navigation-by-user-activation"
 #define LOADS "default-src 'self' data: blob:; style-src 'self' 'unsafe-inline' data: blob:; "
-#define NEVER "connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+#define NEVER "connect-src 'none'; base-uri 'none'; form-action 'none'"
 
 const char *wb_replay_policy(bool scripts)
 {
     return scripts ? SANDBOX " allow-scripts; " LOADS
                              "script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; " NEVER
-                   : SANDBOX "; " LOADS "script-src 'none'; object-src 'none'; " NEVER;
+                   : SANDBOX "; " LOADS "script-src 'none'; " NEVER;
 }

@@ -176,6 +176,13 @@ static void test_charsets(void **state)
                  WB_SLICE_LIT("\xe9<a href='" IN_ARCHIVE "https://example.org/dir/%C3%A9' style='a:url(" IN_ARCHIVE
                               "https://example.org/dir/b);c:&quot;&#8364;&quot;'>\x80"));
     assert_string_equal(result.charset, "windows-1252");
+    /* What is malformed becomes U+FFFD, as in all of extract; U+FEFF in a value is not a BOM. */
+    body = WB_SLICE_LIT("\xff<a href='\xf2\xbfI'><a href='\xef\xbb\xbf\xff'><a href='\xef\xbb\xbf'>");
+    got = rewrite("text/html", "utf-8", body, &plain_options);
+    expect_bytes(body, got,
+                 WB_SLICE_LIT("\xff<a href='" IN_ARCHIVE "https://example.org/dir/%EF%BF%BDI'><a href='" IN_ARCHIVE
+                              "https://example.org/dir/%EF%BB%BF%EF%BF%BD'><a href='" IN_ARCHIVE
+                              "https://example.org/dir/%EF%BB%BF'>"));
     body = WB_SLICE_LIT("<style>a{b:url(\xe9\\e9 )}</style>\xe9");
     got = rewrite("text/html", "windows-1252", body, &plain_options);
     expect_bytes(body, got,
