@@ -8,12 +8,14 @@ import {MODULES, expect, run, serveFiles, test, until, warcRecord, webbase} from
 const PICTURE = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAIAAAASFvFNAAAAFElEQVR4nGP8z8DAwMDAxAADMAYADjABBPp0' +
   'ceYAAAAASUVORK5CYII=', 'base64');
 const SITE = 'http://wacz.example.org';
+// Whoever looks this host up leaves out www. If the index does not, nothing is found in it.
+const FILLER = 'http://www.wacz.example.org/Filler';
 const html = (title, text) => `<!DOCTYPE html><html><head><title>${title}</title></head><body><h1>${title}</h1>
 <p id="text">${text}</p><img id="picture" src="/picture.png"><a href="/other">other</a></body></html>`;
 
 // Pages enough that the index has several blocks.
 function filler(count) {
-  return Array.from({length: count}, (_, i) => warcRecord({url: `${SITE}/filler/${i}?B=${i}&a=1`,
+  return Array.from({length: count}, (_, i) => warcRecord({url: `${FILLER}/${i}?B=${i}&a=1`,
     date: '2026-01-01T00:00:00Z', body: html(`Filler ${i}`, `filler ${i}`)}));
 }
 
@@ -74,10 +76,10 @@ test('a capture without new bytes', async ({page, folder, later}) => {
   await expectPicture(await replayed(page, `${SITE}/`, 'the second version'));
 });
 
-test('a page from the middle of the index, and only a part of the file is read', async ({page, folder, later}) => {
-  const url = `${SITE}/filler/1500?B=1500&a=1`;
+test('a page from the last block of the index, and only parts of the file are read', async ({page, folder, later}) => {
+  const url = `${FILLER}/999?B=999&a=1`;
   const server = await openReplay(page, await exported(folder), later, {url, ts: '20260101000000'});
-  await replayed(page, url, 'filler 1500');
+  await replayed(page, url, 'filler 999');
   const reads = server.requests.filter(r => r.path === '/out.wacz' && r.method === 'GET');
   expect(reads.length > 0 && reads.every(r => r.range), `a read without a range: ${JSON.stringify(reads)}`);
 });
