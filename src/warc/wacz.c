@@ -15,7 +15,7 @@
 #define WACZ_MAGIC 0x57425743u
 #define PACKAGE "datapackage.json"
 #define PACKAGE_DIGEST "datapackage-digest.json"
-#define PACKAGE_MAX ((uint64_t)64 << 20)
+#define PACKAGE_MAX ((uint64_t)4 << 20) /* as a tree in memory, JSON takes up to forty times its size */
 
 /* An entry, and what is expected of it. */
 struct wacz_part {
@@ -319,9 +319,13 @@ static int compare_sum(const struct wb_wacz *wacz, size_t i)
                        part->bytes);
     if (!part->kind)
         return 0;
-    if (!EVP_DigestFinal_ex(part->sum.digest, hash, NULL))
+    int done = EVP_DigestFinal_ex(part->sum.digest, hash, NULL), bytes = EVP_MD_get_size(part->kind);
+    EVP_MD_CTX_free(part->sum.digest); /* there may be many entries */
+    part->sum.digest = NULL;
+    part->kind = NULL;
+    if (!done)
         return wb_fail_nomem();
-    if (memcmp(hash, part->hash, (size_t)EVP_MD_get_size(part->kind)) != 0)
+    if (memcmp(hash, part->hash, (size_t)bytes) != 0)
         return wb_fail(WB_E_CORRUPT, "%s has another hash than the one in " PACKAGE, part->name);
     return 0;
 }

@@ -44,7 +44,8 @@ int wb_wacz_open_archive(struct wb_wacz *wacz, size_t i, size_t block_max, struc
 
 /*
  * Compares an entry with its checksums: that of the ZIP file, and that of datapackage.json. Bytes that were read before
- * are not read again. WB_E_CORRUPT if they differ. An entry that is neither an archive nor listed is not read.
+ * are not read again. Call it once for each entry. WB_E_CORRUPT if they differ. An entry that is neither an archive nor
+ * listed is not read.
  */
 int wb_wacz_check(struct wb_wacz *wacz, size_t i);
 
