@@ -272,6 +272,29 @@ const struct wb_command wb_commands[] = {
      "  webbase run --cycles 1 --budget 1000",
      wb_run_options, 0, WB_ARGS_ANY, wb_cmd_run},
 
+    {"control", "pause | resume | stop SITE | delay SITE S | status", "pause|resume|stop|delay|status",
+     "tell a running crawl what to do",
+     "Acts on the crawl (of crawl or run) that is running on the repository, within seconds:\n"
+     "\n"
+     "  pause         begin no new request; those under way end, and nothing is lost\n"
+     "  resume        go on\n"
+     "  stop SITE     ask SITE (a host, with its port if it has one) for nothing more in this\n"
+     "                crawl. The pages that are in its queue stay there for the next crawl\n"
+     "  delay SITE S  leave at least S seconds between two requests to SITE from now on. This\n"
+     "                can only make it slower than robots.txt, --delay and its seeds say\n"
+     "  status        print what the crawl has done and is doing, as JSON: counters, errors by\n"
+     "                kind, rates per second over the last ten seconds, sites and queues\n"
+     "\n"
+     "Orders hold until the crawl ends. Under run, a pause and delays hold until run ends, and\n"
+     "a stop until the cycle ends. A paused crawl still ends at --max-time. If several crawls\n"
+     "are running on the repository, all of them are told. The exit status is 1 if no crawl is\n"
+     "running, or if it has no such site. Only root and the user who runs the crawl are obeyed,\n"
+     "and only on the same machine.\n"
+     "\n"
+     "  webbase control delay example.org 30\n"
+     "  webbase control status | jq .rate",
+     wb_no_options, 1, 3, wb_cmd_control},
+
     {"why", "URL | HOST", NULL, "say why a page or a site is, or is not, fetched",
      "Names what decides: a line of robots.txt, the time until the site's next request, a\n"
      "back-off, a budget, a guard against traps, an error, or that nothing leads to the page.\n"

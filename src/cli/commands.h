@@ -100,6 +100,7 @@ int wb_cmd_generate(const struct wb_options *options);
 int wb_cmd_push(const struct wb_options *options);
 int wb_cmd_expunge(const struct wb_options *options);
 int wb_cmd_run(const struct wb_options *options);
+int wb_cmd_control(const struct wb_options *options);
 int wb_cmd_why(const struct wb_options *options);
 int wb_cmd_graph(const struct wb_options *options);
 int wb_cmd_url(const struct wb_options *options);

@@ -58,7 +58,7 @@ static bool choice_known(const char *words, const char *value)
 }
 
 /* "0.5", "90s", "10m", "6h", "30d", "2w", "1y": to milliseconds. A year has 365 days, as in a history policy. */
-static bool parse_duration(const char *text, int64_t *ms_out)
+bool wb_options_parse_duration(const char *text, int64_t *ms_out)
 {
     static const struct {
         const char *unit;
@@ -96,7 +96,7 @@ static int check_value(const struct wb_option *option, const char *value)
             return wb_options_usage("--%s takes a number, not '%s'", option->name, value);
         return 0;
     case WB_OPTION_DURATION:
-        if (!parse_duration(value, &time_ms))
+        if (!wb_options_parse_duration(value, &time_ms))
             return wb_options_usage("--%s takes seconds, or a duration such as 500ms, 10m, 6h or 30d, not '%s'",
                                     option->name, value);
         return 0;
@@ -303,7 +303,7 @@ int64_t wb_options_duration(const struct wb_options *options, const char *name, 
     int64_t ms = fallback_ms;
 
     if (text)
-        WB_CHECK(parse_duration(text, &ms));
+        WB_CHECK(wb_options_parse_duration(text, &ms));
     return ms;
 }
 

@@ -47,6 +47,12 @@ uint64_t wb_options_number(const struct wb_options *options, const char *name, u
 int64_t wb_options_duration(const struct wb_options *options, const char *name, int64_t fallback_ms);
 int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback_ms);
 
+/*
+ * Reads "0.5", "90", "500ms", "10m", "6h", "30d" or "2w" into milliseconds. False: it is not a duration. For arguments;
+ * the values of options are checked by their kind.
+ */
+bool wb_options_parse_duration(const char *text, int64_t *ms_out);
+
 /* All values of an option that may be given several times. */
 const char *const *wb_options_list(const struct wb_options *options, const char *name, size_t *count_out);
 

@@ -239,6 +239,8 @@ static int open_parent(struct wb_parent *p)
         err = remember_dispenser(p);
     if (err == 0)
         err = wb_recover(o->dir, p->plan.home, p->dispenser, true);
+    if (err == 0) /* a crawl that was killed could not do this */
+        err = wb_dispenser_end_waits(p->dispenser, WB_SLICE_LIT(WB_TALLY_STOPPED), wb_clock_now_ms());
     if (err == 0)
         err = open_teller(p);
     if (err == 0)
@@ -247,12 +249,14 @@ static int open_parent(struct wb_parent *p)
     if (err < 0)
         return err;
     p->base = event_base_new();
-    return p->base ? wb_resolve_open(p) : wb_fail_nomem();
+    err = p->base ? wb_resolve_open(p) : wb_fail_nomem();
+    return err < 0 ? err : wb_control_door_open(p);
 }
 
 static void close_parent(struct wb_parent *p)
 {
     wb_crew_kill(&p->crew);
+    wb_control_door_close(p);
     wb_teller_close(p->teller);
     wb_resolve_close(p);
     if (p->tick)
@@ -274,6 +278,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     fill_options(options, &o);
     p.plan.options = &o;
     p.plan.fetches = WB_FILE_INIT;
+    p.door.fd = -1;
     p.plan.agent = wb_http_agent_token(wb_slice_str(o.user_agent));
     p.began_ms = wb_clock_now_ms();
     p.plan.tally = wb_tally_new();

@@ -25,6 +25,8 @@
 /* Which links may be followed to other sites: none, those within a seed's registrable domain, or all. */
 enum wb_scope_kind { WB_SCOPE_SITE, WB_SCOPE_DOMAIN, WB_SCOPE_ANY };
 
+struct wb_crawl_orders; /* orders to a running crawl, below */
+
 /* What a caller wants. A member that is 0 or NULL takes its default unless its comment says otherwise. */
 struct wb_crawl_options {
     const char *dir;              /* the repository; created if it does not exist */
@@ -57,6 +59,7 @@ struct wb_crawl_options {
     uint32_t lifetime_days;       /* how long a page may go unseen before it expires */
     bool root_first;              /* use seeds below a site's root page only if the root cannot be fetched */
     bool ignore_sitemaps;
+    struct wb_crawl_orders *orders; /* what operators have told earlier crawls of this program; NULL: nothing */
     const char *ca_file;          /* certificates to trust; NULL: the system's */
 };
 
@@ -115,6 +118,58 @@ int wb_crawl_verify(const char *dir, wb_journal_found found, void *context);
  * sorted, each occurs once; the caller frees needs_out->logs. Recovers what dead crawls left first (recover.h).
  */
 int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_needs *needs_out);
+
+/* ---- orders to a running crawl (control.c) ----------------------------------------------------------------------- */
+
+/*
+ * The parent process of every crawl listens at a door that only exists while it lives: a Unix socket with an abstract
+ * name, made from the device and inode of the repository's directory. So a crawl that was killed leaves nothing
+ * behind, a copy of a repository has a door of its own, and neither the length of a path nor anybody's working
+ * directory matters. Whoever sends a command must be root or the user who runs the crawl, and must be on the same
+ * machine and in the same network namespace. docs/design/0030-control.md has the reasons, and the messages.
+ *
+ * Orders hold until the crawl ends. A program that crawls again and again can keep them in a struct wb_crawl_orders:
+ * then a pause and the delays of sites hold for all its crawls, and a stopped site stays so until
+ * wb_crawl_orders_restart().
+ */
+enum wb_control_verb {
+    WB_CONTROL_PAUSE = 1, /* no worker begins a request; those under way end */
+    WB_CONTROL_RESUME,
+    WB_CONTROL_STOP,      /* nothing more is requested from `site`; what is in its queue stays for a later crawl */
+    WB_CONTROL_DELAY,     /* at least delay_ms between two requests to `site`; never less than it has without this */
+    WB_CONTROL_SITE,      /* says what was ordered about `site` */
+    WB_CONTROL_STATUS,    /* says what the crawl has done and is doing */
+    WB_CONTROL_VERBS,
+};
+const char *wb_control_verb_word(enum wb_control_verb verb); /* "pause", "stop", ... */
+
+struct wb_control_command {
+    enum wb_control_verb verb;
+    const char *site;    /* of STOP, DELAY and SITE: "example.org", "example.org:8080", in any spelling */
+    int64_t delay_ms;    /* of DELAY */
+};
+
+/*
+ * Sends a command to the crawl that is running on the repository. If there are several, all of them get it, and it is
+ * enough if one accepts it. Waits a few seconds at most. Appends one line of JSON to answer_out for each crawl that
+ * accepted the command:
+ *
+ *   pause, resume  {"paused":true}
+ *   stop, delay, site
+ *                  {"site":"example.org","stopped":false,"delay":3,"paused":false}    delay in seconds; 0: none
+ *   status         {"pid":1,"paused":false,"seconds":1.5,"pages":3,...}               see docs/design/0030-control.md
+ *
+ * WB_E_NOTFOUND: no crawl is running, or none has that site. WB_E_INVALID: not the name of a site. WB_E_BUSY: a crawl
+ * is running, but does not answer. The message names the repository or the site.
+ */
+int wb_control_send(const char *dir, const struct wb_control_command *command, struct wb_buf *answer_out);
+
+/* Orders that outlive a crawl; give them to it in struct wb_crawl_options. One crawl at a time uses them. */
+int wb_crawl_orders_new(struct wb_crawl_orders **orders_out);
+void wb_crawl_orders_free(struct wb_crawl_orders *orders);
+
+/* From now on stopped sites are crawled again. */
+void wb_crawl_orders_restart(struct wb_crawl_orders *orders);
 
 /* ---- why a page is or is not fetched (why.c) --------------------------------------------------------------------- */
 

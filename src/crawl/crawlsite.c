@@ -36,7 +36,7 @@ int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms)
 void wb_site_shift(struct wb_site *site, int64_t by_ms)
 {
     int64_t *moments[] = {&site->next_ms, &site->rules.expires_ms, &site->address_expires_ms, &site->sitemaps_ms,
-                          &site->trail_ms, &site->flight_ms};
+                          &site->trail_ms, &site->flight_ms, &site->not_before_ms};
 
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
         if (*moments[i]) /* 0 means that there is no such moment */

@@ -91,7 +91,11 @@ struct wb_site {
 
     /* Courtesy. Whoever learns of a reason to wait moves next_ms forward; nobody moves it back. */
     int64_t next_ms;           /* no request before this moment */
-    int64_t delay_ms;          /* between two requests */
+    int64_t own_delay_ms;      /* between two requests: what the seeds or the options say */
+    int64_t ordered_delay_ms;  /* the same, as an operator ordered; 0: nothing was ordered */
+    int64_t delay_ms;          /* the longer of the two */
+    int64_t not_before_ms;     /* an operator made the interval longer: no request before this moment */
+    bool stopped;              /* an operator wants no more requests */
     int64_t page_delay_ms;     /* between two requests for pages: the Crawl-delay if that is longer */
     int attempts;              /* failures of the whole site in a row; each doubles the back-off */
     char wait_reason[96];      /* the last of these failures, in words */

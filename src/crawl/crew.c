@@ -86,6 +86,7 @@ static int fork_worker(struct wb_parent *p, struct wb_crew_member *worker)
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
+        wb_control_door_forget(p);
         _exit(wb_worker_run(&p->plan, worker->number, ends[1]));
     }
     close(ends[1]);

@@ -330,14 +330,89 @@ static bool pass_barred(struct wb_worker *w, struct wb_site *site)
     return found != SEARCH_FOUND;
 }
 
+/* ---- orders of an operator --------------------------------------------------------------------------------------- */
+
+/*
+ *   pause   wb_dispatch() begins no request while it lasts
+ *   delay   the site's interval becomes at least that long; robots.txt and the seeds may still ask for a longer one
+ *   stop    the site is given back once its requests under way have ended. Its visit stays unfinished: the dispenser
+ *           lets it wait for longer than any crawl should need, and the next crawl ends that wait
+ */
+
+void wb_dispatch_obey_site(struct wb_worker *w, struct wb_site *site)
+{
+    const struct wb_tally_order *order = wb_tally_order_find(&w->tally->orders, site->key);
+    int64_t before_ms = site->page_delay_ms;
+
+    if (!order)
+        return;
+    if (atomic_load(&order->stopped))
+        site->stopped = w->obeyed.stopped = true;
+    site->ordered_delay_ms = atomic_load(&order->delay_ms);
+    wb_rules_set_delays(w, site);
+    /* The wait that has begun gets longer, too. A request under way sets next_ms by the new interval when it ends. */
+    if (site->page_delay_ms > before_ms && !site->in_flight)
+        site->not_before_ms = site->next_ms + site->page_delay_ms - before_ms;
+}
+
+/* A stopped site that can be given back now; NULL: there is none. *left_out: some others cannot yet. */
+static struct wb_site *find_stopped(struct wb_worker *w, bool *left_out)
+{
+    struct wb_site *found = NULL;
+
+    *left_out = false;
+    for (struct wb_site *site = NULL; !found && (site = wb_site_set_next(&w->sites, site));) {
+        if (!site->stopped)
+            continue;
+        if (site->in_flight || site->held || site->resolving)
+            *left_out = true;
+        else
+            found = site;
+    }
+    return found;
+}
+
+static void give_back(struct wb_worker *w, struct wb_site *site)
+{
+    if (!site->guest) /* a guest returns to the state that it came from */
+        site->next_ms = wb_clock_now_ms() + WB_BACK_OFF_MAX_MS;
+    wb_visit_close(w, site, WB_SITE_WAITING, WB_TALLY_STOPPED, NULL);
+}
+
+void wb_dispatch_obey(struct wb_worker *w)
+{
+    unsigned changes = atomic_load(&w->tally->orders.changes);
+    bool left = true;
+
+    if (changes != w->obeyed.changes)
+        for (struct wb_site *site = NULL; (site = wb_site_set_next(&w->sites, site));)
+            wb_dispatch_obey_site(w, site);
+    w->obeyed.changes = changes;
+    if (!w->obeyed.stopped)
+        return;
+    for (struct wb_site *site; w->failed.code == 0 && (site = find_stopped(w, &left));) {
+        /* Those who wait for a robots.txt that leads here must not wait forever. This may close other sites. */
+        if (site->favours)
+            wb_rules_fail_favours(w, site, "stopped");
+        else
+            give_back(w, site);
+    }
+    w->obeyed.stopped = left;
+}
+
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 static void start_site(struct wb_worker *w, struct wb_site *site)
 {
     int64_t now = wb_clock_now_ms();
 
-    if (site->resolving || site->rules.away || fetches_used_up(w))
+    if (site->resolving || site->rules.away || fetches_used_up(w) || site->stopped)
+        return; /* wb_dispatch_obey() gives a stopped site back */
+    if (site->not_before_ms > now) {
+        site->next_ms = site->not_before_ms;
+        wb_dispatch_later(w, site);
         return;
+    }
     if (site->refusal)
         wb_names_refuse_queue(w, site);
     else if (site->address_expires_ms <= now && !site->in_flight)
@@ -411,6 +486,10 @@ void wb_dispatch(struct wb_worker *w)
 
     if (w->loop.dispatching || w->loop.stopping || w->leases.lost || w->failed.code < 0 || wb_worker_slept(w))
         return;
+    if (atomic_load(&w->tally->orders.paused)) {
+        event_del(w->loop.due); /* the tick looks again */
+        return;
+    }
     w->loop.dispatching = true;
     while (w->failed.code == 0 && !one_is_enough(w) && (site = wb_frontier_pop(&w->frontier, wb_clock_now_ms())))
         start_site(w, site);

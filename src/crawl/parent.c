@@ -271,8 +271,9 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         event_base_loopbreak(p->base);
         return;
     }
+    wb_control_door_sample(p);
     if (!p->stopping) {
-        err = wb_resolve_ahead(p);
+        err = atomic_load(&p->plan.tally->orders.paused) ? 0 : wb_resolve_ahead(p);
         if (err == 0)
             err = recover_late(p);
         if (err == 0)

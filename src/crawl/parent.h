@@ -1,10 +1,11 @@
 /*
- * parent.h - the parent process of a crawl. Private to crawl.c, parent.c, crew.c and resolve.c.
+ * parent.h - the parent process of a crawl. Private to crawl.c, parent.c, crew.c, resolve.c and controldoor.c.
  *
  *   crawl.c     the door: options, seeds, the repository; opens and closes the parent
  *   parent.c    the event loop: a tick 25 times per second, progress, the end of the run
  *   crew.c      the worker processes: started, listened to, replaced when they die
  *   resolve.c   the names of sites, looked up before a worker needs them
+ *   controldoor.c  commands of `webbase control`, answered here and passed on to the workers (tally.h)
  *   teller.h    lines of the log of fetches, passed on to their readers
  *
  * The parent never fetches a page and never waits for a reader or a worker.
@@ -84,6 +85,57 @@ void wb_resolve_close(struct wb_parent *parent);
 /* Asks for the names of sites that have no address yet, some at a time. */
 int wb_resolve_ahead(struct wb_parent *parent);
 
+/* ---- orders of an operator (controldoor.c) ----------------------------------------------------------------------- */
+
+#define WB_DOOR_GUESTS_MAX 16
+#define WB_DOOR_SAMPLES 11 /* one per second: rates are those of the last ten seconds */
+
+/* Somebody who has come to the door and has not been answered yet. */
+struct wb_door_guest {
+    struct wb_parent *parent;
+    int fd;               /* -1: nobody */
+    struct event *reader;
+};
+
+/* What the crawl had done at some moment. */
+struct wb_door_sample {
+    int64_t ms;
+    uint64_t pages, requests, wire_bytes;
+};
+
+/* A site about which something was ordered, by name. The tally has the same by number. */
+struct wb_door_order {
+    char *name;
+    bool stopped;
+    int64_t delay_ms;
+};
+
+struct wb_crawl_orders {
+    bool paused;
+    WB_VEC(struct wb_door_order) sites;
+};
+
+struct wb_control_door {
+    int fd;               /* -1: there is no door */
+    struct event *listener;
+    struct wb_door_guest guests[WB_DOOR_GUESTS_MAX];
+    struct wb_crawl_orders *orders; /* those of the options, or our own */
+    struct wb_door_sample samples[WB_DOOR_SAMPLES];
+    unsigned sample_count; /* taken so far; they are kept in a ring */
+};
+
+/* Opens the door. A crawl that has none can still be run, so nothing but a lack of memory is an error. */
+int wb_control_door_open(struct wb_parent *parent);
+
+/* Also ends the wait of sites that were stopped, so that the next crawl can continue with them. */
+void wb_control_door_close(struct wb_parent *parent);
+
+/* In a process that was just forked: closes what belongs to the parent, so that the door vanishes with the parent. */
+void wb_control_door_forget(struct wb_parent *parent);
+
+/* Notes once per second what was done, for rates. */
+void wb_control_door_sample(struct wb_parent *parent);
+
 /* ---- the parent -------------------------------------------------------------------------------------------------- */
 
 struct wb_parent {
@@ -96,6 +148,7 @@ struct wb_parent {
 
     struct wb_crew crew;
     struct wb_resolver resolver;
+    struct wb_control_door door;
 
     /* The log of fetches. */
     struct wb_teller *teller;

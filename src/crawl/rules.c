@@ -62,19 +62,25 @@ static struct wb_favour *pop_favour(struct wb_favour **list)
 
 /* ---- reading the rules ------------------------------------------------------------------------------------------- */
 
-static void set_delays(struct wb_worker *w, struct wb_site *site)
+void wb_rules_set_delays(const struct wb_worker *w, struct wb_site *site)
 {
     int64_t asked = site->rules.robots ? wb_robots_delay_ms(site->rules.robots) : -1;
     int64_t max = w->plan->options->crawl_delay_max_ms;
 
-    site->page_delay_ms = site->delay_ms;
-    if (asked > max) {
+    if (asked > max)
+        asked = max;
+    site->delay_ms = site->own_delay_ms > site->ordered_delay_ms ? site->own_delay_ms : site->ordered_delay_ms;
+    site->page_delay_ms = asked > site->delay_ms ? asked : site->delay_ms;
+}
+
+static void warn_of_delay(struct wb_worker *w, const struct wb_site *site)
+{
+    int64_t asked = site->rules.robots ? wb_robots_delay_ms(site->rules.robots) : -1;
+    int64_t max = w->plan->options->crawl_delay_max_ms;
+
+    if (asked > max)
         wb_eventlog_warn(w, "%s: asks for a crawl-delay of %g s; it is given %g s (--max-crawl-delay)", site->name,
                          (double)asked / 1000, (double)max / 1000);
-        asked = max;
-    }
-    if (asked > site->page_delay_ms)
-        site->page_delay_ms = asked;
 }
 
 static int add_sitemaps(struct wb_worker *w, struct wb_site *site, unsigned flags)
@@ -112,7 +118,8 @@ static int take_rules(struct wb_worker *w, struct wb_site *site, const struct wb
     site->rules.state = WB_RULES_KNOWN;
     site->rules.status = rules->status;
     site->rules.expires_ms = rules->expires_ms;
-    set_delays(w, site);
+    warn_of_delay(w, site);
+    wb_rules_set_delays(w, site);
     return site->rules.robots ? add_sitemaps(w, site, flags) : 0;
 }
 
@@ -227,7 +234,9 @@ static int hold_guest(void *context, const struct wb_site_row *row)
         return err;
     guest->guest = true;
     guest->guest_state = row->before;
-    guest->delay_ms = guest->page_delay_ms = row->delay_ms >= 0 ? row->delay_ms : w->plan->options->delay_ms;
+    guest->own_delay_ms = row->delay_ms >= 0 ? row->delay_ms : w->plan->options->delay_ms;
+    wb_rules_set_delays(w, guest);
+    wb_dispatch_obey_site(w, guest);
     guest->address_expires_ms = 0;
     /* If its crawler died, only the time of its last record says when its last request was. */
     if (guest->trail_ms + guest->delay_ms > guest->next_ms)

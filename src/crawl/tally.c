@@ -9,6 +9,7 @@
  * the count of a killed crawl before its last process has ended.
  */
 #include "crawl/tally.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -145,4 +146,57 @@ int wb_tally_count_fetch(struct wb_tally *tally, uint64_t max, const struct wb_f
     } while (!atomic_compare_exchange_weak(&tally->fetches, &number, number + 1));
     int err = file->fd >= 0 ? wb_file_write_at(file, number, "+", 1) : 0;
     return err < 0 ? err : 1;
+}
+
+/* ---- orders of an operator --------------------------------------------------------------------------------------- */
+
+const struct wb_tally_order *wb_tally_order_find(const struct wb_tally_orders *orders, uint64_t site)
+{
+    unsigned count = atomic_load(&orders->count);
+
+    WB_CHECK(count <= WB_TALLY_ORDERS_MAX);
+    for (unsigned i = 0; i < count; i++)
+        if (atomic_load(&orders->items[i].site) == site)
+            return &orders->items[i];
+    return NULL;
+}
+
+/* The order of a site, which is added if it has none. NULL: the list is full. */
+static struct wb_tally_order *find_or_add(struct wb_tally_orders *orders, uint64_t site)
+{
+    unsigned count = atomic_load(&orders->count);
+
+    for (unsigned i = 0; i < count; i++)
+        if (atomic_load(&orders->items[i].site) == site)
+            return &orders->items[i];
+    if (count == WB_TALLY_ORDERS_MAX) {
+        wb_fail(WB_E_LIMIT, "more than %d sites have been stopped or slowed down in this crawl", WB_TALLY_ORDERS_MAX);
+        return NULL;
+    }
+    atomic_store(&orders->items[count].site, site);
+    atomic_store(&orders->count, count + 1);
+    return &orders->items[count];
+}
+
+int wb_tally_order_stop(struct wb_tally_orders *orders, uint64_t site)
+{
+    struct wb_tally_order *order = find_or_add(orders, site);
+
+    if (!order)
+        return WB_E_LIMIT;
+    atomic_store(&order->stopped, true);
+    atomic_fetch_add(&orders->changes, 1);
+    return 0;
+}
+
+int wb_tally_order_delay(struct wb_tally_orders *orders, uint64_t site, int64_t delay_ms)
+{
+    struct wb_tally_order *order = find_or_add(orders, site);
+
+    WB_CHECK(delay_ms >= 0);
+    if (!order)
+        return WB_E_LIMIT;
+    atomic_store(&order->delay_ms, delay_ms);
+    atomic_fetch_add(&orders->changes, 1);
+    return 0;
 }

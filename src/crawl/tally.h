@@ -11,6 +11,7 @@
 #include "os/file.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define WB_TALLY_WORKERS_MAX 64
 
@@ -37,6 +38,42 @@ enum wb_crawl_error {
 /* The word for an error in the log: of this table or the fetch room's. */
 const char *wb_crawl_error_word(int error);
 
+/* ---- orders of an operator --------------------------------------------------------------------------------------- */
+
+/*
+ * What an operator has told the crawl to do (`webbase control`): pause, stop a site, slow a site down.
+ *
+ *   controldoor.c (parent)  --writes-->  struct wb_tally_orders  --reads-->  dispatch.c (every worker)
+ *
+ * Only the parent writes. `changes` counts up after each order, so that a worker looks at the list only if there is
+ * something new in it. A worker that takes the place of a dead one finds the orders here.
+ */
+#define WB_TALLY_ORDERS_MAX 1024
+
+/* Why the dispenser says that a stopped site waits. The next crawl recognises such sites by it. */
+#define WB_TALLY_STOPPED "stopped by webbase control"
+
+/* What one site was told. */
+struct wb_tally_order {
+    atomic_ullong site;    /* wb_edit_site() of its name */
+    atomic_bool stopped;
+    atomic_llong delay_ms; /* the least time between two of its requests; 0: none was given */
+};
+
+struct wb_tally_orders {
+    atomic_bool paused;    /* no worker begins a request */
+    atomic_uint changes;
+    atomic_uint count;
+    struct wb_tally_order items[WB_TALLY_ORDERS_MAX];
+};
+
+/* What a site was told; NULL: nothing. */
+const struct wb_tally_order *wb_tally_order_find(const struct wb_tally_orders *orders, uint64_t site);
+
+/* Each gives an order to a site. WB_E_LIMIT if too many other sites were told something before. */
+int wb_tally_order_stop(struct wb_tally_orders *orders, uint64_t site);
+int wb_tally_order_delay(struct wb_tally_orders *orders, uint64_t site, int64_t delay_ms);
+
 /* ---- the tally --------------------------------------------------------------------------------------------------- */
 
 /* What a worker is doing. If it dies, the parent reads here what to blame (crew.c). */
@@ -52,6 +89,7 @@ struct wb_tally_worker {
     atomic_uint sites;      /* held */
     atomic_uint waiting;    /* of these, without a request under way */
     atomic_uint in_flight;
+    atomic_ullong queued;   /* URLs in the queues of its sites */
     atomic_uint reserved;   /* its requests that count towards --max-pages; given back if it dies */
     atomic_bool idle;       /* it holds no site, has nothing to commit, and found nothing to claim */
     atomic_bool careful;    /* set by the parent: make one request at a time */
@@ -73,6 +111,7 @@ struct wb_tally {
     atomic_ullong commits;                  /* that made something durable */
     atomic_uint bad_count;
     atomic_ullong bad[WB_TALLY_BAD_MAX];    /* URLs whose answers ended workers: they are not requested again */
+    struct wb_tally_orders orders;                /* of an operator */
     struct wb_tally_worker workers[WB_TALLY_WORKERS_MAX];
 };
 

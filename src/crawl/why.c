@@ -10,8 +10,9 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "crawl/crawl.h"
+#include "crawl/control.h"
 #include "crawl/crawlsite.h"
+#include "crawl/tally.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "store/store.h"
@@ -237,11 +238,10 @@ static int by_robots(const struct findings *f, struct wb_slice url, struct wb_wh
 {
     struct wb_robots *robots = NULL;
     struct wb_robots_verdict verdict = {.allowed = true};
-    int err = 0;
 
     if (!f->rules.len)
         return 0;
-    err = wb_robots_parse(wb_buf_slice(&f->rules), f->agent, &robots);
+    int err = wb_robots_parse(wb_buf_slice(&f->rules), f->agent, &robots);
     if (err == 0)
         wb_robots_check(robots, url, &verdict);
     if (err == 0 && !verdict.allowed) {
@@ -287,6 +287,9 @@ static int by_site_state(const struct wb_site_row *row, const struct findings *f
     why->next_ms = wait_ms > f->wait_ms || f->wait_ms > now + WB_BACK_OFF_MAX_MS ? wait_ms : f->wait_ms;
     if (row->state == WB_SITE_UNRESOLVED)
         return by_unresolved(row, why);
+    if (row->state == WB_SITE_WAITING && wb_slice_equal(row->reason, WB_SLICE_LIT(WB_TALLY_STOPPED)))
+        return why->next_ms = 0, decide(why, WB_WHY_WAITING, "%.*s was stopped with 'webbase control'; the next crawl "
+                                                             "goes on with it", WB_SLICE_ARG(row->name));
     if (row->state == WB_SITE_WAITING || row->state == WB_SITE_READY || row->state == WB_SITE_CLAIMED)
         return by_waiting(row, f, now, why);
     why->next_ms = 0;
@@ -421,8 +424,7 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
         why->status = page.status;
         err = decide(why, WB_WHY_FETCHED, "stored, last seen at %s, status %u%s", when, page.status,
                      page.truncated ? ", truncated" : "");
-        if (err == 0)
-            err = 1;
+        err = err == 0 ? 1 : err;
     }
     wb_buf_release(&mem);
     wb_store_close(store);
@@ -478,8 +480,7 @@ static int explain_url(const char *dir, const struct wb_site_row *row, struct fi
 static int explain_site(const char *dir, const struct wb_site_row *row, struct findings *f, struct wb_slice root,
                         struct wb_why *why)
 {
-    const struct wb_pageid no_page = {0, 0};
-    int got = taken_down(dir, no_page, row ? row->name : f->site);
+    int got = taken_down(dir, (struct wb_pageid){0, 0}, row ? row->name : f->site);
 
     if (got != 0)
         return got < 0 ? got : decide(why, WB_WHY_BLOCKED, "taken down: nothing of this site may be fetched again");
@@ -552,8 +553,7 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
     bool known = false;
 
     *why_out = (struct wb_why){0};
-    agent = agent ? agent : WB_HTTP_AGENT;
-    f.agent = wb_http_agent_token(wb_slice_str(agent));
+    f.agent = wb_http_agent_token(wb_slice_str(agent ? agent : WB_HTTP_AGENT));
     int err = wb_store_exists(dir) ? 0 : wb_fail(WB_E_NOTFOUND, "%s: no repository", dir);
     if (err == 0)
         err = read_subject(what, &f, &url, &key);
@@ -581,6 +581,8 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
     if (err == 0)
         err = f.is_site ? explain_site(dir, known ? &row : NULL, &f, f.href, why_out)
                         : explain_url(dir, known ? &row : NULL, &f, &url, why_out);
+    if (err == 0 && known && why_out->verdict == WB_WHY_WAITING)
+        err = wb_control_describe(dir, row.name, &why_out->reason);
     findings_release(&f);
     wb_url_release(&url);
     wb_buf_release(&key);

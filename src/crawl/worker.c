@@ -32,6 +32,7 @@ enum {
     CLAIM_MAX = 256,          /* sites at a time */
     SHARE_MS = 200,           /* how long each worker takes only its share after news of sites */
     SPREAD_MS = 2000,         /* over which the first requests of sites claimed together are spread */
+    COUNT_MS = 500,           /* between two counts of the URLs in queues */
     TELL_MS = 200,            /* the longest time that links to other sites wait */
     WIND_DOWN_MS = 800,       /* that answers under way are waited for at the end */
     LEASE_MS = WB_MINUTE_MS,
@@ -89,7 +90,9 @@ static int claim_row(void *context, const struct wb_site_row *row)
     int err = wb_site_new(row, wb_clock_now_ms(), &site);
     if (err < 0)
         return err;
-    site->delay_ms = site->page_delay_ms = row->delay_ms >= 0 ? row->delay_ms : options->delay_ms;
+    site->own_delay_ms = row->delay_ms >= 0 ? row->delay_ms : options->delay_ms;
+    wb_rules_set_delays(w, site);
+    wb_dispatch_obey_site(w, site);
     site->budget = row->budget >= 0 ? (uint64_t)row->budget : options->site_budget;
     const char *blank = memchr(address.ptr, ' ', address.len);
     if (blank)
@@ -126,6 +129,8 @@ static int open_claimed(struct wb_worker *w, struct wb_site *site)
         wb_site_free(site, w->repo.spill);
         return err;
     }
+    if (site->stopped)
+        return 0; /* wb_dispatch_obey() gives it back; nobody needs its history */
     if (site->address_expires_ms) {
         err = wb_frontier_move(&w->frontier, site, &site->address);
         if (err == 0)
@@ -289,10 +294,25 @@ static void follow_clock(struct wb_worker *w)
     w->leases.renewed_ms = 0; /* renew at once: the leases were written with the other time */
 }
 
+/* Counts the URLs in queues, once in a while. */
+static void count_queues(struct wb_worker *w)
+{
+    uint64_t queued = 0;
+    int64_t now = wb_clock_now_ms();
+
+    if (now - w->loop.queues_ms < COUNT_MS && now >= w->loop.queues_ms)
+        return;
+    w->loop.queues_ms = now;
+    for (struct wb_site *site = NULL; (site = wb_site_set_next(&w->sites, site));)
+        queued += site->queue.count + site->again.count;
+    atomic_store(&w->mine->queued, queued);
+}
+
 static void count_sites(struct wb_worker *w)
 {
     unsigned in_flight = atomic_load(&w->mine->in_flight);
 
+    count_queues(w);
     atomic_store(&w->mine->sites, w->sites.count);
     atomic_store(&w->mine->waiting, w->sites.count > in_flight ? w->sites.count - in_flight : 0);
     atomic_store(&w->mine->idle, w->sites.count == 0 && !w->uncommitted.since_ms);
@@ -330,6 +350,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     if (err == 0)
         err = claim_sites(w);
     if (err == 0) {
+        wb_dispatch_obey(w);
         wb_rules_retry_favours(w);
         wb_dispatch_make_way(w);
         wb_dispatch(w);

@@ -85,6 +85,7 @@ struct wb_worker_loop {
     bool dispatching;           /* wb_dispatch() is at work; it must not call itself */
     bool stopping;              /* no new requests: the process is about to end */
     int64_t stopping_ms;        /* since when */
+    int64_t queues_ms;          /* when the URLs in queues were last counted */
 };
 
 /* Claiming sites (worker.c). The tally's counter `claimable` moves whenever anybody makes a site claimable. */
@@ -109,6 +110,12 @@ struct wb_worker_uncommitted {
     uint64_t pages, bytes;
     struct wb_buf lines;        /* of the log of fetches; the spool has them too */
     bool journal_unflushed;     /* the journal has records that the kernel must have before a request is sent */
+};
+
+/* What was done about the orders of an operator (dispatch.c). */
+struct wb_worker_obeyed {
+    unsigned changes;           /* the orders' counter when we last looked */
+    bool stopped;               /* a site that is held may have been stopped */
 };
 
 /* Requests for other sites' robots.txt whose site another process holds now; tried again later (rules.c). */
@@ -194,6 +201,7 @@ struct wb_worker {
     struct wb_worker_claims claims;
     struct wb_worker_leases leases;
     struct wb_worker_favours favours;
+    struct wb_worker_obeyed obeyed;
 
     struct wb_errands errands;
     struct wb_links links;
@@ -240,6 +248,12 @@ void wb_dispatch_make_way(struct wb_worker *w);
 
 /* Puts the site into the frontier: it has something to do at its next_ms. Does nothing if it is there already. */
 void wb_dispatch_later(struct wb_worker *w, struct wb_site *site);
+
+/* Carries out what was ordered since the last call, and gives stopped sites back. */
+void wb_dispatch_obey(struct wb_worker *w);
+
+/* Tells a site that was just claimed or borrowed what was ordered about it. */
+void wb_dispatch_obey_site(struct wb_worker *w, struct wb_site *site);
 
 /* ---- errand.c: a request, from its making until its answer is looked at ------------------------------------------ */
 
@@ -372,6 +386,11 @@ int wb_restore_rules(struct wb_worker *w, struct wb_site *site);
 void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site);
 
 /* ---- rules.c: robots.txt, its redirects, and favours ------------------------------------------------------------- */
+
+/*
+ * Sets the intervals of a site from what its seeds or the options say, what an operator ordered, and the Crawl-delay.
+ */
+void wb_rules_set_delays(const struct wb_worker *w, struct wb_site *site);
 
 void wb_rules_ask(struct wb_worker *w, struct wb_site *site);
 void wb_rules_done(struct wb_errand *errand, struct wb_fetch_result *result);

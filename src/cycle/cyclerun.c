@@ -43,6 +43,7 @@ struct loop {
     const struct wb_cycle_sink *sink;
     struct wb_cyclestate state;
     struct wb_file lock;
+    struct wb_crawl_orders *orders; /* what an operator has told the crawls of this run */
     bool seeds_done;              /* this run has already crawled its new seeds */
     bool seeding;                 /* the current crawl is the one of new seeds */
     uint64_t seeded;              /* state.seeded when that crawl started */
@@ -128,8 +129,11 @@ static int crawl(struct loop *loop, const struct wb_crawl_options *options)
     struct wb_crawl_sink sink = {on_take, on_crawl, on_crawl_warning, loop, loop->crawl_sink->outputs};
     struct wb_crawl_stat stat;
 
+    struct wb_crawl_options o = *options;
+
+    o.orders = loop->orders;
     loop->before = loop->state.status;
-    int err = wb_crawl(options, &sink, &stat);
+    int err = wb_crawl(&o, &sink, &stat);
     count_crawl(loop, &stat);
     return err;
 }
@@ -470,6 +474,7 @@ static int begin_cycle(struct loop *loop)
     double theta = status->theta;
 
     loop->state = (struct wb_cyclestate){.seeded = 0};
+    wb_crawl_orders_restart(loop->orders);
     status->cycle = cycle;
     status->theta = theta;
     status->budget = loop->options->generate.budget;
@@ -556,6 +561,8 @@ int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_s
 
     int err = make_repository(&options->crawl);
     if (err == 0)
+        err = wb_crawl_orders_new(&loop.orders);
+    if (err == 0)
         err = wb_cyclestate_lock(loop.dir, &loop.lock);
     if (err == 0)
         err = read_state(&loop);
@@ -564,5 +571,6 @@ int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_s
     if (err == 0)
         err = go_around(&loop, each, context);
     wb_file_close(&loop.lock);
+    wb_crawl_orders_free(loop.orders);
     return err;
 }

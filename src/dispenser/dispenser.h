@@ -290,6 +290,9 @@ int wb_dispenser_resume(struct wb_dispenser *dispenser, int64_t id);
 /* Makes a site wait until a given time, unless somebody holds it or it is over. WB_E_NOTFOUND. */
 int wb_dispenser_put_aside(struct wb_dispenser *dispenser, int64_t id, int64_t until_ms, struct wb_slice reason);
 
+/* Sites that wait for exactly this reason can be claimed again at now_ms, in whatever run they are. */
+int wb_dispenser_end_waits(struct wb_dispenser *dispenser, struct wb_slice reason, int64_t now_ms);
+
 /* ---- fetch lists (dispenser_list.c) ---------------------------------------------------------------------------- */
 
 /* The URLs that a fetch list asks for at one site, in order. */

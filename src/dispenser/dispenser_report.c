@@ -198,6 +198,46 @@ int wb_dispenser_put_aside(struct wb_dispenser *d, int64_t id, int64_t until_ms,
     return wb_dispenser_transact(d, true, put_aside, &a);
 }
 
+/* Ends waits, some at a time. */
+struct wait_end {
+    struct wb_slice reason;
+    int64_t now_ms, after;
+    size_t count; /* sites in the last part */
+};
+
+static int end_some_waits(struct wb_dispenser *d, void *context)
+{
+    struct wait_end *w = context;
+    struct wb_dispenser_row_list list = WB_DISPENSER_ROW_LIST_INIT;
+    int err = WB_SQL_RUN(d->sql, S_WAITING, wb_sql_int(w->after), wb_sql_str(w->reason),
+                         wb_sql_int(WB_DISPENSER_SLICE));
+
+    err = wb_dispenser_row_list_read(d, S_WAITING, err, &list);
+    for (size_t i = 0; i < list.count && err == 0; i++) {
+        struct wb_dispenser_row now = list.items[i];
+        now.row.state = now.row.address.len ? WB_SITE_READY : WB_SITE_UNRESOLVED;
+        now.row.next_ms = w->now_ms;
+        now.row.reason = WB_SLICE_EMPTY;
+        err = wb_dispenser_row_save(d, &list.items[i], &now);
+    }
+    w->count = list.count;
+    if (err == 0 && list.count)
+        w->after = list.items[list.count - 1].row.id;
+    wb_dispenser_row_list_release(&list);
+    return err;
+}
+
+int wb_dispenser_end_waits(struct wb_dispenser *d, struct wb_slice reason, int64_t now_ms)
+{
+    struct wait_end w = {.reason = reason, .now_ms = now_ms};
+    int err;
+
+    do {
+        err = wb_dispenser_transact(d, true, end_some_waits, &w);
+    } while (err == 0 && w.count == WB_DISPENSER_SLICE);
+    return err;
+}
+
 /* ---- reports --------------------------------------------------------------------------------------------- */
 
 struct reporting {

@@ -86,6 +86,7 @@
     X(S_DOMAIN_OPEN, "SELECT COUNT(*) FROM webbase_site WHERE domain = ?1 AND state IN (1, 2, 3) AND run = ?2")       \
     X(S_LISTED_ANY, "SELECT id FROM webbase_site WHERE run = ?1 AND listed <> 0 AND state IN (1, 2, 3) LIMIT 1")      \
     X(S_LISTED_NEWEST, "SELECT COALESCE(MAX(run), 0) FROM webbase_site WHERE listed <> 0 AND state IN (1, 2, 3, 4)")  \
+    X(S_WAITING, WB_SELECT_SITE "WHERE id > ?1 AND state = 4 AND reason = ?2 ORDER BY id LIMIT ?3")                   \
     X(S_ALL, WB_SELECT_SITE "WHERE id > ?1 ORDER BY id LIMIT ?2")                                                     \
     X(S_OF_RUN, WB_SELECT_SITE "WHERE id > ?1 AND run = ?2 ORDER BY id LIMIT ?3")                                     \
     /* classes, and sites that may be the same under another name */                                                  \
