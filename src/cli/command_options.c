@@ -46,6 +46,8 @@ const struct wb_option wb_common_options[] = {
     {"timeout", 0, WB_OPTION_DURATION, "S", "how long to wait for a response (default 30)"},                           \
     {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a page and mark longer ones as truncated "        \
                                             "(default 16777216)"},                                                     \
+    {"max-rate", 0, WB_OPTION_SIZE, "BYTES", "receive at most this many bytes per second, all processes together "     \
+                                             "(500k, 2M)"},                                                            \
     {"site-budget", 0, WB_OPTION_NUMBER, "N", "pages stored of one site in one visit (default 1000000)"},              \
     {"lifetime", 0, WB_OPTION_NUMBER, "DAYS", "how long a page is kept without being seen again (default 90)"},        \
     {"root-first", 0, WB_OPTION_FLAG, NULL, "enter each site at its root page, and at other seeds only if the root "   \

@@ -36,6 +36,7 @@ void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_option
         .fresh_ms = wb_options_duration(options, "fresh", 0),
         .timeout_ms = wb_options_duration(options, "timeout", 0),
         .max_bytes = wb_options_number(options, "max-bytes", 0),
+        .max_rate = wb_options_size(options, "max-rate", 0),
         .site_budget = wb_options_number(options, "site-budget", 0),
         .lifetime_days = (uint32_t)wb_options_number(options, "lifetime", 0),
         .root_first = wb_options_flag(options, "root-first"),

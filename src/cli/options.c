@@ -80,6 +80,23 @@ bool wb_options_parse_duration(const char *text, int64_t *ms_out)
     return false;
 }
 
+/* "1234", "500k", "2M", "1G": to bytes. */
+static bool parse_size(const char *text, uint64_t *bytes_out)
+{
+    static const char units[] = "kMGT";
+    size_t len = strlen(text);
+    const char *unit = len ? strchr(units, text[len - 1]) : NULL;
+    uint64_t factor = 1;
+
+    for (const char *u = units; unit && u <= unit; u++)
+        factor *= 1000;
+    if (!wb_slice_to_u64(wb_slice(text, len - (unit != NULL)), bytes_out) || *bytes_out == 0 ||
+        *bytes_out > INT64_MAX / factor)
+        return false;
+    *bytes_out *= factor;
+    return true;
+}
+
 /* Whether the value is what the kind of the option wants; WB_USAGE with a message if not. */
 static int check_value(const struct wb_option *option, const char *value)
 {
@@ -94,6 +111,11 @@ static int check_value(const struct wb_option *option, const char *value)
     case WB_OPTION_COUNT:
         if (!wb_slice_to_u64(wb_slice_str(value), &number))
             return wb_options_usage("--%s takes a number, not '%s'", option->name, value);
+        return 0;
+    case WB_OPTION_SIZE:
+        if (!parse_size(value, &number))
+            return wb_options_usage("--%s takes a number of bytes such as 500000, 500k or 2M, not '%s'", option->name,
+                                    value);
         return 0;
     case WB_OPTION_DURATION:
         if (!wb_options_parse_duration(value, &time_ms))
@@ -314,6 +336,16 @@ const char *const *wb_options_list(const struct wb_options *options, const char 
     WB_CHECK(options->command->options[i].kind == WB_OPTION_LIST);
     *count_out = options->list_counts[i];
     return options->list + list_end(options, i) - *count_out;
+}
+
+uint64_t wb_options_size(const struct wb_options *options, const char *name, uint64_t fallback)
+{
+    const char *text = wb_options_text(options, name);
+    uint64_t bytes = fallback;
+
+    if (text)
+        WB_CHECK(parse_size(text, &bytes));
+    return bytes;
 }
 
 int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback_ms)

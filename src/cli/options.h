@@ -43,6 +43,9 @@ bool wb_options_flag(const struct wb_options *options, const char *name);
 const char *wb_options_text(const struct wb_options *options, const char *name);
 uint64_t wb_options_number(const struct wb_options *options, const char *name, uint64_t fallback);
 
+/* A number of bytes. */
+uint64_t wb_options_size(const struct wb_options *options, const char *name, uint64_t fallback);
+
 /* A duration and a moment, both in milliseconds. */
 int64_t wb_options_duration(const struct wb_options *options, const char *name, int64_t fallback_ms);
 int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback_ms);
@@ -53,7 +56,7 @@ int64_t wb_options_time(const struct wb_options *options, const char *name, int6
  */
 bool wb_options_parse_duration(const char *text, int64_t *ms_out);
 
-/* All values of an option that may be given several times. */
+/* All values of an option that may be given several times, in the order in which they were given. */
 const char *const *wb_options_list(const struct wb_options *options, const char *name, size_t *count_out);
 
 #endif

@@ -186,7 +186,7 @@ static int write_status(const struct wb_parent *p, struct wb_buf *text)
                   {"redirects", stat.redirects}, {"duplicates", stat.duplicates}, {"gone", stat.gone},
                   {"robots", stat.robots}, {"skipped", stat.skipped}, {"known", stat.known},
                   {"in_flight", stat.in_flight}, {"processes", stat.processes}, {"cpu_ms", stat.cpu_ms},
-                  {"max_pages", o->max_pages}, {"error_count", stat.errors}};
+                  {"max_pages", o->max_pages}, {"max_rate", o->max_rate}, {"error_count", stat.errors}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         wb_json_field_u64(&j, counts[i].name, counts[i].value);
     write_errors(&j, p->plan.tally);

@@ -284,6 +284,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     p.plan.tally = wb_tally_new();
     if (!p.plan.tally)
         return WB_E_NOMEM;
+    p.plan.tally->pace.rate = o.max_rate;
     wb_scope_init(&p.plan.scope, o.scope);
     err = open_parent(&p);
     if (err == 0)

@@ -55,6 +55,7 @@ struct wb_crawl_options {
     int64_t fresh_ms;             /* do not ask for pages that were fetched within this time; 0: ask for all */
     int64_t timeout_ms;           /* of one request */
     uint64_t max_bytes;           /* of one page; the rest is cut off */
+    uint64_t max_rate;            /* bytes per second that all workers together receive; 0: no limit */
     uint64_t site_budget;         /* pages stored per site and visit */
     uint32_t lifetime_days;       /* how long a page may go unseen before it expires */
     bool root_first;              /* use seeds below a site's root page only if the root cannot be fetched */

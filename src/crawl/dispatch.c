@@ -446,7 +446,8 @@ void wb_dispatch_make_way(struct wb_worker *w)
     int64_t now = wb_clock_now_ms();
     bool any = false;
 
-    if (!w->frontier.lined_up)
+    /* If it is us who hold a response up, its site is not slow. */
+    if (!w->frontier.lined_up || w->plan->options->max_rate)
         return;
     for (struct wb_site *site = NULL; (site = wb_site_set_next(&w->sites, site));) {
         site->gives_way = wb_frontier_gives_way(&w->frontier, site, now);
@@ -480,6 +481,17 @@ static bool one_is_enough(const struct wb_worker *w)
     return atomic_load(&w->mine->careful) && atomic_load(&w->mine->in_flight);
 }
 
+/* --max-rate is used up: waits before other requests begin. They would only fill the buffers of the network. */
+static bool wait_for_pace(struct wb_worker *w)
+{
+    int64_t wait_us = wb_fetch_pace_wait_ns(&w->tally->pace) / 1000;
+    struct timeval tv = {wait_us / 1000000, wait_us % 1000000};
+
+    if (wait_us > 0)
+        event_add(w->loop.due, &tv);
+    return wait_us > 0;
+}
+
 void wb_dispatch(struct wb_worker *w)
 {
     struct wb_site *site;
@@ -490,6 +502,8 @@ void wb_dispatch(struct wb_worker *w)
         event_del(w->loop.due); /* the tick looks again */
         return;
     }
+    if (wait_for_pace(w))
+        return;
     w->loop.dispatching = true;
     while (w->failed.code == 0 && !one_is_enough(w) && (site = wb_frontier_pop(&w->frontier, wb_clock_now_ms())))
         start_site(w, site);

@@ -111,7 +111,8 @@ struct wb_tally {
     atomic_ullong commits;                  /* that made something durable */
     atomic_uint bad_count;
     atomic_ullong bad[WB_TALLY_BAD_MAX];    /* URLs whose answers ended workers: they are not requested again */
-    struct wb_tally_orders orders;                /* of an operator */
+    struct wb_tally_orders orders;          /* of an operator */
+    struct wb_fetch_pace pace;              /* --max-rate, for all workers together */
     struct wb_tally_worker workers[WB_TALLY_WORKERS_MAX];
 };
 

@@ -394,7 +394,7 @@ static int open_network(struct wb_worker *w)
     const struct wb_crawl_options *o = w->plan->options;
     struct wb_fetch_options fetch = {.user_agent = o->user_agent, .ca_file = o->ca_file,
                                      .timeout_ms = (unsigned)o->timeout_ms, .body_max = (size_t)o->max_bytes,
-                                     .connections_max = connections_max(w)};
+                                     .connections_max = connections_max(w), .pace = &w->tally->pace};
     struct wb_dns_options dns = {.servers = o->dns_servers, .rate = o->dns_rate};
     struct timeval tick = {0, TICK_MS * 1000};
 

@@ -15,6 +15,7 @@
 #include "fetch/fetch_loop.h"
 #include "fetch/fetch_probe.h"
 #include "fetch/fetch_transfer.h"
+#include "os/clock.h"
 
 #define MAGIC 0x46455443u
 /* How many transfers are kept for later requests, with their small buffers. Easy handles are never kept. */
@@ -29,6 +30,7 @@ struct wb_fetcher {
     struct wb_list busy, idle;        /* of struct wb_fetch_transfer */
     unsigned busy_count, idle_count, doomed_count;
     size_t charged;                   /* bytes that the bodies under way hold */
+    struct event *pace_timer;         /* when responses that the pace holds up may go on; NULL: there is no pace */
 };
 
 /* ---- the memory budget ------------------------------------------------------------------------------ */
@@ -177,6 +179,77 @@ static void look_for_ends(void *context)
         finish_doomed(fetcher);
 }
 
+/* ---- the pace ------------------------------------------------------------------------------------------------------ */
+
+/* The time limit of a transfer: what it was held up does not count. While it is held up, there is none. */
+static void set_time_limit(const struct wb_fetcher *fetcher, const struct wb_fetch_transfer *transfer)
+{
+    int64_t whole_ms = (int64_t)fetcher->options.timeout_ms + transfer->held_ns / 1000000;
+    int64_t limit_ms = transfer->held_since_ns ? 0 : whole_ms;
+
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)limit_ms); /* cannot fail: it sets a number */
+}
+
+static void wait_for_pace(const struct wb_fetcher *fetcher)
+{
+    int64_t wait_us = wb_fetch_pace_wait_ns(fetcher->options.pace) / 1000 + 1;
+    struct timeval tv = {wait_us / 1000000, wait_us % 1000000};
+
+    event_add(fetcher->pace_timer, &tv);
+}
+
+bool wb_fetcher_hold(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
+{
+    if (!fetcher->pace_timer || wb_fetch_pace_wait_ns(fetcher->options.pace) == 0)
+        return false;
+    transfer->held_since_ns = wb_clock_mono_ns();
+    set_time_limit(fetcher, transfer);
+    if (!evtimer_pending(fetcher->pace_timer, NULL))
+        wait_for_pace(fetcher);
+    return true;
+}
+
+void wb_fetcher_received(struct wb_fetcher *fetcher, size_t bytes)
+{
+    if (fetcher->options.pace)
+        wb_fetch_pace_charge(fetcher->options.pace, bytes);
+}
+
+/* The transfer that has been held up for longest; NULL: none is. */
+static struct wb_fetch_transfer *longest_held(struct wb_fetcher *fetcher)
+{
+    struct wb_fetch_transfer *found = NULL;
+
+    for (struct wb_fetch_transfer *t = first_busy(fetcher); t; t = next_busy(t))
+        if (t->held_since_ns && !t->doomed && (!found || t->held_since_ns < found->held_since_ns))
+            found = t;
+    return found;
+}
+
+/* Lets transfers go on, the longest held up first, until the pace is reached again. */
+static void on_pace(evutil_socket_t fd, short what, void *context)
+{
+    struct wb_fetcher *fetcher = context;
+    struct wb_fetch_transfer *transfer = NULL;
+
+    (void)fd, (void)what;
+    while (wb_fetch_pace_wait_ns(fetcher->options.pace) == 0 && (transfer = longest_held(fetcher))) {
+        transfer->held_ns += wb_clock_mono_ns() - transfer->held_since_ns;
+        transfer->held_since_ns = 0;
+        set_time_limit(fetcher, transfer);
+        /* This passes on what libcurl has kept. If that ends the transfer, libcurl does not report it by itself. */
+        CURLcode code = curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+        if (code == CURLE_OK)
+            continue;
+        wb_fetch_transfer_decide(transfer, WB_FETCH_OTHER, curl_easy_strerror(code)); /* unless we ended it ourselves */
+        doom(fetcher, transfer);
+    }
+    while (fetcher->doomed_count > 0)
+        finish_doomed(fetcher);
+    if (longest_held(fetcher))
+        wait_for_pace(fetcher);
+}
+
 /* ---- the fetcher ----------------------------------------------------------------------------------------------- */
 
 static int copy_text(const char **text)
@@ -232,6 +305,10 @@ int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *optio
     fetcher->loop.context = fetcher;
     fetcher->loop.connections_max = fetcher->options.connections_max;
     err = wb_fetch_loop_init(&fetcher->loop, base);
+    if (err == 0 && options->pace && options->pace->rate) {
+        fetcher->pace_timer = event_new(base, -1, 0, on_pace, fetcher);
+        err = fetcher->pace_timer ? 0 : wb_fail_nomem();
+    }
     if (err == 0)
         err = wb_fetch_transfer_model(&fetcher->options, &fetcher->model);
     if (err < 0)
@@ -257,6 +334,8 @@ void wb_fetcher_free(struct wb_fetcher *fetcher)
     while (fetcher->idle.first)
         wb_fetch_transfer_free(transfer_of(wb_list_pop(&fetcher->idle)));
     wb_fetch_loop_release(&fetcher->loop);
+    if (fetcher->pace_timer)
+        event_free(fetcher->pace_timer);
     curl_easy_cleanup(fetcher->model);
     wb_free((char *)(uintptr_t)fetcher->options.user_agent);
     wb_free((char *)(uintptr_t)fetcher->options.proxy);

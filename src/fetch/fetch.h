@@ -19,6 +19,7 @@
 #include "base/buf.h"
 
 #include <netinet/in.h>
+#include <stdatomic.h>
 
 struct event_base;
 
@@ -129,6 +130,20 @@ enum wb_fetch_error {
 };
 const char *wb_fetch_error_word(enum wb_fetch_error error);
 
+/*
+ * A bandwidth that several fetchers share, also those of other processes if it is in memory that they share. While more
+ * was received than the rate allows, responses are left in the network: nothing is read from their sockets. Time spent
+ * that way does not count towards the timeout of a request. All bytes zero: no limit. (fetch_pace.c)
+ */
+struct wb_fetch_pace {
+    uint64_t rate;        /* bytes per second, of heads and bodies as received; 0: no limit */
+    atomic_llong due_ns;  /* private */
+};
+
+/* For how long nothing should be received; 0: something may be. Whoever starts requests should wait, too. */
+int64_t wb_fetch_pace_wait_ns(const struct wb_fetch_pace *pace);
+void wb_fetch_pace_charge(struct wb_fetch_pace *pace, size_t bytes);
+
 struct wb_fetch_options {
     const char *user_agent;
     const char *proxy;         /* NULL: none, whatever the environment says. A proxy resolves names itself */
@@ -139,6 +154,7 @@ struct wb_fetch_options {
     size_t head_max;           /* all header lines together, with interim responses and trailers; 0: 64 KiB */
     unsigned ratio_max;        /* decoded to coded bytes, checked from 1 MiB decoded on; 0: 200 */
     size_t memory_max;         /* all bodies under way together; 0: 128 MiB. Beyond it the longest are cut */
+    struct wb_fetch_pace *pace; /* NULL: no limit; must outlive the fetcher */
     unsigned connections_max;  /* open at a time, in use or idle; 0: 1000. Further requests wait inside libcurl */
 };
 

@@ -141,6 +141,7 @@ int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct w
     transfer->truncated = transfer->doomed = transfer->unanswered = false;
     transfer->words[0] = '\0';
     transfer->begun_ns = wb_clock_mono_ns();
+    transfer->held_since_ns = transfer->held_ns = 0;
     transfer->sent_ms = wb_clock_now_ms();
     return 0;
 }

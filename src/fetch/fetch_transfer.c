@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define RECEIVE_BYTES (64L << 10)
+#define RECEIVE_BYTES_MIN 1024L /* the least that libcurl takes */
 /* The most memory that a stated Content-Length reserves in advance: anybody can state anything. */
 #define RESERVE_BYTES_MAX ((size_t)256 << 10)
 /* A peer that sends less than this for that long counts as silent. */
@@ -66,6 +67,8 @@ static int on_send(void *context, char *remote, char *local, int remote_port, in
 static size_t on_head(char *bytes, size_t size, size_t count, void *context)
 {
     struct wb_fetch_transfer *transfer = context;
+
+    wb_fetcher_received(transfer->owner, size * count);
     int err = wb_fetch_head_line(&transfer->head, wb_slice(bytes, size * count));
 
     if (err == 0)
@@ -106,6 +109,11 @@ static bool take_body(struct wb_fetch_transfer *transfer, const char *bytes, siz
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 {
+    struct wb_fetch_transfer *transfer = context;
+
+    if (wb_fetcher_hold(transfer->owner, transfer))
+        return CURL_WRITEFUNC_PAUSE; /* libcurl keeps these bytes and passes them again later */
+    wb_fetcher_received(transfer->owner, size * count);
     if (take_body(context, bytes, size * count))
         return size * count;
     wb_fetch_transfer_abandon(context);
@@ -117,6 +125,16 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 static long speed_seconds(const struct wb_fetch_options *options)
 {
     return options->timeout_ms > SPEED_SECONDS * 1000 ? SPEED_SECONDS : 0;
+}
+
+/* How much is read at a time: little if the pace is slow, so that it is even. */
+static long receive_bytes(const struct wb_fetch_options *options)
+{
+    uint64_t part = options->pace && options->pace->rate ? options->pace->rate / 16 : (uint64_t)RECEIVE_BYTES;
+
+    return part < (uint64_t)RECEIVE_BYTES_MIN ? RECEIVE_BYTES_MIN
+           : part < (uint64_t)RECEIVE_BYTES   ? (long)part
+                                              : RECEIVE_BYTES;
 }
 
 static bool set_callbacks(struct wb_fetch_transfer *transfer)
@@ -167,7 +185,7 @@ static bool set_options(CURL *easy, const struct wb_fetch_options *options)
         {CURLOPT_CONNECTTIMEOUT_MS, (long)options->connect_ms},
         {CURLOPT_LOW_SPEED_LIMIT, SPEED_BYTES_MIN},
         {CURLOPT_LOW_SPEED_TIME, speed_seconds(options)},
-        {CURLOPT_BUFFERSIZE, RECEIVE_BYTES},
+        {CURLOPT_BUFFERSIZE, receive_bytes(options)},
         {CURLOPT_MAXAGE_CONN, IDLE_SECONDS},
     };
     const struct {

@@ -47,6 +47,7 @@ struct wb_fetch_transfer {
     bool doomed;                            /* its owner ends it as soon as libcurl has returned */
 
     int64_t sent_ms, begun_ns;
+    int64_t held_since_ns, held_ns;         /* by the pace: since when (0: it is not), and for how long before that */
     char words[CURL_ERROR_SIZE];
 };
 
@@ -81,5 +82,11 @@ void wb_fetch_transfer_clear(struct wb_fetch_transfer *transfer);
  * fetch.c.
  */
 bool wb_fetcher_charge(struct wb_fetcher *owner, struct wb_fetch_transfer *transfer);
+
+/* Whether nothing more of the response may be read now, because of the pace. The fetcher continues it. In fetch.c. */
+bool wb_fetcher_hold(struct wb_fetcher *owner, struct wb_fetch_transfer *transfer);
+
+/* Counts bytes that were received towards the pace. In fetch.c. */
+void wb_fetcher_received(struct wb_fetcher *owner, size_t bytes);
 
 #endif
