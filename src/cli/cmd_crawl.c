@@ -69,8 +69,9 @@ int wb_cmd_crawl(const struct wb_options *options)
     struct wb_crawl_options o;
     struct wb_crawl_stat stat;
 
-    wb_crawl_args_fill(options, &o);
-    int err = wb_crawl_args_check(&o);
+    int err = wb_crawl_args_fill(options, &o);
+    if (err == 0)
+        err = wb_crawl_args_check(&o);
     if (err == 0)
         err = wb_crawl_show_init(&show, options);
     if (err < 0)

@@ -76,8 +76,9 @@ static int fill_options(const struct wb_options *options, struct wb_cycle_option
         .every_ms = wb_options_duration(options, "every", bounded ? 0 : WB_DAY_MS),
         .memory_bytes = wb_options_number(options, "memory", 0),
     };
-    wb_crawl_args_fill(options, &o->crawl);
-    int err = wb_crawl_args_check(&o->crawl);
+    int err = wb_crawl_args_fill(options, &o->crawl);
+    if (err == 0)
+        err = wb_crawl_args_check(&o->crawl);
     if (err == 0)
         err = wb_crawl_args_fill_generate(options, &o->generate);
     if (err == 0 && o->crawl.seeds_file && strcmp(o->crawl.seeds_file, "-") == 0)

@@ -53,6 +53,8 @@ const struct wb_option wb_common_options[] = {
     {"root-first", 0, WB_OPTION_FLAG, NULL, "enter each site at its root page, and at other seeds only if the root "   \
                                             "cannot be fetched"},                                                      \
     {"no-sitemaps", 0, WB_OPTION_FLAG, NULL, "ignore sitemaps and feeds"},                                             \
+    {"with", 0, WB_OPTION_LIST, "KIND,...", "also fetch what stored pages need to be displayed, wherever it is: "      \
+                                            "images, styles, scripts, media; may be given several times"},             \
     {"ca-file", 0, WB_OPTION_FILE, "FILE", "trust the certificates in FILE instead of the system's"},                  \
     {"log", 0, WB_OPTION_FILE, "FILE", "append an event for every fetch to FILE, in the format of --json"},
 

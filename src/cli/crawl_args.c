@@ -11,7 +11,34 @@ static enum wb_scope_kind read_scope(const struct wb_options *options)
     return !scope || scope[0] == 's' ? WB_SCOPE_SITE : scope[0] == 'd' ? WB_SCOPE_DOMAIN : WB_SCOPE_ANY;
 }
 
-void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_options *o)
+/* Reads "images,styles" and the like, one or several times. */
+static int read_with(const struct wb_options *options, unsigned *with_out)
+{
+    static const struct {
+        const char *word;
+        enum wb_extract_need need;
+    } kinds[] = {{"images", WB_EXTRACT_NEED_IMAGES}, {"styles", WB_EXTRACT_NEED_STYLES},
+                 {"scripts", WB_EXTRACT_NEED_SCRIPTS}, {"media", WB_EXTRACT_NEED_MEDIA}};
+    size_t count;
+    const char *const *list = wb_options_list(options, "with", &count);
+
+    *with_out = 0;
+    for (size_t i = 0; i < count; i++)
+        for (const char *word = list[i];; word++) {
+            size_t len = strcspn(word, ","), at = 0, known = sizeof kinds / sizeof *kinds;
+            while (at < known && !wb_slice_equal(wb_slice(word, len), wb_slice_str(kinds[at].word)))
+                at++;
+            if (at == known)
+                return wb_options_usage("--with takes images, styles, scripts and media, not '%.*s'", (int)len, word);
+            *with_out |= kinds[at].need;
+            word += len;
+            if (!*word)
+                break;
+        }
+    return 0;
+}
+
+int wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_options *o)
 {
     *o = (struct wb_crawl_options){
         .dir = options->dir,
@@ -44,6 +71,7 @@ void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_option
         .ca_file = wb_options_text(options, "ca-file"),
     };
     o->resolve = wb_options_list(options, "resolve", &o->resolve_count);
+    return read_with(options, &o->with);
 }
 
 /* PostgreSQL, or the repository's own SQLite database. */

@@ -8,8 +8,8 @@
 #include "cli/options.h"
 #include "cycle/cycle.h"
 
-/* For crawl and run. The arguments of the command are seeds. */
-void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_options *crawl_out);
+/* For crawl and run. The arguments of the command are seeds. WB_USAGE with a message that names a wrong word. */
+int wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_options *crawl_out);
 
 /* Checks what the table of commands cannot express: WB_USAGE with a message that names the option. */
 int wb_crawl_args_check(const struct wb_crawl_options *crawl);

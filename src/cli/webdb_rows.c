@@ -176,7 +176,7 @@ static const char *tag_word(uint8_t tag)
 {
     if (tag == WB_EDIT_TAG_SITEMAP)
         return "sitemap";
-    return tag >= WB_EXTRACT_LINK_A && tag <= WB_EXTRACT_LINK_SITEMAP ? wb_extract_tag_name(tag) : "";
+    return tag >= WB_EXTRACT_LINK_A && tag < WB_EXTRACT_LINK_END ? wb_extract_tag_name(tag) : "";
 }
 
 static void write_link(struct wb_rowpen *pen, const struct wb_webdb_link *link)

@@ -178,7 +178,7 @@ static int add_seeds(struct wb_parent *p, struct wb_seeds *list)
 
 static int scope_site(void *context, const struct wb_site_row *row)
 {
-    return wb_scope_add(context, row->name);
+    return row->needed ? 0 : wb_scope_add(context, row->name);
 }
 
 /* Crawls the run of a fetch list. Its sites are the scope, and no other unfinished site joins. */

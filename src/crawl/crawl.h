@@ -60,6 +60,7 @@ struct wb_crawl_options {
     uint32_t lifetime_days;       /* how long a page may go unseen before it expires */
     bool root_first;              /* use seeds below a site's root page only if the root cannot be fetched */
     bool ignore_sitemaps;
+    unsigned with;                /* enum wb_extract_need: what stored pages need is fetched too, wherever it is */
     struct wb_crawl_orders *orders; /* what operators have told earlier crawls of this program; NULL: nothing */
     const char *ca_file;          /* certificates to trust; NULL: the system's */
 };
@@ -219,6 +220,7 @@ enum wb_listed_state {
 
 struct wb_listed_site {
     enum wb_listed_state state;
+    bool needed;             /* no crawl was told of it: pages of other sites need files of it (crawl --with) */
     int64_t next_ms;         /* must not be contacted before */
     size_t class_at;         /* index into wb_fetchlist_classes(); SIZE_MAX: the site has no class */
 };

@@ -72,6 +72,7 @@ int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **
     site->attempts = row->attempts;
     site->visit = row->visit;
     site->listed_visit = row->listed;
+    site->needed = row->needed != WB_NEEDED_NOT;
     site->sitemaps_ms = row->sitemaps_ms <= now_ms ? row->sitemaps_ms : 0;
     site->trail = wb_site_trail_to_place(row->trail);
     site->trail_ms = row->trail_ms <= now_ms ? row->trail_ms : now_ms;
@@ -89,6 +90,7 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
     wb_spill_clear(spill, &site->again);
     wb_spill_clear(spill, &site->queue);
     wb_seen_release(&site->seen);
+    wb_seen_release(&site->unread);
     wb_trap_release(&site->trap);
     wb_robots_free(site->rules.robots);
     wb_buf_release(&site->rules.url);

@@ -41,7 +41,7 @@ struct wb_item {
     uint8_t kind;   /* enum wb_item_kind */
     uint8_t tries;  /* requests that failed so far */
     uint8_t hops;   /* redirects that led here */
-    uint16_t depth; /* links away from a seed */
+    uint16_t depth; /* links away from a seed, or WB_EDIT_DEPTH_NEED and a level */
     bool https;
     struct wb_slice path; /* path and query: what follows the site's name in the URL */
 };
@@ -116,6 +116,8 @@ struct wb_site {
     struct wb_spill_queue again; /* taken first: redirects, requests to repeat */
     struct wb_spill_queue queue;
     struct wb_seen seen;       /* URLs that ever entered the queue; marked: dealt with */
+    struct wb_seen unread;     /* of these, HTML that was fetched because a page needs it: its links were not followed.
+                                  Marked: a link has led there since, so they are to be followed */
     struct wb_trap trap;
     uint64_t budget, pages;    /* pages to store in this visit at most; stored so far */
     unsigned sitemaps;         /* requested in this visit */
@@ -130,6 +132,7 @@ struct wb_site {
     /* Its visit and its history in the journal (visit.c, restore.c). */
     uint32_t visit;            /* number of the visit, from 1 */
     uint32_t listed_visit;     /* number of the visit that a fetch list asks for; 0: none */
+    bool needed;               /* pages of other sites need files of it: these are fetched, and nothing else */
     bool listed;               /* this is that visit: only its seeds, and links that webdb has never heard of */
     struct wb_edit_place trail; /* the site's last record in the journal */
     int64_t trail_ms;          /* when that was written */

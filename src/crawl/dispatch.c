@@ -70,7 +70,10 @@ static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *requ
         return err;
     int64_t fresh_ms = w->plan->options->fresh_ms, now = wb_clock_now_ms();
     /* A page from the future has no age: the clock was wrong when it was fetched, or it is wrong now. */
-    if (fresh_ms && page.time_ms + fresh_ms > now && page.time_ms <= now + WB_PATIENCE_MS) {
+    bool fresh = fresh_ms && page.time_ms + fresh_ms > now && page.time_ms <= now + WB_PATIENCE_MS;
+    /* This visit has fetched it, because another page needs it; only its links are of interest now. */
+    bool unread = wb_seen_marked(&errand->site->unread, errand->id);
+    if (fresh || unread) {
         err = wb_pagekeep_reuse(errand, &page);
         return err < 0 ? err : err == 1 ? ITEM_CLOSED : ITEM_SKIPPED;
     }

@@ -49,7 +49,8 @@ struct wb_fetchlist {
     /* What the dispenser knows; read when the list is opened. */
     struct wb_buf names;
     WB_VEC(struct known_site) sites;          /* sorted by name */
-    const struct known_site **domains;        /* the same, sorted by domain */
+    const struct known_site **domains;        /* those that a crawl was told of, sorted by domain */
+    size_t domain_count;
     WB_VEC(struct wb_site_class) classes;     /* sorted by name */
     struct wb_buf class_names;
     /* The seeds file. */
@@ -111,7 +112,8 @@ static int take_site(void *context, const struct wb_site_row *row)
         class = bsearch(&key, list->classes.items, list->classes.count, sizeof key, compare_classes);
     int64_t now_ms = wb_clock_wall_ms();
     struct known_site site = {.text = {list->names.len, row->name.len},
-                              .facts = {.state = state_of(row, now_ms), .next_ms = wb_site_wait(row, now_ms),
+                              .facts = {.state = state_of(row, now_ms), .needed = row->needed == WB_NEEDED_ONLY,
+                                        .next_ms = wb_site_wait(row, now_ms),
                                         .class_at = class ? (size_t)(class - list->classes.items) : SIZE_MAX}};
     int err = wb_vec_push(&list->sites, site);
     return err < 0 ? err : wb_buf_append_slice(&list->names, row->name);
@@ -131,10 +133,12 @@ static int sort_sites(struct wb_fetchlist *list)
     }
     if (count)
         qsort(sites, count, sizeof *sites, compare_sites);
+    /* That a page needs a file of a domain does not mean that anybody wants to crawl the domain. */
     for (size_t i = 0; i < count; i++)
-        list->domains[i] = &sites[i];
-    if (count)
-        qsort(list->domains, count, sizeof *list->domains, compare_domains);
+        if (!sites[i].facts.needed)
+            list->domains[list->domain_count++] = &sites[i];
+    if (list->domain_count)
+        qsort(list->domains, list->domain_count, sizeof *list->domains, compare_domains);
     return 0;
 }
 
@@ -153,8 +157,8 @@ bool wb_fetchlist_domain(const struct wb_fetchlist *list, struct wb_slice domain
     struct known_site key = {.domain = domain};
     const struct known_site *wanted = &key;
 
-    return list->sites.count &&
-           bsearch(&wanted, list->domains, list->sites.count, sizeof wanted, compare_domains);
+    return list->domain_count &&
+           bsearch(&wanted, list->domains, list->domain_count, sizeof wanted, compare_domains);
 }
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */

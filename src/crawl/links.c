@@ -42,6 +42,22 @@ static int is_known(struct wb_worker *w, const struct wb_url *url)
     return err < 0 && err != WB_E_CORRUPT ? err : 1;
 }
 
+/*
+ * Whether a listed visit leaves a URL alone: one that is known, because it has its own time to be looked at. Something
+ * that a page needs is only left alone if it is stored, because webdb never asks for it otherwise. 1, 0 or an error.
+ */
+static int is_left_alone(struct wb_worker *w, const struct wb_url *url, const struct wb_item *item)
+{
+    int64_t time_ms;
+
+    if (!wb_edit_is_need(item->depth))
+        return is_known(w, url);
+    int err = wb_store_time(w->repo.store, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), &time_ms);
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    return err < 0 && err != WB_E_CORRUPT ? err : 1;
+}
+
 /* w->scratch.key is the URL's key. */
 static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item,
                      unsigned flags)
@@ -53,15 +69,23 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
     entry.https = wb_slice_equal(wb_url_scheme(url), WB_SLICE_LIT("https"));
     if (entry.path.len > WB_TRAP_URL_MAX)
         return 0;
-    err = wb_seen_add(&site->seen, w->plan->options->dir, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)));
+    struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&w->scratch.key));
+    err = wb_seen_add(&site->seen, w->plan->options->dir, id);
+    if (err == 0 && item->kind == WB_ITEM_PAGE && !wb_edit_is_need(item->depth) && wb_seen_has(&site->unread, id) &&
+        !wb_seen_marked(&site->unread, id)) {
+        wb_seen_mark(&site->unread, id, true);
+        wb_seen_mark(&site->seen, id, false);
+        return (err = wb_item_push(w->repo.spill, &site->queue, &entry)) < 0 ? err : 1;
+    }
     if (err <= 0)
         return err;
     if (site->listed && item->kind == WB_ITEM_PAGE && !(flags & WB_LINKS_SEED)) {
-        err = is_known(w, url);
+        err = is_left_alone(w, url, item);
         if (err != 0)
             return err < 0 ? err : 0;
     }
-    const char *trap = flags & WB_LINKS_SEED ? NULL : wb_trap_check(&site->trap, entry.path, wb_clock_now_ms());
+    bool trusted = flags & WB_LINKS_SEED || wb_edit_is_need(item->depth);
+    const char *trap = trusted ? NULL : wb_trap_check(&site->trap, entry.path, wb_clock_now_ms());
     if (trap) {
         if (!(flags & WB_LINKS_QUIET))
             wb_eventlog_skip(w, wb_url_href(url), trap);
@@ -128,9 +152,9 @@ static int admit_neighbour(struct wb_worker *w, struct wb_site *site, const stru
 }
 
 /* Most links of a page were on the page before. Whatever was decided a moment ago is not decided again. */
-static bool was_decided(struct wb_worker *w, const struct wb_site *site, struct wb_slice url)
+static bool was_decided(struct wb_worker *w, const struct wb_site *site, struct wb_slice url, bool need)
 {
-    uint64_t hash = wb_hash64(url.ptr, url.len) ^ site->key ^ (uint64_t)site->visit << 56;
+    uint64_t hash = wb_hash64(url.ptr, url.len) ^ site->key ^ (uint64_t)site->visit << 56 ^ (uint64_t)need << 55;
     uint64_t *slot = &w->links.recent[hash & (WB_LINKS_RECENT - 1)];
     bool known = *slot == hash;
 
@@ -143,9 +167,11 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
 {
     struct wb_url *target = &w->scratch.target;
 
-    if (item->depth > w->plan->options->max_depth)
+    bool need = wb_edit_is_need(item->depth);
+
+    if (item->depth > w->plan->options->max_depth && !need)
         return 0;
-    if (item->kind == WB_ITEM_PAGE && flags == 0 && was_decided(w, site, url))
+    if (item->kind == WB_ITEM_PAGE && flags == 0 && was_decided(w, site, url, need))
         return 0;
     if (!wb_slice_starts(url, WB_SLICE_LIT("http")) || wb_url_parse(url, NULL, target) < 0 || !wb_url_is_http(target))
         return 0;
@@ -157,15 +183,34 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
         return admit_key(w, site, target, item, flags);
     /* A restored link was sent when it was first seen. A sitemap speaks for its own site only. */
     bool sent = (flags & (WB_LINKS_QUIET | WB_LINKS_RETELL)) == WB_LINKS_QUIET;
-    if (sent || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
+    if (sent || item->kind != WB_ITEM_PAGE || (!need && !wb_scope_has(&w->plan->scope, name)))
         return 0;
-    err = site->listed ? is_known(w, target) : 0;
+    err = site->listed ? is_left_alone(w, target, item) : 0;
     if (err != 0)
         return err < 0 ? err : 0;
     struct wb_site *other = wb_site_set_find(&w->sites, name);
-    if (other && !other->guest)
+    /* If a site that only had to serve files is to be crawled, the dispenser must hear of it. */
+    if (other && !other->guest && (need || !other->needed))
         return admit_neighbour(w, other, target, item->depth);
     return add_out(w, name, target, item->depth, site->listed);
+}
+
+int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page,
+                         const struct wb_edit_link *link, unsigned flags)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(page->depth + 1)};
+    bool needed = wb_edit_is_need(page->depth);
+    unsigned level = needed ? (page->depth & 0xffu) + 1 : 1;
+    int err = 0;
+
+    /* Of a file that was fetched because a page needs it, only style sheets need something themselves. */
+    bool follow = (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+    bool need = wb_extract_need(link->tag) & w->plan->options->with && level <= WB_EDIT_NEED_LEVELS &&
+                (!needed || wb_slice_equal(page->type, WB_SLICE_LIT("text/css")));
+    if (follow && !needed && !wb_edit_is_need(item.depth) && page->depth < w->plan->options->max_depth)
+        err = wb_links_follow(w, site, link->url, &item, flags);
+    item.depth = (uint16_t)(WB_EDIT_DEPTH_NEED + level);
+    return err < 0 || !need ? err : wb_links_follow(w, site, link->url, &item, flags);
 }
 
 int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan)
@@ -189,6 +234,7 @@ int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const
                                          .scheme = wb_slice_str(out->https ? "https" : "http"),
                                          .priority = INT32_MIN, .delay_ms = -2, .budget = -2, /* as they are */
                                          .seeds = &seeds[i], .seed_count = 1, .by_link = true, .listed = out->listed,
+                                         .needed = wb_edit_is_need(out->depth),
                                          .continues = plan->goes_on};
     }
     if (err == 0)

@@ -14,16 +14,10 @@ enum { FEEDS_MAX = 4 }; /* of a root page */
 
 /* ---- links ------------------------------------------------------------------------------------------------------- */
 
-static int follow_links(struct wb_errand *errand, const struct wb_edit_link *links, size_t count)
+static int follow_links(struct wb_errand *errand, const struct wb_edit_page *page)
 {
-    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(errand->item.depth + 1)};
-
-    if (errand->item.depth >= errand->worker->plan->options->max_depth)
-        return 0;
-    for (size_t i = 0; i < count; i++) {
-        if ((links[i].flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) != WB_EDIT_LINK_FOLLOW)
-            continue;
-        int err = wb_links_follow(errand->worker, errand->site, links[i].url, &item, 0);
+    for (size_t i = 0; i < page->link_count; i++) {
+        int err = wb_links_follow_edit(errand->worker, errand->site, page, &page->links[i], 0);
         if (err < 0)
             return err;
     }
@@ -37,7 +31,8 @@ static int follow_feeds(struct wb_errand *errand, const struct wb_extract *extra
     struct wb_worker *w = errand->worker;
     unsigned feeds = 0;
 
-    if (!wb_errand_is_root(errand) || w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0)
+    if (!wb_errand_is_root(errand) || w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0 ||
+        wb_edit_is_need(errand->item.depth))
         return 0;
     for (size_t i = 0; i < extract->link_count && feeds < FEEDS_MAX; i++) {
         if (!(extract->links[i].rels & WB_EXTRACT_REL_FEED))
@@ -54,10 +49,16 @@ static int extract_page(struct wb_outcome *o, const struct wb_page *page, struct
 {
     struct wb_worker *w = o->errand->worker;
 
-    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, WB_EXTRACT_LINKS, &o->edit.page, extract);
-    if (err == 0)
-        wb_trap_learn(&o->errand->site->trap, o->errand->item.path, extract->simhash);
-    return err;
+    unsigned wants = WB_EXTRACT_LINKS | (w->plan->options->with ? WB_EXTRACT_NEEDS : 0u);
+
+    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, wants, &o->edit.page, extract);
+    if (err < 0)
+        return err;
+    struct wb_errand *errand = o->errand;
+    wb_trap_learn(&errand->site->trap, errand->item.path, extract->simhash);
+    if (wb_edit_is_need(errand->item.depth) && strcmp(extract->module, "html") == 0)
+        err = wb_seen_add(&errand->site->unread, w->plan->options->dir, errand->id);
+    return err < 0 ? err : 0;
 }
 
 /* ---- content that we have ---------------------------------------------------------------------------------------- */
@@ -84,7 +85,7 @@ static int content_known(struct wb_outcome *o, const struct wb_page *page)
             return 1;
     }
     if (err == 0)
-        err = follow_links(errand, o->edit.page.links, o->edit.page.link_count);
+        err = follow_links(errand, &o->edit.page);
     if (err == 0)
         wb_dispatch_later(w, errand->site);
     return err;
@@ -236,8 +237,7 @@ static int content_new(struct wb_outcome *o, const struct wb_page *page, enum wb
     int err = extract_page(o, page, &extract);
     if (err < 0)
         return err;
-    const struct wb_edit_link *links = o->edit.page.links;
-    size_t link_count = o->edit.page.link_count;
+    const struct wb_edit_page read = o->edit.page; /* also if the journal will not say so */
     err = refused ? page_older(o) : tell_stored(o, page, fresh == 0);
     if (err == 0 && wb_errand_is_root(errand)) {
         err = wb_pagework_decide_root(errand, true);
@@ -247,7 +247,7 @@ static int content_new(struct wb_outcome *o, const struct wb_page *page, enum wb
             err = follow_feeds(errand, &extract);
     }
     if (err == 0)
-        err = follow_links(errand, links, link_count);
+        err = follow_links(errand, &read);
     if (err == 0)
         wb_dispatch_later(w, errand->site);
     return err;

@@ -18,12 +18,7 @@ enum { RETELL_MS = 2 * WB_MINUTE_MS };
 
 /* ---- links of a record ------------------------------------------------------------------------------------------- */
 
-static bool is_followed(const struct wb_edit_link *link)
-{
-    return (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
-}
-
-/* Admits the links of a record again. item: what they are, and their depth. */
+/* Admits the links of a record again. item: what they are, and their depth; those of a page know it themselves. */
 static int restore_links(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit,
                          const struct wb_item *item, unsigned flags)
 {
@@ -32,12 +27,13 @@ static int restore_links(struct wb_worker *w, struct wb_site *site, const struct
     int got;
 
     while ((got = wb_edit_links_next(edit, &at, &w->scratch.link, &link)) > 0) {
-        if (edit->kind == WB_EDIT_PAGE && !is_followed(&link))
-            continue;
         struct wb_item entry = *item;
         if (link.tag == WB_EDIT_TAG_SITEMAP)
             entry.kind = WB_ITEM_SITEMAP;
-        got = wb_links_follow(w, site, link.url, &entry, flags | WB_LINKS_QUIET);
+        if (edit->kind == WB_EDIT_PAGE)
+            got = wb_links_follow_edit(w, site, &edit->page, &link, flags | WB_LINKS_QUIET);
+        else
+            got = wb_links_follow(w, site, link.url, &entry, flags | WB_LINKS_QUIET);
         if (got < 0)
             return got;
     }
@@ -136,7 +132,9 @@ static int restore_known(struct wb_worker *w, struct wb_site *site, const struct
     bool root = wb_slice_equal(wb_site_path(&w->scratch.url), WB_SLICE_LIT("/"));
     if (root)
         site->root.state = outcome_failed(page->outcome) ? WB_ROOT_UNREACHABLE : WB_ROOT_REACHABLE;
-    if (page->has_content) {
+    if (page->has_content && wb_edit_is_need(page->depth) && wb_slice_equal(page->type, WB_SLICE_LIT("text/html")))
+        err = wb_seen_add(&site->unread, w->plan->options->dir, id);
+    if (err >= 0 && page->has_content) {
         wb_trap_learn(&site->trap, wb_site_path(&w->scratch.url), page->simhash);
         content = wb_pageid_get(page->md5);
         err = wb_seen_add(&w->contents, w->plan->options->dir, content);
@@ -297,7 +295,7 @@ static int recall_record(struct wb_worker *w, struct wb_site *site, const struct
     restore_clock(site, edit);
     if (edit->kind == WB_EDIT_HINTS)
         sitemaps_asked(site, edit->time_ms);
-    if (edit->kind == WB_EDIT_PAGE && !site->listed && is_recalled(&edit->page))
+    if (edit->kind == WB_EDIT_PAGE && !site->listed && !site->needed && is_recalled(&edit->page))
         return wb_links_follow(w, site, edit->page.url, &item, WB_LINKS_QUIET | WB_LINKS_SEED);
     if (edit->kind == WB_EDIT_RULES || edit->kind == WB_EDIT_REQUEST || edit->kind == WB_EDIT_WAIT)
         return restore_record(w, site, edit);
@@ -380,7 +378,7 @@ static int recall_pages(struct wb_worker *w, struct wb_site *site)
     int got = 0;
 
     /* At the first visit of a site webdb knows only what imports brought. A crawl does not ask for that. */
-    if (!w->repo.webdb || site->listed || site->visit < 2)
+    if (!w->repo.webdb || site->listed || site->needed || site->visit < 2)
         return 0;
     int err = wb_webdb_pages_of_site(w->repo.webdb, wb_slice_str(site->name), &pages);
     while (err >= 0 && (got = wb_webdb_pages_next(pages, &page)) > 0) {

@@ -89,7 +89,7 @@ static int add_sitemaps(struct wb_worker *w, struct wb_site *site, unsigned flag
     struct wb_slice line;
     int err = 0;
 
-    if (w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0)
+    if (w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0 || site->needed)
         return 0;
     for (size_t i = 0; err >= 0 && i < WB_SITEMAPS_MAX && wb_robots_sitemap(site->rules.robots, i, &line); i++)
         err = wb_links_follow(w, site, line, &item, flags);

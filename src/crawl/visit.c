@@ -50,10 +50,13 @@ static int take_seed(void *context, const struct wb_seed *seed)
     struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = seed->depth, .links = &link, .link_count = 1};
 
     int64_t before = site->seeds_taken;
+    bool need = wb_edit_is_need(seed->depth);
     site->seeds_taken = seed->id;
-    if (seed->depth > w->plan->options->max_depth || wb_url_parse(seed->url, NULL, &w->scratch.target) < 0)
+    if (site->needed && !need && !site->listed)
+        return 0; /* of an earlier run that crawled the site */
+    if ((!need && seed->depth > w->plan->options->max_depth) || wb_url_parse(seed->url, NULL, &w->scratch.target) < 0)
         return 0;
-    bool deep = w->plan->options->root_first && !site->listed &&
+    bool deep = w->plan->options->root_first && !site->listed && !need &&
                 !wb_slice_equal(wb_site_path(&w->scratch.target), WB_SLICE_LIT("/"));
     if (deep && site->root.state == WB_ROOT_REACHABLE)
         return 0;
@@ -158,7 +161,7 @@ static bool choose_visit(struct wb_site *site, uint32_t number, bool finished)
 
     /* When a listed visit begins, the dispenser's seeds_taken excludes seeds that are not its own. If the visit had
        begun before and its history is lost, all its seeds are taken again. */
-    if (listed ? site->visit >= site->listed_visit : number == 0)
+    if (listed ? site->visit >= site->listed_visit : number == 0 && !site->needed)
         site->seeds_taken = 0;
     if (listed)
         site->visit = site->listed_visit;
@@ -184,7 +187,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
         err = resume_visit(w, site, first.prev);
     if (err == 0)
         err = wb_restore_rules(w, site);
-    if (!site->listed || site->sitemaps_ms + SITEMAPS_MS <= wb_clock_now_ms())
+    if (!site->needed && (!site->listed || site->sitemaps_ms + SITEMAPS_MS <= wb_clock_now_ms()))
         site->sitemaps_due = true;
     /* Which of its names is crawled was decided when the site was first visited. */
     if (site->listed && visited)

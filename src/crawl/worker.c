@@ -133,7 +133,7 @@ static int open_claimed(struct wb_worker *w, struct wb_site *site)
         return 0; /* wb_dispatch_obey() gives it back; nobody needs its history */
     if (site->address_expires_ms) {
         err = wb_frontier_move(&w->frontier, site, &site->address);
-        if (err == 0)
+        if (err == 0 && !site->needed)
             err = wb_names_have_neighbours(w, site, &site->root.probing);
     }
     if (err < 0)

@@ -492,6 +492,13 @@ int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_ur
 int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item,
                     unsigned flags);
 
+/*
+ * Follows a link of a page that was fetched, if the page is not too deep, and fetches its target if the page needs it
+ * and --with says so. page is what the journal says about it.
+ */
+int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page,
+                         const struct wb_edit_link *link, unsigned flags);
+
 /* Sends the links that wait to the dispenser. */
 int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan);
 void wb_links_release(struct wb_links *links);

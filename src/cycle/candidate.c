@@ -15,7 +15,11 @@
 
 static bool out_of_scope(const struct wb_candidate_judge *judge, struct wb_slice site)
 {
-    switch (judge->listed.state) {
+    enum wb_listed_state state = judge->listed.state;
+
+    if (judge->listed.needed && state != WB_LISTED_ALIAS)
+        state = WB_LISTED_UNKNOWN;
+    switch (state) {
     case WB_LISTED_ALIAS:
         return true;
     case WB_LISTED_UNKNOWN:
@@ -124,7 +128,10 @@ static bool is_trapped(struct wb_candidate_judge *judge, const struct wb_webdb_p
 static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, const struct wb_refresh *refresh,
                                             const struct wb_webdb_page *page)
 {
-    if (judge->outside || (judge->depth_limit && page->depth >= judge->depth_limit))
+    /* Files that pages need are outside of every scope and at no depth. Those that were fetched are kept fresh. */
+    bool needed = page->has_content && !(page->flags & WB_PAGE_WANTED);
+    bool outside = judge->outside && !(judge->listed.needed && page->last_tried_ms);
+    if (outside || (judge->depth_limit && page->depth >= judge->depth_limit && !needed))
         return WB_CANDIDATE_OUTSIDE;
     bool trapped = is_trapped(judge, page);
     if (judge->away || (judge->tried_ms && page->last_tried_ms >= judge->tried_ms))

@@ -53,6 +53,13 @@ struct wb_site_trail {
     uint64_t offset;
 };
 
+/* Whether a site takes part in its run only because pages of other sites need files of it (crawl --with). */
+enum wb_site_needed {
+    WB_NEEDED_NOT,  /* no: it is crawled */
+    WB_NEEDED_ONLY, /* yes, and no crawl was ever told to crawl it */
+    WB_NEEDED_HERE, /* yes, but earlier runs crawled it */
+};
+
 /* What the dispenser knows about a site. Its texts belong to the dispenser, or to the `mem` that was passed in. */
 struct wb_site_row {
     int64_t id;
@@ -75,6 +82,7 @@ struct wb_site_row {
     uint32_t visit;             /* number of its last visit, from 1; 0: it was never visited */
     uint32_t listed;            /* number of the visit that a fetch list asks for; 0: there is none */
     int64_t sitemaps_ms;        /* when its sitemaps were last requested; 0: never */
+    enum wb_site_needed needed; /* whether only files that other sites need are fetched */
     struct wb_site_trail trail; /* its last record in the journal */
     int64_t trail_ms;           /* the time of that record; 0: not known */
     struct wb_slice home;       /* the repository in whose journal the record is */
@@ -148,6 +156,8 @@ struct wb_site_plan {
     bool revisit;                /* if the site's visit is over, another one starts; false: it only gets the seeds */
     bool by_link;                /* a link led here: another visit starts only if the last one was in an earlier run */
     bool listed;                 /* with by_link: that visit fetches only this plan's seeds, no older ones */
+    bool needed;                 /* with by_link: pages of other sites need the seeds. They are fetched, even if they
+                                    were fetched in earlier runs, but nothing else if the run does not crawl the site */
     int64_t continues;           /* the run that this one continues: what it finished is not started again; 0: none */
 };
 

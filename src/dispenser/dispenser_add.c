@@ -46,7 +46,7 @@ static int check_plan(const struct wb_site_plan *plan)
 }
 
 int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count,
-                           int64_t *last)
+                           int64_t again, int64_t *last)
 {
     for (size_t i = 0; i < count; i++) {
         struct wb_slice url = seeds[i].url;
@@ -54,8 +54,9 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
         int err = WB_SQL_RUN(d->sql, S_SEED_FIND, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url));
         if (err < 0)
             return err;
+        int64_t id = err == 1 ? wb_sql_number(d->sql, S_SEED_FIND, 0) : 0;
         wb_sql_end(d->sql, S_SEED_FIND);
-        if (err == 1)
+        if (id > again)
             continue;
         err = WB_SQL_RUN(d->sql, S_SEED_ADD, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url),
                          wb_sql_int(seeds[i].depth));
@@ -63,6 +64,10 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
             return err;
         *last = wb_sql_number(d->sql, S_SEED_ADD, 0);
         wb_sql_end(d->sql, S_SEED_ADD);
+        /* Afterwards, because SQLite would give the highest id to the next seed once more. */
+        err = id ? WB_SQL_RUN(d->sql, S_SEED_DROP, wb_sql_int(id)) : 0;
+        if (err < 0)
+            return err;
     }
     return 0;
 }
@@ -87,6 +92,25 @@ static void begin_anew(struct wb_dispenser_row *record)
     row->state = WB_SITE_UNRESOLVED;
     row->attempts = 0;
     row->reason = row->alias_of = row->probe = WB_SLICE_EMPTY; /* its root page must be compared again */
+}
+
+/*
+ * Pages of another site need files of this one, whose visit in an earlier run is over: a visit starts that takes the
+ * seeds added from now on, and nothing else.
+ */
+static void begin_needed(struct wb_dispenser_row *record)
+{
+    struct wb_site_row *row = &record->row;
+
+    if (!wb_site_is_over(row->state))
+        return;
+    row->visit = (row->listed > row->visit ? row->listed : row->visit) + 1;
+    row->listed = 0;
+    row->needed = row->needed == WB_NEEDED_ONLY ? WB_NEEDED_ONLY : WB_NEEDED_HERE;
+    row->state = WB_SITE_UNRESOLVED;
+    row->pages = 0;
+    row->attempts = 0;
+    row->reason = row->alias_of = WB_SLICE_EMPTY;
 }
 
 /* A link found in a listed visit led to a site whose visit is over: fetch only what the link names. */
@@ -120,22 +144,28 @@ static bool record_same(const struct wb_dispenser_row *a, const struct wb_dispen
 
     return a->anew == b->anew && a->seed_last == b->seed_last && x->state == y->state && x->run == y->run &&
            x->listed == y->listed && x->priority == y->priority && x->delay_ms == y->delay_ms &&
-           x->budget == y->budget && wb_slice_equal(x->class_name, y->class_name);
+           x->budget == y->budget && x->needed == y->needed && wb_slice_equal(x->class_name, y->class_name);
 }
 
 static int add_to_site(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan,
                        const struct wb_dispenser_row *was)
 {
     struct wb_dispenser_row now = *was;
+    bool over = wb_site_is_over(was->row.state);
+    /* An unfinished crawl of the site is not taken into this run for the sake of a file. It fetches the file itself. */
+    bool apart = plan->needed && !was->row.needed && !over;
 
-    if (run > now.row.run || wb_site_is_over(now.row.state))
+    if ((run > now.row.run && !apart) || over)
         now.row.run = run;
     wb_dispenser_row_apply_plan(plan, &now);
     if (plan->by_link && plan->listed && run > was->row.run)
         begin_listed(&now);
+    else if (plan->needed && run > was->row.run)
+        begin_needed(&now);
     else if ((plan->revisit || (plan->by_link && run > was->row.run)) && !finished_before(plan, &was->row))
         begin_anew(&now);
-    int err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, &now.seed_last);
+    int64_t again = plan->needed && now.row.needed && !plan->listed ? now.row.seeds_taken : 0;
+    int err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, again, &now.seed_last);
     /* Most links to other sites bring nothing new: spare the write. */
     return err < 0 || record_same(was, &now) ? err : wb_dispenser_row_save(d, was, &now);
 }
@@ -146,7 +176,7 @@ int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, 
     int err = wb_dispenser_row_insert(d, now);
 
     if (err == 0)
-        err = wb_dispenser_add_seeds(d, now->row.id, seeds, count, &now->seed_last);
+        err = wb_dispenser_add_seeds(d, now->row.id, seeds, count, 0, &now->seed_last);
     if (err == 0 && now->seed_last)
         err = WB_SQL_RUN(d->sql, S_SEED_LAST, wb_sql_int(now->row.id), wb_sql_int(now->seed_last));
     return err;
@@ -157,6 +187,7 @@ static int add_new_site(struct wb_dispenser *d, int64_t run, const struct wb_sit
     struct wb_dispenser_row now = wb_dispenser_row_new(plan->name, plan->scheme, run);
 
     wb_dispenser_row_apply_plan(plan, &now);
+    now.row.needed = plan->needed ? WB_NEEDED_ONLY : WB_NEEDED_NOT;
     if (plan->by_link && plan->listed)
         wb_dispenser_row_make_listed(&now);
     return wb_dispenser_add_site(d, &now, plan->seeds, plan->seed_count);

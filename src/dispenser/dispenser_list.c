@@ -164,6 +164,8 @@ static int enlist(struct wb_dispenser *d, const struct list_entry *l, struct wb_
     row->seeds_taken = 0;
     row->reason = row->alias_of = WB_SLICE_EMPTY;
     wb_dispenser_row_make_listed(now);
+    if (now->row.needed == WB_NEEDED_HERE)
+        now->row.needed = WB_NEEDED_NOT;
     return err;
 }
 
@@ -187,7 +189,7 @@ static int list_known(struct wb_dispenser *d, struct list_entry *l, const struct
         if (err == 0)
             err = add_first_seeds(d, now.row.id, list, &now.seed_last);
     } else {
-        err = wb_dispenser_add_seeds(d, now.row.id, list->seeds, list->seed_count, &now.seed_last);
+        err = wb_dispenser_add_seeds(d, now.row.id, list->seeds, list->seed_count, 0, &now.seed_last);
     }
     l->stat.sites += !again;
     return err < 0 ? err : wb_dispenser_row_save(d, was, &now);
@@ -307,7 +309,7 @@ static int introduce_known(struct wb_dispenser *d, int64_t run, const struct wb_
     if (now.row.run == 0)
         now.row.run = run;
     if (now.row.visit == 0 && now.row.state != WB_SITE_CLAIMED)
-        err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, &now.seed_last);
+        err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, 0, &now.seed_last);
     return err < 0 ? err : wb_dispenser_row_save(d, was, &now);
 }
 

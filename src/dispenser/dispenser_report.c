@@ -201,7 +201,7 @@ int wb_dispenser_put_aside(struct wb_dispenser *d, int64_t id, int64_t until_ms,
 /* Ends waits, some at a time. */
 struct wait_end {
     struct wb_slice reason;
-    int64_t now_ms, after;
+    int64_t now_ms;
     size_t count; /* sites in the last part */
 };
 
@@ -209,8 +209,7 @@ static int end_some_waits(struct wb_dispenser *d, void *context)
 {
     struct wait_end *w = context;
     struct wb_dispenser_row_list list = WB_DISPENSER_ROW_LIST_INIT;
-    int err = WB_SQL_RUN(d->sql, S_WAITING, wb_sql_int(w->after), wb_sql_str(w->reason),
-                         wb_sql_int(WB_DISPENSER_SLICE));
+    int err = WB_SQL_RUN(d->sql, S_WAITING, wb_sql_str(w->reason), wb_sql_int(WB_DISPENSER_SLICE));
 
     err = wb_dispenser_row_list_read(d, S_WAITING, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
@@ -221,8 +220,6 @@ static int end_some_waits(struct wb_dispenser *d, void *context)
         err = wb_dispenser_row_save(d, &list.items[i], &now);
     }
     w->count = list.count;
-    if (err == 0 && list.count)
-        w->after = list.items[list.count - 1].row.id;
     wb_dispenser_row_list_release(&list);
     return err;
 }

@@ -182,6 +182,8 @@ void wb_dispenser_row_apply_plan(const struct wb_site_plan *plan, struct wb_disp
         row->delay_ms = plan->delay_ms;
     if (plan->budget != -2)
         row->budget = plan->budget;
+    if (!plan->needed)
+        row->needed = WB_NEEDED_NOT;
 }
 
 void wb_dispenser_row_make_listed(struct wb_dispenser_row *record)
@@ -282,6 +284,8 @@ int wb_dispenser_row_read(const struct wb_dispenser *d, enum wb_dispenser_statem
     record_out->seed_last = number(&c);
     int64_t listed = number(&c);
     row->sitemaps_ms = number(&c);
+    int64_t needed = number(&c);
+    row->needed = needed >= 0 && needed <= WB_NEEDED_HERE ? (enum wb_site_needed)needed : WB_NEEDED_NOT;
     if (listed < 0 || listed > UINT32_MAX || !is_state(state) || !is_state(back_state) ||
         rank < -(int64_t)INT_MAX || rank > INT_MAX || attempts < INT_MIN || attempts > INT_MAX ||
         (state == WB_SITE_CLAIMED) != (row->owner.len > 0))
@@ -484,7 +488,7 @@ static int run_save(struct wb_dispenser *d, const struct wb_dispenser_row *now, 
                       wb_sql_str(r->home), wb_sql_int(r->seeds_taken),
                       wb_sql_str(r->owner), wb_sql_int(r->lease_ms), wb_sql_int(r->pages),
                       wb_sql_int(stays), wb_sql_int(now->anew), wb_sql_int(now->seed_last),
-                      wb_sql_int(r->listed), wb_sql_int(r->sitemaps_ms));
+                      wb_sql_int(r->listed), wb_sql_int(r->sitemaps_ms), wb_sql_int(r->needed));
 }
 
 int wb_dispenser_row_save(struct wb_dispenser *d, const struct wb_dispenser_row *was,
@@ -523,7 +527,7 @@ int wb_dispenser_row_insert(struct wb_dispenser *d, struct wb_dispenser_row *now
     err = WB_SQL_RUN(d->sql, S_INSERT, wb_sql_str(r->name), wb_sql_str(wb_site_domain(r->name)), wb_sql_str(r->scheme),
                      wb_sql_int(r->state), wb_sql_int(r->before), wb_sql_int(r->run), wb_sql_int(-(int64_t)r->priority),
                      wb_sql_int(r->delay_ms), wb_sql_int(r->budget), wb_sql_str(r->class_name), wb_sql_str(r->owner),
-                     wb_sql_int(r->lease_ms), wb_sql_int(r->listed));
+                     wb_sql_int(r->lease_ms), wb_sql_int(r->listed), wb_sql_int(r->needed));
     if (err < 0)
         return err;
     WB_CHECK(err == 1);

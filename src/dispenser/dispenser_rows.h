@@ -95,9 +95,12 @@ int wb_dispenser_add_plans(struct wb_dispenser *d, void *context);
 /* WB_E_INVALID if a plan has a name, scheme or URL that cannot be stored. */
 int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count);
 
-/* Adds the seeds that the site does not have yet; *last becomes the id of the newest. */
+/*
+ * Adds the seeds that the site does not have yet; *last becomes the id of the newest. One that it has, with an id up to
+ * `again`, gets a new id, so that it is taken once more.
+ */
 int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count,
-                           int64_t *last);
+                           int64_t again, int64_t *last);
 
 /* Adds a site with its seeds. `now` is its row, without an id. */
 int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, const struct wb_seed *seeds,

@@ -17,6 +17,7 @@ struct run_entry {
     int64_t newest;     /* the newest unfinished run; 0: there is none */
     int64_t *open;      /* ids of the wanted sites that are open in that run */
     size_t open_count;
+    int64_t last;       /* the newest run of a wanted site, finished or not */
     bool strange;       /* a site is wanted that is not in that run */
 };
 
@@ -91,11 +92,21 @@ static void look_for_open(struct run_entry *e, const struct wb_site_row *row)
 {
     if (row && is_open(row->state) && !row->listed)
         note_run(e, row->run);
+    if (row && !row->listed && row->run > e->last)
+        e->last = row->run;
+}
+
+/* Open sites of the run that nobody asked for: pages of others need files of them. */
+static int count_needed(struct wb_dispenser *d, int64_t run, int64_t *count_out)
+{
+    int err = WB_SQL_RUN(d->sql, S_NEEDED_OPEN, wb_sql_int(run));
+
+    return take_number(d, S_NEEDED_OPEN, err, count_out);
 }
 
 static int search_runs(struct wb_dispenser *d, struct run_entry *e)
 {
-    int64_t run;
+    int64_t run, needed = 0;
 
     if (e->plan->all)
         return search_counts(d, e);
@@ -105,6 +116,11 @@ static int search_runs(struct wb_dispenser *d, struct run_entry *e)
         err = take_number(d, S_DOMAIN_RUN, err, &run);
         note_run(e, run);
     }
+    /* A run in which only files that its pages need are left to fetch is unfinished, too. */
+    if (err == 0 && e->last > e->newest)
+        err = count_needed(d, e->last, &needed);
+    if (err == 0 && needed)
+        note_run(e, e->last);
     return err;
 }
 
@@ -163,7 +179,7 @@ static int count_wanted(struct wb_dispenser *d, struct run_entry *e, int64_t *co
 
 static int compare_run(struct wb_dispenser *d, struct run_entry *e, bool *same_out)
 {
-    int64_t open = 0, wanted = 0;
+    int64_t open = 0, wanted = 0, needed = 0;
     int err = 0;
 
     *same_out = false;
@@ -178,8 +194,10 @@ static int compare_run(struct wb_dispenser *d, struct run_entry *e, bool *same_o
         err = count_open(d, e->newest, &open);
         if (err == 0)
             err = count_wanted(d, e, &wanted);
+        if (err == 0)
+            err = count_needed(d, e->newest, &needed);
     }
-    *same_out = err == 0 && open == wanted;
+    *same_out = err == 0 && open == wanted + needed;
     return err;
 }
 
@@ -191,7 +209,7 @@ static int enter_run(struct wb_dispenser *d, void *context)
     struct wb_dispenser_addition addition = {.plans = e->plan->plans, .count = e->plan->count};
     bool same = false;
 
-    e->run = e->newest = 0;
+    e->run = e->newest = e->last = 0;
     int err = search_runs(d, e);
     if (err == 0)
         err = compare_run(d, e, &same);

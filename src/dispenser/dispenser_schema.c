@@ -12,7 +12,7 @@
 #include "dispenser/dispenser_rows.h"
 #include "base/error.h"
 
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 /* Version 1. %s stands for wb_sql_id_type(). */
 static const char tables[] =
@@ -65,6 +65,10 @@ static const char *const steps[VERSION - 1] = {
      * know neither.
      */
     "UPDATE webbase_site SET lease_ms = 0 WHERE state = 3;",
+    /* Sites that pages of other sites need. An older program would crawl all of such a site. */
+    "ALTER TABLE webbase_site ADD COLUMN needed INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX webbase_site_needed ON webbase_site (run) WHERE needed <> 0;"
+    "CREATE INDEX webbase_site_reason ON webbase_site (reason) WHERE state = 4;",
 };
 
 static int make_tables(struct wb_dispenser *d)

@@ -22,7 +22,7 @@
     "id, name, scheme, state, back_state, run, rank, delay_ms, budget, class_name, "                                  \
     "address, address_expires_ms, next_ms, attempts, reason, alias_of, probe, visit, "                                \
     "trail_log, trail_offset, trail_ms, home, seeds_taken, owner, lease_ms, pages, "                                  \
-    "anew, seed_last, listed, sitemaps_ms "
+    "anew, seed_last, listed, sitemaps_ms, needed "
 
 #define WB_SELECT_SITE "SELECT " WB_SITE_COLUMNS "FROM webbase_site "
 
@@ -39,15 +39,15 @@
     X(S_BY_HOST, WB_SELECT_SITE "WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT 1")                               \
     X(S_INSERT,                                                                                                       \
       "INSERT INTO webbase_site (name, domain, scheme, state, back_state, run, rank, delay_ms, "                      \
-      "budget, class_name, owner, lease_ms, listed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "                     \
-      "?10, ?11, ?12, ?13) RETURNING id")                                                                             \
+      "budget, class_name, owner, lease_ms, listed, needed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "             \
+      "?10, ?11, ?12, ?13, ?14) RETURNING id")                                                                        \
     X(S_SAVE,                                                                                                         \
       "UPDATE webbase_site SET scheme = ?2, state = ?3, back_state = ?4, run = ?5, rank = ?6, "                       \
       "delay_ms = ?7, budget = ?8, class_name = ?9, address = ?10, address_first = ?11, "                             \
       "address_expires_ms = ?12, next_ms = ?13, attempts = ?14, reason = ?15, alias_of = ?16, "                       \
       "probe = ?17, visit = ?18, trail_log = ?19, trail_offset = ?20, trail_ms = ?21, home = ?22, "                   \
       "seeds_taken = ?23, owner = ?24, lease_ms = ?25, pages = ?26, head = head * ?27, anew = "                       \
-      "?28, seed_last = ?29, listed = ?30, sitemaps_ms = ?31 WHERE id = ?1")                                          \
+      "?28, seed_last = ?29, listed = ?30, sitemaps_ms = ?31, needed = ?32 WHERE id = ?1")                            \
     /* heads: the best ready site of each run and address (dispenser_schema.c) */                                     \
     X(S_BEST,                                                                                                         \
       "SELECT id, head FROM webbase_site WHERE run = ?1 AND address_first = ?2 AND state = 2 "                        \
@@ -67,6 +67,7 @@
       "INSERT INTO webbase_seed (site, hash, url, depth) VALUES (?1, ?2, ?3, ?4), (?1, ?5, ?6, "                      \
       "?7), (?1, ?8, ?9, ?10), (?1, ?11, ?12, ?13), (?1, ?14, ?15, ?16), (?1, ?17, ?18, ?19), "                       \
       "(?1, ?20, ?21, ?22), (?1, ?23, ?24, ?25), (?1, ?26, ?27, ?28), (?1, ?29, ?30, ?31)")                           \
+    X(S_SEED_DROP, "DELETE FROM webbase_seed WHERE id = ?1")                                                          \
     X(S_SEED_NEWEST, "SELECT COALESCE(MAX(id), 0) FROM webbase_seed WHERE site = ?1")                                 \
     X(S_SEED_LAST, "UPDATE webbase_site SET seed_last = ?2 WHERE id = ?1")                                            \
     X(S_SEEDS, "SELECT id, url, depth FROM webbase_seed WHERE site = ?1 AND id > ?2 ORDER BY id LIMIT ?3")            \
@@ -82,11 +83,13 @@
       WB_SELECT_SITE "WHERE domain = ?1 AND id > ?2 AND state IN (1, 2, 3, 4) AND run <> ?3 ORDER BY id LIMIT ?4")    \
     X(S_DOMAIN_RUN,                                                                                                   \
       "SELECT COALESCE(MAX(run), 0) FROM webbase_site WHERE domain = ?1 AND state IN (1, 2, 3) "                      \
-      "AND listed = 0")                                                                                               \
-    X(S_DOMAIN_OPEN, "SELECT COUNT(*) FROM webbase_site WHERE domain = ?1 AND state IN (1, 2, 3) AND run = ?2")       \
+      "AND listed = 0 AND needed = 0")                                                                                \
+    X(S_DOMAIN_OPEN,                                                                                                  \
+      "SELECT COUNT(*) FROM webbase_site WHERE domain = ?1 AND state IN (1, 2, 3) AND run = ?2 AND needed = 0")       \
+    X(S_NEEDED_OPEN, "SELECT COUNT(*) FROM webbase_site WHERE run = ?1 AND needed <> 0 AND state IN (1, 2, 3)")       \
     X(S_LISTED_ANY, "SELECT id FROM webbase_site WHERE run = ?1 AND listed <> 0 AND state IN (1, 2, 3) LIMIT 1")      \
     X(S_LISTED_NEWEST, "SELECT COALESCE(MAX(run), 0) FROM webbase_site WHERE listed <> 0 AND state IN (1, 2, 3, 4)")  \
-    X(S_WAITING, WB_SELECT_SITE "WHERE id > ?1 AND state = 4 AND reason = ?2 ORDER BY id LIMIT ?3")                   \
+    X(S_WAITING, WB_SELECT_SITE "WHERE state = 4 AND reason = ?1 LIMIT ?2")                                           \
     X(S_ALL, WB_SELECT_SITE "WHERE id > ?1 ORDER BY id LIMIT ?2")                                                     \
     X(S_OF_RUN, WB_SELECT_SITE "WHERE id > ?1 AND run = ?2 ORDER BY id LIMIT ?3")                                     \
     /* classes, and sites that may be the same under another name */                                                  \

@@ -195,7 +195,7 @@ static void close_paren(struct wb_css *css)
 /* Completes an item; false if it does not count. */
 static bool finish_item(struct wb_css *css, struct wb_css_item *item)
 {
-    item->kind = css->import ? WB_CSS_IMPORT : WB_CSS_URL;
+    item->kind = css->import ? WB_CSS_IMPORT : css->font ? WB_CSS_FONT : WB_CSS_URL;
     css->import = false;
     return !css->other;
 }
@@ -244,6 +244,7 @@ static void take_at_rule(struct wb_css *css)
     css->at = read_name(css->at + 1, css->end, &name);
     css->import = is_named(&name, "import");
     css->other = is_named(&name, "namespace");
+    css->before_font = is_named(&name, "font-face");
 }
 
 /* Reads a single character that is a token, or that begins a number or "#name". */
@@ -262,7 +263,9 @@ static void take_other(struct wb_css *css)
     case ';':
     case '{':
     case '}':
-        css->other = false;
+        /* There are no blocks inside that of @font-face. */
+        css->font = c == '{' ? css->before_font : css->font && c == ';';
+        css->before_font = css->other = false;
         break;
     case '<':
         if (css->end - css->at >= 3 && memcmp(css->at, "!--", 3) == 0)

@@ -20,8 +20,9 @@
 #include "base/buf.h"
 
 enum wb_css_kind {
-    WB_CSS_URL = 1, /* an image, a font, a cursor: url(...), src("...") and the strings of image-set(...) */
+    WB_CSS_URL = 1, /* an image or a cursor: url(...), src("...") and the strings of image-set(...) */
     WB_CSS_IMPORT,  /* another style sheet: @import "..." or @import url(...) */
+    WB_CSS_FONT,    /* any URL inside @font-face { ... } */
 };
 
 struct wb_css_item {
@@ -37,6 +38,8 @@ struct wb_css {
     unsigned depth;
     bool import; /* what was read last is @import */
     bool other;  /* in another rule that names a URL without loading it: @namespace */
+    bool font;   /* in the block of @font-face, ... */
+    bool before_font; /* ... or between these words and the block */
 };
 
 void wb_css_init(struct wb_css *css, struct wb_slice sheet);

@@ -47,6 +47,7 @@ void wb_extractor_free(struct wb_extractor *x)
     wb_buf_release(&x->decoded);
     wb_buf_release(&x->text_memory);
     wb_buf_release(&x->main_text);
+    wb_buf_release(&x->css);
     wb_arena_release(&x->arena);
     wb_url_release(&x->base);
     wb_url_release(&x->resolved);
@@ -98,6 +99,8 @@ static const struct wb_module *choose_module(const struct wb_extract_input *inpu
     struct wb_slice type = input->type.len ? input->type : wb_sniff_type(input->body);
     const struct wb_module *chosen = NULL;
 
+    if (input->wants & WB_EXTRACT_NEEDS && wb_slice_equal(type, WB_SLICE_LIT("text/css")))
+        return &wb_module_css;
     for (size_t i = 0; !chosen && i < sizeof modules / sizeof *modules; i++)
         if (modules[i]->accepts(type))
             chosen = modules[i];
@@ -149,7 +152,7 @@ int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, str
     struct wb_extract_input asked = *input;
 
     WB_CHECK(x->magic == WB_EXTRACTOR_MAGIC && !x->input); /* one thread, one page at a time */
-    WB_CHECK((input->wants & ~(unsigned)WB_EXTRACT_ALL) == 0);
+    WB_CHECK((input->wants & ~(unsigned)(WB_EXTRACT_ALL | WB_EXTRACT_NEEDS)) == 0);
     if (asked.wants & (WB_EXTRACT_LANGUAGE | WB_EXTRACT_SIMHASH))
         asked.wants |= WB_EXTRACT_TEXT;
     int err = begin_page(x, &asked, extract_out);
@@ -178,8 +181,28 @@ const char *wb_extract_tag_name(enum wb_extract_tag tag)
         [WB_EXTRACT_LINK_IFRAME] = "iframe", [WB_EXTRACT_LINK_FRAME] = "frame", [WB_EXTRACT_LINK_IMG] = "img",
         [WB_EXTRACT_LINK_SOURCE] = "source", [WB_EXTRACT_LINK_FORM] = "form", [WB_EXTRACT_LINK_META] = "meta",
         [WB_EXTRACT_LINK_FEED] = "feed", [WB_EXTRACT_LINK_SITEMAP] = "sitemap",
+        [WB_EXTRACT_LINK_SCRIPT] = "script", [WB_EXTRACT_LINK_MEDIA] = "media", [WB_EXTRACT_LINK_STYLE] = "style",
+        [WB_EXTRACT_LINK_IMAGE] = "image",
     };
 
-    WB_CHECK(tag >= WB_EXTRACT_LINK_A && tag <= WB_EXTRACT_LINK_SITEMAP);
-    return names[tag];
+    WB_CHECK(tag >= WB_EXTRACT_LINK_A && tag < WB_EXTRACT_LINK_END);
+    return names[tag] ? names[tag] : "";
+}
+
+unsigned wb_extract_need(unsigned tag)
+{
+    switch (tag) {
+    case WB_EXTRACT_LINK_IMG:
+    case WB_EXTRACT_LINK_SOURCE:
+    case WB_EXTRACT_LINK_IMAGE:
+        return WB_EXTRACT_NEED_IMAGES;
+    case WB_EXTRACT_LINK_STYLE:
+        return WB_EXTRACT_NEED_STYLES;
+    case WB_EXTRACT_LINK_SCRIPT:
+        return WB_EXTRACT_NEED_SCRIPTS;
+    case WB_EXTRACT_LINK_MEDIA:
+        return WB_EXTRACT_NEED_MEDIA;
+    default:
+        return 0;
+    }
 }

@@ -32,7 +32,26 @@ enum wb_extract_tag {
     WB_EXTRACT_LINK_META,    /* refresh */
     WB_EXTRACT_LINK_FEED,    /* an entry of RSS or Atom */
     WB_EXTRACT_LINK_SITEMAP, /* a loc of a sitemap */
+    /* Only if WB_EXTRACT_NEEDS is wanted: */
+    WB_EXTRACT_LINK_SCRIPT,  /* src of <script> */
+    WB_EXTRACT_LINK_MEDIA,   /* sound, video, subtitles, plug-ins: video, audio, source, track, embed, object */
+    WB_EXTRACT_LINK_STYLE = 16, /* a style sheet or a font: <link rel=stylesheet>, @import, @font-face. 14 is taken:
+                                   the journal gives it another meaning */
+    WB_EXTRACT_LINK_IMAGE,   /* icons, posters, backgrounds, and url() in style sheets and style attributes */
+    WB_EXTRACT_LINK_END,
 };
+
+/* What a page needs in order to be displayed. A set of bits. */
+enum wb_extract_need {
+    WB_EXTRACT_NEED_IMAGES = 1 << 0,
+    WB_EXTRACT_NEED_STYLES = 1 << 1,
+    WB_EXTRACT_NEED_SCRIPTS = 1 << 2,
+    WB_EXTRACT_NEED_MEDIA = 1 << 3,
+};
+
+/* Which need a link of this kind fills; 0: none, it leads elsewhere. */
+unsigned wb_extract_need(unsigned tag);
+
 const char *wb_extract_tag_name(enum wb_extract_tag tag); /* "a", "area", ... */
 
 enum wb_extract_rel {
@@ -42,6 +61,8 @@ enum wb_extract_rel {
     WB_EXTRACT_REL_FEED = 1 << 3,      /* alternate, and its type is RSS or Atom */
     WB_EXTRACT_REL_STYLESHEET = 1 << 4,
     WB_EXTRACT_REL_INDEX = 1 << 5,     /* in a sitemap index: the target is another sitemap */
+    WB_EXTRACT_REL_ICON = 1 << 6,      /* icon, apple-touch-icon, mask-icon */
+    WB_EXTRACT_REL_PRELOAD = 1 << 7,   /* preload or modulepreload */
 };
 
 struct wb_extract_link {
@@ -88,7 +109,7 @@ unsigned wb_robotstag_of_head(struct wb_slice head, struct wb_slice agent);
 /* ---- extracting --------------------------------------------------------------------------- */
 
 struct wb_extract {
-    const char *module;          /* "html", "text", "xml"; "" if no module accepts the type */
+    const char *module;          /* "html", "text", "xml", "css"; "" if no module accepts the type */
     const char *charset;         /* the encoding, by the standard's name; "" for binary types */
     struct wb_slice title, description;
     struct wb_slice canonical;   /* resolved; empty if there is none */
@@ -119,7 +140,8 @@ enum wb_extract_wants {
     WB_EXTRACT_TEXT = 1 << 1,     /* text, main text and spans */
     WB_EXTRACT_LANGUAGE = 1 << 2, /* needs the text, but does not return it */
     WB_EXTRACT_SIMHASH = 1 << 3,  /* needs the text, but does not return it */
-    WB_EXTRACT_ALL = (1 << 4) - 1,
+    WB_EXTRACT_NEEDS = 1 << 4,    /* with LINKS: also links to scripts, media, and whatever style sheets name */
+    WB_EXTRACT_ALL = (1 << 4) - 1, /* what most callers want: everything but NEEDS */
 };
 
 struct wb_extract_input {

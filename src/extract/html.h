@@ -6,6 +6,7 @@
  *                     |              +-----> htmlmain.c   which blocks are the main text
  *                     |                      (htmldrop.c: which certainly are not)
  *                     +-------> htmllinks.c  links and their anchors
+ *                     +-------> htmlneeds.c  scripts, media, styles (css.c)
  *                     +-------> htmlfacts.c  title, meta, dates, language
  *
  * struct wb_html is made on first use, initialised for every page by html.c, and reused for the next.
@@ -75,7 +76,8 @@ struct wb_html {
 
     bool silent;             /* the text that follows is not visible... */
     bool in_title;           /* ...because it is the title... */
-    bool in_jsonld;          /* ...or because it is JSON-LD */
+    bool in_jsonld;          /* ...or because it is JSON-LD... */
+    bool in_style;           /* ...or because it is a style sheet */
     bool in_ruby;
     bool in_reading;         /* in ruby: the text only says how what precedes it is pronounced */
     unsigned templates;      /* how many <template>s are open; nothing inside them counts */
@@ -137,6 +139,17 @@ int wb_html_judge(struct wb_html *h);
 int wb_html_links(struct wb_html *h, enum wb_tag tag);
 int wb_html_anchor_end(struct wb_html *h, bool by_tag);
 int wb_html_refresh(struct wb_html *h, struct wb_slice content);
+
+/* ---- htmlneeds.c ----------------------------------------------------------------------------- */
+
+/* Takes what a start tag needs in order to be displayed; tag may be WB_TAG_OTHER. */
+int wb_html_needs(struct wb_html *h, enum wb_tag tag);
+
+/* The tag of a <link>, which says what it is needed for, if it is. */
+enum wb_extract_tag wb_html_link_need(struct wb_html *h, const struct wb_extract_link *link);
+
+/* Takes what the text of a <style> names. */
+int wb_html_style(struct wb_html *h);
 
 /* ---- htmlfacts.c ----------------------------------------------------------------------------- */
 

@@ -34,6 +34,11 @@ static uint8_t read_rels(struct wb_slice rel, struct wb_slice type)
         {"canonical", WB_EXTRACT_REL_CANONICAL},
         {"alternate", WB_EXTRACT_REL_ALTERNATE},
         {"stylesheet", WB_EXTRACT_REL_STYLESHEET},
+        {"icon", WB_EXTRACT_REL_ICON},
+        {"apple-touch-icon", WB_EXTRACT_REL_ICON},
+        {"mask-icon", WB_EXTRACT_REL_ICON},
+        {"preload", WB_EXTRACT_REL_PRELOAD},
+        {"modulepreload", WB_EXTRACT_REL_PRELOAD},
     };
     uint8_t rels = 0;
     struct wb_slice word;
@@ -203,6 +208,8 @@ static int take_link(struct wb_html *h)
     if (err < 0)
         return err;
     link.rels = read_rels(link.rel, type);
+    if (h->x->input->wants & WB_EXTRACT_NEEDS)
+        link.tag = (uint8_t)wb_html_link_need(h, &link);
     err = wb_sink_link(h->x, &link, &number);
     if (err < 0 || !(link.rels & WB_EXTRACT_REL_CANONICAL) || h->x->out->canonical.len > 0)
         return err;

@@ -23,6 +23,7 @@ enum wb_tag_flags {
     X(AREA, "area", SPECIAL, DATA)                                                        \
     X(ARTICLE, "article", BLOCK | TRACKED | MAIN, DATA)                                   \
     X(ASIDE, "aside", BLOCK | TRACKED | BOILER, DATA)                                     \
+    X(AUDIO, "audio", 0, DATA)                                                            \
     X(B, "b", BREAKOUT, DATA)                                                             \
     X(BASE, "base", SPECIAL, DATA)                                                        \
     X(BIG, "big", BREAKOUT, DATA)                                                         \
@@ -64,6 +65,7 @@ enum wb_tag_flags {
     X(HTML, "html", BLOCK | SPECIAL, DATA)                                                \
     X(I, "i", BREAKOUT, DATA)                                                             \
     X(IFRAME, "iframe", SILENT | SPECIAL, RAWTEXT)                                        \
+    X(IMAGE, "image", 0, DATA)                                                            \
     X(IMG, "img", BREAKOUT | SPECIAL, DATA)                                               \
     X(INPUT, "input", CELL, DATA)                                                         \
     X(LEGEND, "legend", BLOCK, DATA)                                                      \
@@ -84,6 +86,7 @@ enum wb_tag_flags {
     X(NOBR, "nobr", BREAKOUT, DATA)                                                       \
     X(NOEMBED, "noembed", SILENT, RAWTEXT)                                                \
     X(NOFRAMES, "noframes", SILENT, RAWTEXT)                                              \
+    X(OBJECT, "object", 0, DATA)                                                          \
     X(OL, "ol", BLOCK | TRACKED | BREAKOUT, DATA)                                         \
     X(OPTGROUP, "optgroup", BLOCK, DATA)                                                  \
     X(OPTION, "option", BLOCK, DATA)                                                      \
@@ -121,10 +124,12 @@ enum wb_tag_flags {
     X(TIME, "time", SPECIAL, DATA)                                                        \
     X(TITLE, "title", SILENT | SPECIAL, RCDATA)                                           \
     X(TR, "tr", BLOCK, DATA)                                                              \
+    X(TRACK, "track", 0, DATA)                                                            \
     X(TT, "tt", BREAKOUT, DATA)                                                           \
     X(U, "u", BREAKOUT, DATA)                                                             \
     X(UL, "ul", BLOCK | TRACKED | BREAKOUT, DATA)                                         \
     X(VAR, "var", BREAKOUT, DATA)                                                         \
+    X(VIDEO, "video", 0, DATA)                                                            \
     X(XMP, "xmp", BLOCK, RAWTEXT)
 
 enum wb_tag {

@@ -46,6 +46,7 @@ struct wb_module {
 extern const struct wb_module wb_module_html; /* html.c */
 extern const struct wb_module wb_module_text; /* plaintext.c */
 extern const struct wb_module wb_module_xml;  /* xmlpage.c */
+extern const struct wb_module wb_module_css;  /* css.c; only if WB_EXTRACT_NEEDS is wanted */
 
 /* The cache of resolved hrefs has this many slots. */
 #define WB_SINK_SLOTS 256
@@ -88,6 +89,7 @@ struct wb_extractor {
     uint32_t page;               /* counts pages, so that slots of an earlier page are not used for this one */
     size_t url_bytes;            /* the sum of wb_sink_cost() of the page's links */
 
+    struct wb_buf css;           /* working memory of csslinks.c */
     struct wb_html *html;        /* the working memory of the html module, made on first use */
 };
 
@@ -165,5 +167,10 @@ struct wb_slice wb_sniff_root(struct wb_slice bytes);
 
 /* True if this is the root element of a feed or a sitemap. */
 bool wb_sniff_is_feed(struct wb_slice root);
+
+/* ---- style sheets (csslinks.c) ------------------------------------------------------------------ */
+
+/* Takes what a style sheet needs as links of the page. sheet must stay valid until the next page. */
+int wb_css_links(struct wb_extractor *x, struct wb_slice sheet);
 
 #endif

@@ -179,7 +179,7 @@ static void look_for_ends(void *context)
         finish_doomed(fetcher);
 }
 
-/* ---- the pace ------------------------------------------------------------------------------------------------------ */
+/* ---- the pace ---------------------------------------------------------------------------------------------------- */
 
 /* The time limit of a transfer: what it was held up does not count. While it is held up, there is none. */
 static void set_time_limit(const struct wb_fetcher *fetcher, const struct wb_fetch_transfer *transfer)

@@ -272,14 +272,18 @@ static int bar_marked(struct row_importer *im)
  */
 static void read_tag(struct wb_slice word, struct wb_webdb_link *link)
 {
-    for (unsigned tag = WB_EXTRACT_LINK_A; tag <= WB_EXTRACT_LINK_SITEMAP; tag++)
-        if (wb_slice_equal(word, wb_slice_str(wb_extract_tag_name(tag))))
+    for (unsigned tag = WB_EXTRACT_LINK_A; tag < WB_EXTRACT_LINK_END; tag++)
+        if (word.len && wb_slice_equal(word, wb_slice_str(wb_extract_tag_name(tag))))
             link->tag = (uint8_t)tag;
     switch (link->tag) {
     case WB_EXTRACT_LINK_LINK:
     case WB_EXTRACT_LINK_IMG:
     case WB_EXTRACT_LINK_SOURCE:
     case WB_EXTRACT_LINK_FORM:
+    case WB_EXTRACT_LINK_SCRIPT:
+    case WB_EXTRACT_LINK_MEDIA:
+    case WB_EXTRACT_LINK_STYLE:
+    case WB_EXTRACT_LINK_IMAGE:
         break;
     default:
         link->flags |= WB_EDIT_LINK_FOLLOW;

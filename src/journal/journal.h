@@ -96,12 +96,25 @@ struct wb_edit_link {
     int64_t modified_ms;    /* last change according to a sitemap or feed; 0: unknown */
 };
 
+/*
+ * The depth of a page that is fetched only because other pages need it: an image, a style sheet. The lowest byte counts
+ * from 1 for what a page names, through 2 for what a style sheet of that page names, to WB_EDIT_NEED_LEVELS. No page
+ * that links lead to is that deep.
+ */
+#define WB_EDIT_DEPTH_NEED 0x8000u
+#define WB_EDIT_NEED_LEVELS 8
+
+static inline bool wb_edit_is_need(unsigned depth)
+{
+    return (depth & 0xff00u) == WB_EDIT_DEPTH_NEED;
+}
+
 /* The payload of a PAGE record. */
 struct wb_edit_page {
     struct wb_slice url;      /* as fetched */
     uint8_t outcome;          /* enum wb_edit_outcome */
     uint16_t status;          /* HTTP status; 0: there was no response */
-    uint16_t depth;           /* links away from a seed */
+    uint16_t depth;           /* links away from a seed, or WB_EDIT_DEPTH_NEED and a level */
     uint8_t hops;             /* redirects followed on the way to this URL */
     bool has_content;         /* md5, simhash and title_hash describe the body; otherwise they are not recorded */
     uint32_t lifetime;        /* in days */
@@ -363,6 +376,7 @@ struct wb_pagefacts {
     struct wb_edit_link *links;  /* of the current page, each target once */
     size_t link_cap;
     struct wb_link_slot *slots;  /* a hash table that finds a link by its target */
+    bool needs;                  /* what the current page needs was extracted, too */
     uint32_t stamp;              /* identifies the current page: slots with another stamp are free */
 };
 
@@ -375,8 +389,8 @@ void wb_pagefacts_release(struct wb_pagefacts *facts);
 /*
  * Extracts a page and fills in the members of edit that describe its content: all but url, outcome and how it was
  * fetched. The page must be digested. agent is the robots token that selects X-Robots-Tag headers. wants is
- * WB_EXTRACT_LINKS, or 0 to leave out the links. edit and extract_out borrow from page and facts, until the next call.
- * Fails only with WB_E_NOMEM.
+ * WB_EXTRACT_LINKS, with WB_EXTRACT_NEEDS if the crawl fetches such things, or 0 to leave out the links. edit and
+ * extract_out borrow from page and facts, until the next call. Fails only with WB_E_NOMEM.
  */
 int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants,
                       struct wb_edit_page *edit, struct wb_extract *extract_out);

@@ -108,9 +108,9 @@ static struct wb_link_slot *find_link(struct wb_pagefacts *facts, struct wb_slic
 
 /*
  * A page that links twice to another has one link there: with the first anchor text, and followed if either of them
- * is.
+ * is. needs: if either of them is something that the page needs, the tag says so.
  */
-static void merge_link(struct wb_edit_link *link, const struct wb_edit_link *again)
+static void merge_link(struct wb_edit_link *link, const struct wb_edit_link *again, bool needs)
 {
     bool followed = (again->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
 
@@ -119,6 +119,9 @@ static void merge_link(struct wb_edit_link *link, const struct wb_edit_link *aga
         link->anchor = again->anchor;
     if (followed && link->flags != again->flags) {
         link->flags = again->flags;
+        if (!needs || !wb_extract_need(link->tag))
+            link->tag = again->tag;
+    } else if (needs && !wb_extract_need(link->tag) && wb_extract_need(again->tag)) {
         link->tag = again->tag;
     }
 }
@@ -153,7 +156,7 @@ int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extr
         };
         struct wb_link_slot *slot = find_link(facts, url);
         if (slot->at != UINT32_MAX) {
-            merge_link(&facts->links[slot->at], &entry);
+            merge_link(&facts->links[slot->at], &entry, facts->needs);
             continue;
         }
         slot->at = (uint32_t)count;
@@ -184,14 +187,15 @@ int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, st
 
     WB_CHECK(page->digested);
     WB_CHECK(facts->extractor);
-    WB_CHECK(wants == 0 || wants == WB_EXTRACT_LINKS);
+    WB_CHECK(wants == 0 || wants & WB_EXTRACT_LINKS);
+    facts->needs = wants & WB_EXTRACT_NEEDS;
     int err = wb_extract(facts->extractor, &input, extract_out);
     if (err < 0)
         return err;
     unsigned robots = extract_out->robots_flags | wb_robotstag_of_head(page->head, agent);
     if (wants & WB_EXTRACT_LINKS)
         err = wb_pagefacts_links(facts, extract_out, robots & WB_ROBOTSTAG_NOFOLLOW, &count);
-    WB_CHECK(count == 0 || wants == WB_EXTRACT_LINKS);
+    WB_CHECK(count == 0 || wants & WB_EXTRACT_LINKS);
     WB_CHECK(page->url.len > 0);
     edit->links = facts->links;
     edit->link_count = count;

@@ -14,6 +14,12 @@ static int skip_invalid(int err)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+/* webdb knows links only: what is needed has the depth that a link gives it, or none. */
+static unsigned link_depth(unsigned depth)
+{
+    return wb_edit_is_need(depth) ? UINT16_MAX : depth;
+}
+
 static struct wb_pageedit known_edit(struct wb_slice url, int64_t time_ms, unsigned depth, bool wanted)
 {
     return (struct wb_pageedit){.kind = WB_PAGEEDIT_KNOWN, .time_ms = time_ms, .id = WB_PAGEEDIT_NO_ID, .url = url,
@@ -42,12 +48,13 @@ static bool is_wanted(const struct wb_edit_link *link)
 
 static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit, const struct wb_edit_link *link)
 {
-    struct wb_pageedit known = known_edit(link->url, edit->time_ms, edit->page.depth + 1u, is_wanted(link));
+    unsigned depth = link_depth(edit->page.depth);
+    struct wb_pageedit known = known_edit(link->url, edit->time_ms, depth + 1u, is_wanted(link));
     struct wb_writer_link grouped = {.tag = link->tag, .flags = link->flags, .anchor = link->anchor};
 
     WB_CHECK(edit->page.has_content); /* a link comes from a content */
     WB_CHECK(link->url.ptr != NULL);
-    WB_CHECK(known.depth > edit->page.depth || known.depth == UINT16_MAX); /* one link further from the seed */
+    WB_CHECK(known.depth > depth || known.depth == UINT16_MAX); /* one link further from the seed */
     int err = wb_writer_add_target(writer, link->url, &known, &grouped.id);
     if (err < 0)
         return skip_invalid(err);
@@ -57,14 +64,17 @@ static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit,
 static int take_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit)
 {
     struct wb_pageedit visit = {.kind = WB_PAGEEDIT_VISIT, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID,
-                                .url = edit->page.url, .depth = edit->page.depth, .visit = edit->page};
+                                .url = edit->page.url, .depth = (uint16_t)link_depth(edit->page.depth),
+                                .visit = edit->page};
+
+    visit.visit.depth = visit.depth;
 
     WB_CHECK(edit->kind == WB_EDIT_PAGE);
     WB_CHECK(edit->page.outcome >= WB_OUTCOME_STORED); /* the journal has checked its record */
     WB_CHECK(edit->page.outcome <= WB_OUTCOME_ROBOTS);
     int err = wb_writer_add_page_edit(writer, &visit);
     if (err == 0 && edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.location.len)
-        err = add_known(writer, edit->page.location, edit->time_ms, edit->page.depth, true, 0);
+        err = add_known(writer, edit->page.location, edit->time_ms, visit.depth, !wb_edit_is_need(edit->page.depth), 0);
     return skip_invalid(err);
 }
 
@@ -116,7 +126,8 @@ static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit,
         if (edit->kind == WB_EDIT_ASK)
             got = skip_invalid(wb_writer_add_page_edit(writer, &ask));
         else
-            got = add_known(writer, link.url, edit->time_ms, depth, true, link.modified_ms);
+            got = add_known(writer, link.url, edit->time_ms, link_depth(depth), !wb_edit_is_need(depth),
+                            link.modified_ms);
         if (got < 0)
             return got;
     }

@@ -109,4 +109,19 @@ def https_with_http_2_and_redirects_between_spellings(folder):
         assert sum(l[-1] == '304' for l in web.log()) == 3
 
 
+@test
+def a_rate_holds_http_2_up_too(folder):
+    """--max-rate pauses responses. Over HTTP/2 that must neither lose bytes nor end the connection."""
+    with Nginx(folder) as web:
+        big = os.urandom(400000)
+        (folder / 'www' / 'big.bin').write_bytes(big)
+        (folder / 'www' / 'index.html').write_bytes(page('/big.bin', '/plain.html'))
+        events = web.crawl(folder / 'r', 'https://secure.test/', '--ca-file', folder / 'cert.pem', '--max-rate', '200k',
+                           '--timeout', 1)
+        assert done(events)['pages'] == 3, events
+        assert call(folder / 'r', 'get', 'https://secure.test/big.bin').stdout == big
+        took = {e['url']: e['ms'] for e in fetches(events)}['https://secure.test/big.bin']
+        assert took >= 1000 * len(big) / 200000 * 0.8, took
+
+
 run_together()

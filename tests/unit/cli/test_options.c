@@ -160,6 +160,49 @@ static void test_durations(void **state)
     }
 }
 
+static void test_sizes(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } right[] = {{"1", 1}, {"1234", 1234}, {"500k", 500000}, {"2M", 2000000}, {"3G", 3000000000},
+                 {"1T", 1000000000000}};
+    static const char *const wrong[] = {"0", "0k", "k", "1.5M", "10q", "1kk", "99999999999T", "18446744073709551616"};
+    struct wb_options options;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_int_equal(PARSE(&options, "crawl", "--max-rate", right[i].text, "u"), 0);
+        assert_true(wb_options_size(&options, "max-rate", 0) == right[i].bytes);
+        wb_options_release(&options);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        REFUSED(wrong[i], "crawl", "u", "--max-rate", wrong[i]);
+}
+
+/* Two options of one command may be given several times, in any order. */
+static void test_several_lists(void **state)
+{
+    struct wb_options options;
+    const char *const *list;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(PARSE(&options, "crawl", "--with", "a", "--resolve", "x", "--with=b", "u", "--resolve", "y",
+                           "--with", "c"), 0);
+    list = wb_options_list(&options, "with", &count);
+    assert_int_equal(count, 3);
+    assert_true(strcmp(list[0], "a") == 0 && strcmp(list[1], "b") == 0 && strcmp(list[2], "c") == 0);
+    list = wb_options_list(&options, "resolve", &count);
+    assert_int_equal(count, 2);
+    assert_true(strcmp(list[0], "x") == 0 && strcmp(list[1], "y") == 0);
+    wb_options_release(&options);
+    assert_int_equal(PARSE(&options, "crawl", "--resolve", "x", "u"), 0);
+    wb_options_list(&options, "with", &count);
+    assert_int_equal(count, 0);
+    wb_options_release(&options);
+}
+
 static void test_help_forgives_what_is_missing(void **state)
 {
     struct wb_options options;
@@ -231,6 +274,8 @@ int main(void)
         cmocka_unit_test(test_wrong_usage_is_named),
         cmocka_unit_test(test_values_of_their_kinds),
         cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_several_lists),
         cmocka_unit_test(test_help_forgives_what_is_missing),
         cmocka_unit_test(test_the_repository_comes_from_the_environment),
         cmocka_unit_test(test_out_of_memory),

@@ -531,7 +531,8 @@ static void test_memory(void **state)
 /* Removes what version 1 did not have. */
 static void go_back_to_1(const struct place *p)
 {
-    change(p, "DROP INDEX webbase_site_listed;"
+    change(p, "DROP INDEX webbase_site_listed; DROP INDEX webbase_site_needed; DROP INDEX webbase_site_reason;"
+              "ALTER TABLE webbase_site DROP COLUMN needed;"
               "ALTER TABLE webbase_site DROP COLUMN listed;"
               "ALTER TABLE webbase_site DROP COLUMN sitemaps_ms;"
               "DROP TABLE webbase_class; UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
@@ -564,11 +565,11 @@ static void test_migration(void **state)
         children[i] = start_child(open_and_close, p);
     for (size_t i = 0; i < COUNT(children); i++)
         must(end_child(children[i]) == 0);
-    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 3);
+    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 4);
     p->d = open_place(p);
     struct wb_site_row row = row_of(p->d, "a.org");
     assert_true(row.state == WB_SITE_DONE && row.priority == 5 && row.visit == 1 && row.listed == 0 &&
-                row.sitemaps_ms == 0);
+                row.sitemaps_ms == 0 && row.needed == WB_NEEDED_NOT);
     assert_string_equal(seeds_of(p, "a.org"), "http://a.org/@0");
     struct wb_site_class class = {.name = WB_SLICE_LIT("news"), .fetches = 1, .delay_ms = -1};
     must_ok(wb_dispenser_set_classes(p->d, &class, 1));

@@ -35,6 +35,31 @@ static void test_blame(void **state)
     wb_tally_free(tally);
 }
 
+/* Orders are found by site. A list that is full takes no more sites, but still changes those it has. */
+static void test_orders(void **state)
+{
+    struct wb_tally *tally = wb_tally_new();
+    struct wb_tally_orders *orders = &tally->orders;
+
+    (void)state;
+    assert_null(wb_tally_order_find(orders, 7));
+    assert_int_equal(wb_tally_order_delay(orders, 7, 3000), 0);
+    assert_int_equal(wb_tally_order_stop(orders, 8), 0);
+    assert_int_equal(orders->changes, 2);
+    assert_int_equal(wb_tally_order_find(orders, 7)->delay_ms, 3000);
+    assert_false(wb_tally_order_find(orders, 7)->stopped);
+    assert_true(wb_tally_order_find(orders, 8)->stopped);
+    assert_null(wb_tally_order_find(orders, 9));
+    for (uint64_t site = 9; orders->count < WB_TALLY_ORDERS_MAX; site++)
+        assert_int_equal(wb_tally_order_stop(orders, site), 0);
+    assert_int_equal(wb_tally_order_stop(orders, 1), WB_E_LIMIT);
+    assert_int_equal(wb_tally_order_delay(orders, 1, 1), WB_E_LIMIT);
+    assert_int_equal(wb_tally_order_delay(orders, 7, 0), 0);
+    assert_int_equal(wb_tally_order_find(orders, 7)->delay_ms, 0);
+    assert_int_equal(orders->count, WB_TALLY_ORDERS_MAX);
+    wb_tally_free(tally);
+}
+
 static void test_limit(void **state)
 {
     struct wb_tally *tally = wb_tally_new();
@@ -97,7 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
-        cmocka_unit_test(test_blame),
+        cmocka_unit_test(test_blame), cmocka_unit_test(test_orders),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_file),
     };

@@ -285,7 +285,9 @@ static void copy_plain(const char *path)
     while (sqlite3_step(tables) == SQLITE_ROW)
         assert_int_equal(sqlite3_exec(db, (const char *)sqlite3_column_text(tables, 0), NULL, NULL, NULL), SQLITE_OK);
     sqlite3_finalize(tables);
-    assert_int_equal(sqlite3_exec(db, "UPDATE webbase_meta SET value = 2 WHERE name = 'version'", NULL, NULL, NULL),
+    assert_int_equal(sqlite3_exec(db, "DROP INDEX webbase_site_needed; DROP INDEX webbase_site_reason;"
+                                      "ALTER TABLE webbase_site DROP COLUMN needed;"
+                                      "UPDATE webbase_meta SET value = 2 WHERE name = 'version'", NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
     assert_int_equal(rename(made, path), 0);

@@ -116,6 +116,25 @@ static void test_owners(void **state)
     assert_string_equal(names, "");
 }
 
+/* Sites that wait for one reason can be claimed again; those that wait for another go on waiting. */
+static void test_end_waits(void **state)
+{
+    struct place *p = *state;
+    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.2", 0);
+    struct told told;
+
+    must_ok(wb_dispenser_put_aside(p->d, a, 100000, WB_SLICE_LIT("stopped")));
+    must_ok(wb_dispenser_put_aside(p->d, b, 100000, WB_SLICE_LIT("stopped by itself")));
+    must_ok(wb_dispenser_end_waits(p->d, WB_SLICE_LIT("stopped"), 500));
+    struct wb_site_row row = row_of(p->d, "a.org");
+    assert_true(row.state == WB_SITE_READY && row.next_ms == 500 && row.reason.len == 0);
+    assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_WAITING);
+    assert_int_equal(claim(p->d, p->run, "me", 600, LEASE, 9, &told), 1);
+    must_ok(wb_dispenser_end_waits(p->d, WB_SLICE_LIT("stopped"), 700)); /* there are none: nothing happens */
+    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_CLAIMED);
+    check_tables(p);
+}
+
 static void test_put_aside(void **state)
 {
     struct place *p = *state;
@@ -367,7 +386,7 @@ int main(void)
         BOTH(test_release),
         BOTH(test_borrow),
         BOTH(test_skewed_callers), SQLITE(test_set_clock), SQLITE(test_restarted_machine), BOTH(test_owners),
-        BOTH(test_put_aside),
+        BOTH(test_put_aside), BOTH(test_end_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, end_server);

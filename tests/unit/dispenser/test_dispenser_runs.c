@@ -157,6 +157,111 @@ static void test_scopes(void **state)
     check_tables(p);
 }
 
+/* A page needs a file of another site. */
+static void need(struct place *p, int64_t run, const char *name, const char *url)
+{
+    struct wb_seed seed = {.url = wb_slice_str(url), .depth = 0x8001};
+    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"),
+                                .class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2,
+                                .seeds = &seed, .seed_count = 1, .by_link = true, .needed = true};
+    uint64_t added;
+
+    must_ok(wb_dispenser_add(p->d, run, &plan, 1, &added));
+}
+
+static int note_seed(void *context, const struct wb_seed *seed)
+{
+    char *text = context;
+
+    snprintf(text + strlen(text), 256 - strlen(text), " %.*s", WB_SLICE_ARG(seed->url));
+    return 0;
+}
+
+/* The seeds of a site that it has not taken yet. */
+static const char *untaken(struct place *p, const char *name, int64_t taken)
+{
+    static char text[256];
+
+    text[0] = '\0';
+    must_ok(wb_dispenser_seeds(p->d, row_of(p->d, name).id, taken, note_seed, text));
+    return text;
+}
+
+static void finish_needed(struct place *p, const char *name)
+{
+    struct told told = {0};
+    struct wb_site_row row = row_of(p->d, name);
+    struct wb_site_report report = report_of(row.id, WB_SITE_DONE);
+
+    report.visit = row.visit;
+    report.seeds_taken = ask_number(p, "SELECT MAX(id) FROM webbase_seed");
+    must_ok(borrow_until(p->d, wb_slice_str(name), WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, LEASE, tell, &told));
+    must_ok(report_one(p->d, "me", report));
+    must(row_of(p->d, name).state == WB_SITE_DONE);
+}
+
+/* A site that is only needed does not decide which run is continued, but keeps a run unfinished. */
+static void test_needed_run(void **state)
+{
+    PLACE(p);
+    struct entered first = enter(p->d, "a.org", NULL, false), again;
+
+    need(p, first.run, "img.org", "http://img.org/1.png");
+    assert_int_equal(row_of(p->d, "img.org").needed, WB_NEEDED_ONLY);
+    again = enter(p->d, "a.org", NULL, false);
+    assert_int_equal(again.run, first.run);
+    finish(p, "a.org", first.run, WB_SITE_DONE);
+    again = enter(p->d, "a.org", NULL, false);
+    assert_int_equal(again.run, first.run);
+    assert_int_equal(state_of(p, "a.org"), WB_SITE_DONE);
+    finish_needed(p, "img.org");
+    again = enter(p->d, "a.org", NULL, false);
+    assert_true(again.run > first.run);
+    /* Somebody wants to crawl it. */
+    enter(p->d, "img.org", NULL, false);
+    assert_int_equal(row_of(p->d, "img.org").needed, WB_NEEDED_NOT);
+    check_tables(p);
+}
+
+/* In a later run, a file that is needed again becomes a seed again; other files of the host do not. */
+static void test_needed_again(void **state)
+{
+    PLACE(p);
+    struct entered first = enter(p->d, "a.org", NULL, false);
+
+    need(p, first.run, "img.org", "http://img.org/1.png");
+    need(p, first.run, "img.org", "http://img.org/2.png");
+    need(p, first.run, "img.org", "http://img.org/1.png");
+    assert_string_equal(untaken(p, "img.org", 0), " http://img.org/1.png http://img.org/2.png");
+    finish(p, "a.org", first.run, WB_SITE_DONE);
+    finish_needed(p, "img.org");
+    uint32_t visit = row_of(p->d, "img.org").visit;
+    struct entered second = enter(p->d, "a.org", NULL, false);
+    need(p, second.run, "img.org", "http://img.org/2.png");
+    struct wb_site_row row = row_of(p->d, "img.org");
+    assert_true(row.run == second.run && row.state == WB_SITE_UNRESOLVED && row.visit > visit &&
+                row.needed == WB_NEEDED_ONLY);
+    assert_string_equal(untaken(p, "img.org", row.seeds_taken), " http://img.org/2.png");
+    check_tables(p);
+}
+
+/* A site that an earlier run crawled serves its file only; an unfinished crawl of it stays where it is. */
+static void test_needed_of_others(void **state)
+{
+    PLACE(p);
+    struct entered first = enter(p->d, "b.org c.org", NULL, false);
+
+    finish(p, "b.org", first.run, WB_SITE_DONE);
+    struct entered second = enter(p->d, "a.org", NULL, false);
+    need(p, second.run, "b.org", "http://b.org/1.png");
+    need(p, second.run, "c.org", "http://c.org/1.png");
+    assert_true(row_of(p->d, "b.org").run == second.run && row_of(p->d, "b.org").needed == WB_NEEDED_HERE);
+    assert_true(row_of(p->d, "c.org").run == first.run && row_of(p->d, "c.org").needed == WB_NEEDED_NOT);
+    enter(p->d, "b.org", NULL, false);
+    assert_int_equal(row_of(p->d, "b.org").needed, WB_NEEDED_NOT);
+    check_tables(p);
+}
+
 static void test_host(void **state)
 {
     PLACE(p);
@@ -175,7 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BOTH(test_same_seeds), BOTH(test_part), BOTH(test_more), BOTH(test_waiting_is_no_going_on), BOTH(test_scopes),
-        BOTH(test_host),
+        BOTH(test_host), BOTH(test_needed_run), BOTH(test_needed_again), BOTH(test_needed_of_others),
     };
 
     return cmocka_run_group_tests_name("dispenser runs", tests, NULL, end_server);

@@ -1,5 +1,6 @@
 /* test_fetch_limits.c - the limits on head, body, ratio and memory, and the codings that are undone within them. */
 #include "coded_support.h"
+#include "os/clock.h"
 
 /* ---- limits ----------------------------------------------------------------------------------------------- */
 
@@ -33,7 +34,8 @@ static bool sized(struct peer *peer, void *context)
     }
 }
 
-static void test_limits(void **state)
+/* The same limits hold if a pace holds responses up again and again. */
+static void check_limits(struct wb_fetch_pace *pace)
 {
     static const struct {
         const char *path;
@@ -50,13 +52,12 @@ static void test_limits(void **state)
         {"/0", 0, 0, WB_FETCH_OK, false},                 {"/c0", 0, 0, WB_FETCH_OK, false},
         {"/h4000", 0, 0, WB_FETCH_OK, false},             {"/h4001", 0, 0, WB_FETCH_HEADERS, false},
     };
-    const struct wb_fetch_options options = {.body_max = 100000, .head_max = 4000};
+    const struct wb_fetch_options options = {.body_max = 100000, .head_max = 4000, .pace = pace};
     struct server *server = server_start(sized, NULL);
     struct client client;
     struct answer answer;
     char url[128];
 
-    (void)state;
     client_open(&client, &options);
     for (size_t i = 0; i < COUNT(cases); i++) {
         snprintf(url, sizeof url, "http://site.test:%d%s", server_port(server), cases[i].path);
@@ -71,6 +72,41 @@ static void test_limits(void **state)
     }
     client_close(&client);
     server_stop(server);
+}
+
+static void test_limits(void **state)
+{
+    struct wb_fetch_pace none = {0}, slow = {.rate = 20000000};
+
+    (void)state;
+    check_limits(NULL);
+    check_limits(&none);
+    check_limits(&slow);
+}
+
+/* A body takes at least as long as the pace says, however fast it is sent, and that time is not the server's fault. */
+static void test_pace(void **state)
+{
+    struct wb_fetch_pace pace = {.rate = 1000000};
+    const struct wb_fetch_options options = {.body_max = 5000000, .timeout_ms = 500, .pace = &pace};
+    struct server *server = server_start(sized, NULL);
+    struct client client;
+    struct answer answer;
+
+    (void)state;
+    assert_int_equal(wb_fetch_pace_wait_ns(&pace), 0);
+    client_open(&client, &options);
+    int64_t began_ns = wb_clock_mono_ns();
+    client_get(&client, server_port(server), "/1500000", &answer);
+    assert_error(&answer, WB_FETCH_OK, "held up for longer than the timeout");
+    assert_int_equal(answer.body.len, 1500000);
+    /* What is saved up at the start, and the last piece, need not be waited for. */
+    assert_true(wb_clock_mono_ns() - began_ns >= 1200000000);
+    answer_release(&answer);
+    client_close(&client);
+    server_stop(server);
+    wb_fetch_pace_charge(&pace, 3000000);
+    assert_true(wb_fetch_pace_wait_ns(&pace) > 2000000000);
 }
 
 static void test_ratio_option(void **state)
@@ -198,7 +234,7 @@ static void test_codings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_pace),
         cmocka_unit_test(test_ratio_option),
         cmocka_unit_test(test_memory_max),
         cmocka_unit_test(test_codings),
