@@ -2,33 +2,40 @@
  * api_stream.c - GET /api/stream: whole collections over HTTP, piece by piece, as the client takes them.
  *
  *   GET  /api/stream?format=jsonl&suffix=edu&...     the options of `webbase stream` by their names
+ *   GET  /api/stream?join=NAME&...                   a part of a stream that several workers share
  *   POST /api/stream/acknowledge?name=&token=        what a client of a named stream has got for good
+ *   POST /api/stream/acknowledge?join=&worker=&position=
  *
  * A complete stream ends its chunked body properly, one that is cut short does not. The field WebBase-Token is the
  * token of the beginning, so that a client can resume even if it got nothing. format=wire is for webbase itself: blocks
  * as they are on disk.
  */
+#include "base/codec.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/random.h"
 #include "serve/server.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
-enum { PIECE = 256 << 10 };
+enum { PIECE = 256 << 10, LATER_MS = 500, WORKER_BYTES = 8 };
 
 struct stream_reply {
     struct wb_server *server;
-    struct wb_stream *stream;
-    struct wb_stream_pen *pen; /* NULL: wire */
-    bool damaged;              /* something could not be read: the body must not end as if it were complete */
-    struct stream_reply *next; /* of those that have a name */
-    char name[WB_STORE_NAME_MAX + 1];
+    struct wb_stream *stream;         /* or... */
+    struct wb_deal_worker *worker;    /* ...a part of one that others share */
+    pthread_mutex_t lock;             /* of the worker: acknowledgements come from other threads */
+    struct wb_stream_pen *pen;        /* NULL: wire */
+    bool damaged;                     /* something could not be read: the body must not end as if it were complete */
+    struct stream_reply *next;        /* of those that can be acknowledged */
+    char name[WB_STORE_NAME_MAX + 1]; /* empty: it cannot */
+    char id[2 * WORKER_BYTES + 1];    /* the worker's */
 };
 
-/* ---- streams with a name ------------------------------------------------------------------------- */
+/* ---- acknowledging ------------------------------------------------------------------------------- */
 
-/* Those that are open, so that an acknowledgement finds its stream. */
+/* Streams that are open, so that an acknowledgement finds its own. */
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stream_reply *named_list;
 
@@ -51,24 +58,76 @@ static void remove_named(struct stream_reply *r)
     pthread_mutex_unlock(&named_lock);
 }
 
-void wb_handle_acknowledge(struct wb_call *call)
+/* Calls act() for the open stream of a name, and of a worker if there are several. Returns 1 if there was one. */
+static int with_named(struct wb_server *server, struct wb_slice name, struct wb_slice id,
+                      int (*act)(struct stream_reply *r, struct wb_slice what), struct wb_slice what)
+{
+    int found = 0;
+
+    pthread_mutex_lock(&named_lock);
+    for (struct stream_reply *r = named_list; r && !found; r = r->next)
+        if (r->server == server && wb_slice_equal(name, wb_slice_str(r->name)) &&
+            wb_slice_equal(id, wb_slice_str(r->id))) {
+            int err = act(r, what);
+            found = err < 0 ? err : 1;
+        }
+    pthread_mutex_unlock(&named_lock);
+    return found;
+}
+
+static int acknowledge_token(struct stream_reply *r, struct wb_slice token)
+{
+    return wb_stream_acknowledge_token(r->stream, token);
+}
+
+static int acknowledge_position(struct stream_reply *r, struct wb_slice text)
+{
+    uint64_t position;
+
+    if (!wb_slice_to_u64(text, &position))
+        return wb_fail(WB_E_INVALID, "position=%.*s is not a number", WB_SLICE_ARG(text));
+    pthread_mutex_lock(&r->lock);
+    int err = wb_deal_acknowledge(r->worker, position);
+    pthread_mutex_unlock(&r->lock);
+    return err;
+}
+
+/* Of one worker. If it is not there any more, its records went to others. */
+static int acknowledge_join(struct wb_call *call, struct wb_slice name)
+{
+    struct wb_slice id, position;
+
+    int err = wb_call_required(call, "worker", &id);
+    if (err == 0)
+        err = wb_call_required(call, "position", &position);
+    if (err < 0)
+        return err;
+    int found = with_named(call->server, name, id, acknowledge_position, position);
+    if (found == 0)
+        return wb_fail(WB_E_NOTFOUND, "the stream %.*s has no worker %.*s", WB_SLICE_ARG(name), WB_SLICE_ARG(id));
+    wb_http_wake(call->server->httpd); /* others may wait for this */
+    return found < 0 ? found : 0;
+}
+
+static int acknowledge_name(struct wb_call *call)
 {
     struct wb_slice name, token;
-    struct wb_json j;
-    bool found = false;
 
     int err = wb_call_required(call, "name", &name);
     if (err == 0)
         err = wb_call_required(call, "token", &token);
-    pthread_mutex_lock(&named_lock);
-    for (struct stream_reply *r = named_list; r && err == 0 && !found; r = r->next)
-        if (r->server == call->server && wb_slice_equal(name, wb_slice_str(r->name))) {
-            found = true;
-            err = wb_stream_acknowledge_token(r->stream, token);
-        }
-    pthread_mutex_unlock(&named_lock);
-    if (err == 0 && !found)
-        err = wb_stream_named_acknowledge(call->server->streams, name, token);
+    if (err < 0)
+        return err;
+    int found = with_named(call->server, name, WB_SLICE_LIT(""), acknowledge_token, token);
+    return found < 0 ? found : found > 0 ? 0 : wb_stream_named_acknowledge(call->server->streams, name, token);
+}
+
+void wb_handle_acknowledge(struct wb_call *call)
+{
+    struct wb_slice join = wb_http_param(call->request, "join");
+    struct wb_json j;
+
+    int err = join.ptr ? acknowledge_join(call, join) : acknowledge_name(call);
     if (err < 0) {
         wb_call_fail(call, err);
         return;
@@ -80,22 +139,34 @@ void wb_handle_acknowledge(struct wb_call *call)
 
 /* ---- pieces -------------------------------------------------------------------------------------- */
 
+static int next_record(struct stream_reply *r, struct wb_stream_record *record)
+{
+    return r->worker ? wb_deal_next(r->worker, record) : wb_stream_next(r->stream, record);
+}
+
 static int next_records(struct stream_reply *r, struct wb_buf *out)
 {
     struct wb_stream_record record;
     int got = 1;
 
-    while (got > 0 && out->len < PIECE) {
-        got = wb_stream_next(r->stream, &record);
+    while (got == 1 && out->len < PIECE) {
+        got = next_record(r, &record);
         if (got == WB_E_CORRUPT) {
             r->damaged = true;
             got = 1;
-        } else if (got > 0) {
+        } else if (got == 1) {
             int err = wb_stream_pen_write(r->pen, &record, out);
             got = err < 0 ? err : 1;
         }
     }
-    return got;
+    return got == WB_DEAL_LATER && out->len ? 1 : got;
+}
+
+static int next_wire(struct stream_reply *r, struct wb_buf *out)
+{
+    int got = r->worker ? wb_deal_next_wire(r->worker, out) : wb_stream_next_wire(r->stream, out);
+
+    return got == WB_DEAL_LATER && out->len ? 1 : got;
 }
 
 static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *wait_ms_out)
@@ -103,23 +174,32 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
     struct stream_reply *r = source;
 
     (void)worker;
-    (void)wait_ms_out;
-    wb_stream_keep(r->stream);
-    int got = r->pen ? next_records(r, out) : wb_stream_next_wire(r->stream, out);
+    if (r->stream)
+        wb_stream_keep(r->stream);
+    pthread_mutex_lock(&r->lock);
+    int got = r->pen ? next_records(r, out) : next_wire(r, out);
+    pthread_mutex_unlock(&r->lock);
+    *wait_ms_out = LATER_MS;
     if (got == 0 && r->damaged)
         return wb_fail(WB_E_CORRUPT, "a damaged place was left out of a stream");
-    return got < 0 ? got : got > 0 ? WB_HTTP_MORE : WB_HTTP_END;
+    return got < 0 ? got : got == WB_DEAL_LATER ? WB_HTTP_LATER : got > 0 ? WB_HTTP_MORE : WB_HTTP_END;
 }
 
 static void close_stream(void *source)
 {
     struct stream_reply *r = source;
+    struct wb_httpd *httpd = r->server->httpd;
+    bool shared = r->worker != NULL;
 
     if (r->name[0])
         remove_named(r);
     wb_stream_close(r->stream);
+    wb_deal_leave(r->worker);
     wb_stream_pen_free(r->pen);
+    pthread_mutex_destroy(&r->lock);
     wb_free(r);
+    if (shared)
+        wb_http_wake(httpd); /* what it had goes to others */
 }
 
 static const struct wb_http_source stream_source = {next_piece, close_stream};
@@ -153,6 +233,13 @@ static int read_spec(const struct wb_http_request *request, struct wb_stream_spe
     return err;
 }
 
+static int add_worker_fields(struct wb_call *call, struct stream_reply *r, const char *type)
+{
+    int err = wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(type));
+
+    return err < 0 ? err : wb_http_reply_field(call->reply, "WebBase-Worker", wb_slice_str(r->id));
+}
+
 static int add_fields(struct wb_call *call, struct stream_reply *r, const char *type)
 {
     struct wb_stream_info info;
@@ -172,6 +259,29 @@ static int add_fields(struct wb_call *call, struct stream_reply *r, const char *
     return err;
 }
 
+/* Begins to deliver, or joins those who do. */
+static int open_spec(struct wb_call *call, struct stream_reply *r, const struct wb_stream_spec *spec)
+{
+    struct wb_slice name = spec->join.len ? spec->join : spec->name;
+    uint8_t id[WORKER_BYTES];
+    int err;
+
+    if (spec->join.len && spec->name.len)
+        return wb_fail(WB_E_INVALID, "name and join exclude each other");
+    if (spec->join.len) {
+        err = wb_deal_join(call->server->streams, spec, &r->worker);
+        wb_random_bytes(id, sizeof id);
+        wb_hex_encode(id, sizeof id, r->id);
+    } else {
+        err = wb_stream_open(call->server->streams, spec, true, &r->stream);
+    }
+    if (err == 0 && name.len) {
+        snprintf(r->name, sizeof r->name, "%.*s", WB_SLICE_ARG(name));
+        add_named(r);
+    }
+    return err;
+}
+
 static int open_stream(struct wb_call *call, struct stream_reply *r)
 {
     struct wb_slice text = wb_http_param(call->request, "format");
@@ -180,6 +290,7 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
     enum wb_stream_format format = WB_STREAM_JSONL;
 
     int err = text.ptr && !wire ? wb_stream_format_parse(text, &format) : 0;
+    const char *type = wire ? "application/x-webbase-stream" : wb_stream_format_type(format);
     if (err == 0)
         err = read_spec(call->request, &spec, &tokens);
     if (err == 0 && !wire)
@@ -187,14 +298,10 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
     if (err == 0) {
         spec.facts = !wire && !wb_stream_format_bodies(format);
         spec.docids = wire;
-        err = wb_stream_open(call->server->streams, &spec, true, &r->stream);
-    }
-    if (err == 0 && spec.name.len) {
-        snprintf(r->name, sizeof r->name, "%.*s", WB_SLICE_ARG(spec.name));
-        add_named(r);
+        err = open_spec(call, r, &spec);
     }
     if (err == 0)
-        err = add_fields(call, r, wire ? "application/x-webbase-stream" : wb_stream_format_type(format));
+        err = r->worker ? add_worker_fields(call, r, type) : add_fields(call, r, type);
     wb_stream_spec_release(&spec);
     return err;
 }
@@ -202,16 +309,17 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
 void wb_handle_stream(struct wb_call *call)
 {
     struct stream_reply *r = wb_alloc_zero(1, sizeof(*r));
-    int err = r ? 0 : WB_E_NOMEM;
 
-    if (err == 0) {
-        r->server = call->server;
-        err = open_stream(call, r);
+    if (!r) {
+        wb_call_fail(call, WB_E_NOMEM);
+        return;
     }
+    r->server = call->server;
+    pthread_mutex_init(&r->lock, NULL);
+    int err = open_stream(call, r);
     if (err < 0) {
         wb_call_fail(call, err);
-        if (r)
-            close_stream(r);
+        close_stream(r);
         return;
     }
     call->reply->source = &stream_source;
