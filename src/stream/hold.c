@@ -193,8 +193,15 @@ int wb_hold_resume(struct wb_stream *stream)
 
 void wb_hold_renew(struct wb_stream *stream)
 {
-    if (stream->held && wb_clock_mono_ns() - stream->renewed_ns >= RENEW_NS)
-        hold(stream, stream->ticket.snapshot, wb_hold_until_ms(stream));
+    uint64_t hash;
+
+    if (!stream->held || wb_clock_mono_ns() - stream->renewed_ns < RENEW_NS)
+        return;
+    hold(stream, stream->ticket.snapshot, wb_hold_until_ms(stream));
+    if (stream->ticket.listed)
+        wb_shelf_put(stream->home->dir, wb_buf_slice(&stream->list.bytes), wb_hold_until_ms(stream), &hash);
+    if (stream->ticket.kept)
+        wb_shelf_put(stream->home->dir, wb_buf_slice(&stream->spec_bytes), wb_hold_until_ms(stream), &hash);
 }
 
 int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t number)

@@ -120,7 +120,7 @@ int wb_hold_take(struct wb_stream *stream);
 /* The same for a stream that is resumed: its ticket says which. WB_E_NOTFOUND if it is gone. */
 int wb_hold_resume(struct wb_stream *stream);
 
-/* Holds it from now on for the usual time; does nothing if that was done within the last minute. */
+/* Holds it, and keeps what is on the shelf, for the usual time from now on. At most once a minute. */
 void wb_hold_renew(struct wb_stream *stream);
 
 /* The stream is finished. */
