@@ -70,6 +70,7 @@ void wb_batch_pages_unref(struct wb_batch_pages *pages)
     WB_CHECK(pages->refs > 0);
     if (--pages->refs > 0)
         return;
+    wb_memo_set_free(pages->memos);
     wb_arena_release(&pages->texts);
     wb_free(pages->pages);
     wb_free(pages->entries);
@@ -130,6 +131,8 @@ int wb_batch_unpack(const struct wb_batch *batch, enum wb_batch_depth depth, str
             err = 0;
         }
     }
+    if (err == 0)
+        err = wb_memo_set_new(pages->pages, pages->count, pages->bytes, &pages->memos);
     if (err < 0) {
         wb_batch_pages_unref(pages);
         return err;

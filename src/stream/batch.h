@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "store/store.h"
+#include "stream/memo.h"
 
 /* What is decompressed of each page. */
 enum wb_batch_depth { WB_BATCH_FACTS, WB_BATCH_PAGES, WB_BATCH_DEPTHS };
@@ -23,6 +24,7 @@ struct wb_batch_pages {
     size_t damaged;           /* pages that cannot be read ... */
     struct wb_error_copy why; /* ... the last of them for this reason */
     struct wb_arena texts;    /* of the pages */
+    struct wb_memo_set *memos; /* what was made of them; at most as many bytes as the pages themselves */
     size_t bytes;             /* of memory */
 };
 

@@ -178,6 +178,8 @@ static int next_shared(struct carousel_member *m, struct wb_supply *supply_out)
         supply_out->parcel = &m->batch->parcel;
         supply_out->entries = pages->entries + from;
     }
+    supply_out->memos = pages->memos;
+    supply_out->memo = from;
     if (to > from)
         return 1;
     if (m->damaged == 0)

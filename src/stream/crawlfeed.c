@@ -87,6 +87,8 @@ int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_
         stream->supplier->kind->tell(stream->supplier, index, &stream->place.at);
         stream->place.has_at = true;
         record_out->page = *page;
+        if (stream->supply.memos)
+            record_out->memo = wb_memo_of(stream->supply.memos, stream->supply.memo + index);
         return 1;
     }
 }

@@ -88,6 +88,7 @@ static int new_item(const struct wb_stream *stream, const struct wb_stream_recor
         return WB_E_NOMEM;
     item->record = *record;
     item->record.token = WB_SLICE_EMPTY;
+    item->record.memo = NULL;
     item->place = stream->place;
     struct wb_page *page = &item->record.page;
     struct wb_slice *texts[] = {&page->url, &page->key, &page->head, &page->type, &page->charset, &page->body};

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "stream/memo.h"
 #include "stream/stream_own.h"
 #include "warc/warc.h"
 #include "words/words.h"
@@ -32,6 +33,7 @@ struct wb_stream_pen {
     struct wb_extractor *extractor; /* NULL: not needed */
     struct wb_warc_writer *writer;  /* NULL: not needed */
     struct wb_buf *out;             /* where the writer appends to */
+    struct wb_buf scratch;          /* a text that is made for memos */
 };
 
 int wb_stream_format_parse(struct wb_slice text, enum wb_stream_format *format_out)
@@ -95,6 +97,7 @@ void wb_stream_pen_free(struct wb_stream_pen *pen)
         return;
     wb_extractor_free(pen->extractor);
     wb_warc_writer_free(pen->writer);
+    wb_buf_release(&pen->scratch);
     wb_free(pen);
 }
 
@@ -204,23 +207,100 @@ static int write_archive(struct wb_stream_pen *pen, const struct wb_stream_recor
     return wb_warc_write_revisit(pen->writer, &page, record->original_ms);
 }
 
-int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out)
+static int extract_page(struct wb_stream_pen *pen, const struct wb_page *page, struct wb_extract *extract_out)
 {
-    const struct wb_page *page = &record->page;
     unsigned wants = WB_EXTRACT_TEXT | (pen->format == WB_STREAM_JSONL ? WB_EXTRACT_LINKS | WB_EXTRACT_LANGUAGE : 0u);
     struct wb_extract_input input = {page->url, page->type, page->charset, page->body, wants};
+
+    return wb_extract(pen->extractor, &input, extract_out);
+}
+
+/* ---- what streams that share a scan need only once -------------------------------------------------- */
+
+#define JSON_AFTER_TOKEN "\"}\n"
+
+/* Makes in pen->scratch what memos keep: the line up to the token, which needs no escapes, or the page's text. */
+static int make_text(struct wb_stream_pen *pen, const struct wb_page *page)
+{
+    struct wb_stream_record record = {.page = *page, .docid = WB_DOCID_NONE};
+    struct wb_extract extract;
+    int err = extract_page(pen, page, &extract);
+
+    wb_buf_clear(&pen->scratch);
+    if (err == 0 && pen->format == WB_STREAM_TEXT)
+        return wb_buf_append_slice(&pen->scratch, extract.text);
+    if (err == 0)
+        err = write_json(&record, &extract, &pen->scratch);
+    if (err == 0) {
+        WB_CHECK(wb_slice_ends(wb_buf_slice(&pen->scratch), WB_SLICE_LIT(JSON_AFTER_TOKEN)));
+        pen->scratch.len -= strlen(JSON_AFTER_TOKEN);
+    }
+    return err;
+}
+
+/* Makes the text of a memo that this pen has claimed. */
+static int fill_memo(struct wb_stream_pen *pen, struct wb_stream_memo *memo, enum wb_memo_kind kind,
+                     const struct wb_page *page)
+{
+    int err = make_text(pen, page);
+
+    wb_memo_put(memo, kind, err < 0 ? WB_SLICE_EMPTY : wb_buf_slice(&pen->scratch));
+    return err;
+}
+
+/* Finds the text of a page in its memo, or makes it. While somebody else makes it, this pen makes later ones. */
+static int find_text(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_slice *text_out)
+{
+    enum wb_memo_kind kind = pen->format == WB_STREAM_TEXT ? WB_MEMO_TEXT : WB_MEMO_JSON;
+    enum wb_memo_got got;
+
+    while ((got = wb_memo_take(record->memo, kind, text_out)) == WB_MEMO_BUSY) {
+        const struct wb_page *page;
+        struct wb_stream_memo *later = wb_memo_ahead(record->memo, kind, &page);
+        if (!later)
+            wb_memo_wait(record->memo, kind);
+        else if (fill_memo(pen, later, kind, page) < 0)
+            wb_memo_wait(record->memo, kind); /* whoever needs the later page reports what is wrong with it */
+    }
+    if (got == WB_MEMO_THERE)
+        return 0;
+    int err = fill_memo(pen, record->memo, kind, &record->page);
+    *text_out = wb_buf_slice(&pen->scratch);
+    return err;
+}
+
+static int write_shared(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out)
+{
+    struct wb_slice text;
+    int err = find_text(pen, record, &text);
+
+    if (err < 0)
+        return err;
+    if (pen->format == WB_STREAM_TEXT)
+        return write_archive(pen, record, &(struct wb_extract){.text = text});
+    err = wb_buf_append_slice(out, text);
+    if (err == 0)
+        err = wb_buf_append_slice(out, record->token);
+    return err == 0 ? wb_buf_append_str(out, JSON_AFTER_TOKEN) : err;
+}
+
+int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out)
+{
     struct wb_extract extract;
     size_t before = out->len;
+    bool shared = record->memo && pen->extractor && !record->revisit;
     int err = 0;
 
     if (pen->format == WB_STREAM_URLS)
         return write_urls(pen, record, out);
     pen->out = out;
-    if (pen->extractor)
-        err = wb_extract(pen->extractor, &input, &extract);
-    if (err == 0 && pen->writer)
+    if (shared)
+        err = write_shared(pen, record, out);
+    else if (pen->extractor)
+        err = extract_page(pen, &record->page, &extract);
+    if (err == 0 && !shared && pen->writer)
         err = write_archive(pen, record, pen->extractor ? &extract : NULL);
-    else if (err == 0)
+    else if (err == 0 && !shared)
         err = write_json(record, &extract, out);
     if (err < 0)
         out->len = before; /* a record is whole, or it is not there */

@@ -115,6 +115,8 @@ int wb_stream_spec_each(const struct wb_stream_spec *spec,
 
 /* ---- records ------------------------------------------------------------------------------------- */
 
+struct wb_stream_memo;
+
 struct wb_stream_record {
     struct wb_page page;    /* with its body, also if it is a revisit; its time is that of the capture */
     uint32_t docid;         /* in the generation that the stream delivers, if asked for; otherwise WB_DOCID_NONE */
@@ -122,6 +124,7 @@ struct wb_stream_record {
     bool revisit;           /* with versions: this capture brought no new bytes */
     int64_t original_ms;    /* of a revisit: the capture that brought them */
     struct wb_slice token;  /* the place after this record */
+    struct wb_stream_memo *memo; /* private: what pens have made of this page for other streams; NULL: nothing */
 };
 
 /* ---- streams ------------------------------------------------------------------------------------- */

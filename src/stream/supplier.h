@@ -14,6 +14,7 @@
 #define WB_STREAM_SUPPLIER_H
 
 #include "store/store.h"
+#include "stream/memo.h"
 
 /* Which pages are wanted. The site is borrowed until the supplier is closed. */
 struct wb_supply_request {
@@ -30,6 +31,8 @@ struct wb_supply_request {
 struct wb_supply {
     const struct wb_page *pages; /* NULL if only ids are wanted */
     size_t count;
+    struct wb_memo_set *memos; /* what others have made of the pages (memo.h), or NULL; ... */
+    size_t memo;               /* ... that of the first page has this number */
 
     /* ---- if parcels were asked for ---- */
     const struct wb_store_parcel *parcel;

@@ -204,7 +204,7 @@ static void serve_until_killed(struct memory *memory, uint64_t chance)
     must_ok(wb_stream_home_open(dir, &home));
     for (size_t i = 0; i < COUNT(workers); i++)
         workers[i] = join(home);
-    for (uint64_t life = 100 + chance_below(&chance, 1500); life > 0; life--) {
+    for (uint64_t life = 100 + chance_below(&chance, 900); life > 0; life--) {
         size_t w = chance_below(&chance, COUNT(workers));
         int got = wb_deal_next(workers[w], &record);
         must_ok(got);
@@ -243,7 +243,7 @@ static void test_killed(void **state)
         must(waitpid(pid, &status, 0) == pid);
         must(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
     }
-    assert_true(lives > 2 && lives < 200);
+    assert_true(lives > 2 && lives < 200); /* a life is shorter than half of the stream */
     for (size_t i = 0; i < PAGES; i++)
         assert_true(memory->delivered[i] > 0 && memory->acknowledged[i]);
 }

@@ -72,15 +72,41 @@ static struct wb_stream *open_stream(struct wb_stream_home *home, const char *co
     return stream;
 }
 
+/* What a pen writes does not depend on whether others have written the same page. Ids of archive records are random. */
+static void check_rendering(struct wb_stream_pen *pens[2], const struct wb_stream_record *record, bool exact)
+{
+    struct wb_stream_record alone = *record;
+    struct wb_buf texts[2] = {WB_BUF_INIT, WB_BUF_INIT};
+
+    alone.memo = NULL;
+    must_ok(wb_stream_pen_write(pens[0], record, &texts[0]));
+    must_ok(wb_stream_pen_write(pens[1], &alone, &texts[1]));
+    must(texts[0].len == texts[1].len);
+    must(!exact || memcmp(texts[0].ptr, texts[1].ptr, texts[0].len) == 0);
+    wb_buf_release(&texts[0]);
+    wb_buf_release(&texts[1]);
+}
+
 static void read_plain(struct wb_stream *stream, struct arrivals *a)
 {
+    static const enum wb_stream_format formats[] = {WB_STREAM_JSONL, WB_STREAM_TEXT};
+    struct wb_stream_pen *pens[COUNT(formats)][2];
     struct wb_stream_record record;
     int got;
 
-    while ((got = wb_stream_next(stream, &record)) > 0)
+    for (size_t i = 0; i < COUNT(formats); i++)
+        for (size_t j = 0; j < 2; j++)
+            must_ok(wb_stream_pen_new(formats[i], true, &pens[i][j]));
+    while ((got = wb_stream_next(stream, &record)) > 0) {
         arrive(a, &record);
+        for (size_t i = 0; i < COUNT(formats); i++)
+            check_rendering(pens[i], &record, formats[i] == WB_STREAM_JSONL);
+    }
     must_ok(got);
     wb_stream_close(stream);
+    for (size_t i = 0; i < COUNT(formats); i++)
+        for (size_t j = 0; j < 2; j++)
+            wb_stream_pen_free(pens[i][j]);
 }
 
 static void read_wire(struct wb_stream *stream, struct arrivals *a)
