@@ -287,7 +287,8 @@ int wb_store_packer_add(struct wb_store_packer *packer, const struct wb_page *pa
 bool wb_store_packer_full(const struct wb_store_packer *packer)
 {
     WB_CHECK(packer->magic == PACKER_MAGIC);
-    return packer->records.len >= PACKED_RAW_MAX || packer->packed.count >= PACKED_PAGES_MAX;
+    return !packer->finished &&
+           (packer->records.len >= PACKED_RAW_MAX || packer->packed.count >= PACKED_PAGES_MAX);
 }
 
 int wb_store_packer_finish(struct wb_store_packer *packer, struct wb_store_parcel *parcel_out)

@@ -1,11 +1,12 @@
 /*
  * named.c - streams that the repository remembers: the token of the last place that was acknowledged, by name.
  *
- *   DIR/streams/names/NAME.stream   two slots; the valid one with the greater sequence counts (docs/formats/stream.md)
+ *   DIR/streams/names/NAME.stream   three slots; the newest valid one counts (docs/formats/stream.md)
  *   DIR/streams/lock                locks on single bytes, one for each name in use
  *
- * Slot 0 is synced whenever it is written, once a second. Slot 1 is written in between without syncing: it is there if
- * the process was killed, and may be damaged after a power failure, when slot 0 counts.
+ * Slots 0 and 1 are written in turns, once a second, and synced: while one of them is written, the other one is whole.
+ * Slot 2 is written in between without syncing: it is there if the process was killed, and may be damaged after a power
+ * failure.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -34,7 +35,7 @@
  *  8184  8  hash of everything before
  */
 enum { AT_SEQUENCE = 8, AT_SAVED = 16, AT_FINISHED = 24, AT_LENGTH = 28, AT_TOKEN = 32, AT_CHECK = 8184 };
-enum { SLOT_BYTES = 8192, SLOTS = 2 };
+enum { SLOT_BYTES = 8192, SLOTS = 3, QUICK_SLOT = 2 };
 _Static_assert(AT_TOKEN + WB_TOKEN_TEXT_MAX <= AT_CHECK, "a token fits");
 static const char magic[8] = {'W', 'B', 'N', 'A', 'M', 'E', 'D', '1'};
 
@@ -43,7 +44,8 @@ struct wb_named {
     uint64_t sequence;
     uint64_t saved_position;
     int64_t saved_ns, synced_ns;
-    bool saved; /* the file exists */
+    bool saved;         /* the file exists */
+    unsigned last_slot; /* 0 or 1: the one that was synced last */
     char *path;
 };
 
@@ -51,6 +53,8 @@ struct wb_named {
 struct named_state {
     bool valid, finished;
     uint64_t sequence;
+    unsigned synced_slot;     /* 0 or 1: the newest of the two that are synced... */
+    uint64_t synced_sequence; /* ...and its sequence */
     int64_t saved_ms;
     size_t token_bytes;
     char token[WB_TOKEN_TEXT_MAX];
@@ -58,16 +62,23 @@ struct named_state {
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-static void read_slot(const char *slot, struct named_state *state)
+static void read_slot(const char *slot, unsigned number, struct named_state *state)
 {
     uint32_t len = wb_get32(slot + AT_LENGTH);
+    uint64_t sequence = wb_get64(slot + AT_SEQUENCE);
 
     if (memcmp(slot, magic, sizeof magic) != 0 || wb_get64(slot + AT_CHECK) != wb_hash64(slot, AT_CHECK) ||
-        len > WB_TOKEN_TEXT_MAX || (state->valid && wb_get64(slot + AT_SEQUENCE) < state->sequence))
+        len > WB_TOKEN_TEXT_MAX)
+        return;
+    if (number != QUICK_SLOT && sequence >= state->synced_sequence) {
+        state->synced_slot = number;
+        state->synced_sequence = sequence;
+    }
+    if (state->valid && sequence < state->sequence)
         return;
     state->valid = true;
     state->finished = slot[AT_FINISHED] == 1;
-    state->sequence = wb_get64(slot + AT_SEQUENCE);
+    state->sequence = sequence;
     state->saved_ms = (int64_t)wb_get64(slot + AT_SAVED);
     state->token_bytes = len;
     memcpy(state->token, slot + AT_TOKEN, len);
@@ -81,7 +92,7 @@ static int read_state(const char *path, struct named_state *state_out)
 
     *state_out = (struct named_state){.valid = false};
     for (size_t at = 0; err == 0 && at + SLOT_BYTES <= bytes.len; at += SLOT_BYTES)
-        read_slot(bytes.ptr + at, state_out);
+        read_slot(bytes.ptr + at, (unsigned)(at / SLOT_BYTES), state_out);
     wb_buf_release(&bytes);
     return err == WB_E_LIMIT ? 0 : err;
 }
@@ -155,6 +166,7 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
     if (err == 0) {
         named->saved = true;
         named->sequence = state->sequence;
+        named->last_slot = state->synced_slot;
         *finished_out = state->finished;
         err = wb_buf_append(token_out, state->token, state->token_bytes);
     } else if (err == WB_E_NOTFOUND) {
@@ -166,16 +178,20 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
 
 static int write_slot(struct wb_named *named, const char *slot, bool synced)
 {
-    if (!named->saved) { /* both slots: a file that exists is complete */
+    unsigned number = synced ? !named->last_slot : QUICK_SLOT;
+
+    if (!named->saved) { /* a file that exists has one whole slot at least */
         int err = wb_path_replace(named->path, wb_slice(slot, SLOT_BYTES));
         named->saved = err == 0;
         return err;
     }
     int err = named->file.fd < 0 ? wb_file_open(named->path, WB_FILE_WRITE, &named->file) : 0;
     if (err == 0)
-        err = wb_file_write_at(&named->file, synced ? 0 : SLOT_BYTES, slot, SLOT_BYTES);
+        err = wb_file_write_at(&named->file, number * (uint64_t)SLOT_BYTES, slot, SLOT_BYTES);
     if (err == 0 && synced)
         err = wb_file_sync(&named->file);
+    if (err == 0 && synced)
+        named->last_slot = number;
     return err;
 }
 
@@ -197,7 +213,7 @@ static int save_token(struct wb_named *named, struct wb_slice token, uint64_t po
     int err = write_slot(named, slot, synced);
     named->saved_ns = now_ns;
     named->saved_position = position;
-    if (synced)
+    if (synced && err == 0)
         named->synced_ns = now_ns;
     return err;
 }

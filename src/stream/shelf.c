@@ -99,7 +99,7 @@ int wb_shelf_put(const char *dir, struct wb_slice bytes, int64_t keep_ms, uint64
     if (got == 0 || got == WB_E_CORRUPT)
         got = write_new(dir, path.ptr, *hash_out, bytes, keep_ms);
     /* Two who put the same bytes at once use the same temporary file: for the slower one it is gone. */
-    if (got < 0 && renew(path.ptr, keep_ms) > 0)
+    if (err == 0 && got < 0 && renew(path.ptr, keep_ms) > 0)
         got = 0;
     wb_buf_release(&path);
     return got < 0 ? got : 0;
