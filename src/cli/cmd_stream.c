@@ -111,7 +111,6 @@ static int move_records(struct stream_run *run)
             return stop(run);
         int got = wb_stream_next(run->stream, &record);
         if (got == WB_E_CORRUPT) {
-            run->damaged++;
             wb_report("%s", wb_error_message());
             continue;
         }
@@ -219,6 +218,7 @@ static int deliver(struct stream_run *run)
     if (err >= 0)
         err = run->sink->kind.end(run->sink);
     wb_stream_info(run->stream, &info);
+    run->damaged = info.damaged; /* also what was damaged when the list of pages was made */
     if (err == 0 && run->options->json) {
         struct wb_buf token = WB_BUF_INIT;
         err = wb_stream_token(run->stream, &token);

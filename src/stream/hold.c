@@ -2,8 +2,8 @@
  * hold.c - which snapshot a stream delivers, and keeping it (stream_own.h, phases 2 and 5).
  *
  * A stream holds its snapshot under a name of its own, which its tokens carry: a stream that is resumed renews its old
- * hold instead of adding another. Renewing and sealing write to the repository. If that is not possible (a read-only
- * disk, another user's directory), the stream works without a hold: the scan itself keeps what it reads.
+ * hold instead of adding another. Renewing and sealing write to the repository. If that is not possible (a read-only or
+ * full disk, another user's directory), the stream works without a hold: the scan itself keeps what it reads.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -52,7 +52,7 @@ static int hold(struct wb_stream *stream, uint32_t number, int64_t expires_ms)
     stream->held = got > 0 && err == 0;
     wb_store_close(store);
     stream->renewed_ns = wb_clock_mono_ns();
-    return err < 0 ? err : 0;
+    return err < 0 && err != WB_E_IO ? err : 0;
 }
 
 static void draw_holder(struct wb_stream *stream)
@@ -95,6 +95,8 @@ static int seal(struct wb_stream *stream)
     int got = open_writer(stream->home->dir, &store);
     int err = got > 0 ? wb_store_seal(store, WB_SLICE_EMPTY, &holder, &snapshot) : got;
 
+    if (err == WB_E_IO)
+        err = got = 0;
     wb_store_close(store);
     stream->renewed_ns = wb_clock_mono_ns();
     stream->ticket.sealed = true;

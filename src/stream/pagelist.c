@@ -207,7 +207,7 @@ static int collect(struct pagelist_maker *m)
         int got = wb_store_scan_next(scan, &page);
         if (got == 0)
             break;
-        if (got == WB_E_CORRUPT) { /* the stream reports it when it comes to a page that it cannot read */
+        if (got == WB_E_CORRUPT) { /* which pages these were is not known, so the list cannot have them */
             stream->damaged++;
             continue;
         }

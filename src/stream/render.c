@@ -29,7 +29,7 @@ static const struct stream_format {
 struct wb_stream_pen {
     enum wb_stream_format format;
     bool tokens;
-    bool begun;                     /* the warcinfo record was written */
+    bool begun;                     /* a record was written, and before it the warcinfo record of an archive */
     struct wb_extractor *extractor; /* NULL: not needed */
     struct wb_warc_writer *writer;  /* NULL: not needed */
     struct wb_buf *out;             /* where the writer appends to */
@@ -194,7 +194,6 @@ static int write_archive(struct wb_stream_pen *pen, const struct wb_stream_recor
     wb_warc_writer_extra(pen->writer, "WebBase-Token", WB_SLICE_EMPTY);
     if (!pen->begun)
         err = wb_warc_write_info(pen->writer, NULL, wb_clock_wall_ms());
-    pen->begun = true;
     wb_warc_writer_extra(pen->writer, "WebBase-Token", record->token);
     if (err < 0)
         return err;
@@ -291,8 +290,6 @@ int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record
     bool shared = record->memo && pen->extractor && !record->revisit;
     int err = 0;
 
-    if (pen->format == WB_STREAM_URLS)
-        return write_urls(pen, record, out);
     pen->out = out;
     if (shared)
         err = write_shared(pen, record, out);
@@ -301,8 +298,10 @@ int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record
     if (err == 0 && !shared && pen->writer)
         err = write_archive(pen, record, pen->extractor ? &extract : NULL);
     else if (err == 0 && !shared)
-        err = write_json(record, &extract, out);
+        err = pen->extractor ? write_json(record, &extract, out) : write_urls(pen, record, out);
     if (err < 0)
         out->len = before; /* a record is whole, or it is not there */
+    else
+        pen->begun = true;
     return err;
 }

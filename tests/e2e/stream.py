@@ -339,6 +339,22 @@ def captures_and_revisits(folder):
     assert ask(copy.repo, 'versions', url(3)) == ask(c.repo, 'versions', url(3))
 
 
+@test
+def a_damaged_segment(folder):
+    """What cannot be read is reported; everything else is delivered."""
+    random_, c = rng('damage'), Corpus(folder)
+    c.put([Page('http://h.example/%d' % n, b'<p>%d</p>' % n + random_.randbytes(2000)) for n in range(300)])
+    segment, = (c.repo / 'pages').iterdir()
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2:len(data) // 2 + 50] = bytes(50)
+    segment.write_bytes(data)
+    for order in ('crawl', 'url'):
+        p = call(c.repo, 'stream', '--format', 'warc', '--order', order, status=1)
+        assert b'damaged' in p.stderr, p.stderr
+        got = p.stdout.count(b'WARC-Type: response')
+        assert 0 < got < 300, got
+
+
 # ---- ending --------------------------------------------------------------------------
 
 @test
