@@ -61,7 +61,7 @@ int wb_select_args(const struct wb_options *options, struct wb_selection *select
 
 int wb_stream_args(const struct wb_options *options, struct wb_stream_spec *spec_out)
 {
-    static const char *const names[] = {"order",  "limit",    "partition", "resume", "latest",
+    static const char *const names[] = {"order",    "limit",    "partition", "resume", "latest",
                                         "snapshot", "versions", "name",      "join"};
     struct select_target target = {.selection = &spec_out->selection, .spec = spec_out};
 

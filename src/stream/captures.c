@@ -30,19 +30,19 @@ struct wb_captures {
 
     /* ---- about one page ---- */
     struct wb_pageid id;
-    const struct wb_page *newest;  /* as the caller has it; may be NULL */
+    const struct wb_page *newest; /* as the caller has it; may be NULL */
     struct wb_store_timeline timeline;
     struct captures_content *contents; /* one for each version */
-    size_t version;                /* the current one... */
-    size_t at;                     /* ...and its next capture: an index into the times */
-    bool read;                     /* `page` is the current version */
-    bool passed;                   /* the first capture of the current version was looked at */
+    size_t version;                    /* the current one... */
+    size_t at;                         /* ...and its next capture: an index into the times */
+    bool read;                         /* `page` is the current version */
+    bool passed;                       /* the first capture of the current version was looked at */
     struct wb_page page;
-    int64_t last_ms;               /* the capture that was returned last */
-    int64_t reach_ms;              /* the newest capture of the versions so far */
-    int64_t skip_ms;               /* captures up to this one were returned before... */
-    bool known;                    /* ...and it is still there... */
-    bool seeking;                  /* ...and it was not reached yet */
+    int64_t last_ms;  /* the capture that was returned last */
+    int64_t reach_ms; /* the newest capture of the versions so far */
+    int64_t skip_ms;  /* captures up to this one were returned before... */
+    bool known;       /* ...and it is still there... */
+    bool seeking;     /* ...and it was not reached yet */
     int tries;
 };
 
@@ -196,8 +196,7 @@ static int load_timeline(struct wb_captures *c)
     return c->contents ? 0 : WB_E_NOMEM;
 }
 
-int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const struct wb_page *newest,
-                      int64_t after_ms)
+int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const struct wb_page *newest, int64_t after_ms)
 {
     captures->id = id;
     captures->newest = newest;

@@ -176,7 +176,7 @@ int wb_hold_resume(struct wb_stream *stream)
         int err = wb_store_stat(stream->store, &stat);
         if (err == 0 && stat.epoch != stream->ticket.epoch)
             err = wb_fail(WB_E_NOTFOUND, "the repository has changed since this stream began, and no snapshot could be "
-                          "held for it; start it again");
+                                         "held for it; start it again");
         stream->pages = stat.pages;
         return err;
     }
@@ -188,8 +188,10 @@ int wb_hold_resume(struct wb_stream *stream)
     if (err == 0 && stream->ticket.holder)
         err = hold(stream, stream->ticket.snapshot, wb_hold_until_ms(stream));
     if (err == WB_E_NOTFOUND)
-        err = wb_fail(WB_E_NOTFOUND, "snapshot %" PRIu32 ", which this stream delivers, is gone; start the stream "
-                      "again", stream->ticket.snapshot);
+        err = wb_fail(WB_E_NOTFOUND,
+                      "snapshot %" PRIu32 ", which this stream delivers, is gone; start the stream "
+                      "again",
+                      stream->ticket.snapshot);
     return err;
 }
 

@@ -32,7 +32,7 @@ static struct wb_pageid id_at(const struct wb_stream *stream, uint64_t index)
 /* Copies all texts of a page. */
 static int copy_page(struct wb_arena *arena, const struct wb_page *page, struct wb_page *copy_out)
 {
-    struct wb_slice *texts[] = {&copy_out->url, &copy_out->key,     &copy_out->head,
+    struct wb_slice *texts[] = {&copy_out->url,  &copy_out->key,     &copy_out->head,
                                 &copy_out->type, &copy_out->charset, &copy_out->body};
     int err = 0;
 
@@ -134,8 +134,8 @@ static int next_page(struct wb_stream *stream, struct wb_stream_record *record_o
 static int begin_captures(struct wb_stream *stream)
 {
     struct wb_listfeed *feed = &stream->listfeed;
-    struct wb_captures_options options = {.store = stream->store, .selection = &stream->spec.selection,
-                                          .epoch = stream->ticket.epoch, .bodies = true};
+    struct wb_captures_options options = {
+        .store = stream->store, .selection = &stream->spec.selection, .epoch = stream->ticket.epoch, .bodies = true};
     int err = feed->captures ? 0 : wb_captures_new(&options, &feed->captures);
 
     if (err == 0)

@@ -322,9 +322,9 @@ static int describe(const struct wb_stream_home *home, const struct named_state 
     struct wb_stream_ticket ticket;
     struct wb_stream_place place;
     struct wb_buf mem = WB_BUF_INIT;
-    int err = state->valid ? wb_token_read(wb_slice(state->token, state->token_bytes), home->repository, &ticket,
-                                           &place, &mem)
-                           : WB_E_CORRUPT;
+    int err = state->valid
+                  ? wb_token_read(wb_slice(state->token, state->token_bytes), home->repository, &ticket, &place, &mem)
+                  : WB_E_CORRUPT;
 
     *holder_out = 0;
     named->damaged = err < 0;
@@ -366,8 +366,8 @@ int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context,
                          void *context)
 {
     char *folder = wb_path_join(home->dir, "streams/names");
-    struct named_walk walk = {.home = home, .folder = folder, .each = each, .context = context,
-                              .state = wb_alloc(sizeof *walk.state)};
+    struct named_walk walk = {
+        .home = home, .folder = folder, .each = each, .context = context, .state = wb_alloc(sizeof *walk.state)};
     int err = folder && walk.state ? 0 : WB_E_NOMEM;
 
     if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)

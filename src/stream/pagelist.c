@@ -19,17 +19,17 @@
 
 /* A page and its place in the order. Missing keys come last, in both directions. */
 struct pagelist_entry {
-    uint64_t key;         /* ascending; of URLs: the first eight bytes of the SURT */
+    uint64_t key; /* ascending; of URLs: the first eight bytes of the SURT */
     struct wb_pageid id;
-    const char *surt;     /* of URLs: the rest, ended by a NUL byte; SURTs have none */
+    const char *surt; /* of URLs: the rest, ended by a NUL byte; SURTs have none */
 };
 
 struct pagelist_maker {
     struct wb_stream *stream;
     WB_VEC(struct pagelist_entry) entries;
-    uint64_t *bits;               /* the docids that the index selects; NULL: any page */
-    const double *ranks;          /* by docid */
-    const int64_t *modified;      /* by docid; NULL: the pages are read */
+    uint64_t *bits;          /* the docids that the index selects; NULL: any page */
+    const double *ranks;     /* by docid */
+    const int64_t *modified; /* by docid; NULL: the pages are read */
     struct wb_extractor *extractor;
     struct wb_arena texts;
     struct wb_buf surt;
@@ -70,8 +70,8 @@ static uint64_t reversed(uint64_t key)
 
 static int read_modified(struct pagelist_maker *m, const struct wb_page *page, uint32_t docid, uint64_t *key_out)
 {
-    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset,
-                                     .body = page->body};
+    struct wb_extract_input input = {
+        .url = page->url, .type = page->type, .charset = page->charset, .body = page->body};
     struct wb_extract extract;
 
     *key_out = UINT64_MAX;

@@ -230,8 +230,8 @@ bool wb_selection_has_site(const struct wb_selection *selection, struct wb_slice
 {
     struct wb_slice site = wb_key_site(key);
 
-    if (selection->sites.count && !bsearch(&site, selection->sites.items, selection->sites.count,
-                                           sizeof *selection->sites.items, compare_slices))
+    if (selection->sites.count &&
+        !bsearch(&site, selection->sites.items, selection->sites.count, sizeof *selection->sites.items, compare_slices))
         return false;
     for (size_t i = 0; i < selection->suffixes.count; i++)
         if (suffix_matches(host_of_site(site), selection->suffixes.items[i]))

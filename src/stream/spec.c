@@ -45,8 +45,10 @@ static int set_order(struct wb_stream_spec *spec, struct wb_slice value)
             spec->reverse = reverse;
             return 0;
         }
-    return wb_fail(WB_E_INVALID, "order takes crawl, url, rank, date or modified, or one of them after a '-', not "
-                   "'%.*s'", WB_SLICE_ARG(value));
+    return wb_fail(WB_E_INVALID,
+                   "order takes crawl, url, rank, date or modified, or one of them after a '-', not "
+                   "'%.*s'",
+                   WB_SLICE_ARG(value));
 }
 
 static int set_limit(struct wb_stream_spec *spec, struct wb_slice value)
@@ -95,8 +97,10 @@ static int set_name(struct wb_stream_spec *spec, const char *name, struct wb_sli
     int err = wb_store_name_check(value);
 
     if (err < 0)
-        return wb_fail(WB_E_INVALID, "%s: a stream's name is 1 to %d letters, digits, '.', '_' or '-', and not a "
-                       "number, unlike '%.*s'", name, WB_STORE_NAME_MAX, WB_SLICE_ARG(value));
+        return wb_fail(WB_E_INVALID,
+                       "%s: a stream's name is 1 to %d letters, digits, '.', '_' or '-', and not a "
+                       "number, unlike '%.*s'",
+                       name, WB_STORE_NAME_MAX, WB_SLICE_ARG(value));
     return wb_arena_copy(&spec->selection.texts, value, out);
 }
 
@@ -133,9 +137,10 @@ static unsigned given_bit(const char *name)
         const char *name;
         unsigned bit;
     } bits[] = {
-        {"site", GIVEN_SITE},     {"sites", GIVEN_SITE},          {"suffix", GIVEN_SUFFIX}, {"since", GIVEN_SINCE},
-        {"until", GIVEN_UNTIL},   {"type", GIVEN_TYPE},           {"lang", GIVEN_LANG},     {"status", GIVEN_STATUS},
-        {"query", GIVEN_QUERY},   {"order", GIVEN_ORDER},         {"limit", GIVEN_LIMIT},   {"latest", GIVEN_LATEST},
+        {"site", GIVEN_SITE},         {"sites", GIVEN_SITE},          {"suffix", GIVEN_SUFFIX},
+        {"since", GIVEN_SINCE},       {"until", GIVEN_UNTIL},         {"type", GIVEN_TYPE},
+        {"lang", GIVEN_LANG},         {"status", GIVEN_STATUS},       {"query", GIVEN_QUERY},
+        {"order", GIVEN_ORDER},       {"limit", GIVEN_LIMIT},         {"latest", GIVEN_LATEST},
         {"versions", GIVEN_VERSIONS}, {"partition", GIVEN_PARTITION},
     };
 
@@ -170,7 +175,7 @@ int wb_spec_check(const struct wb_stream_spec *spec)
         return wb_fail(WB_E_INVALID, "versions and snapshot exclude each other: a snapshot has one version of a page");
     if (spec->name.len && spec->resume.len)
         return wb_fail(WB_E_INVALID, "name and resume exclude each other: the repository knows the place of a "
-                       "named stream");
+                                     "named stream");
     if (spec->join.len)
         return wb_fail(WB_E_INVALID, "join needs a server: workers share a stream that one process deals out");
     return 0;
@@ -210,8 +215,8 @@ int wb_spec_encode(const struct wb_stream_spec *spec, struct wb_buf *out)
     const struct wb_selection *s = &spec->selection;
     unsigned flags = (spec->versions ? FLAG_VERSIONS : 0) | (spec->reverse ? FLAG_REVERSE : 0) |
                      (s->since_ms != INT64_MIN ? FLAG_SINCE : 0) | (s->until_ms != INT64_MAX ? FLAG_UNTIL : 0);
-    uint64_t numbers[] = {flags,       spec->order,   spec->state,   spec->part,
-                          spec->parts, spec->limit,   s->status_min, s->status_max};
+    uint64_t numbers[] = {flags,       spec->order, spec->state,   spec->part,
+                          spec->parts, spec->limit, s->status_min, s->status_max};
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < sizeof numbers / sizeof *numbers; i++)
@@ -236,12 +241,12 @@ static int take_text(struct wb_fields *fields, struct wb_arena *arena, struct wb
     return wb_arena_copy(arena, wb_fields_take_text(fields), out);
 }
 
-#define take_texts(fields, arena, vec, err)                                                   \
-    for (uint64_t left_ = wb_fields_take(fields, UINT32_MAX); (err) == 0 && (fields)->ok && left_ > 0; left_--) { \
-        struct wb_slice text_ = WB_SLICE_EMPTY;                                               \
-        (err) = take_text(fields, arena, &text_);                                             \
-        if ((err) == 0 && (fields)->ok)                                                       \
-            (err) = wb_vec_push(vec, text_);                                                  \
+#define take_texts(fields, arena, vec, err)                                                                            \
+    for (uint64_t left_ = wb_fields_take(fields, UINT32_MAX); (err) == 0 && (fields)->ok && left_ > 0; left_--) {      \
+        struct wb_slice text_ = WB_SLICE_EMPTY;                                                                        \
+        (err) = take_text(fields, arena, &text_);                                                                      \
+        if ((err) == 0 && (fields)->ok)                                                                                \
+            (err) = wb_vec_push(vec, text_);                                                                           \
     }
 
 int wb_spec_decode(struct wb_slice bytes, struct wb_stream_spec *spec_out)
@@ -313,8 +318,10 @@ int wb_spec_agree(const struct wb_stream_spec *asked, const struct wb_stream_spe
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (wrong >> i & 1)
-            return wb_fail(WB_E_INVALID, "%s stands for a stream with another '%s'; leave that out, or start a new "
-                           "stream", what, names[i]);
+            return wb_fail(WB_E_INVALID,
+                           "%s stands for a stream with another '%s'; leave that out, or start a new "
+                           "stream",
+                           what, names[i]);
     return 0;
 }
 

@@ -37,7 +37,10 @@ static void test_site_is_the_exact_host(void **state)
     (void)state;
     assert_true(host_matches("--site", "one.example", "one.example/a"));
     assert_true(host_matches("--site", "ONE.example", "one.example/a"));
-    assert_true(host_matches("--site", "b\xc3\xbc" "cher.example", "xn--bcher-kva.example/"));
+    assert_true(host_matches("--site",
+                             "b\xc3\xbc"
+                             "cher.example",
+                             "xn--bcher-kva.example/"));
     assert_true(host_matches("--site", "one.example:8080", "one.example:8080/a"));
     assert_false(host_matches("--site", "one.example", "one.example:8080/a"));
     assert_false(host_matches("--site", "one.example", "sub.one.example/a"));

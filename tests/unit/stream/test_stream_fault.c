@@ -106,8 +106,8 @@ static void fail_each(uint64_t *chance, const char *dir, unsigned kinds, int err
         char name[32];
         snprintf(name, sizeof name, "named-%u", names++);
         wb_fault_arm(kinds, n, error);
-        int err = run_stream(dir, order, named ? name : NULL, (enum wb_stream_format)(format++ % WB_STREAM_FORMATS),
-                             &run);
+        int err =
+            run_stream(dir, order, named ? name : NULL, (enum wb_stream_format)(format++ % WB_STREAM_FORMATS), &run);
         bool struck = wb_fault_struck();
         wb_fault_disarm();
         assert_true(err == 0 || struck);

@@ -50,8 +50,12 @@ static struct wb_slice url_of(int number, char text[64])
 
 static struct wb_page page_of(int number, char url[64], const char *body)
 {
-    struct wb_page page = {.url = url_of(number, url), .type = WB_SLICE_LIT("text/plain"), .charset = WB_SLICE_EMPTY,
-                           .head = WB_SLICE_EMPTY, .kind = WB_PAGE_RESOURCE, .status = 200};
+    struct wb_page page = {.url = url_of(number, url),
+                           .type = WB_SLICE_LIT("text/plain"),
+                           .charset = WB_SLICE_EMPTY,
+                           .head = WB_SLICE_EMPTY,
+                           .kind = WB_PAGE_RESOURCE,
+                           .status = 200};
 
     page.key = wb_slice(url + 7, page.url.len - 7);
     page.id = wb_pageid_of_key(page.key);
@@ -230,8 +234,8 @@ static void run_stream(struct model *m, bool versions)
         if (token.len == 0) {
             assert_int_equal(wb_stream_spec_set(&spec, "latest", WB_SLICE_LIT("1"), false), 0);
             assert_int_equal(wb_stream_spec_set(&spec, "order", wb_slice_str(order), false), 0);
-            assert_int_equal(wb_stream_spec_set(&spec, "versions", versions ? WB_SLICE_LIT("1") : WB_SLICE_LIT("0"),
-                                                false), 0);
+            assert_int_equal(
+                wb_stream_spec_set(&spec, "versions", versions ? WB_SLICE_LIT("1") : WB_SLICE_LIT("0"), false), 0);
             spec.part = part;
             spec.parts = parts;
         }
