@@ -1,4 +1,4 @@
-/* test_codec.c - hexadecimal and base32: RFC 4648's examples, and what is refused. */
+/* test_codec.c - hexadecimal, base32 and base64: RFC 4648's examples, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,8 +33,13 @@ static void test_base32(void **state)
 {
     static const struct {
         const char *bytes, *text;
-    } known[] = {{"", ""},             {"f", "MY"},           {"fo", "MZXQ"},          {"foo", "MZXW6"},
-                 {"foob", "MZXW6YQ"}, {"fooba", "MZXW6YTB"}, {"foobar", "MZXW6YTBOI"}};
+    } known[] = {{"", ""},
+                 {"f", "MY"},
+                 {"fo", "MZXQ"},
+                 {"foo", "MZXW6"},
+                 {"foob", "MZXW6YQ"},
+                 {"fooba", "MZXW6YTB"},
+                 {"foobar", "MZXW6YTBOI"}};
     char text[40];
     uint8_t back[20];
 
@@ -72,10 +77,33 @@ static void test_lengths(void **state)
     }
 }
 
+static void test_base64url(void **state)
+{
+    static const struct {
+        const char *bytes, *text;
+    } known[] = {{"", ""},           {"f", "Zg"},          {"fo", "Zm8"},          {"foo", "Zm9v"},
+                 {"foob", "Zm9vYg"}, {"fooba", "Zm9vYmE"}, {"foobar", "Zm9vYmFy"}, {"\xff\xef\xbe", "_---"}};
+    static const char *const wrong[] = {"Z", "Zm9vY", "Zh", "Zm9", "Zg==", "Zm8+", "Zm/v", "Zm 9v", "Zm9v\n"};
+    char text[40], back[40];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t len = strlen(known[i].bytes), chars = strlen(known[i].text);
+        assert_int_equal(WB_BASE64_CHARS(len), chars);
+        assert_int_equal(WB_BASE64_BYTES(chars), len);
+        wb_base64url_encode(known[i].bytes, len, text);
+        assert_memory_equal(text, known[i].text, chars);
+        assert_true(wb_base64url_decode(wb_slice_str(known[i].text), back));
+        assert_memory_equal(back, known[i].bytes, len);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(wb_base64url_decode(wb_slice_str(wrong[i]), back));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_hex), cmocka_unit_test(test_base32),
-                                       cmocka_unit_test(test_lengths)};
+                                       cmocka_unit_test(test_base64url), cmocka_unit_test(test_lengths)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
