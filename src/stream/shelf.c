@@ -117,7 +117,7 @@ int wb_shelf_get(const char *dir, uint64_t hash, struct wb_buf *bytes_out)
 {
     struct wb_buf path = WB_BUF_INIT;
 
-    wb_buf_clear(bytes_out);
+    wb_buf_release(bytes_out);
     int err = shelf_path(dir, hash, &path);
     if (err == 0)
         err = wb_path_read(path.ptr, SHELF_BYTES_MAX, bytes_out);
