@@ -219,6 +219,20 @@ int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t number)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
+/* All streams of a snapshot that have ended hold it under one name, so that holders do not pile up. */
+static int hold_for_finished(const char *dir, uint32_t snapshot)
+{
+    struct wb_store_holder holder = {.kind = WB_STORE_HOLDER_STREAM,
+                                     .name = "finished",
+                                     .expires_ms = wb_clock_wall_ms() + WB_STREAM_DONE_HOLD_MS};
+    struct wb_store *store = NULL;
+    int got = open_writer(dir, &store);
+    int err = got > 0 ? wb_store_hold(store, snapshot, &holder) : got;
+
+    wb_store_close(store);
+    return err;
+}
+
 /*
  * Its reader may still be busy with the last records, or die and come back: so the hold stays for a while. Not that of
  * a snapshot that a person asked for by its name, who may want to drop it now; and a named stream is not resumed after
@@ -227,13 +241,14 @@ int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t number)
 void wb_hold_finish(struct wb_stream *stream)
 {
     struct wb_error_copy copy;
+    int err = 0;
 
     if (!stream->held)
         return;
     wb_error_save(0, &copy);
     if (stream->spec.state != WB_STREAM_SNAPSHOT && !stream->spec.name.len)
-        hold(stream, stream->ticket.snapshot, wb_clock_wall_ms() + WB_STREAM_DONE_HOLD_MS);
-    else
+        err = hold_for_finished(stream->home->dir, stream->ticket.snapshot);
+    if (err == 0) /* otherwise its own hold stays until it expires */
         wb_hold_let_go(stream->home->dir, stream->ticket.snapshot, stream->ticket.holder);
     stream->held = false;
     wb_error_restore(&copy);
