@@ -12,6 +12,7 @@
 /* A longer selection goes to the shelf, and tokens have its hash. */
 #define SPEC_BYTES_MAX 600
 #define RENEW_EVERY 64 /* records between two looks at the clock */
+#define SWEEP_NS (INT64_C(3600) * 1000000000)
 
 /* ---- homes --------------------------------------------------------------------------------------- */
 
@@ -35,9 +36,24 @@ int wb_stream_home_open(const char *dir, struct wb_stream_home **home_out)
         wb_stream_home_close(home);
         return err;
     }
+    home->swept_ns = wb_clock_mono_ns();
     wb_shelf_sweep(dir, wb_clock_wall_ms());
     *home_out = home;
     return 0;
+}
+
+/* A server has its home open for months, so the shelf is swept every hour. */
+static void sweep_now_and_then(struct wb_stream_home *home)
+{
+    int64_t now_ns = wb_clock_mono_ns();
+
+    pthread_mutex_lock(&home->mutex);
+    bool due = now_ns - home->swept_ns >= SWEEP_NS;
+    if (due)
+        home->swept_ns = now_ns;
+    pthread_mutex_unlock(&home->mutex);
+    if (due)
+        wb_shelf_sweep(home->dir, wb_clock_wall_ms());
 }
 
 void wb_stream_home_close(struct wb_stream_home *home)
@@ -312,6 +328,7 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
     stream->home = home;
     stream->share = share;
     stream->spec = WB_STREAM_SPEC_INIT;
+    sweep_now_and_then(home);
     int err = wb_store_open(home->dir, WB_STORE_READ, &stream->store);
     if (err == 0)
         err = open_what(stream, spec, &fresh);
