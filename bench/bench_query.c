@@ -2,7 +2,8 @@
  * bench_query.c - measures how fast a generation answers, and writes the texts that other programs index.
  *
  *   bench_query texts CORPUS FILE          the title and the text of every page, as the peers get them
- *   bench_query ask REPOSITORY QUERIES     one JSON line per class of queries and way of asking
+ *   bench_query ask REPOSITORY QUERIES [top|count]
+ *                                          one JSON line per class of queries and way of asking, or for one way only
  *
  * FILE has for each page: length of title, length of text (uint32_t each), title, text. QUERIES (bench/queries) has one
  * query per line: its class, a tab, its words; the class says how they are joined. A class whose name begins with
@@ -161,7 +162,7 @@ static void ask_class(struct wb_searcher *searcher, const struct queries *querie
     wb_free(times);
 }
 
-static void ask_all(const char *repository, const char *path)
+static void ask_all(const char *repository, const char *path, const char *only)
 {
     static const struct way ways[] = {{"top", TOP, false, false}, {"count", 0, true, false}};
     struct queries queries = {.count = 0};
@@ -173,7 +174,8 @@ static void ask_all(const char *repository, const char *path)
         for (to = from; to < queries.count && wb_slice_equal(queries.classes[to], queries.classes[from]);)
             to++;
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-            ask_class(searcher, &queries, from, to, &ways[i]);
+            if (!only || strcmp(only, ways[i].name) == 0)
+                ask_class(searcher, &queries, from, to, &ways[i]);
     }
     wb_searcher_close(searcher);
     for (size_t i = 0; i < queries.count; i++)
@@ -187,10 +189,10 @@ int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "texts") == 0)
         write_texts(argv[2], argv[3]);
-    else if (argc == 4 && strcmp(argv[1], "ask") == 0)
-        ask_all(argv[2], argv[3]);
+    else if ((argc == 4 || argc == 5) && strcmp(argv[1], "ask") == 0)
+        ask_all(argv[2], argv[3], argc == 5 ? argv[4] : NULL);
     else {
-        fprintf(stderr, "usage: bench_query texts CORPUS FILE | ask REPOSITORY QUERIES\n");
+        fprintf(stderr, "usage: bench_query texts CORPUS FILE | ask REPOSITORY QUERIES [top|count]\n");
         return 2;
     }
     return 0;

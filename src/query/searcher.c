@@ -1,12 +1,11 @@
 /*
  * searcher.c - opens a generation for searching, and knows which documents must not be shown.
  *
- * A takedown has to take effect at once, but a generation never changes. So the bars of the store are read again
- * before every search. As long as they are the same as before, that is all; otherwise the set of documents that may be
- * shown is made again.
+ * A takedown has to take effect at once, but a generation never changes. So before every search the store is asked
+ * whether its bars are still the same. That is all, as long as they are; otherwise they are read, and the set of
+ * documents that may be shown is made again.
  */
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/map.h"
 #include "query/engine.h"
 #include "url/url.h"
@@ -89,7 +88,6 @@ struct bar_copy {
 struct bar_list {
     struct wb_arena texts;
     WB_VEC(struct bar_copy) bars;
-    uint64_t hash;
 };
 
 static int take_bar(void *context, const struct wb_store_bar *bar)
@@ -97,13 +95,7 @@ static int take_bar(void *context, const struct wb_store_bar *bar)
     struct bar_list *list = context;
     struct bar_copy copy = {.kind = bar->kind, .id = bar->id, .site = WB_SLICE_EMPTY, .except = bar->except};
     int err = bar->kind == WB_STORE_BAR_SITE ? wb_arena_copy(&list->texts, bar->site, &copy.site) : 0;
-    uint64_t fixed[4] = {list->hash, (uint64_t)bar->kind * 2 + bar->except, bar->id.hi, bar->id.lo};
 
-    if (bar->kind == WB_STORE_BAR_SITE) {
-        fixed[2] = wb_hash64(bar->site.ptr, bar->site.len);
-        fixed[3] = 0;
-    }
-    list->hash = wb_hash64(fixed, sizeof fixed);
     return err < 0 ? err : wb_vec_push(&list->bars, copy);
 }
 
@@ -237,9 +229,10 @@ static int set_shown(struct wb_searcher *searcher)
     return 0;
 }
 
-int wb_searcher_refresh(struct wb_searcher *searcher)
+/* Reads all bars and makes the sets of documents that may be shown. */
+static int read_bars(struct wb_searcher *searcher)
 {
-    struct bar_list list = {.hash = 0};
+    struct bar_list list = {.texts = {0}};
     int err = wb_store_bar_each(searcher->store, take_bar, &list);
 
     if (err == 0 && !searcher->allowed) {
@@ -247,18 +240,28 @@ int wb_searcher_refresh(struct wb_searcher *searcher)
         searcher->shown = wb_alloc_zero(searcher->bit_words, sizeof *searcher->shown);
         err = searcher->allowed && searcher->shown ? 0 : WB_E_NOMEM;
     }
-    if (err == 0 && (!searcher->bars_read || searcher->bars_hash != list.hash)) {
-        searcher->bars_read = false;
-        wb_free(searcher->inlinks);
-        searcher->inlinks = NULL;
+    wb_free(searcher->inlinks);
+    searcher->inlinks = NULL;
+    if (err == 0)
         err = set_bars(searcher, &list);
-        if (err == 0)
-            err = set_shown(searcher);
-        searcher->bars_read = err == 0;
-        searcher->bars_hash = list.hash;
-    }
+    if (err == 0)
+        err = set_shown(searcher);
     wb_arena_release(&list.texts);
     wb_vec_release(&list.bars);
+    return err;
+}
+
+int wb_searcher_refresh(struct wb_searcher *searcher)
+{
+    uint64_t version;
+    int err = wb_store_bar_version(searcher->store, &version);
+
+    if (err < 0 || (searcher->bars_read && searcher->bars_version == version))
+        return err;
+    searcher->bars_read = false; /* if reading fails, the next search tries again */
+    err = read_bars(searcher);
+    searcher->bars_read = err == 0;
+    searcher->bars_version = version;
     return err;
 }
 

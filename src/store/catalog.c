@@ -230,6 +230,16 @@ uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_tabl
     return wb_catalog_txn_state(txn)->roots[table].rows;
 }
 
+uint64_t wb_catalog_version(const struct wb_catalog_txn *txn, enum wb_catalog_table table)
+{
+    WB_CHECK(table < sizeof table_names / sizeof *table_names);
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_AWAKE || txn->kind == WB_CATALOG_TXN_HELD);
+
+    /* The root page has the checksums of the pages below it, and the number of the transaction that wrote it. */
+    const struct wb_tree_root *root = &txn->state.roots[table];
+    return root->rows ? root->ref.check : 0;
+}
+
 int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table)
 {
     WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);

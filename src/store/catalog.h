@@ -321,6 +321,12 @@ int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table);
 /* The number of rows in a table. */
 uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_table table);
 
+/*
+ * A number that stands for the rows of a table: as long as it is the same, so are they. It is a checksum that covers
+ * all of them, so that nothing but the root record is read. 0 if there are none.
+ */
+uint64_t wb_catalog_version(const struct wb_catalog_txn *txn, enum wb_catalog_table table);
+
 /* Pins of other handles (wb_tree_pinned) are epochs that running scans still need. */
 int wb_catalog_pin(struct wb_catalog *catalog, uint64_t epoch);
 void wb_catalog_unpin(struct wb_catalog *catalog, uint64_t epoch);

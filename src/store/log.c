@@ -29,6 +29,7 @@ static const struct wb_store_ops log_ops = {
     .allow = wb_log_allow,
     .barred = wb_log_barred,
     .bar_each = wb_log_bar_each,
+    .bar_version = wb_log_bar_version,
     .list_site = wb_log_list_site,
     .commit = wb_log_commit,
     .seal = wb_log_seal,

@@ -343,6 +343,7 @@ int wb_log_bar(struct wb_store *store, const struct wb_store_bar *bar);
 int wb_log_allow(struct wb_store *store, const struct wb_store_bar *bar);
 int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
 int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context);
+int wb_log_bar_version(struct wb_store *store, uint64_t *version_out);
 int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                      size_t *count_out);
 

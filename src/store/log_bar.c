@@ -298,6 +298,22 @@ int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const str
     return err;
 }
 
+/* Only the root record is looked at, so no state has to be held: there is no page that could be reused meanwhile. */
+int wb_log_bar_version(struct wb_store *store, uint64_t *version_out)
+{
+    struct wb_catalog_txn txn;
+
+    *version_out = 0;
+    WB_CHECK(wb_log_of(store)->catalog != NULL);
+    wb_catalog_txn_init(wb_log_of(store)->catalog, &txn);
+    int err = wb_catalog_txn_wake(&txn);
+    if (err < 0)
+        return err;
+    *version_out = wb_catalog_version(&txn, WB_CATALOG_BARS);
+    wb_catalog_txn_park(&txn);
+    return 0;
+}
+
 struct site_pages {
     struct wb_catalog_txn txn;
     uint64_t site; /* its hash */

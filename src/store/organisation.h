@@ -69,6 +69,7 @@ struct wb_store_ops {
     int (*barred)(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
     int (*bar_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar),
                     void *context);
+    int (*bar_version)(struct wb_store *store, uint64_t *version_out);
 
     /* Committed pages that have any version, each once, without reading them. */
     int (*list_site)(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,

@@ -202,6 +202,7 @@ void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct
     WB_CHECK(ops->allow);
     WB_CHECK(ops->barred);
     WB_CHECK(ops->bar_each);
+    WB_CHECK(ops->bar_version);
     WB_CHECK(ops->list_site);
     WB_CHECK(ops->commit);
     WB_CHECK(ops->seal);
@@ -359,6 +360,13 @@ int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const s
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(each != NULL);
     return store->ops->bar_each(store, each, context);
+}
+
+int wb_store_bar_version(struct wb_store *store, uint64_t *version_out)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(version_out != NULL);
+    return store->ops->bar_version(store, version_out);
 }
 
 int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,

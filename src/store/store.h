@@ -238,6 +238,13 @@ int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const s
                       void *context);
 
 /*
+ * A number that changes whenever a bar or an exception is added or lifted, by whichever process. Much cheaper than
+ * reading the bars: ask for it first, and if it is another one than before, read them. Bars that come in between are
+ * read then, and once more when the number is asked for next.
+ */
+int wb_store_bar_version(struct wb_store *store, uint64_t *version_out);
+
+/*
  * Lists up to max ids of committed pages of a site that have any version, the latest or
  * an older one. Reads no page, so that damaged pages are listed too.
  */

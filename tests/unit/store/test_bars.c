@@ -202,6 +202,43 @@ static void test_sites_and_exceptions(void **state)
     verify_clean(dir);
 }
 
+static uint64_t version(struct wb_store *store)
+{
+    uint64_t number;
+
+    must_ok(wb_store_bar_version(store, &number));
+    return number;
+}
+
+/* Another handle sees every change of the bars, and nothing else, in their version. */
+static void test_version(void **state)
+{
+    struct wb_store *store = new_store(), *reader = open_store(dir, WB_STORE_READ);
+    struct wb_store_commit_counts counts = {0};
+    uint64_t none = version(reader), one, two;
+
+    (void)state;
+    put(store, 1, 1, 1000);
+    must_ok(wb_store_commit(store, &counts));
+    assert_int_equal(version(reader), none);
+    bar(store, 1, 7, WB_STORE_BAR_PAGE, false);
+    one = version(reader);
+    assert_int_not_equal(one, none);
+    put(store, 1, 2, 1000);
+    must_ok(wb_store_commit(store, &counts));
+    assert_true(version(reader) == one && version(store) == one);
+    bar(store, 2, 0, WB_STORE_BAR_SITE, false);
+    two = version(reader);
+    assert_true(two != one && two != none);
+    bar(store, 2, 3, WB_STORE_BAR_PAGE, true);
+    assert_true(version(reader) != two && version(reader) != one);
+    bar(store, 2, 0, WB_STORE_BAR_SITE, true);
+    bar(store, 1, 7, WB_STORE_BAR_PAGE, true);
+    assert_int_equal(version(reader), none);
+    wb_store_close(reader);
+    wb_store_close(store);
+}
+
 /* A revisit that waits for its original. */
 static enum wb_store_outcome put_revisit(struct wb_store *store, uint32_t site, uint32_t number)
 {
@@ -334,7 +371,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outcomes),      cmocka_unit_test(test_wrong_clock),
         cmocka_unit_test(test_pages_in_hand), cmocka_unit_test(test_sites_and_exceptions),
-        cmocka_unit_test(test_revisits_go),   cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_version),       cmocka_unit_test(test_revisits_go),
+        cmocka_unit_test(test_killed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,6 +338,7 @@ static int twin_bar(struct wb_store *store, const struct wb_store_bar *bar)
 
     commit_quietly(store);
     wb_twin_bar_set(&twin->bars, bar);
+    twin->bar_changes++;
     for (size_t i = 0; !bar->except && i < twin->now.revisits.count;) {
         const struct wb_store_revisit *revisit = &twin->now.revisits.items[i].revisit;
         if (bar->kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(revisit->id, bar->id)
@@ -353,6 +354,7 @@ static int twin_bar(struct wb_store *store, const struct wb_store_bar *bar)
 static int twin_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
     commit_quietly(store);
+    wb_twin_of(store)->bar_changes++;
     return wb_twin_bar_lift(&wb_twin_of(store)->bars, bar);
 }
 
@@ -374,6 +376,12 @@ static int twin_bar_each(struct wb_store *store, int (*each)(void *context, cons
         err = each(context, &bar);
     }
     return err;
+}
+
+static int twin_bar_version(struct wb_store *store, uint64_t *version_out)
+{
+    *version_out = wb_twin_of(store)->bar_changes;
+    return 0;
 }
 
 /* ---- snapshots and history ----------------------------------------------------------------------------- */
@@ -470,6 +478,7 @@ static const struct wb_store_ops twin_ops = {
     .allow = twin_allow,
     .barred = twin_barred,
     .bar_each = twin_bar_each,
+    .bar_version = twin_bar_version,
     .list_site = wb_twin_list_site,
     .commit = twin_commit,
     .seal = twin_seal,

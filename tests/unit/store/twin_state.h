@@ -179,6 +179,7 @@ struct wb_twin {
     struct wb_twin_state now, committed;
     struct wb_store_commit_counts counts; /* since the last commit */
     struct wb_twin_bars bars;
+    uint64_t bar_changes;
     struct wb_twin_snapshots snapshots;
     struct wb_store_history history;
     WB_VEC(struct wb_twin_scan *) scans; /* that are open */
