@@ -100,7 +100,7 @@ static uint64_t run_fill(struct wb_postlist *list, const struct wb_scorer *score
 
     (void)scorer;
     for (uint32_t docid = wb_postlist_seek(list, 0); docid != WB_DOCID_END;)
-        docid = wb_postlist_fill(list, docid / WINDOW * WINDOW, WINDOW, bits);
+        docid = wb_postlist_fill(list, docid / WINDOW * WINDOW, WINDOW, NULL, bits);
     return bits[0];
 }
 

@@ -87,7 +87,7 @@ static void jump(struct wb_postlist *list, const struct wb_scorer *scorer, struc
             read_posting(list, positions);
         switch ((uint8_t)input.ptr[i] % 4) {
         case 0:
-            docid = wb_postlist_fill(list, base, WINDOW, bits);
+            docid = wb_postlist_fill(list, base, WINDOW, NULL, bits);
             break;
         case 1:
             docid = wb_postlist_sum(list, base, WINDOW, scorer, sums, bits);

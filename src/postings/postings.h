@@ -237,9 +237,11 @@ uint32_t wb_postlist_block_last(struct wb_postlist *list, uint32_t docid);
 
 /*
  * Sets the bits of the documents in the window: bit i of word w is document base + 64 * w + i. Bits that are set stay
- * set. Leaves the postlist at the first posting beyond the window and returns its docid.
+ * set. If only some documents are of interest, their bits are set in `wanted`: of other documents, some bits are not
+ * set then. Otherwise it is NULL. Leaves the postlist at the first posting beyond the window and returns its docid.
  */
-uint32_t wb_postlist_fill(struct wb_postlist *list, uint32_t base, uint32_t size, uint64_t *bits);
+uint32_t wb_postlist_fill(struct wb_postlist *list, uint32_t base, uint32_t size, const uint64_t *wanted,
+                          uint64_t *bits);
 
 /*
  * Adds the score of each document in the window to sums[docid - base]; also sets its bit, unless bits is NULL. Leaves

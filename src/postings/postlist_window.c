@@ -120,30 +120,42 @@ static void clip(const struct wb_postlist *list, uint32_t base, uint32_t last, u
     *to_out = list->docids[list->count - 1] <= last ? list->count : wb_postlist_within(list, last + 1);
 }
 
+/* Sets one bit by its byte, not by its word: neighbours that share a byte, and so wait for each other, are rarer. */
+static inline void set_bit(uint32_t at, uint64_t *bits)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    at ^= 56;
+#endif
+    ((uint8_t *)bits)[at / 8] |= (uint8_t)(1u << at % 8);
+}
+
+/* Four stretches of the docids take turns, because what was just written is not soon ready to be read again. */
 static void set_bits(const uint32_t *docids, uint32_t from, uint32_t to, uint32_t base, uint64_t *bits)
 {
-    uint64_t word = 0;
-    uint32_t at = 0;
+    uint32_t part = from < to ? (to - from) / 4 : 0;
+    const uint32_t *first = docids + from;
 
-    if (from >= to)
-        return;
-    /* Far apart, so that words seldom have more than one of them. */
-    if ((docids[to - 1] - docids[from]) / 16 > to - from) {
-        for (uint32_t i = from; i < to; i++)
-            bits[(docids[i] - base) / 64] |= 1ull << docids[i] % 64;
-        return;
+    for (const uint32_t *d = first; d < first + part; d++) {
+        set_bit(d[0] - base, bits);
+        set_bit(d[part] - base, bits);
+        set_bit(d[2 * part] - base, bits);
+        set_bit(d[3 * part] - base, bits);
     }
-    at = (docids[from] - base) / 64;
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t next = (docids[i] - base) / 64;
-        if (next != at) { /* gather the bits of a word in a register: memory would be waited for */
-            bits[at] |= word;
-            word = 0;
-            at = next;
-        }
-        word |= 1ull << docids[i] % 64;
-    }
-    bits[at] |= word;
+    for (uint32_t i = from + 4 * part; i < to; i++)
+        set_bit(docids[i] - base, bits);
+}
+
+/* Whether any bit is set from this document to that one, both in the window. */
+static bool any_bits(const uint64_t *bits, uint32_t base, uint32_t first, uint32_t last)
+{
+    uint32_t at = (first - base) / 64, end = (last - base) / 64;
+    uint64_t word = bits[at] & UINT64_MAX << first % 64;
+
+    while (word == 0 && at < end)
+        word = bits[++at];
+    if (at == end)
+        word &= UINT64_MAX >> (63 - last % 64);
+    return word != 0;
 }
 
 /* The byte at this place, or 0 if there is none. */
@@ -186,32 +198,35 @@ static void merge_bits(const uint8_t *bytes, uint32_t count, uint32_t lowest, ui
  * bits are not counted, which would cost more than all the rest; the highest one must be the last docid, so that none
  * is beyond the documents.
  */
-static int try_bits(struct wb_postlist *list, uint32_t block, uint32_t base, uint32_t size, uint64_t *bits)
+static int try_bits(struct wb_postlist *list, uint32_t block, const struct wb_postlist_span *span, uint32_t base,
+                    uint32_t size, uint64_t *bits)
 {
-    struct wb_postlist_span span;
-    int err = wb_postlist_span(list, block, &span);
-
-    if (err < 0)
-        return err;
-    if (wb_postlist_block_count(list, block) != WB_BLOCK_POSTINGS || span.end - span.start < 2 ||
-        span.start[0] != LISTBLOCK_BITS)
+    if (wb_postlist_block_count(list, block) != WB_BLOCK_POSTINGS || span->end - span->start < 2 ||
+        span->start[0] != LISTBLOCK_BITS)
         return 0;
-    const uint8_t *bytes = span.start + 2;
-    uint32_t count = span.start[1];
-    if (count > (size_t)(span.end - bytes) || count == 0 || bytes[count - 1] == 0 ||
-        (uint64_t)span.lowest + 8 * (count - 1) + 31 - (unsigned)__builtin_clz(bytes[count - 1]) != span.last)
+    const uint8_t *bytes = span->start + 2;
+    uint32_t count = span->start[1];
+    if (count > (size_t)(span->end - bytes) || count == 0 || bytes[count - 1] == 0 ||
+        (uint64_t)span->lowest + 8 * (count - 1) + 31 - (unsigned)__builtin_clz(bytes[count - 1]) != span->last)
         return wb_postlist_damaged(list, "the docids");
-    merge_bits(bytes, count, span.lowest, base, size, bits);
+    merge_bits(bytes, count, span->lowest, base, size, bits);
     return 1;
 }
 
-uint32_t wb_postlist_fill(struct wb_postlist *list, uint32_t base, uint32_t size, uint64_t *bits)
+uint32_t wb_postlist_fill(struct wb_postlist *list, uint32_t base, uint32_t size, const uint64_t *wanted,
+                          uint64_t *bits)
 {
     uint32_t last = window_last(base, size), from, to;
 
     for (uint32_t block = enter_window(list, base, size); reaches(list, block, last); block++) {
         if (block != list->block) {
-            int merged = try_bits(list, block, base, size, bits);
+            struct wb_postlist_span span;
+            if (wb_postlist_span(list, block, &span) < 0)
+                break;
+            if (wanted &&
+                !any_bits(wanted, base, span.lowest > base ? span.lowest : base, span.last < last ? span.last : last))
+                continue;
+            int merged = try_bits(list, block, &span, base, size, bits);
             if (merged < 0 || (merged == 0 && wb_postlist_load(list, block) < 0))
                 break;
             if (merged)
@@ -286,9 +301,15 @@ static unsigned count_bits(const uint64_t *bits, uint32_t base, uint32_t first, 
     }
 }
 
-/* The numbers of the postings of the decoded block whose bits are set, if only few bits are, from first to last. */
-static uint32_t choose_few(const struct wb_postlist *list, uint32_t base, uint32_t first, uint32_t last,
-                           const uint64_t *bits, uint32_t *chosen_out)
+/* Postings of the decoded block: their numbers, and the places of their documents in the window. */
+struct wb_chosen {
+    uint32_t count;
+    uint32_t number[WB_BLOCK_POSTINGS + FEW_BITS], place[WB_BLOCK_POSTINGS + FEW_BITS];
+};
+
+/* The postings of the decoded block whose bits are set, if only few bits are, from first to last. */
+static void choose_few(const struct wb_postlist *list, uint32_t base, uint32_t first, uint32_t last,
+                       const uint64_t *bits, struct wb_chosen *chosen)
 {
     uint32_t count = 0;
 
@@ -296,59 +317,61 @@ static uint32_t choose_few(const struct wb_postlist *list, uint32_t base, uint32
         for (uint64_t word = bits[at]; word; word &= word - 1) {
             uint32_t docid = base + 64 * at + (uint32_t)__builtin_ctzll(word);
             uint32_t i = docid < first || docid > last ? list->count : wb_postlist_within(list, docid);
-            chosen_out[count] = i;
+            chosen->number[count] = i;
+            chosen->place[count] = docid - base;
             count += i < list->count && list->docids[i] == docid;
         }
-    return count;
+    chosen->count = count;
 }
 
-/* The numbers of the postings whose bits are set. No branches: bits at random would mislead the processor. */
-static uint32_t choose(const struct wb_postlist *list, uint32_t base, uint32_t last, const uint64_t *bits,
-                       uint32_t *chosen_out)
+/* The postings whose bits are set. No branches: bits at random would mislead the processor. */
+static void choose(const struct wb_postlist *list, uint32_t base, uint32_t last, const uint64_t *bits,
+                   struct wb_chosen *chosen)
 {
     uint32_t count = 0, from, to;
 
     clip(list, base, last, &from, &to);
     for (uint32_t i = from; i < to; i++) {
         uint32_t at = list->docids[i] - base;
-        chosen_out[count] = i;
+        chosen->number[count] = i;
+        chosen->place[count] = at;
         count += bits[at / 64] >> at % 64 & 1;
     }
-    return count;
+    chosen->count = count;
 }
 
 /* Adds the scores of the chosen postings, four at a time; as wb_score(). */
 static void sum_chosen(const struct wb_postlist *list, const struct wb_scorer *scorer, uint32_t base,
-                       const uint32_t *chosen, uint32_t count, uint32_t *sums)
+                       const struct wb_chosen *chosen, uint32_t *sums)
 {
-    const uint8_t *lengths = list->own->set->lengths;
+    const uint8_t *lengths = list->own->set->lengths + base;
     const float *inverse = scorer->inverse;
     const wb_float4 unit = {scorer->unit, scorer->unit, scorer->unit, scorer->unit};
-    const uint32_t *docids = list->docids, *codes = list->own->codes;
+    const uint32_t *codes = list->own->codes;
     typedef int32_t signed4 __attribute__((vector_size(16)));
     uint32_t k = 0;
 
-    for (; k + 4 <= count; k += 4) {
-        uint32_t a = chosen[k], b = chosen[k + 1], c = chosen[k + 2], d = chosen[k + 3];
-        wb_float4 x = {inverse[lengths[docids[a]]], inverse[lengths[docids[b]]], inverse[lengths[docids[c]]],
-                       inverse[lengths[docids[d]]]};
-        x = unit - unit / (1.0f + wb_code_weight4((wb_vec4){codes[a], codes[b], codes[c], codes[d]}) * x) + 0.5f;
+    for (; k + 4 <= chosen->count; k += 4) {
+        const uint32_t *i = chosen->number + k, *at = chosen->place + k;
+        wb_float4 x = {inverse[lengths[at[0]]], inverse[lengths[at[1]]], inverse[lengths[at[2]]],
+                       inverse[lengths[at[3]]]};
+        wb_vec4 code = {codes[i[0]], codes[i[1]], codes[i[2]], codes[i[3]]};
+        x = unit - unit / (1.0f + wb_code_weight4(code) * x) + 0.5f;
         signed4 whole = __builtin_convertvector(x, signed4);
-        sums[docids[a] - base] += (uint32_t)whole[0];
-        sums[docids[b] - base] += (uint32_t)whole[1];
-        sums[docids[c] - base] += (uint32_t)whole[2];
-        sums[docids[d] - base] += (uint32_t)whole[3];
+        sums[at[0]] += (uint32_t)whole[0];
+        sums[at[1]] += (uint32_t)whole[1];
+        sums[at[2]] += (uint32_t)whole[2];
+        sums[at[3]] += (uint32_t)whole[3];
     }
-    for (; k < count; k++) {
-        uint32_t i = chosen[k];
-        sums[docids[i] - base] += wb_score(scorer, wb_code_weight(codes[i]), lengths[docids[i]]);
-    }
+    for (; k < chosen->count; k++)
+        sums[chosen->place[k]] += wb_score(scorer, wb_code_weight(codes[chosen->number[k]]), lengths[chosen->place[k]]);
 }
 
 uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_t size, const struct wb_scorer *scorer,
                                 uint32_t *sums, const uint64_t *bits, uint64_t *found)
 {
-    uint32_t last = window_last(base, size), chosen[WB_BLOCK_POSTINGS + FEW_BITS];
+    uint32_t last = window_last(base, size);
+    struct wb_chosen chosen;
 
     for (uint32_t block = enter_window(list, base, size); reaches(list, block, last); block++) {
         struct wb_postlist_span span;
@@ -360,17 +383,17 @@ uint32_t wb_postlist_sum_masked(struct wb_postlist *list, uint32_t base, uint32_
             continue;
         if (block != list->block && wb_postlist_load(list, block) < 0)
             break;
-        uint32_t count = wanted <= FEW_BITS ? choose_few(list, base, lowest, highest, bits, chosen)
-                                            : choose(list, base, last, bits, chosen);
-        if (count == 0)
+        if (wanted <= FEW_BITS)
+            choose_few(list, base, lowest, highest, bits, &chosen);
+        else
+            choose(list, base, last, bits, &chosen);
+        if (chosen.count == 0)
             continue;
         if (wb_postlist_need_codes(list) < 0)
             break;
-        sum_chosen(list, scorer, base, chosen, count, sums);
-        for (uint32_t k = 0; found && k < count; k++) {
-            uint32_t at = list->docids[chosen[k]] - base;
-            found[at / 64] |= 1ull << at % 64;
-        }
+        sum_chosen(list, scorer, base, &chosen, sums);
+        if (found)
+            set_bits(chosen.place, 0, chosen.count, 0, found);
     }
     return leave_window(list, base, size);
 }

@@ -52,16 +52,20 @@ static inline void wb_bits_clear(struct wb_window window, struct wb_windowbits *
     memset(bits->word, 0, window.size / 8);
 }
 
+/* Not __builtin_popcountll(): without an instruction for it, which the oldest machines lack, it is a call. */
+static inline uint32_t wb_word_count(uint64_t word)
+{
+    word -= word >> 1 & 0x5555555555555555;
+    word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+    return (uint32_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+}
+
 static inline uint32_t wb_bits_count(struct wb_window window, const struct wb_windowbits *bits)
 {
     uint32_t count = 0;
 
-    /* Not __builtin_popcountll(): without an instruction for it, which the oldest machines lack, it is a call. */
-    for (uint32_t i = 0; i < window.size / 64; i++) {
-        uint64_t word = bits->word[i] - (bits->word[i] >> 1 & 0x5555555555555555);
-        word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
-        count += (uint32_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
-    }
+    for (uint32_t i = 0; i < window.size / 64; i++)
+        count += wb_word_count(bits->word[i]);
     return count;
 }
 
@@ -107,6 +111,8 @@ struct wb_searcher {
     uint32_t *inlinks;           /* in-links without those of pages that were taken down; NULL: see the column */
     const uint32_t *statics;     /* what PageRank adds to a score; NULL until it is needed */
     uint32_t *static_max;        /* the greatest of each pane */
+    struct wb_scorer model;      /* of words without their units, for these parameters; 0: there is none yet */
+    double model_k1, model_b;
     struct wb_graph_cursor *in, *out; /* NULL until they are needed */
     struct wb_arena scratch;     /* of wb_similar() and wb_links() */
 };

@@ -50,10 +50,12 @@ static uint32_t slot_next(struct wb_slot *slot, uint32_t from)
     return next;
 }
 
-static void slot_fill(struct wb_slot *slot, struct wb_window window, struct wb_windowbits *bits)
+/* wanted: the documents of interest; NULL: all are. */
+static void slot_fill(struct wb_slot *slot, struct wb_window window, const struct wb_windowbits *wanted,
+                      struct wb_windowbits *bits)
 {
     for (size_t i = 0; i < slot->list_count; i++)
-        wb_postlist_fill(slot->lists[i], window.base, window.size, bits->word);
+        wb_postlist_fill(slot->lists[i], window.base, window.size, wanted ? wanted->word : NULL, bits->word);
 }
 
 static void slot_filter(struct wb_slot *slot, struct wb_window window, struct wb_windowbits *bits, uint32_t docs)
@@ -73,7 +75,7 @@ static void slot_filter(struct wb_slot *slot, struct wb_window window, struct wb
         return;
     }
     wb_bits_clear(window, &other);
-    slot_fill(slot, window, &other);
+    slot_fill(slot, window, bits, &other);
     wb_bits_and(window, bits, other.word);
 }
 
@@ -209,11 +211,11 @@ void wb_leaf_fill(struct wb_leaf *leaf, struct wb_window window, struct wb_windo
         break;
     case WB_LEAF_WORDS:
         if (leaf->slot_count == 1) {
-            slot_fill(&leaf->slots[0], window, bits);
+            slot_fill(&leaf->slots[0], window, NULL, bits);
             break;
         }
         wb_bits_clear(window, &own);
-        slot_fill(&leaf->slots[0], window, &own);
+        slot_fill(&leaf->slots[0], window, NULL, &own);
         for (size_t i = 1; i < leaf->slot_count && wb_bits_any(window, &own); i++)
             slot_filter(&leaf->slots[i], window, &own, leaf->end);
         for (uint32_t i = 0; i < window.size / 64; i++)

@@ -362,7 +362,7 @@ static int fill_term(void *context, struct wb_slice key, const struct wb_term *t
     if (err == 0 && fill->fields)
         err = fill_fields(list, fill);
     else if (err == 0)
-        wb_postlist_fill(list, 0, fill->size, fill->bits);
+        wb_postlist_fill(list, 0, fill->size, NULL, fill->bits);
     if (err == 0)
         err = wb_postlist_error(list);
     wb_postlist_close(list);

@@ -66,7 +66,19 @@ static void set_scale(struct wb_qplan *plan)
     }
 }
 
-static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf, const struct wb_scorer *model)
+/* The scorer of all words but for their units. Most searches have the same parameters as the one before. */
+static void prepare_model(struct wb_qplan *plan)
+{
+    struct wb_searcher *searcher = plan->searcher;
+
+    if (searcher->model_k1 == plan->k1 && searcher->model_b == plan->b)
+        return;
+    wb_scorer_init(&searcher->model, 1, plan->k1, plan->b, plan->average, 1);
+    searcher->model_k1 = plan->k1;
+    searcher->model_b = plan->b;
+}
+
+static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf)
 {
     int err = 0;
 
@@ -75,7 +87,7 @@ static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf, const struct w
         slot->scorer = wb_qplan_take(plan, sizeof *slot->scorer);
         if (!slot->scorer)
             return WB_E_NOMEM;
-        *slot->scorer = *model;
+        *slot->scorer = plan->searcher->model;
         slot->scorer->unit = (float)(slot->unit * plan->scale);
         slot->first_term = plan->terms.count;
         for (size_t i = 0; err == 0 && i < slot->list_count; i++)
@@ -90,7 +102,6 @@ int wb_scoring_prepare(struct wb_qplan *plan)
 {
     const struct wb_index_info *info = wb_index_info(plan->searcher->index);
     const struct wb_ranking *ranking = &plan->options->ranking;
-    struct wb_scorer model;
     const void *words = NULL;
     int err = 0;
 
@@ -106,10 +117,10 @@ int wb_scoring_prepare(struct wb_qplan *plan)
         return err;
     plan->words = words;
     set_scale(plan);
-    wb_scorer_init(&model, 1, plan->k1, plan->b, plan->average, 1);
+    prepare_model(plan);
     for (size_t i = 0; err == 0 && i < plan->leaves.count; i++)
         if (plan->leaves.items[i]->scored && plan->leaves.items[i]->kind == WB_LEAF_WORDS)
-            err = add_terms(plan, plan->leaves.items[i], &model);
+            err = add_terms(plan, plan->leaves.items[i]);
     if (err == 0)
         err = wb_vec_reserve(&plan->order, plan->terms.count + 1);
     for (size_t i = 0; err == 0 && i < plan->terms.count; i++)

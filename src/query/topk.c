@@ -15,6 +15,8 @@
 #include <emmintrin.h>
 #endif
 
+enum { FEW_OF_WORD = 8 }; /* the sums of so few of 64 documents are compared one by one */
+
 /* ---- the best so far ------------------------------------------------------------------------------ */
 
 static bool worse(const struct wb_found *a, const struct wb_found *b)
@@ -183,22 +185,29 @@ static void add_statics(struct top_search *search, struct wb_window window, cons
     WB_EACH_DOC(window, bits, docid, search->sums[docid - window.base] += statics[docid] >> plan->shift;)
 }
 
+/* The bits of a word whose sums are greater than this. No branches: scores at random would mislead the processor. */
+static uint64_t keep_high(const uint32_t *sums, uint64_t word, uint32_t needed)
+{
+    uint64_t kept = 0;
+
+    if (wb_word_count(word) > FEW_OF_WORD)
+        return word & high_sums(sums, needed);
+    for (; word; word &= word - 1) {
+        uint32_t at = (uint32_t)__builtin_ctzll(word);
+        kept |= (uint64_t)(sums[at] > needed) << at;
+    }
+    return kept;
+}
+
 /* Drops what cannot score more than `least` with at most `rest` still to come. */
 static void drop_low(struct top_search *search, struct wb_window window, struct wb_windowbits *bits, uint64_t rest,
                      uint32_t least)
 {
     if (rest > least)
         return;
-    for (uint32_t w = 0; w < window.size / 64; w++) {
-        const uint32_t *sums = search->sums + 64 * w;
-        uint64_t kept = 0;
-        /* No branches: scores at random would mislead the processor. */
-        for (uint64_t left = bits->word[w]; left; left &= left - 1) {
-            uint32_t at = (uint32_t)__builtin_ctzll(left);
-            kept |= (uint64_t)(sums[at] + rest > least) << at;
-        }
-        bits->word[w] = kept;
-    }
+    for (uint32_t w = 0; w < window.size / 64; w++)
+        if (bits->word[w])
+            bits->word[w] = keep_high(search->sums + 64 * w, bits->word[w], least - (uint32_t)rest);
 }
 
 /* How many of the terms, in ascending order of their bounds, cannot reach `least` together with PageRank. */

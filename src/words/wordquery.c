@@ -102,17 +102,24 @@ static void add_stem(struct wb_stems *stems, struct wb_slice stem)
     stems->count++;
 }
 
+_Static_assert(WB_STEM_NONE == -1 && WB_STEM_ALGORITHMS < 64, "a word has a bit for each algorithm");
+
 int wb_words_stems(struct wb_words *w, struct wb_slice exact, const uint8_t *languages, size_t count,
                    struct wb_stems *stems_out)
 {
     char word[WB_STEM_ROOM] = {0};
     struct wb_slice stem;
+    uint64_t asked = 0; /* a bit for each algorithm: several languages may have the same, or none */
 
     WB_CHECK(w->magic == WB_WORDS_MAGIC && exact.len > 0 && exact.len <= WB_WORD_BYTES_MAX);
     stems_out->count = 0;
     memcpy(word, exact.ptr, exact.len);
     for (size_t i = 0; i < count; i++) {
         int algorithm = wb_stem_algorithm(languages[i]);
+        uint64_t bit = 1ull << (algorithm - WB_STEM_NONE);
+        if (asked & bit)
+            continue;
+        asked |= bit;
         int err = wb_stemmers_prepare(&w->stemmers, algorithm);
         if (err == 0)
             err = wb_words_stem(w, algorithm, word, exact.len, &stem);

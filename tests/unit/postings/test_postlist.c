@@ -185,7 +185,7 @@ static void test_bounds(void **state)
     release_fixture(&fixture);
 }
 
-/* Compares all three operations on one window with the model. */
+/* Compares all operations on one window with the model. */
 static void try_window(const struct fixture *fixture, const struct model *model, struct wb_postlist *list,
                        const struct wb_scorer *scorer, uint32_t base, uint32_t size, uint64_t *chance)
 {
@@ -207,8 +207,14 @@ static void try_window(const struct fixture *fixture, const struct model *model,
             want_masked[at] += model_score(fixture, model, n, scorer);
     }
     uint32_t next = n < model->count ? model->postings[n].docid : WB_DOCID_END;
-    assert_int_equal(wb_postlist_fill(list, base, size, bits), next);
+    assert_int_equal(wb_postlist_fill(list, base, size, NULL, bits), next);
     assert_memory_equal(bits, want_bits, size / 8);
+    memset(bits, 0, sizeof bits);
+    assert_int_equal(wb_postlist_fill(list, base, size, mask, bits), next);
+    for (unsigned w = 0; w < size / 64; w++) {
+        assert_int_equal(bits[w] & mask[w], want_bits[w] & mask[w]);
+        assert_int_equal(bits[w] & ~want_bits[w], 0);
+    }
     assert_int_equal(wb_postlist_sum(list, base, size, scorer, sums, summed), next);
     assert_memory_equal(summed, want_bits, size / 8);
     assert_memory_equal(sums, want_sums, size * sizeof *sums);
