@@ -54,6 +54,16 @@ static void read_posting(struct wb_postlist *list, bool positions)
     if (!positions || wb_postlist_positions(list, &where) < 0)
         return;
     uint64_t sum = 0;
+    uint32_t counts[WB_SPACES];
+    const uint32_t *some;
+    if (wb_postlist_counts(list, counts) < 0)
+        return;
+    WB_CHECK(memcmp(counts, where.count, sizeof counts) == 0);
+    for (int space = WB_SPACES; space-- > 0;)
+        if (counts[space] && wb_postlist_positions_in(list, counts, (enum wb_space)space, 0, &some) < 0)
+            return;
+    if (wb_postlist_positions(list, &where) < 0) /* what it gave before was replaced */
+        return;
     for (int space = 0; space < WB_SPACES; space++)
         for (uint32_t i = 0; i < where.count[space]; i++)
             sum += where.at[space][i];

@@ -10,19 +10,24 @@
 
 /* ---- frequencies --------------------------------------------------------------------------------- */
 
-/* The fields in the order in which they are left out; OTHER has the smallest weight and so the largest frequencies. */
-static const uint8_t left_out_first[] = {WB_FIELD_OTHER, WB_FIELD_MAIN, WB_FIELD_HEADING, WB_FIELD_TITLE, WB_FIELD_URL};
+#define HAS(mask, field) ((mask) >> (field)&1)
+#define LEFT_OUT(mask)                                                                                                 \
+    (HAS(mask, WB_FIELD_OTHER)     ? WB_FIELD_OTHER                                                                    \
+     : HAS(mask, WB_FIELD_MAIN)    ? WB_FIELD_MAIN                                                                     \
+     : HAS(mask, WB_FIELD_HEADING) ? WB_FIELD_HEADING                                                                  \
+     : HAS(mask, WB_FIELD_TITLE)   ? WB_FIELD_TITLE                                                                    \
+     : HAS(mask, WB_FIELD_URL)     ? WB_FIELD_URL                                                                      \
+                                   : WB_FIELDS)
+#define LEFT_OUT_4(m) LEFT_OUT(m), LEFT_OUT((m) + 1), LEFT_OUT((m) + 2), LEFT_OUT((m) + 3)
+#define LEFT_OUT_16(m) LEFT_OUT_4(m), LEFT_OUT_4((m) + 4), LEFT_OUT_4((m) + 8), LEFT_OUT_4((m) + 12)
+
+/* For each mask, the field that is left out: OTHER has the smallest weight and so the largest frequencies. */
+static const uint8_t left_out_of[64] = {LEFT_OUT_16(0), LEFT_OUT_16(16), LEFT_OUT_16(32), LEFT_OUT_16(48)};
 
 /* The field whose frequency follows from the weight; WB_FIELDS if none does. */
 static inline unsigned left_out(unsigned mask, uint32_t weight)
 {
-    if (weight < WB_WEIGHT_MAX && mask >> WB_FIELD_OTHER & 1)
-        return WB_FIELD_OTHER;
-    if (weight < WB_WEIGHT_MAX)
-        for (size_t i = 0; i < sizeof left_out_first; i++)
-            if (mask >> left_out_first[i] & 1)
-                return left_out_first[i];
-    return WB_FIELDS;
+    return weight < WB_WEIGHT_MAX ? left_out_of[mask] : WB_FIELDS;
 }
 
 uint32_t wb_code_put(const uint32_t frequency[WB_FIELDS], uint8_t *extra, size_t *len_out)

@@ -218,6 +218,16 @@ struct wb_positions {
 /* WB_E_INVALID if the list has no positions. */
 int wb_postlist_positions(struct wb_postlist *list, struct wb_positions *positions_out);
 
+/*
+ * The same in two steps, so that only what is needed is read: first how many positions there are in each space, then
+ * those in one of them, of which there is at least one. Behind them, `filler` follows up to a multiple of
+ * WB_POSITIONS_STEP; these numbers can be read, too. They are valid until more is read of the postlist.
+ */
+enum { WB_POSITIONS_STEP = 8 };
+int wb_postlist_counts(struct wb_postlist *list, uint32_t count_out[WB_SPACES]);
+int wb_postlist_positions_in(struct wb_postlist *list, const uint32_t count[WB_SPACES], enum wb_space space,
+                             uint32_t filler, const uint32_t **positions_out);
+
 /* ---- bounds: these neither move the postlist nor decode blocks */
 
 /* No posting of the list scores more than this. */

@@ -47,7 +47,7 @@ struct wb_postlist_own {
     uint32_t pack_block;   /* the block from whose start that pack was reached; UINT32_MAX: none */
     uint64_t block_before; /* gaps before the first one of that block */
     uint64_t cached;       /* the number of the pack in `gaps`; UINT64_MAX if none is */
-    uint32_t gaps[BITPACK_MAX];
+    uint32_t gaps[BITPACK_MAX + WB_POSITIONS_STEP]; /* with room to read too many */
     uint32_t *positions; /* of one posting */
     size_t positions_cap;
 

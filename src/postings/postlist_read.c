@@ -306,6 +306,102 @@ int wb_postlist_positions(struct wb_postlist *list, struct wb_positions *positio
     return 0;
 }
 
+/* ---- positions in one space ------------------------------------------------------------------------ */
+
+int wb_postlist_counts(struct wb_postlist *list, uint32_t count_out[WB_SPACES])
+{
+    const unsigned body = 1u << WB_FIELD_MAIN | 1u << WB_FIELD_OTHER | LISTBLOCK_ALL_ONE;
+    struct wb_postlist_own *own = list->own;
+    uint32_t i = list->at, frequency[WB_FIELDS];
+
+    memset(count_out, 0, WB_SPACES * sizeof *count_out);
+    WB_CHECK(i < list->count);
+    int err = own->have & HAVE_EXTRA ? 0 : wb_postlist_need_extra(list);
+    if (err < 0)
+        return err;
+    const uint8_t *extra = own->extra_at + own->extra_of[i];
+    if (!(own->codes[i] & 1) || !(*extra & ~body)) { /* all of them are in BODY, as most are */
+        count_out[WB_SPACE_BODY] = (uint32_t)(own->before[i + 1] - own->before[i]);
+        return 0;
+    }
+    WB_CHECK(wb_code_get(own->codes[i], extra, own->block_end, frequency) != NULL);
+    for (int f = 0; f < WB_FIELDS; f++)
+        count_out[wb_space_of_field((enum wb_field)f)] += frequency[f];
+    return 0;
+}
+
+/*
+ * Adds up gaps, eight at a time, and puts filler in place of those from `count` on. out may be the same as gaps. No
+ * branch depends on a count below eight: they are at random.
+ */
+static inline void add_up(const uint32_t *gaps, uint32_t count, uint32_t filler, uint32_t *out)
+{
+    typedef int32_t signed4 __attribute__((vector_size(16)));
+    const wb_vec4 zero = {0};
+    const signed4 number = {0, 1, 2, 3};
+    wb_vec4 carry = zero;
+    uint32_t i = 0;
+
+    do
+        for (int half = 0; half < 2; half++, i += 4) {
+            wb_vec4 v = *(const wb_vec4_any *)(gaps + i);
+            v += __builtin_shufflevector(zero, v, 0, 4, 5, 6);
+            v += __builtin_shufflevector(zero, v, 0, 1, 4, 5);
+            v += carry;
+            carry = __builtin_shufflevector(v, v, 3, 3, 3, 3);
+            wb_vec4 keep = (wb_vec4)(number < (int32_t)(count - i));
+            *(wb_vec4_any *)(out + i) = (v & keep) | (filler & ~keep);
+        }
+    while (i < count);
+}
+_Static_assert(WB_POSITIONS_STEP == 8, "eight are two vectors");
+
+/* Where gaps are that have already been unpacked, if they are; otherwise NULL. */
+static inline const uint32_t *unpacked(const struct wb_postlist *list, uint64_t skip, uint64_t count)
+{
+    const struct wb_postlist_own *own = list->own;
+
+    if (!own->positions_ready || own->pack_block != list->block)
+        return NULL;
+    uint64_t from = own->block_before + skip, at = from % BITPACK_MAX;
+    if (own->cached != from / BITPACK_MAX || count > BITPACK_MAX - at || from > own->term.total ||
+        count > own->term.total - from)
+        return NULL;
+    return own->gaps + at;
+}
+
+int wb_postlist_positions_in(struct wb_postlist *list, const uint32_t count[WB_SPACES], enum wb_space space,
+                             uint32_t filler, const uint32_t **positions_out)
+{
+    struct wb_postlist_own *own = list->own;
+    uint64_t skip = own->before[list->at];
+    uint32_t n = count[space];
+
+    *positions_out = NULL;
+    WB_CHECK(list->at < list->count && own->have & HAVE_EXTRA && n > 0);
+    for (int s = 0; s < (int)space; s++)
+        skip += count[s];
+    int err = need_positions(list); /* before memory is allocated: this checks the number of all gaps */
+    if (err == 0 && n > own->term.total)
+        err = damaged_positions(list);
+    if (err == 0 && n > INT32_MAX)
+        err = wb_postlist_fail(list, wb_fail(WB_E_LIMIT, "a word is in a page too often"));
+    if (err == 0)
+        err = wb_grow(&own->positions, &own->positions_cap, (size_t)n + WB_POSITIONS_STEP);
+    if (err < 0)
+        return err;
+    const uint32_t *gaps = unpacked(list, skip, n);
+    *positions_out = own->positions;
+    if (!gaps) {
+        err = wb_postlist_gaps(list, skip, n, own->positions);
+        if (err < 0)
+            return err;
+        gaps = own->positions;
+    }
+    add_up(gaps, n, filler, own->positions);
+    return 0;
+}
+
 void wb_positions_to_gaps(const uint32_t frequency[WB_FIELDS], uint32_t *positions)
 {
     size_t count[WB_SPACES] = {0};

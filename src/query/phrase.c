@@ -11,6 +11,10 @@
 
 #include <stdlib.h>
 
+/* Behind the positions of two words: no page has so many words, and distances within a phrase are small. */
+#define NOWHERE_A ((uint32_t)1 << 31)
+#define NOWHERE_B ((uint32_t)3 << 30)
+
 /* ---- the positions of a word ---------------------------------------------------------------------- */
 
 static int compare_positions(const void *a, const void *b)
@@ -91,23 +95,6 @@ static bool has_position(const struct wb_positions *positions, int space, uint32
     return low < count && p[low] == wanted;
 }
 
-/* Two words in a row, of which neither has many more places than the other. No branch depends on the places. */
-static bool pair_in_a_row(const struct wb_leaf *leaf, int space)
-{
-    const struct wb_positions *a = &leaf->positions[0], *b = &leaf->positions[1];
-    uint32_t i = 0, k = 0, a_count = a->count[space], b_count = b->count[space];
-
-    while (i < a_count && k < b_count) {
-        uint64_t x = (uint64_t)a->at[space][i] + leaf->slots[1].offset;
-        uint64_t y = (uint64_t)b->at[space][k] + leaf->slots[0].offset;
-        if (x == y)
-            return true;
-        i += x < y;
-        k += y < x;
-    }
-    return false;
-}
-
 /* The first `count` words in a row: for each place of the one that has the fewest, the others at their distances. */
 static bool in_a_row(const struct wb_leaf *leaf, int space, size_t count, uint32_t *at)
 {
@@ -117,8 +104,6 @@ static bool in_a_row(const struct wb_leaf *leaf, int space, size_t count, uint32
         if (leaf->positions[s].count[space] < leaf->positions[rarest].count[space])
             rarest = s;
     uint32_t fewest = leaf->positions[rarest].count[space];
-    if (count == 2 && leaf->positions[!rarest].count[space] / 8 < fewest)
-        return pair_in_a_row(leaf, space);
     memset(at, 0, count * sizeof *at);
     for (uint32_t i = 0; i < fewest; i++) {
         uint32_t place = leaf->positions[rarest].at[space][i], offset = leaf->slots[rarest].offset;
@@ -193,16 +178,115 @@ static bool match_first(const struct wb_leaf *leaf, size_t count)
     return found;
 }
 
+typedef uint32_t wb_places4 __attribute__((vector_size(16)));
+
+/* Whether two sets of four places have one in common. */
+static inline wb_places4 common_of_four(wb_places4 x, wb_places4 y)
+{
+    wb_places4 same = (wb_places4)(x == y);
+
+    same |= (wb_places4)(x == __builtin_shufflevector(y, y, 1, 2, 3, 0));
+    same |= (wb_places4)(x == __builtin_shufflevector(y, y, 2, 3, 0, 1));
+    return same | (wb_places4)(x == __builtin_shufflevector(y, y, 3, 0, 1, 2));
+}
+
+static inline bool any_place(wb_places4 same)
+{
+    uint64_t halves[2];
+
+    memcpy(halves, &same, sizeof same);
+    return (halves[0] | halves[1]) != 0;
+}
+
+static inline wb_places4 four_at(const uint32_t *at, uint32_t shift)
+{
+    wb_places4 four;
+
+    memcpy(&four, at, sizeof four);
+    return four + shift;
+}
+
+/*
+ * Whether one of the positions of a, moved by its shift, is one of those of b, moved by its own. Each of four is
+ * compared with each of four, and those whose last one is lower are done. No branch depends on a position.
+ */
+static bool have_common(const uint32_t *a, uint32_t a_count, uint32_t a_shift, const uint32_t *b, uint32_t b_count,
+                        uint32_t b_shift)
+{
+    if (a_count <= WB_POSITIONS_STEP && b_count <= WB_POSITIONS_STEP) {
+        wb_places4 x[2] = {four_at(a, a_shift), four_at(a + 4, a_shift)};
+        wb_places4 y[2] = {four_at(b, b_shift), four_at(b + 4, b_shift)};
+        return any_place(common_of_four(x[0], y[0]) | common_of_four(x[0], y[1]) | common_of_four(x[1], y[0]) |
+                         common_of_four(x[1], y[1]));
+    }
+    for (uint32_t i = 0, k = 0; i < a_count && k < b_count;) {
+        wb_places4 x = four_at(a + i, a_shift), y = four_at(b + k, b_shift);
+        if (any_place(common_of_four(x, y)))
+            return true;
+        bool lower = x[3] < y[3];
+        i += lower ? 4 : 0;
+        k += lower ? 0 : 4;
+    }
+    return false;
+}
+
+/* Whether the words are in a row in one space. Their numbers of positions there are known, and not 0. */
+static int match_space(struct wb_leaf *leaf, enum wb_space space, bool *matches_out)
+{
+    const struct wb_slot *slots = leaf->slots;
+    struct wb_positions *positions = leaf->positions;
+    uint32_t at[WB_WORDLIST_MAX];
+    int err = 0;
+
+    *matches_out = true;
+    for (size_t i = 0; err == 0 && *matches_out && i < leaf->slot_count; i++) {
+        err = wb_postlist_positions_in(slots[i].lists[0], positions[i].count, space, i ? NOWHERE_B : NOWHERE_A,
+                                       &positions[i].at[space]);
+        /* Most documents that do not match fail with the two rarest words already. */
+        if (err == 0 && i == 1)
+            *matches_out = have_common(positions[0].at[space], positions[0].count[space], slots[1].offset,
+                                       positions[1].at[space], positions[1].count[space], slots[0].offset);
+    }
+    if (err == 0 && *matches_out && leaf->slot_count > 2)
+        *matches_out = in_a_row(leaf, space, leaf->slot_count, at);
+    return err;
+}
+
+/* Words that have one list each, in a row in any space: only positions in spaces that all of them are in are read. */
+static int match_single(struct wb_leaf *leaf, uint32_t docid, bool *matches_out)
+{
+    int err = 0;
+
+    *matches_out = false;
+    for (size_t i = 0; err == 0 && i < leaf->slot_count; i++) {
+        if (!wb_list_has(leaf->slots[i].lists[0], docid))
+            return 0; /* only a list that failed can have lost it */
+        err = wb_postlist_counts(leaf->slots[i].lists[0], leaf->positions[i].count);
+    }
+    for (int space = 0; err == 0 && !*matches_out && space < WB_SPACES; space++) {
+        bool all = leaf->spaces >> space & 1;
+        for (size_t i = 0; all && i < leaf->slot_count; i++)
+            all = leaf->positions[i].count[space] > 0;
+        if (all)
+            err = match_space(leaf, (enum wb_space)space, matches_out);
+    }
+    return err;
+}
+
 int wb_phrase_matches(struct wb_leaf *leaf, uint32_t docid, bool *matches_out)
 {
     size_t count = leaf->slot_count;
+    bool single = leaf->slop == 0;
     int err = 0;
 
-    WB_CHECK(leaf->phrase && count <= WB_WORDLIST_MAX);
+    WB_CHECK(leaf->phrase && count >= 2 && count <= WB_WORDLIST_MAX);
     *matches_out = true;
+    for (size_t i = 0; i < count; i++)
+        single &= leaf->slots[i].list_count == 1;
+    if (single)
+        return match_single(leaf, docid, matches_out);
     for (size_t i = 0; err == 0 && *matches_out && i < count; i++) {
         err = read_positions(leaf, i, docid);
-        /* Most documents that do not match fail with the two rarest words already. */
         if (err == 0 && (i + 1 == count || (i == 1 && leaf->slop == 0)))
             *matches_out = match_first(leaf, i + 1);
     }
