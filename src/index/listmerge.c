@@ -281,7 +281,11 @@ static int merge_term(const struct wb_build *build, struct inputs *in, struct wb
         old = NULL;
     if (err == 0 && old)
         err = wb_postingsource_old(old, &build->carry, &in->old_term, exact);
-    if (err == 0)
+    /* Most terms are in a few documents only, none of which has changed. */
+    int copied = err == 0 && old && taking == 0 ? wb_postingsource_copy(old, in->writer) : 0;
+    if (copied < 0)
+        err = copied;
+    if (err == 0 && !copied)
         err = merge_postings(in, taking, old);
     if (err == 0)
         err = wb_postings_end(in->writer);

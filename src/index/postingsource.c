@@ -75,6 +75,34 @@ int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry 
     return wb_postlist_open(carry->old->postings, &wanted, &source->list);
 }
 
+static int unknown_document(const struct wb_carry *carry)
+{
+    return wb_fail(WB_E_CORRUPT, "%s: a list names a document that does not exist", carry->old->path);
+}
+
+int wb_postingsource_copy(struct wb_postingsource *source, struct wb_postings_writer *writer)
+{
+    const struct wb_carry *carry = source->carry;
+    const struct wb_postlist *list = source->list;
+    uint32_t docids[WB_BLOCK_POSTINGS];
+    bool all = true;
+
+    WB_CHECK(source->block_number == 0);
+    if (list->df > WB_BLOCK_POSTINGS)
+        return 0;
+    WB_CHECK(list->block == 0 && list->count == list->df);
+    for (uint32_t i = 0; i < list->df; i++) {
+        if (list->docids[i] >= carry->old_urls)
+            return unknown_document(carry);
+        all &= carry->keep[list->docids[i]] == WB_KEEP_ALL;
+        docids[i] = carry->docid[list->docids[i]];
+    }
+    if (!all)
+        return 0;
+    int err = wb_postings_add_list(writer, source->list, docids);
+    return err < 0 ? err : 1;
+}
+
 /* Reads and filters the next block that has anything left. Returns 1, 0 at the end, or an error. */
 static int next_block(struct wb_postingsource *source)
 {
@@ -90,7 +118,7 @@ static int next_block(struct wb_postingsource *source)
         bool all = true;
         for (uint32_t i = 0; i < block->count; i++) {
             if (block->docid[i] >= carry->old_urls)
-                return wb_fail(WB_E_CORRUPT, "%s: a list names a document that does not exist", carry->old->path);
+                return unknown_document(carry);
             keep[i] = carry->keep[block->docid[i]];
             all = all && keep[i] == WB_KEEP_ALL;
         }

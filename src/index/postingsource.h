@@ -36,6 +36,13 @@ int wb_postingsource_old(struct wb_postingsource *source, const struct wb_carry 
 int wb_postingsource_next(struct wb_postingsource *source);
 
 /*
+ * If a term of the last generation has at most one block of postings and all of them are kept, adds them as they are,
+ * without decoding more than their docids, and returns 1. Otherwise adds nothing and returns 0. Nothing may have been
+ * read yet, and no run may have the term.
+ */
+int wb_postingsource_copy(struct wb_postingsource *source, struct wb_postings_writer *writer);
+
+/*
  * Adds the postings of the last generation that come before this docid to a list, as they are, many at a time. Returns
  * 1 if the next one has this docid, 0 if not, or an error. WB_DOCID_NONE: adds all that are left.
  */

@@ -4,7 +4,7 @@
  * Postings wait in arrays until a block is full. The skip data of a list precedes its blocks, and is complete only at
  * the end of the list; so the blocks of a list are gathered in a buffer and copied once. It never touches a file.
  */
-#include "postings/listformat.h"
+#include "postings/postlist.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -27,6 +27,7 @@ struct wb_postings_writer {
 
     /* The current list. */
     bool open, positions;
+    bool whole; /* it was copied, and is complete */
     struct wb_buf key;
     uint32_t df; /* including the postings that wait */
     uint64_t total;
@@ -222,6 +223,7 @@ int wb_postings_begin(struct wb_postings_writer *writer, struct wb_slice key, bo
         return note(writer, wb_fail(WB_E_INVALID, "the term \"%.*s\" is not in order", WB_SLICE_ARG(key)));
     wb_buf_clear(&writer->key);
     writer->open = true;
+    writer->whole = false;
     writer->positions = positions;
     writer->df = 0;
     writer->total = writer->gap_count = writer->next = 0;
@@ -252,7 +254,7 @@ int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *
     size_t extra_len;
 
     WB_CHECK(writer->magic == LIST_WRITER_MAGIC);
-    WB_CHECK(writer->open || writer->error.code);
+    WB_CHECK((writer->open && !writer->whole) || writer->error.code);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
     int err = check_docid(writer, posting->docid);
@@ -314,7 +316,7 @@ int wb_postings_add_range(struct wb_postings_writer *writer, const struct wb_pos
     int err = 0;
 
     WB_CHECK(writer->magic == LIST_WRITER_MAGIC);
-    WB_CHECK(writer->open || writer->error.code);
+    WB_CHECK((writer->open && !writer->whole) || writer->error.code);
     WB_CHECK(from <= to && to <= block->count && block->count <= WB_BLOCK_POSTINGS);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
@@ -346,6 +348,38 @@ int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_pos
     size_t gap_at = 0;
 
     return wb_postings_add_range(writer, block, 0, block->count, &gap_at);
+}
+
+int wb_postings_add_list(struct wb_postings_writer *writer, struct wb_postlist *list, const uint32_t *docids)
+{
+    struct wb_slice rest, packs;
+    struct wb_buf *blocks = &writer->blocks;
+    uint64_t next = 0;
+    bool ascending = true;
+
+    WB_CHECK(writer->magic == LIST_WRITER_MAGIC);
+    WB_CHECK((writer->open && writer->df == 0 && list->df <= WB_BLOCK_POSTINGS) || writer->error.code);
+    if (writer->error.code)
+        return wb_error_restore(&writer->error);
+    for (uint32_t i = 0; i < list->df; i++) {
+        ascending &= docids[i] >= next;
+        next = (uint64_t)docids[i] + 1;
+    }
+    int err = !ascending || next > writer->docs ? wb_fail(WB_E_INVALID, "the documents of a list are not in order") : 0;
+    if (err == 0)
+        err = wb_postlist_bytes(list, writer->positions, &rest, &packs);
+    if (err == 0)
+        err = begin_block(writer);
+    if (err == 0)
+        err = wb_buf_reserve(blocks, BITPACK_BYTES + rest.len);
+    if (err < 0)
+        return note(writer, err);
+    blocks->len += wb_docids_put(docids, list->df, 0, (uint8_t *)blocks->ptr + blocks->len);
+    writer->whole = true;
+    writer->df = list->df;
+    writer->total = list->own->term.total;
+    err = wb_buf_append_slice(blocks, rest);
+    return note(writer, err < 0 ? err : wb_buf_append_slice(&writer->packs, packs));
 }
 
 /* ---- the end of a list ------------------------------------------------------------------------------- */
@@ -476,7 +510,8 @@ int wb_postings_end(struct wb_postings_writer *writer)
     writer->open = false;
     if (writer->df == 0)
         return 0;
-    err = finish_block(writer);
+    if (!writer->whole)
+        err = finish_block(writer);
     if (err == 0 && writer->pending_gaps)
         err = finish_pack(writer);
     if (err == 0)

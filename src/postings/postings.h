@@ -342,6 +342,12 @@ int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *
 int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block);
 
 /*
+ * Adds all of a list of at most WB_BLOCK_POSTINGS, with these docids instead of its own. Nothing else may be added to
+ * the term. Frequencies and positions are copied without looking at them.
+ */
+int wb_postings_add_list(struct wb_postings_writer *writer, struct wb_postlist *list, const uint32_t *docids);
+
+/*
  * Adds the postings from number `from` to the one before `to` of a block. *gap_at is how many gaps of the block belong
  * to postings before `from`; it becomes the number of those before `to`.
  */

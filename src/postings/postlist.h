@@ -100,4 +100,10 @@ int wb_postlist_need_extra(struct wb_postlist *list);
  */
 int wb_postlist_gaps(struct wb_postlist *list, uint64_t skip, uint64_t count, uint32_t *gaps_out);
 
+/*
+ * The bytes of a list of one block behind its docids, and those of its packs if positions are wanted (otherwise empty).
+ * They were checked against their checksums.
+ */
+int wb_postlist_bytes(struct wb_postlist *list, bool positions, struct wb_slice *rest_out, struct wb_slice *packs_out);
+
 #endif

@@ -413,7 +413,29 @@ void wb_positions_to_gaps(const uint32_t frequency[WB_FIELDS], uint32_t *positio
             positions[i] -= positions[i - 1];
 }
 
-/* ---- whole blocks ------------------------------------------------------------------------------------ */
+/* ---- whole lists and blocks ------------------------------------------------------------------------------------ */
+
+int wb_postlist_bytes(struct wb_postlist *list, bool positions, struct wb_slice *rest_out, struct wb_slice *packs_out)
+{
+    struct wb_postlist_own *own = list->own;
+    bool inlined = own->term.inlined.ptr != NULL;
+    int err = wb_postlist_error(list);
+
+    *rest_out = *packs_out = WB_SLICE_EMPTY;
+    WB_CHECK(own->blocks == 1 || err < 0);
+    /* Only inlined lists have their positions in the same place. */
+    if (err == 0 && inlined)
+        err = wb_postlist_need_extra(list);
+    if (err == 0 && positions)
+        err = need_positions(list); /* which checks all of them, because there is one block */
+    if (err < 0)
+        return err;
+    const uint8_t *end = inlined ? own->extra_at + own->extra_of[list->count] : own->block_end;
+    *rest_out = wb_slice((const char *)own->codes_at, (size_t)(end - own->codes_at));
+    if (positions)
+        *packs_out = wb_slice((const char *)own->packs, (size_t)(own->packs_end - own->packs));
+    return 0;
+}
 
 void wb_posting_block_release(struct wb_posting_block *block)
 {
