@@ -437,14 +437,6 @@ int wb_postlist_bytes(struct wb_postlist *list, bool positions, struct wb_slice 
     return 0;
 }
 
-void wb_posting_block_release(struct wb_posting_block *block)
-{
-    wb_free(block->gaps);
-    block->gaps = NULL;
-    block->count = 0;
-    block->gap_count = block->gap_cap = 0;
-}
-
 int wb_postlist_read(struct wb_postlist *list, uint32_t number, struct wb_posting_block *block_out)
 {
     struct wb_postlist_own *own = list->own;
@@ -483,72 +475,4 @@ int wb_postlist_read(struct wb_postlist *list, uint32_t number, struct wb_postin
     for (uint32_t i = 0; i < list->count; i++)
         block_out->occurrences[i] = (uint32_t)(own->before[i + 1] - own->before[i]);
     return 1;
-}
-
-int wb_posting_block_get(const struct wb_posting_block *block, uint32_t i, struct wb_posting *posting_out)
-{
-    size_t at = 0;
-
-    WB_CHECK(i < block->count);
-    *posting_out = (struct wb_posting){.docid = block->docid[i]};
-    if (!wb_code_frequencies(block->code[i], block->extra + block->extra_at[i], block->extra + block->extra_at[i + 1],
-                             posting_out->frequency))
-        return wb_fail(WB_E_CORRUPT, "a block of postings is malformed");
-    if (block->gap_count) {
-        for (uint32_t k = 0; k < i; k++)
-            at += block->occurrences[k];
-        posting_out->gaps = block->gaps + at;
-        posting_out->gap_count = block->occurrences[i];
-    }
-    return 0;
-}
-
-/* Takes the anchors out of posting i. Returns false if nothing is left. */
-static bool without_anchor(struct wb_posting_block *block, uint32_t i, uint8_t *extra_out, size_t *extra_len_out)
-{
-    uint32_t frequency[WB_FIELDS];
-
-    WB_CHECK(wb_code_frequencies(block->code[i], block->extra + block->extra_at[i],
-                                 block->extra + block->extra_at[i + 1], frequency) != NULL);
-    block->occurrences[i] -= frequency[WB_FIELD_ANCHOR]; /* their gaps are the last ones of the posting */
-    frequency[WB_FIELD_ANCHOR] = 0;
-    if (block->occurrences[i] == 0)
-        return false;
-    block->code[i] = wb_code_put(frequency, extra_out, extra_len_out);
-    return true;
-}
-
-void wb_posting_block_filter(struct wb_posting_block *block, const uint8_t keep[WB_BLOCK_POSTINGS])
-{
-    uint32_t kept = 0;
-    size_t gap_from = 0, gap_to = 0, extra_to = 0;
-
-    for (uint32_t i = 0; i < block->count; i++) {
-        uint8_t changed[WB_POSTING_EXTRA_MAX];
-        uint32_t gaps = block->occurrences[i];
-        size_t extra_from = block->extra_at[i], extra_len = block->extra_at[i + 1] - extra_from;
-        const uint8_t *extra = block->extra + extra_from;
-        bool stays = keep[i] == WB_KEEP_ALL;
-        if (keep[i] == WB_KEEP_NO_ANCHOR) {
-            stays = without_anchor(block, i, changed, &extra_len);
-            extra = changed;
-        }
-        if (stays) {
-            block->docid[kept] = block->docid[i];
-            block->code[kept] = block->code[i];
-            block->occurrences[kept] = block->occurrences[i];
-            memmove(block->extra + extra_to, extra, extra_len);
-            block->extra_at[kept] = (uint16_t)extra_to;
-            extra_to += extra_len;
-            if (block->gap_count) {
-                memmove(block->gaps + gap_to, block->gaps + gap_from, block->occurrences[kept] * sizeof *block->gaps);
-                gap_to += block->occurrences[kept];
-            }
-            kept++;
-        }
-        gap_from += gaps;
-    }
-    block->count = kept;
-    block->extra_at[kept] = (uint16_t)extra_to;
-    block->gap_count = gap_to;
 }

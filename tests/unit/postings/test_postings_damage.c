@@ -125,6 +125,7 @@ static void test_filter(void **state)
         struct wb_postings_part part;
         struct wb_postings *set;
         uint8_t keep[WB_BLOCK_POSTINGS];
+        uint64_t seldom = 1 + chance_below(&chance, 2) * chance_below(&chance, 50);
         name_model(&model, "term");
         name_model(&want, "term");
         want.postings = calloc(model.count, sizeof *want.postings);
@@ -138,7 +139,7 @@ static void test_filter(void **state)
         for (uint32_t n = 0; wb_postlist_read(list, n, &block) == 1; n++) {
             for (uint32_t k = 0; k < block.count; k++, i++) {
                 struct wb_posting posting = model.postings[i];
-                keep[k] = (uint8_t)chance_below(&chance, 3);
+                keep[k] = chance_below(&chance, seldom) ? WB_KEEP_ALL : (uint8_t)chance_below(&chance, 3);
                 if (keep[k] == WB_KEEP_NO_ANCHOR) {
                     posting.gap_count -= posting.gap_count ? posting.frequency[WB_FIELD_ANCHOR] : 0;
                     posting.frequency[WB_FIELD_ANCHOR] = 0;
