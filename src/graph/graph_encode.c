@@ -200,6 +200,8 @@ static unsigned choose_back(struct graph_gather *chunk, unsigned i, unsigned hea
             chunk->back[i] = (uint8_t)back;
             next = plan.block_count || plan.extra_count ? GRAPH_HEAD_EDITED : GRAPH_HEAD_SAME;
         }
+        if (plan.block_count == 0 && plan.extra_count == 0)
+            break; /* the same list: only a head is left to write, and those of nearer lists are the shorter ones */
     }
     return next;
 }
