@@ -299,10 +299,17 @@ void wb_leaf_verify(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_windo
 /* Whether a candidate matches. An error is kept in the plan. */
 bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid);
 
-/* Whether a list has a document. */
+/* Whether a list has a document. It is often the next one; behind the last one, there is room to look. */
 static inline bool wb_list_has(struct wb_postlist *list, uint32_t docid)
 {
-    return list->docid == docid || wb_postlist_seek(list, docid) == docid;
+    if (list->docid == docid)
+        return true;
+    if (list->at < list->count && list->docids[list->at + 1] == docid) {
+        list->docid = docid;
+        list->at++;
+        return true;
+    }
+    return wb_postlist_seek(list, docid) == docid;
 }
 
 /* Whether the document has the word. Moves the lists. */

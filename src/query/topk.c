@@ -246,6 +246,24 @@ static void apply_filters(struct wb_qplan *plan, struct wb_window window, struct
         wb_qnode_filter(plan, plan->filters[i], window, bits);
 }
 
+/* Adds PageRank, and then the results that are good enough. There are enough already, all better than `least`. */
+static int add_better(struct top_search *search, struct wb_window window, const struct wb_windowbits *bits,
+                      uint32_t least)
+{
+    const struct wb_qplan *plan = search->plan;
+    const uint32_t *statics = plan->searcher->statics;
+    int err = 0;
+
+    WB_EACH_DOC(window, bits, docid, {
+        uint32_t score = search->sums[docid - window.base] + (statics[docid] >> plan->shift);
+        if (score > least && err == 0) {
+            err = wb_topk_add(search->topk, (struct wb_found){score, docid, score});
+            full(search, &least);
+        }
+    })
+    return err;
+}
+
 /* Any of some words; there are enough results already. */
 static int better_words(struct top_search *search, struct wb_window window, uint32_t least)
 {
@@ -335,8 +353,10 @@ static int all_words(struct top_search *search, struct wb_window window)
         if (!wb_bits_any(window, &bits))
             return 0;
     }
+    if (is_full)
+        return add_better(search, window, &bits, least);
     add_statics(search, window, &bits);
-    search->counted += is_full ? 0 : wb_bits_count(window, &bits);
+    search->counted += wb_bits_count(window, &bits);
     return add_all(search, window, &bits);
 }
 
