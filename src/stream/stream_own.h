@@ -37,7 +37,7 @@
 struct wb_stream_home {
     uint32_t magic;
     char *dir;
-    int64_t swept_ns;      /* when the shelf was swept last; guarded by the mutex */
+    _Atomic int64_t swept_ns; /* when the shelf was swept last */
     uint64_t repository;   /* the number that stands for it in tokens */
     struct wb_carousels *carousels; /* scans that its streams share */
     pthread_mutex_t mutex;          /* guards what follows */

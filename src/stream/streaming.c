@@ -8,6 +8,7 @@
 #include "words/words.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 
 /* A longer selection goes to the shelf, and tokens have its hash. */
 #define SPEC_BYTES_MAX 600
@@ -45,14 +46,10 @@ int wb_stream_home_open(const char *dir, struct wb_stream_home **home_out)
 /* A server has its home open for months, so the shelf is swept every hour. */
 static void sweep_now_and_then(struct wb_stream_home *home)
 {
-    int64_t now_ns = wb_clock_mono_ns();
+    int64_t now_ns = wb_clock_mono_ns(), swept_ns = atomic_load(&home->swept_ns);
 
-    pthread_mutex_lock(&home->mutex);
-    bool due = now_ns - home->swept_ns >= SWEEP_NS;
-    if (due)
-        home->swept_ns = now_ns;
-    pthread_mutex_unlock(&home->mutex);
-    if (due)
+    /* Of several threads that find it due, one does it. */
+    if (now_ns - swept_ns >= SWEEP_NS && atomic_compare_exchange_strong(&home->swept_ns, &swept_ns, now_ns))
         wb_shelf_sweep(home->dir, wb_clock_wall_ms());
 }
 
