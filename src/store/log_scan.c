@@ -24,6 +24,8 @@
 
 #include <stdlib.h>
 
+enum { NEAR_NS = 10 * 1000 * 1000 }; /* for so long after it was read, the row of a segment is good enough */
+
 _Static_assert(offsetof(struct wb_log_scan, scan) == 0, "a wb_store_scan of this organisation is a wb_log_scan");
 
 static struct wb_log_scan *scan_of(struct wb_store_scan *base)
@@ -72,6 +74,7 @@ static int begin(struct wb_log_scan *scan)
         return err;
     scan->state = wb_catalog_txn_id(&scan->txn);
     scan->renewed_ms = wb_clock_wall_ms();
+    scan->renewed_ns = wb_clock_mono_ns();
     if (scan->state == before)
         return 0;
     wb_log_rows_release(&scan->rows);
@@ -364,6 +367,7 @@ static int judge_block(struct wb_log_scan *scan)
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(scan->block != NULL);
     scan->plain = is_plain(scan, &scan->row);
+    scan->plain_commit = scan->head.commit;
     if (scan->plain)
         return look_up_epoch(scan);
     uint16_t skipped = WB_BLOCK_ENTRY_DEAD | (flags_hold(scan, &scan->row) ? WB_BLOCK_ENTRY_OLD : 0);
@@ -402,6 +406,31 @@ static int find_block(struct wb_log_scan *scan)
     }
 }
 
+/*
+ * Finds the next block without asking the catalog. That is enough if the segment is plain, its row is not older than
+ * a moment, and the block was committed together with the one before: blocks of a segment that name the same commit
+ * were. Returns 1, 0 if the catalog must be asked, or an error.
+ */
+static int find_near_block(struct wb_log_scan *scan)
+{
+    uint64_t at = 0;
+    int err = 1;
+
+    if (!scan->walking || scan->segment_done || !scan->plain || wb_clock_mono_ns() - scan->renewed_ns > NEAR_NS)
+        return 0;
+    do
+        err = wb_segment_walk_next(&scan->walk, &scan->head, &scan->block, &at);
+    while (err > 0 && !is_ours(scan, &scan->head));
+    if (err == 0 || (err > 0 && is_behind(scan)))
+        scan->segment_done = true;
+    else if (err > 0 && scan->head.commit == scan->plain_commit)
+        return 1;
+    else if (err > 0)
+        scan->walk.next = at; /* once more, with the catalog */
+    scan->block = NULL;
+    return err < 0 ? err : 0;
+}
+
 static int compare_slots(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -428,16 +457,19 @@ static int order_block(struct wb_log_scan *scan)
 
 int wb_log_scan_block(struct wb_log_scan *scan)
 {
-    int err = begin(scan);
+    int err = find_near_block(scan);
 
-    WB_CHECK(!scan->block || scan->index == scan->head.count);
-    if (err == 0)
-        err = find_block(scan);
-    if (err > 0) {
-        int judged = judge_block(scan);
-        err = judged < 0 ? judged : 1;
+    WB_CHECK(!scan->block || scan->index == scan->head.count || err > 0);
+    if (err == 0) {
+        err = begin(scan);
+        if (err == 0)
+            err = find_block(scan);
+        if (err > 0) {
+            int judged = judge_block(scan);
+            err = judged < 0 ? judged : 1;
+        }
+        end(scan);
     }
-    end(scan);
     scan->index = 0;
     if (err > 0 && order_block(scan) < 0)
         err = WB_E_NOMEM;

@@ -32,6 +32,7 @@ struct wb_log_scan {
     struct wb_catalog_txn txn;
     uint64_t state;                /* its number */
     int64_t renewed_ms;
+    int64_t renewed_ns; /* the same by the clock that never jumps */
     struct wb_catalog_summary summary;
     struct wb_log_rows rows;       /* all segments */
     struct wb_log_view view;
@@ -50,6 +51,7 @@ struct wb_log_scan {
     const char *block;             /* the current block; NULL if the next one must be found */
     bool plain;                    /* all its pages are visible, and as their records say ... */
     uint64_t block_epoch;          /* ... and arrived in this epoch */
+    uint64_t plain_commit;         /* the commit that it names */
     WB_VEC(struct wb_log_scan_known) known; /* otherwise, what is known about each of its entries */
     size_t index;                           /* the number of the next entry, in the order of slots */
     WB_VEC(uint32_t) order; /* if its entries are in another order: slot << 16 | entry, in the order of slots */

@@ -21,7 +21,7 @@ void wb_batch_unref(struct wb_batch *batch)
     wb_free(batch);
 }
 
-int wb_batch_new(const struct wb_store_parcel *parcel, struct wb_batch **batch_out)
+int wb_batch_new(const struct wb_store_parcel *parcel, bool borrow, struct wb_batch **batch_out)
 {
     struct wb_batch *batch = wb_alloc_zero(1, sizeof *batch);
 
@@ -30,6 +30,11 @@ int wb_batch_new(const struct wb_store_parcel *parcel, struct wb_batch **batch_o
     if (!batch)
         return WB_E_NOMEM;
     batch->refs = 1;
+    if (borrow) {
+        batch->parcel = *parcel;
+        *batch_out = batch;
+        return 0;
+    }
     batch->list = wb_alloc(parcel->count * sizeof *batch->list);
     int err = batch->list ? wb_buf_append_slice(&batch->bytes, parcel->bytes) : WB_E_NOMEM;
     if (err < 0) {

@@ -40,8 +40,8 @@ struct wb_batch {
     bool busy[WB_BATCH_DEPTHS];                    /* guarded: somebody is decompressing them */
 };
 
-/* A copy of a parcel; the caller owns one reference. */
-int wb_batch_new(const struct wb_store_parcel *parcel, struct wb_batch **batch_out);
+/* A batch with a copy of a parcel, or with the parcel itself (borrow); the caller owns one reference. */
+int wb_batch_new(const struct wb_store_parcel *parcel, bool borrow, struct wb_batch **batch_out);
 
 /* A damaged place, for the reason in the current error message. */
 int wb_batch_new_damage(int code, struct wb_batch **batch_out);

@@ -139,7 +139,8 @@ static int append(struct wb_carousel *c, struct wb_batch *batch)
         c->last = batch->parcel.pages[batch->parcel.count - 1].position;
         c->has_last = true;
     }
-    while (c->parcel_bytes > c->set->limits.parcel_bytes && c->end - c->first > 1)
+    size_t limit = c->listed ? c->set->limits.parcel_bytes : 0; /* nobody else will come */
+    while (c->parcel_bytes > limit && c->end - c->first > 1)
         drop_oldest(c);
     return 0;
 }
@@ -157,7 +158,7 @@ int wb_carousel_read(struct wb_carousel *c)
     if (got == WB_E_CORRUPT)
         err = wb_batch_new_damage(got, &batch);
     else if (got > 0)
-        err = wb_batch_new(&parcel, &batch);
+        err = wb_batch_new(&parcel, !c->listed, &batch); /* its only member reads on when it is done with this one */
     if (got > 0)
         count(c->set, &c->set->counts.parcels);
     pthread_mutex_lock(&c->mutex);
