@@ -210,11 +210,11 @@ int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec,
     if (!worker)
         return WB_E_NOMEM;
     worker->magic = WORKER_MAGIC;
-    pthread_mutex_lock(&home->mutex);
+    pthread_mutex_lock(&home->deal_mutex);
     int err = find_deal(home, spec, &worker->deal);
     if (err == 0)
         worker->deal->workers++;
-    pthread_mutex_unlock(&home->mutex);
+    pthread_mutex_unlock(&home->deal_mutex);
     if (err < 0) {
         wb_free(worker);
         return err;
@@ -248,7 +248,7 @@ void wb_deal_leave(struct wb_deal_worker *worker)
     give_back(worker);
     pthread_mutex_unlock(&deal->mutex);
     struct wb_stream_home *home = deal->home;
-    pthread_mutex_lock(&home->mutex);
+    pthread_mutex_lock(&home->deal_mutex);
     bool last = --deal->workers == 0;
     while (last && *at != deal)
         at = &(*at)->next;
@@ -257,7 +257,7 @@ void wb_deal_leave(struct wb_deal_worker *worker)
         (void)save(deal, true); /* if it fails, records that were acknowledged are repeated */
         free_deal(deal);
     }
-    pthread_mutex_unlock(&home->mutex);
+    pthread_mutex_unlock(&home->deal_mutex);
     worker->magic = 0;
     wb_store_packer_free(worker->packer);
     wb_vec_release(&worker->records);

@@ -37,10 +37,10 @@
 struct wb_stream_home {
     uint32_t magic;
     char *dir;
-    _Atomic int64_t swept_ns; /* when the shelf was swept last */
-    uint64_t repository;   /* the number that stands for it in tokens */
+    _Atomic int64_t swept_ns;       /* when the shelf was swept last */
+    uint64_t repository;            /* the number that stands for it in tokens */
     struct wb_carousels *carousels; /* scans that its streams share */
-    pthread_mutex_t mutex;          /* guards what follows */
+    pthread_mutex_t deal_mutex;     /* guards the next line; held while a stream is opened */
     struct wb_deal *deals;          /* streams that are dealt out to workers */
 };
 
