@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
-#include "extract/tokenizer.h"
+#include "markup/tokenizer.h"
 
 #include <gumbo.h>
 #include <libxml/HTMLparser.h>

@@ -7,7 +7,7 @@
  */
 #include "base/check.h"
 #include "base/utf8.h"
-#include "extract/charset.h"
+#include "markup/charset.h"
 #include "extract/module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
  *   - a sheet in which each URL is decoded and written again names the same URLs
  */
 #include "base/check.h"
-#include "extract/css.h"
+#include "markup/css.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
  */
 #include "base/check.h"
 #include "extract/extract.h"
-#include "extract/xml.h"
+#include "markup/xml.h"
 
 #define URL WB_SLICE_LIT("http://example.org/maps/sitemap.xml")
 

@@ -9,7 +9,7 @@
  *   - plain text outside markup reads the same if the document is cut off behind it
  */
 #include "base/check.h"
-#include "extract/tokenizer.h"
+#include "markup/tokenizer.h"
 
 #include <stdlib.h>
 

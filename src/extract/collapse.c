@@ -6,9 +6,7 @@
  * piece. It never looks at markup.
  */
 #include "extract/collapse.h"
-#include "extract/entity.h"
-#include "extract/scan.h"
-#include "extract/tokenizer.h"
+#include "markup/markup.h"
 
 struct collapse_writer {
     char *out;

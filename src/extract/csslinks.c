@@ -3,7 +3,6 @@
  * style elements and attributes of HTML.
  */
 #include "base/error.h"
-#include "extract/css.h"
 #include "extract/module.h"
 #include "url/url.h"
 

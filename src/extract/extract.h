@@ -13,8 +13,6 @@
 #ifndef WB_EXTRACT_EXTRACT_H
 #define WB_EXTRACT_EXTRACT_H
 
-#include "extract/css.h"
-#include "extract/tokenizer.h"
 #include "page/page.h"
 
 /* ---- what is in a page ------------------------------------------------------------------ */
@@ -167,36 +165,7 @@ int wb_extract(struct wb_extractor *extractor, const struct wb_extract_input *in
 int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes,
                        struct wb_extract *extract_out);
 
-/* ---- markup: all tags of a document, for those who copy it with changes (tagwalk.c) --------------- */
-
-/*
- * The document as bytes in which each byte below 0x80 is a character of ASCII, so that tags can be found in them: the
- * body itself if its encoding is UTF-8 or has one byte per character, otherwise the body in UTF-8 (in mem, cut at
- * WB_PAGE_MAX_BYTES). charset is a name from struct wb_extract; *charset_out is that of the bytes. Static text.
- */
-int wb_tagwalk_bytes(const char *charset, struct wb_slice body, struct wb_buf *mem, struct wb_slice *bytes_out,
-                    const char **charset_out);
-
-/* A part of such bytes as UTF-8. Nothing is copied if the part is the same in UTF-8; otherwise it is in mem. */
-int wb_tagwalk_utf8(const char *charset, struct wb_slice part, struct wb_buf *mem, struct wb_slice *utf8_out);
-
-/* The encoding of a style sheet: BOM, transport, @charset, or a guess. */
-const char *wb_tagwalk_css_charset(struct wb_slice sheet, struct wb_slice transport);
-
-/*
- * Walks through a document. Each token borrows from the document: names, values and text are parts of it, so their
- * addresses say where they are. A new document may begin at any time.
- */
-struct wb_tagwalk;
-int wb_tagwalk_new(struct wb_tagwalk **walk_out);
-void wb_tagwalk_free(struct wb_tagwalk *walk);
-void wb_tagwalk_begin(struct wb_tagwalk *walk, struct wb_slice document, bool xml);
-
-/* Reads the next token. It is valid until the next call; at the end its kind is WB_TOKEN_NONE. */
-const struct wb_tokenizer *wb_tagwalk_next(struct wb_tagwalk *walk);
-
-/* True if the token is in svg or math, and so is the start tag of either. */
-bool wb_tagwalk_is_foreign(const struct wb_tagwalk *walk);
+/* ---- small things that others need, too ------------------------------- */
 
 /*
  * Parses what a refresh says, "5; url='next.html'", as the HTML standard does. Returns false if it is not a refresh;

@@ -13,7 +13,6 @@
 #include "extract/xmlpage.h"
 
 #include "base/error.h"
-#include "extract/entity.h"
 
 #define LEVELS_MAX 32
 #define BASES_MAX 1000u      /* how many changes of xml:base are followed, and how long one may be */

@@ -8,7 +8,6 @@
 #include "extract/html.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "extract/entity.h"
 
 /* ---- tokens ------------------------------------------------------------------------------ */
 

@@ -17,7 +17,6 @@
 #define WB_EXTRACT_HTML_H
 
 #include "extract/htmlnames.h"
-#include "extract/htmltag.h"
 #include "extract/module.h"
 
 /* Elements that are nested deeper are only counted. */

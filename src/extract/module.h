@@ -30,9 +30,9 @@
 #define WB_EXTRACT_MODULE_H
 
 #include "base/arena.h"
-#include "extract/charset.h"
-#include "extract/extract.h"
 #include "extract/collapse.h"
+#include "extract/extract.h"
+#include "markup/markup.h"
 
 struct wb_extractor;
 

@@ -14,7 +14,6 @@
  */
 #include "base/utf8.h"
 #include "extract/module.h"
-#include "extract/scan.h"
 
 #include <pthread.h>
 #include <unicode/uchar.h>

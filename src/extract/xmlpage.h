@@ -12,7 +12,6 @@
 #define WB_EXTRACT_XMLPAGE_H
 
 #include "extract/module.h"
-#include "extract/xml.h"
 
 /* ---- sitemap.c ------------------------------------------------------------------------------ */
 

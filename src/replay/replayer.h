@@ -9,6 +9,7 @@
 #define WB_REPLAY_REPLAYER_H
 
 #include "extract/extract.h"
+#include "markup/markup.h"
 #include "replay/replay.h"
 
 /* A document, and the documents in its srcdoc attributes. A srcdoc inside those is dropped. */

@@ -9,7 +9,7 @@
 #include "sim/bomb.h"
 #include "sim/chance.h"
 #include "sim/locate.h"
-#include "sim/markup.h"
+#include "sim/hypertext.h"
 #include "sim/prose.h"
 
 #include <unicode/ucnv.h>
@@ -27,7 +27,7 @@ int wb_behave_error(struct wb_respond *r, const struct wb_asked *asked, int stat
     struct wb_pen pen = wb_pen(&r->body);
 
     wb_buf_clear(&r->body);
-    wb_markup_message(wb_answer_reason(status), "This page is not to be had.", &pen);
+    wb_hypertext_message(wb_answer_reason(status), "This page is not to be had.", &pen);
     struct wb_answer answer = {.status = status, .type = "text/html; charset=utf-8", .body = wb_buf_slice(&r->body)};
     return pen.err < 0 ? pen.err : wb_answer(&r->answerer, asked, &answer, reply);
 }
@@ -43,7 +43,7 @@ static int answer_page(struct wb_respond *r, const struct wb_asked *asked, const
     double changed;
 
     wb_buf_clear(&r->body);
-    wb_markup_page(&r->world, plan, now, "utf-8", rest, &pen);
+    wb_hypertext_page(&r->world, plan, now, "utf-8", rest, &pen);
     wb_plan_version(&r->world, plan, now, &changed);
     bool list = plan->page >= WB_PLAN_LATEST;
     struct wb_answer answer = {.status = 200,
@@ -65,7 +65,7 @@ static int answer_copy(struct wb_respond *r, const struct wb_asked *asked, const
 
     wb_plan_make(&r->world, plan->site, wb_plan_twin(&r->world, plan), &twin);
     wb_buf_clear(&r->body);
-    wb_markup_page(&r->world, &twin, now, "utf-8", WB_SLICE_EMPTY, &pen);
+    wb_hypertext_page(&r->world, &twin, now, "utf-8", WB_SLICE_EMPTY, &pen);
     if (plan->kind == WB_KIND_NEAR)
         wb_pen_printf(&pen, "<!-- copy %u -->\n<p>This is copy number %u.</p>\n", plan->page, plan->page);
     struct wb_answer answer = {
@@ -101,7 +101,7 @@ static int answer_encoded(struct wb_respond *r, const struct wb_asked *asked, co
     char type[64] = "text/html";
 
     wb_buf_clear(&r->body);
-    wb_markup_page(&r->world, plan, now, told ? NULL : charset, WB_SLICE_EMPTY, &pen);
+    wb_hypertext_page(&r->world, plan, now, told ? NULL : charset, WB_SLICE_EMPTY, &pen);
     int err = pen.err < 0 ? pen.err : convert_body(r, plan->kind == WB_KIND_UTF16 ? "utf-16le" : charset);
     if (err < 0)
         return err;
@@ -122,7 +122,7 @@ static int answer_redirect(struct wb_respond *r, const struct wb_asked *asked, i
     struct wb_pen pen = wb_pen(&r->body);
 
     wb_buf_clear(&r->body);
-    wb_markup_message("Moved", "The page has moved.", &pen);
+    wb_hypertext_message("Moved", "The page has moved.", &pen);
     struct wb_answer answer = {.status = status, .type = "text/html; charset=utf-8", .body = wb_buf_slice(&r->body),
                                .location = r->path.ptr};
     if (err == 0)
@@ -315,7 +315,7 @@ static int send_wrong(struct wb_respond *r, const struct wb_plan *plan, const st
     int err = 0;
 
     wb_buf_clear(&r->body);
-    wb_markup_page(&r->world, plan, now, "utf-8", WB_SLICE_EMPTY, &pen);
+    wb_hypertext_page(&r->world, plan, now, "utf-8", WB_SLICE_EMPTY, &pen);
     if (plan->kind == WB_KIND_BOMB || plan->kind == WB_KIND_BOMB_NESTED)
         err = send_bomb(r, plan->kind == WB_KIND_BOMB_NESTED, &out);
     else

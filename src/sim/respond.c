@@ -11,7 +11,7 @@
 #include "os/path.h"
 #include "sim/behave.h"
 #include "sim/locate.h"
-#include "sim/markup.h"
+#include "sim/hypertext.h"
 #include "sim/sitefile.h"
 #include "sim/truth.h"
 
@@ -111,7 +111,7 @@ static int answer_rules(struct wb_respond *r, const struct wb_asked *asked, uint
         return answer_moved_rules(r, asked, "/rules/robots.txt", reply);
     wb_buf_clear(&r->body);
     if (s->rules == WB_RULES_HTML) {
-        wb_markup_message("Welcome", "There are no rules here, only pages. Disallow: nothing.", &pen);
+        wb_hypertext_message("Welcome", "There are no rules here, only pages. Disallow: nothing.", &pen);
         answer.type = "text/html; charset=utf-8";
     } else
         wb_sitefile_robots(&r->world, site, &pen);

@@ -7,7 +7,7 @@
  *
  * A request passes through the files in this order:
  *
- *   webserver.c -> asked.c -> respond.c -> locate.c -> plan.c -> behave.c -> markup.c -> webanswer.c
+ *   webserver.c -> asked.c -> respond.c -> locate.c -> plan.c -> behave.c -> hypertext.c -> webanswer.c
  *   sockets        parses     dispatches   which       what it   its         its HTML    HTTP
  *                                          page?       is like   manners
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """make install: everything is installed where it belongs, and a program can link the library."""
-import shutil, subprocess
+import re, shutil, subprocess
 
 from e2e import *
 
@@ -38,6 +38,15 @@ def everything_is_where_it_belongs(folder):
     assert len(list(folder.rglob('libwebbase-core.a'))) == 1
     version = subprocess.run([folder / 'usr/bin/webbase', '--version'], capture_output=True, check=True).stdout
     assert version.startswith(b'webbase '), version
+
+
+@test
+def headers_include_only_what_is_installed(folder):
+    install(folder)
+    headers = folder / 'usr/include/webbase'
+    for header in sorted(headers.rglob('*.h')):
+        for name in re.findall(r'(?m)^#include "([^"]+)"', header.read_text()):
+            assert (headers / name).is_file(), '%s includes %s' % (header.relative_to(headers), name)
 
 
 @test

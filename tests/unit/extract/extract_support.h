@@ -2,6 +2,7 @@
 #ifndef WB_TESTS_EXTRACT_SUPPORT_H
 #define WB_TESTS_EXTRACT_SUPPORT_H
 
+#include "../expect.h"
 #include "extract/module.h"
 
 #include <setjmp.h>
@@ -36,12 +37,6 @@ static inline void see_page(const char *type, const char *charset, struct wb_sli
                                      body, wants};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
-}
-
-static inline void expect(struct wb_slice got, const char *want)
-{
-    if (!wb_slice_equal(got, wb_slice_str(want)))
-        fail_msg("want '%s', got '%.*s'", want, WB_SLICE_ARG(got));
 }
 
 #endif

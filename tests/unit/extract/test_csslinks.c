@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "extract/extract.h"
-#include "extract/css.h"
+#include "markup/css.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

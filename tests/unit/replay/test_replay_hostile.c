@@ -1,6 +1,7 @@
 /* test_replay_hostile.c - pages that are made to get out of the archive, to break the output, or to cost too much. */
 #include "replay_support.h"
 #include "../cost.h"
+#include "markup/markup.h"
 
 static void test_odd_markup(void **state)
 {

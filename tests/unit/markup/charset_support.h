@@ -3,7 +3,7 @@
 #define WB_TESTS_CHARSET_SUPPORT_H
 
 #include "../testdata.h"
-#include "extract/charset.h"
+#include "markup/charset.h"
 #include "os/path.h"
 
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "extract/charset.h"
+#include "markup/charset.h"
 
 #include <pthread.h>
 #include <unicode/ucnv.h>

@@ -4,7 +4,7 @@
  *
  * It has data and the search for a label, nothing else. A byte without a meaning is U+FFFD.
  */
-#include "extract/charset.h"
+#include "markup/charset.h"
 
 static const uint16_t upper_ibm866[128] = {
     0x0410, 0x0411, 0x0412, 0x0413, 0x0414, 0x0415, 0x0416, 0x0417, 0x0418, 0x0419, 0x041a, 0x041b, 0x041c, 0x041d,

@@ -1,5 +1,6 @@
 /* test_tagwalk.c - the walk through all tags of a document, and the encodings it can be copied in. */
-#include "extract_support.h"
+#include "../expect.h"
+#include "markup/tagwalk.h"
 
 /* Lists the tokens of a document: names of tags, with a star in svg and math, and the length of text. */
 static void expect_tokens(const char *document, bool xml, const char *want)

@@ -7,7 +7,7 @@
  * those have two to six letters. Each lookup is one probe of a perfect hash, which scripts/entities
  * generates. It never decides where text begins or ends.
  */
-#include "extract/entity.h"
+#include "markup/entity.h"
 #include "base/utf8.h"
 
 struct entity {
@@ -28,7 +28,7 @@ struct entity {
 #define E(at, len, n, utf8) {at, len, 0, n, BYTES(utf8, n)}
 #define OLD(at, len, n, utf8) {at, len, 1, n, BYTES(utf8, n)}
 
-#include "extract/entity_table.h"
+#include "markup/entity_table.h"
 
 #define HASH_BASIS 2166136261u
 #define SEED_SHIFT 22

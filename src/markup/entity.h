@@ -1,9 +1,9 @@
 /*
- * entity.h - private to extract: HTML's character references, named ("&eacute;") and numeric.
- * Used by the tokenizer for attribute values and by collapse.c for text.
+ * entity.h - HTML's character references, named ("&eacute;") and numeric. Used by the tokenizer for attribute
+ * values and by extract (collapse.c) for text.
  */
-#ifndef WB_EXTRACT_ENTITY_H
-#define WB_EXTRACT_ENTITY_H
+#ifndef WB_MARKUP_ENTITY_H
+#define WB_MARKUP_ENTITY_H
 
 #include "base/slice.h"
 

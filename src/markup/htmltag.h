@@ -1,8 +1,8 @@
-/* htmltag.h - private to extract: the elements of HTML that mean something to us, and how to find them by name. */
-#ifndef WB_EXTRACT_HTMLTAG_H
-#define WB_EXTRACT_HTMLTAG_H
+/* htmltag.h - the elements of HTML that mean something to us, and how to find them by name. */
+#ifndef WB_MARKUP_HTMLTAG_H
+#define WB_MARKUP_HTMLTAG_H
 
-#include "extract/tokenizer.h"
+#include "markup/tokenizer.h"
 
 enum wb_tag_flags {
     WB_TAG_BLOCK = 1 << 0,   /* begins and ends a block of text */
@@ -12,7 +12,7 @@ enum wb_tag_flags {
     WB_TAG_MAIN = 1 << 4,    /* contains the content */
     WB_TAG_BREAKOUT = 1 << 5, /* ends svg and math, because it cannot be inside them */
     WB_TAG_SILENT = 1 << 6,  /* its content is not markup, and not visible text either */
-    WB_TAG_SPECIAL = 1 << 7, /* take_special() in html.c does something at its start */
+    WB_TAG_SPECIAL = 1 << 7, /* extract (html.c) does something at its start */
 };
 
 /* The table of elements: identifier, name, flags, and the mode in which the tokenizer reads its content. */
@@ -146,8 +146,6 @@ struct wb_tag_facts {
     uint8_t mode;   /* enum wb_token_mode */
 };
 
-_Static_assert(WB_TAG_H6_ == WB_TAG_H1_ + 5, "headings are in order");
-
 /* Indexed by enum wb_tag; WB_TAG_OTHER has no flags. */
 extern const struct wb_tag_facts wb_tag_facts[WB_TAG_COUNT];
 
@@ -164,31 +162,5 @@ void wb_tag_index_init(struct wb_tag_index *index);
 
 /* Finds the tag of the start or end tag that the tokenizer has just read. */
 enum wb_tag wb_tag_find(const struct wb_tag_index *index, const struct wb_tokenizer *t);
-
-/* ---- svg and math (tagwalk.c) ----------------------------------------------------------------- */
-
-/* Which parts of a document are not HTML. The tokenizer must know: CDATA sections exist only there. */
-struct wb_foreign {
-    uint64_t bits;  /* a stack, the innermost lowest: 1 inside svg or math, 0 in HTML inside that */
-    unsigned depth;
-    bool xml;       /* the document is XHTML: any <x/> is empty, and CDATA is allowed everywhere */
-};
-
-static inline bool wb_foreign_in(const struct wb_foreign *f)
-{
-    return f->depth > 0 && f->bits & 1;
-}
-
-/* At the front of a document. */
-void wb_foreign_init(struct wb_foreign *f, struct wb_tokenizer *t, bool xml);
-
-/* Enters svg or math, or HTML inside them, at a start tag that is not self-closing. */
-void wb_foreign_push(struct wb_foreign *f, struct wb_tokenizer *t, bool foreign);
-
-/* A start tag inside svg or math. Returns false if it belongs to HTML and has therefore ended svg and math. */
-bool wb_foreign_start(struct wb_foreign *f, struct wb_tokenizer *t, enum wb_tag tag);
-
-/* An end tag while svg or math is open: leaves them, or the HTML inside them. */
-void wb_foreign_end(struct wb_foreign *f, struct wb_tokenizer *t, enum wb_tag tag);
 
 #endif

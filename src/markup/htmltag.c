@@ -2,8 +2,10 @@
  * htmltag.c - finds an element by its name. It never decides what is done with an element: html.c
  * does.
  */
-#include "extract/htmltag.h"
+#include "markup/htmltag.h"
 #include "base/check.h"
+
+_Static_assert(WB_TAG_H6_ == WB_TAG_H1_ + 5, "headings are in order");
 
 #define BLOCK WB_TAG_BLOCK
 #define CELL WB_TAG_CELL

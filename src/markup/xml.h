@@ -1,13 +1,12 @@
 /*
- * xml.h - private to extract: reads XML as a sequence of tags and text. Used by xmlpage.c, sitemap.c
- * and feed.c.
+ * xml.h - reads XML as a sequence of tags and text.
  *
  * It is lenient: broken markup never stops it, and whatever is not in a tag is text. A token borrows
  * from the document as written; references are decoded only if the caller asks for it. It makes one
  * pass, without a stack and without allocating.
  */
-#ifndef WB_EXTRACT_XML_H
-#define WB_EXTRACT_XML_H
+#ifndef WB_MARKUP_XML_H
+#define WB_MARKUP_XML_H
 
 #include "base/buf.h"
 

@@ -10,7 +10,7 @@
 #include "../cost.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "extract/xml.h"
+#include "markup/xml.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -1,6 +1,6 @@
 /*
- * css.h - finds the URLs in a style sheet, or in the value of a style attribute. Part of the door (extract.h
- * includes it): a crawler wants the URLs, and replay writes others in their places.
+ * css.h - finds the URLs in a style sheet, or in the value of a style attribute. A crawler wants the URLs, and replay
+ * writes others in their places.
  *
  *   struct wb_css css;
  *   struct wb_css_item item;
@@ -14,8 +14,8 @@
  * of "url" or "@import" may be written as an escape. Time is linear, and nothing is allocated until a URL is decoded.
  * The sheet is UTF-8, or any encoding in which each byte below 0x80 is a character of ASCII.
  */
-#ifndef WB_EXTRACT_CSS_H
-#define WB_EXTRACT_CSS_H
+#ifndef WB_MARKUP_CSS_H
+#define WB_MARKUP_CSS_H
 
 #include "base/buf.h"
 

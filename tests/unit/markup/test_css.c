@@ -1,6 +1,6 @@
 /* test_css.c - which URLs a style sheet names, and what they are without their escapes. */
 #include "base/error.h"
-#include "extract/css.h"
+#include "markup/css.h"
 #include "../allocfail.h"
 
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /*
- * scan.h - private to extract: finds bytes in short runs, 16 at a time if the processor can (SSE2).
+ * scan.h - finds bytes in short runs, 16 at a time if the processor can (SSE2).
  *
  * Inline, because most runs in a page are so short that a call would take longer. Never reads outside
  * [p, end). Define WB_SCAN_PLAIN to test the code for other processors.
  */
-#ifndef WB_EXTRACT_SCAN_H
-#define WB_EXTRACT_SCAN_H
+#ifndef WB_MARKUP_SCAN_H
+#define WB_MARKUP_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * tokenizer.h - the tokenizer of the HTML standard, without a tree builder. Other rooms see its tokens through
- * wb_tagwalk_next() (extract.h).
+ * tokenizer.h - the tokenizer of the HTML standard, without a tree builder. wb_tagwalk_next() (tagwalk.h) is the way
+ * to all tags of a document for those who do not want to know about modes.
  *
  * Each wb_tokenizer_next() finds the next token in a UTF-8 slice. Tokens borrow: names, values and
  * text are parts of the input as written, with flags that say how to decode them, so that nothing is
@@ -8,8 +8,8 @@
  * tokenizer how to continue; here its user does so: it sets `mode` after a start tag whose content is
  * not markup, and `foreign` inside svg and math.
  */
-#ifndef WB_EXTRACT_TOKENIZER_H
-#define WB_EXTRACT_TOKENIZER_H
+#ifndef WB_MARKUP_TOKENIZER_H
+#define WB_MARKUP_TOKENIZER_H
 
 #include "base/slice.h"
 

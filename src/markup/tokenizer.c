@@ -11,10 +11,10 @@
  *   comment    "<!--" ... "-->", and what looks like one  read_comment, read_bogus
  *   doctype    "<!doctype"                                read_doctype
  */
-#include "extract/tokenizer.h"
+#include "markup/tokenizer.h"
 #include "base/check.h"
-#include "extract/entity.h"
-#include "extract/scan.h"
+#include "markup/entity.h"
+#include "markup/scan.h"
 
 enum byte_class {
     BLANK = 1 << 0,    /* tab, LF, FF, CR, space */

@@ -7,7 +7,7 @@
  *
  * It never decides whether a rule is valid: a URL in a rule that browsers ignore is found as well.
  */
-#include "extract/css.h"
+#include "markup/css.h"
 #include "base/utf8.h"
 
 /* The longest name that means something, "-webkit-image-set"; of longer names, this much is compared. */

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "extract/scan.h"
-#include "extract/tokenizer.h"
+#include "markup/scan.h"
+#include "markup/tokenizer.h"
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -5,11 +5,11 @@
  * entities that a document declares, so that none can grow. Every byte is looked at a small number
  * of times, whatever the document.
  */
-#include "extract/xml.h"
+#include "markup/xml.h"
 
 #include "base/codec.h"
 #include "base/utf8.h"
-#include "extract/extract.h"
+#include "page/page.h"
 
 static bool is_space(char c)
 {

@@ -9,7 +9,7 @@
  * show it only the text, because tags, scripts and styles look like English. Apart from the search
  * for the first byte that is not ASCII, nothing here depends on the length of the document.
  */
-#include "extract/charset.h"
+#include "markup/charset.h"
 
 #include <unicode/ucsdet.h>
 

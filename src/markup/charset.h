@@ -1,14 +1,13 @@
 /*
- * charset.h - private to extract: encodings. extract.c and sitemap.c determine the encoding of a document
- * and convert it to UTF-8 before a module reads it.
+ * charset.h - encodings: which one a document is in, and converting it to UTF-8.
  *
  *   charset.c         which encoding a document is in: BOM, transport, <meta>, declaration, or else...
  *   charset_guess.c   ...a guess from the bytes
  *   charset_table.c   the encodings of the WHATWG Encoding standard, and their labels
  *   decode.c          from any of them to UTF-8
  */
-#ifndef WB_EXTRACT_CHARSET_H
-#define WB_EXTRACT_CHARSET_H
+#ifndef WB_MARKUP_CHARSET_H
+#define WB_MARKUP_CHARSET_H
 
 #include "base/buf.h"
 

@@ -1,11 +1,11 @@
 /*
- * markup.c - writes pages as HTML.
+ * hypertext.c - writes pages as HTML.
  *
  * A page links to its parent, its children, some popular pages of the site and a few other
  * sites; a new version rewrites one paragraph. It never decides anything about a page: plan.c
  * does.
  */
-#include "sim/markup.h"
+#include "sim/hypertext.h"
 #include "base/hash.h"
 #include "sim/chance.h"
 #include "sim/life.h"
@@ -313,7 +313,7 @@ static void put_foreign_text(struct painter *p)
     }
 }
 
-void wb_markup_page(const struct wb_world *world, const struct wb_plan *plan, const struct wb_world_moment *now,
+void wb_hypertext_page(const struct wb_world *world, const struct wb_plan *plan, const struct wb_world_moment *now,
                     const char *charset, struct wb_slice rest, struct wb_pen *pen)
 {
     struct painter p = {world, &world->site[plan->site], plan, now, pen, 0};
@@ -341,7 +341,7 @@ void wb_markup_page(const struct wb_world *world, const struct wb_plan *plan, co
     put_footer(&p);
 }
 
-void wb_markup_message(const char *title, const char *text, struct wb_pen *pen)
+void wb_hypertext_message(const char *title, const char *text, struct wb_pen *pen)
 {
     wb_pen_printf(pen, "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%s</title></head>\n"
                        "<body><h1>%s</h1><p>%s</p></body></html>\n", title, title, text);

@@ -4,12 +4,13 @@
  *
  * It never decides what a tag means, and changes nothing.
  */
+#include "markup/tagwalk.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "extract/charset.h"
-#include "extract/extract.h"
-#include "extract/htmltag.h"
+#include "markup/charset.h"
+#include "markup/css.h"
+#include "page/page.h"
 
 /* ---- svg and math ------------------------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "extract/charset.h"
+#include "markup/charset.h"
 #include "os/fault.h"
 
 /* ---- labels ------------------------------------------------------------------------------------- */

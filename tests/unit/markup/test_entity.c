@@ -1,5 +1,5 @@
 /* test_entity.c - character references, in addition to those in the cases of the tokenizer. */
-#include "extract/entity.h"
+#include "markup/entity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

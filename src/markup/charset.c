@@ -5,7 +5,7 @@
  *
  * It looks for declarations only in the first PRESCAN_BYTES, and never converts anything: decode.c does.
  */
-#include "extract/charset.h"
+#include "markup/charset.h"
 
 /*
  * The standard's prescan looks at 1024 bytes, and the parser may start again if it meets a <meta> behind
