@@ -30,7 +30,6 @@ int wb_stream_home_open(const char *dir, struct wb_stream_home **home_out)
         return WB_E_NOMEM;
     home->magic = WB_STREAM_HOME_MAGIC;
     home->repository = wb_token_repository(id);
-    pthread_mutex_init(&home->mutex, NULL);
     pthread_mutex_init(&home->deal_mutex, NULL);
     home->dir = wb_strdup(dir);
     err = home->dir ? wb_carousels_new(dir, &WB_CAROUSEL_LIMITS, &home->carousels) : WB_E_NOMEM;
@@ -61,7 +60,6 @@ void wb_stream_home_close(struct wb_stream_home *home)
     WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     home->magic = 0;
     WB_CHECK(!home->deals);
-    pthread_mutex_destroy(&home->mutex);
     pthread_mutex_destroy(&home->deal_mutex);
     wb_carousels_free(home->carousels);
     wb_free(home->dir);
