@@ -114,7 +114,8 @@ void wb_base64url_encode(const void *bytes, size_t len, char *text_out)
         text_out[2] = base64_digits[v >> 6 & 63];
 }
 
-static int base64_value(char c)
+/* plus, slash: the two digits that differ between the alphabets. */
+static int base64_value(char c, char plus, char slash)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -122,19 +123,19 @@ static int base64_value(char c)
         return c - 'a' + 26;
     if (wb_ascii_is_digit(c))
         return c - '0' + 52;
-    return c == '-' ? 62 : c == '_' ? 63 : -1;
+    return c == plus ? 62 : c == slash ? 63 : -1;
 }
 
-bool wb_base64url_decode(struct wb_slice text, void *bytes_out)
+/* Without padding. */
+static bool base64_decode(struct wb_slice text, char plus, char slash, uint8_t *to)
 {
-    uint8_t *to = bytes_out;
     uint32_t bits = 0;
     unsigned count = 0;
 
     if (text.len % 4 == 1)
         return false;
     for (size_t i = 0; i < text.len; i++) {
-        int value = base64_value(text.ptr[i]);
+        int value = base64_value(text.ptr[i], plus, slash);
         if (value < 0)
             return false;
         bits = bits << 6 | (uint32_t)value;
@@ -145,4 +146,20 @@ bool wb_base64url_decode(struct wb_slice text, void *bytes_out)
         }
     }
     return (bits & ((1u << count) - 1)) == 0; /* bits that stand for nothing */
+}
+
+bool wb_base64url_decode(struct wb_slice text, void *bytes_out)
+{
+    return base64_decode(text, '-', '_', bytes_out);
+}
+
+bool wb_base64_decode(struct wb_slice text, void *bytes_out, size_t *len_out)
+{
+    *len_out = 0;
+    if (text.len % 4)
+        return false;
+    for (int i = 0; i < 2 && text.len && text.ptr[text.len - 1] == '='; i++)
+        text.len--;
+    *len_out = WB_BASE64_BYTES(text.len);
+    return base64_decode(text, '+', '/', bytes_out);
 }

@@ -1,6 +1,6 @@
 /*
  * codec.h - bytes as text: hexadecimal, for ids and digests; the base32 of RFC 4648, for WARC's digests; and its base64
- * with the alphabet for URLs, for tokens.
+ * with the alphabet for URLs, for tokens, and with the usual one, for bodies in JSON.
  */
 #ifndef WB_BASE_CODEC_H
 #define WB_BASE_CODEC_H
@@ -28,6 +28,12 @@ void wb_base64url_encode(const void *bytes, size_t len, char *text_out);
 
 /* Returns false unless the text is exactly what encoding some bytes gives. */
 bool wb_base64url_decode(struct wb_slice text, void *bytes_out);
+
+/*
+ * Decodes base64 with '+' and '/' and padding. bytes_out has room for text.len / 4 * 3 bytes. Returns false unless the
+ * text is exactly what encoding some bytes gives: no blanks, no line ends, no missing padding.
+ */
+bool wb_base64_decode(struct wb_slice text, void *bytes_out, size_t *len_out);
 
 /* The value of a hexadecimal digit; -1 for any other byte. */
 int wb_hex_digit(char c);

@@ -2,7 +2,7 @@
  * cmd_push.c - webbase push: takes announcements of pages that are new, changed or gone.
  *
  *   2 pages announced as new or changed, 1 as gone
- *   {"event":"done","changed":2,"gone":1,"refused":0}
+ *   {"event":"done","changed":2,"gone":1,"refused":0}     and "pages", "stored"... if there are pages
  */
 #include "base/error.h"
 #include "base/json.h"
@@ -21,6 +21,12 @@ static int write_json(const struct wb_push_stat *stat)
     wb_json_field_u64(&j, "changed", stat->changed);
     wb_json_field_u64(&j, "gone", stat->gone);
     wb_json_field_u64(&j, "refused", stat->refused);
+    if (stat->pages) {
+        wb_json_field_u64(&j, "pages", stat->pages);
+        wb_json_field_u64(&j, "stored", stat->stored);
+        wb_json_field_u64(&j, "unchanged", stat->unchanged);
+        wb_json_field_u64(&j, "barred", stat->barred);
+    }
     return wb_output_object_end(&j);
 }
 
@@ -29,6 +35,10 @@ static int write_words(const struct wb_push_stat *stat)
     int err = wb_output_printf("%" PRIu64 " page%s announced as new or changed, %" PRIu64 " as gone\n", stat->changed,
                                wb_output_plural(stat->changed), stat->gone);
 
+    if (err == 0 && stat->pages)
+        err = wb_output_printf("%" PRIu64 " whole page%s: %" PRIu64 " stored, %" PRIu64 " unchanged, %" PRIu64
+                               " taken down\n",
+                               stat->pages, wb_output_plural(stat->pages), stat->stored, stat->unchanged, stat->barred);
     if (err == 0 && stat->refused)
         err = wb_output_printf("%" PRIu64 " refused: not an http or https URL\n", stat->refused);
     return err;

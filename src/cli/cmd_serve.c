@@ -3,6 +3,7 @@
  *
  *   listening on http://127.0.0.1:8080/
  */
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/options.h"
@@ -10,6 +11,7 @@
 #include "cli/report.h"
 #include "os/stop.h"
 #include "serve/serve.h"
+#include "url/url.h"
 
 #include <string.h>
 
@@ -20,32 +22,66 @@ static void on_ready(void *context, const char *url)
         (void)wb_output_flush();
 }
 
+/* What lives as long as the server. */
+struct serve_args {
+    struct wb_serve_provider *providers;
+    struct wb_arena hosts;
+};
+
+/* A host in normal form, as the sites of URLs are compared with it. */
+static int read_host(struct serve_args *args, const char *text, struct wb_slice *host_out)
+{
+    struct wb_url url = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT;
+
+    int err = wb_buf_printf(&key, "http://%s", text);
+    if (err == 0)
+        err = wb_url_parse(wb_buf_slice(&key), NULL, &url);
+    if (err == 0)
+        err = wb_url_key(&url, &key);
+    bool plain = err == 0 && url.path_end - url.path_at == 1 && !url.has_query && !url.has_fragment &&
+                 url.username_at == url.username_end;
+    if (plain)
+        err = wb_arena_copy(&args->hosts, wb_key_site(wb_buf_slice(&key)), host_out);
+    else if (err != WB_E_NOMEM)
+        err = wb_options_usage("--push-token: %s is not a host", text);
+    wb_buf_release(&key);
+    wb_url_release(&url);
+    return err;
+}
+
 /* TOKEN=HOST, as often as there are providers. */
-static int read_providers(const struct wb_options *options, struct wb_serve_options *serve,
-                          struct wb_serve_provider **providers_out)
+static int read_providers(const struct wb_options *options, struct serve_args *args, struct wb_serve_options *serve)
 {
     size_t count;
     const char *const *list = wb_options_list(options, "push-token", &count);
+    int err = 0;
 
-    *providers_out = wb_alloc_zero(count + 1, sizeof **providers_out);
-    if (!*providers_out)
+    args->providers = wb_alloc_zero(count + 1, sizeof *args->providers);
+    if (!args->providers)
         return WB_E_NOMEM;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; err == 0 && i < count; i++) {
         const char *mark = strrchr(list[i], '=');
         if (!mark || mark == list[i] || !mark[1])
             return wb_options_usage("--push-token %s: write TOKEN=HOST", list[i]);
-        (*providers_out)[i] = (struct wb_serve_provider){wb_slice(list[i], (size_t)(mark - list[i])),
-                                                         wb_slice_str(mark + 1)};
+        args->providers[i].token = wb_slice(list[i], (size_t)(mark - list[i]));
+        err = read_host(args, mark + 1, &args->providers[i].host);
     }
-    serve->providers = *providers_out;
+    serve->providers = args->providers;
     serve->provider_count = count;
-    return 0;
+    return err;
+}
+
+static void release_args(struct serve_args *args)
+{
+    wb_free(args->providers);
+    wb_arena_release(&args->hosts);
 }
 
 int wb_cmd_serve(const struct wb_options *options)
 {
     const char *listen = wb_options_text(options, "listen"), *token = wb_options_text(options, "token");
-    struct wb_serve_provider *providers = NULL;
+    struct serve_args args = {.providers = NULL};
     struct wb_serve_options serve = {
         .dir = options->dir,
         .listen = wb_slice_str(listen ? listen : "127.0.0.1:8080"),
@@ -60,11 +96,11 @@ int wb_cmd_serve(const struct wb_options *options)
 
     if (serve.key && !serve.certificate)
         return wb_options_usage("serve: --key needs --certificate");
-    int err = read_providers(options, &serve, &providers);
+    int err = read_providers(options, &args, &serve);
     if (err == 0) {
         wb_stop_on_signals();
         err = wb_serve(&serve);
     }
-    wb_free(providers);
+    release_args(&args);
     return err;
 }

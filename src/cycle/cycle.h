@@ -18,6 +18,7 @@
 #define WB_CYCLE_CYCLE_H
 
 #include "crawl/crawl.h"
+#include "cycle/pushlist.h"
 #include "cycle/refresh.h"
 #include "index/index.h"
 #include "webdb/webdb.h"
@@ -88,14 +89,16 @@ int wb_generate(const struct wb_generate_options *options, const struct wb_cycle
 /* ---- push ------------------------------------------------------------------------------------- */
 
 struct wb_push_stat {
-    uint64_t changed, gone;
-    uint64_t refused; /* lines that are not URLs; there is a warning for each of the first ones */
+    uint64_t changed, gone;             /* announced */
+    uint64_t refused;                   /* announcements that are not URLs; the first ones cause warnings */
+    uint64_t pages;                     /* whole pages; of these... */
+    uint64_t stored, unchanged, barred; /* ...new contents, known ones, and pages that were taken down */
 };
 
-/*
- * Records announcements of changed and deleted pages. The file has one URL per line ("gone URL" for a deleted page), or
- * is JSON as IndexNow sends it: {"urlList":[...]} or {"changed":[],"gone":[]}. "-" is standard input.
- */
+/* Does what a list says (cycle/pushlist.h): stores its pages, then journals its announcements. */
+int wb_push_apply(const char *dir, const struct wb_push_list *list, struct wb_push_stat *stat_out);
+
+/* Reads a file as a list, leaving out invalid announcements, and applies it. "-" is standard input. */
 int wb_push(const char *dir, const char *file, const struct wb_cycle_sink *sink, struct wb_push_stat *stat_out);
 
 /* ---- expunge ------------------------------------------------------------------------------------ */

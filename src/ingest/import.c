@@ -238,22 +238,6 @@ int wb_import_tree_url(const char *text, struct wb_buf *url_out)
     return err;
 }
 
-static void count_all(const struct wb_importer *importer, struct wb_import *import_out)
-{
-    *import_out = (struct wb_import){
-        .files = importer->files,
-        .records = importer->records,
-        .pages = wb_importer_pages(importer),
-        .replaced = importer->commit.replaced,
-        .captures = importer->commit.captures,
-        .older = importer->commit.older,
-        .revisits = importer->revisits,
-        .barred = wb_importer_barred(importer),
-        .errors = importer->errors,
-        .unreadable = importer->unreadable,
-    };
-}
-
 int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out)
 {
     struct import im = {.sink = sink, .importer = WB_IMPORTER_INIT,
@@ -275,7 +259,7 @@ int wb_import(const struct wb_import_options *options, const struct wb_ingest_si
         err = wb_import_journal_open(options->dir, 0, &im.importer.journal);
     if (err == 0)
         err = import_all(&im);
-    count_all(&im.importer, import_out);
+    wb_importer_count(&im.importer, import_out);
     wb_importer_release(&im.importer);
     return err;
 }

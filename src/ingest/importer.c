@@ -91,6 +91,22 @@ uint64_t wb_importer_barred(const struct wb_importer *importer)
     return importer->barred + importer->commit.barred;
 }
 
+void wb_importer_count(const struct wb_importer *importer, struct wb_import *import_out)
+{
+    *import_out = (struct wb_import){
+        .files = importer->files,
+        .records = importer->records,
+        .pages = wb_importer_pages(importer),
+        .replaced = importer->commit.replaced,
+        .captures = importer->commit.captures,
+        .older = importer->commit.older,
+        .revisits = importer->revisits,
+        .barred = wb_importer_barred(importer),
+        .errors = importer->errors,
+        .unreadable = importer->unreadable,
+    };
+}
+
 void wb_importer_release(struct wb_importer *importer)
 {
     wb_buf_release(&importer->body);

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "ingest/import_journal.h"
+#include "ingest/ingest.h"
 #include "store/store.h"
 
 struct wb_importer {
@@ -69,6 +70,9 @@ uint64_t wb_importer_pages(const struct wb_importer *importer);
 
 /* Pages and revisits that were kept out because they were taken down. */
 uint64_t wb_importer_barred(const struct wb_importer *importer);
+
+/* Everything that was counted so far. */
+void wb_importer_count(const struct wb_importer *importer, struct wb_import *import_out);
 void wb_importer_release(struct wb_importer *importer);
 
 #endif

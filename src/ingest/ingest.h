@@ -2,14 +2,16 @@
  * ingest.h - the door of ingest: taking web archives, file trees and graphs into a repository, and writing graphs out.
  *
  *   wb_import()         archives, or a tree of files    -> pages in the store, and the journal
+ *   wb_import_pages()   pages in memory                 -> the same
  *   wb_graph_import()   vertices and edges as text      -> pages and links of webdb
  *   wb_rows_import()    rows that `webdb pages` printed -> pages and links of webdb
  *   wb_graph_export()   webdb                           -> vertices and edges as text
  *   wb_waczpen          pages, one by one               -> a WACZ file (waczpen.h)
  *
  * Each call does the whole job: options go in, counts come out, and a sink is told what happens in between. Nothing
- * here prints, reads a command line or ends the process, so a command and a server use it in the same way. All four
- * look at wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes the text files.
+ * here prints, reads a command line or ends the process, so a command and a server use it in the same way. All but
+ * wb_import_pages() look at wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes
+ * the text files.
  *
  *   struct wb_ingest_sink sink = {.context = &log, .error = write_error};
  *   struct wb_import_options options = {.dir = "repo", .files = files, .file_count = 2, .body_max = WB_PAGE_MAX_BYTES};
@@ -21,6 +23,7 @@
 
 #include "base/buf.h"
 #include "ingest/waczpen.h"
+#include "page/page.h"
 #include "webdb/webdb.h"
 
 /* ---- events ------------------------------------------------------------------------------------ */
@@ -86,6 +89,13 @@ struct wb_import {
  * 0. Bad input costs a counted error. The import fails only if the disk, the memory, the repository or the sink does.
  */
 int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out);
+
+/*
+ * Imports pages that the caller has in memory into a repository that exists, with one commit: all of them are durable
+ * when it returns 0. Several threads and processes may do this at the same time. Each page has everything but its
+ * digests.
+ */
+int wb_import_pages(const char *dir, const struct wb_page *pages, size_t count, struct wb_import *import_out);
 
 /* Appends the URL of a tree, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a fragment. */
 int wb_import_tree_url(const char *text, struct wb_buf *url_out);

@@ -6,6 +6,8 @@
 
 enum { GET = 1u << WB_HTTP_GET | 1u << WB_HTTP_HEAD, POST = 1u << WB_HTTP_POST };
 
+#define PUSH_BYTES ((uint64_t)64 << 20)
+
 /* The longest path that fits wins, so the order does not matter. */
 static const struct wb_route routes[] = {
     {"/api/search", false, GET, WB_ACCESS_READER, 0, false, wb_handle_search},
@@ -18,6 +20,7 @@ static const struct wb_route routes[] = {
     {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
     {"/api/stream", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stream},
     {"/api/stream/acknowledge", false, POST, WB_ACCESS_READER, 0, false, wb_handle_acknowledge},
+    {"/api/push", false, POST, WB_ACCESS_PROVIDER, PUSH_BYTES, false, wb_handle_push},
     {"/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
     {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
     {"/web/", true, GET, WB_ACCESS_READER, 0, true, wb_handle_replay},
@@ -88,6 +91,8 @@ int wb_route_admit(struct wb_server *server, const struct wb_http_request *head,
             (void)wb_http_reply_field(reply, "WWW-Authenticate", WB_SLICE_LIT("Bearer realm=\"webbase\""));
         return 1;
     }
+    if (route->access == WB_ACCESS_PROVIDER && !wb_push_gate_open(server, head, reply))
+        return 1;
     *body_max_out = route->body_max;
     return 0;
 }

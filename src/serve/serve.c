@@ -55,6 +55,8 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_watch_new(options->query_ms, &server.watch);
     if (err == 0)
+        err = wb_push_gate_new(options->provider_count, &server.push_gate);
+    if (err == 0)
         err = wb_stream_home_open(options->dir, &server.streams);
     if (err == 0)
         err = wb_httpd_new(&httpd, &server.httpd);
@@ -66,6 +68,7 @@ int wb_serve(const struct wb_serve_options *options)
     }
     wb_httpd_free(server.httpd);
     wb_stream_home_close(server.streams);
+    wb_push_gate_free(server.push_gate);
     wb_watch_free(server.watch);
     wb_metrics_free(server.metrics);
     return err;

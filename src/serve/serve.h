@@ -15,7 +15,7 @@
 /* A provider of content, who may push pages and announcements of its own sites. */
 struct wb_serve_provider {
     struct wb_slice token;
-    struct wb_slice host; /* the host and its subdomains */
+    struct wb_slice host; /* the host and its subdomains, in normal form; without a port: all ports */
 };
 
 struct wb_serve_options {

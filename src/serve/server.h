@@ -25,6 +25,7 @@ struct wb_server {
     struct wb_stream_home *streams;
     struct wb_metrics *metrics;
     struct wb_watch *watch;
+    struct wb_push_gate *push_gate;
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */
@@ -146,6 +147,14 @@ void wb_metrics_free(struct wb_metrics *metrics);
 void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *request, unsigned status,
                       uint64_t bytes, uint64_t microseconds);
 
+/* ---- pushes (api_push.c) ------------------------------------------------------------------------- */
+
+int wb_push_gate_new(size_t provider_count, struct wb_push_gate **gate_out);
+void wb_push_gate_free(struct wb_push_gate *gate);
+
+/* Counts a push of the token in the head. False if there were too many; then the reply is the refusal. */
+bool wb_push_gate_open(struct wb_server *server, const struct wb_http_request *head, struct wb_http_reply *reply);
+
 /* ---- handlers ------------------------------------------------------------------------------------ */
 
 void wb_handle_search(struct wb_call *call); /* api_search.c */
@@ -159,6 +168,7 @@ void wb_handle_health(struct wb_call *call);
 void wb_handle_metrics(struct wb_call *call); /* metrics.c */
 void wb_handle_stream(struct wb_call *call);  /* api_stream.c */
 void wb_handle_acknowledge(struct wb_call *call);
+void wb_handle_push(struct wb_call *call);    /* api_push.c */
 void wb_handle_cdx(struct wb_call *call);     /* api_cdx.c */
 void wb_handle_replay(struct wb_call *call);  /* web_replay.c */
 void wb_handle_timemap(struct wb_call *call); /* memento.c */

@@ -1,0 +1,82 @@
+/*
+ * import_pages.c - an import of pages that the caller has in memory: a push. They go the way of all imports (sift,
+ * journal, store, commit), so that takedowns, history and webdb apply to them too. It reads no file.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "ingest/importer.h"
+#include "ingest/ingest.h"
+
+static void free_list(struct wb_import_item *list)
+{
+    while (list) {
+        struct wb_import_item *next = list->next;
+        wb_import_item_free(list);
+        list = next;
+    }
+}
+
+/* The items borrow the pages, because they are freed before the caller gets these back. */
+static int make_list(const struct wb_page *pages, size_t count, struct wb_import_item **list_out)
+{
+    *list_out = NULL;
+    for (size_t i = count; i-- > 0;) {
+        struct wb_import_item *item = wb_import_item_new(WB_IMPORT_PAGE, 0);
+        if (!item)
+            return WB_E_NOMEM;
+        item->page = pages[i];
+        item->records = 1;
+        item->next = *list_out;
+        *list_out = item;
+    }
+    return 0;
+}
+
+static int journal_pages(struct wb_importer *importer, struct wb_import_item *list)
+{
+    struct wb_import_item *same;
+
+    int err = wb_importer_sift(importer, list);
+    if (err == 0)
+        err = wb_import_journal_begin(importer->journal, list);
+    if (err < 0)
+        return err;
+    err = wb_import_journal_take(importer->journal, true, &same);
+    WB_CHECK(same == list); /* it was the only one */
+    return err;
+}
+
+static int import_list(struct wb_importer *importer, struct wb_import_item *list)
+{
+    int err = journal_pages(importer, list);
+
+    for (struct wb_import_item *item = list; err == 0 && item; item = item->next)
+        err = wb_importer_take(importer, item);
+    if (err == 0)
+        err = wb_importer_commit(importer);
+    if (err == 0 && importer->uncommitted)
+        err = wb_importer_commit(importer);
+    return err < 0 ? err : wb_importer_finish(importer);
+}
+
+int wb_import_pages(const char *dir, const struct wb_page *pages, size_t count, struct wb_import *import_out)
+{
+    struct wb_importer importer = WB_IMPORTER_INIT;
+    struct wb_import_item *list;
+
+    WB_CHECK(count > 0);
+    *import_out = (struct wb_import){.files = 0};
+    int err = make_list(pages, count, &list);
+    if (err == 0)
+        err = wb_store_open(dir, WB_STORE_WRITE, &importer.store);
+    if (err == 0)
+        err = wb_importer_begin(&importer);
+    if (err == 0)
+        err = wb_import_journal_open(dir, 1, &importer.journal);
+    if (err == 0)
+        err = import_list(&importer, list);
+    wb_importer_count(&importer, import_out);
+    free_list(list);
+    wb_importer_release(&importer);
+    return err;
+}
