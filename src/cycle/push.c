@@ -85,8 +85,10 @@ int wb_push_apply(const char *dir, const struct wb_push_list *list, struct wb_pu
 int wb_push(const char *dir, const char *file, const struct wb_cycle_sink *sink, struct wb_push_stat *stat_out)
 {
     bool standard = strcmp(file, "-") == 0;
-    struct wb_push_reading reading = {.name = standard ? "standard input" : file, .provider = "operator",
-                                      .now_ms = wb_clock_wall_ms(), .warn = sink ? sink->warn : NULL,
+    struct wb_push_reading reading = {.name = standard ? "standard input" : file,
+                                      .provider = "operator",
+                                      .now_ms = wb_clock_wall_ms(),
+                                      .warn = sink ? sink->warn : NULL,
                                       .context = sink ? sink->context : NULL};
     struct wb_push_list list = {.refused = 0};
     struct wb_buf text = WB_BUF_INIT;

@@ -47,13 +47,13 @@ static int check_room(const struct push_list_reader *r)
 {
     size_t count = r->list->urls.count + r->list->pages.count, max = r->reading->items_max;
 
-    return max && count >= max
-               ? wb_fail(WB_E_LIMIT, "%s: more than %zu URLs and pages; send them in several pushes", r->reading->name,
-                         max)
-               : 0;
+    return max && count >= max ? wb_fail(WB_E_LIMIT, "%s: more than %zu URLs and pages; send them in several pushes",
+                                         r->reading->name, max)
+                               : 0;
 }
 
-static int add_url(struct push_list_reader *r, struct wb_slice text, enum wb_push what, const char *place, uint64_t number)
+static int add_url(struct push_list_reader *r, struct wb_slice text, enum wb_push what, const char *place,
+                   uint64_t number)
 {
     struct wb_push_url url = {.what = what};
 
@@ -148,9 +148,8 @@ static int parse_json(struct push_list_reader *r, struct wb_slice text)
         return err;
     r->list->root = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
     if (r->list->root)
-        return json_is_object(r->list->root)
-                   ? 0
-                   : wb_fail(WB_E_INVALID, "%s: the JSON is not an object", r->reading->name);
+        return json_is_object(r->list->root) ? 0
+                                             : wb_fail(WB_E_INVALID, "%s: the JSON is not an object", r->reading->name);
     if (json_error_code(&error) == json_error_out_of_memory)
         return wb_fail_nomem();
     return wb_fail(WB_E_PROTO, "%s:%d: not JSON: %s", r->reading->name, error.line, error.text);
@@ -162,7 +161,8 @@ static int read_list(struct push_list_reader *r, const json_t *list, const char 
     size_t i;
     int err = 0;
 
-    json_array_foreach(list, i, entry) {
+    json_array_foreach(list, i, entry)
+    {
         if (json_is_string(entry))
             err = add_url(r, wb_slice(json_string_value(entry), json_string_length(entry)), what, name, i + 1);
         else
@@ -179,7 +179,8 @@ static int read_pages(struct push_list_reader *r, const json_t *pages)
     size_t i;
     int err = 0;
 
-    json_array_foreach(pages, i, entry) {
+    json_array_foreach(pages, i, entry)
+    {
         err = check_room(r);
         if (err == 0)
             err = wb_push_page_read(entry, i + 1, r->reading, r->list);

@@ -35,11 +35,11 @@ struct wb_push_url {
 
 /* How to read. */
 struct wb_push_reading {
-    const char *name;        /* where the text comes from, for messages */
-    const char *provider;    /* who pushes; the head of each page names it */
-    int64_t now_ms;          /* the time of pages that have none */
-    bool strict;             /* JSON only; an invalid URL refuses everything instead of being left out */
-    size_t items_max;        /* URLs and pages; 0: no limit */
+    const char *name;     /* where the text comes from, for messages */
+    const char *provider; /* who pushes; the head of each page names it */
+    int64_t now_ms;       /* the time of pages that have none */
+    bool strict;          /* JSON only; an invalid URL refuses everything instead of being left out */
+    size_t items_max;     /* URLs and pages; 0: no limit */
     void (*warn)(void *context, const char *message); /* about the first URLs that were left out; may be NULL */
     void *context;
 };

@@ -60,7 +60,8 @@ static int get_text(const struct pushed_page_reader *r, const char *name, struct
     return 0;
 }
 
-static int get_number(const struct pushed_page_reader *r, const char *name, int64_t min, int64_t max, int64_t *value_inout)
+static int get_number(const struct pushed_page_reader *r, const char *name, int64_t min, int64_t max,
+                      int64_t *value_inout)
 {
     const json_t *value = json_object_get(r->object, name);
 
@@ -191,8 +192,8 @@ static bool is_name(const char *name, const char *wanted)
 
 static int append_field(struct pushed_page_reader *r, const char *name, const json_t *value)
 {
-    struct wb_slice text = json_is_string(value) ? wb_slice(json_string_value(value), json_string_length(value))
-                                                 : wb_slice(NULL, 0);
+    struct wb_slice text =
+        json_is_string(value) ? wb_slice(json_string_value(value), json_string_length(value)) : wb_slice(NULL, 0);
 
     if (!is_field_name(name) || is_name(name, WB_PUSH_PROVIDER_FIELD))
         return refuse(r, "\"headers\" has a name that is not possible: %.100s", name);
@@ -225,11 +226,13 @@ static int append_fields(struct pushed_page_reader *r)
         return 0;
     if (!json_is_object(fields))
         return refuse(r, "\"headers\" is not an object");
-    json_object_foreach(fields, name, value) {
+    json_object_foreach(fields, name, value)
+    {
         if (!json_is_array(value))
             err = append_field(r, name, value);
         else
-            json_array_foreach(value, i, one) {
+            json_array_foreach(value, i, one)
+            {
                 err = append_field(r, name, one);
                 if (err < 0)
                     break;
@@ -311,7 +314,8 @@ static int read_page(struct pushed_page_reader *r)
 int wb_push_page_read(const json_t *object, uint64_t number, const struct wb_push_reading *reading,
                       struct wb_push_list *list)
 {
-    struct pushed_page_reader r = {.reading = reading, .list = list, .object = object, .number = number, .url = WB_URL_INIT};
+    struct pushed_page_reader r = {
+        .reading = reading, .list = list, .object = object, .number = number, .url = WB_URL_INIT};
 
     WB_CHECK(reading->provider && reading->provider[0]);
     int err = read_page(&r);

@@ -18,9 +18,9 @@
 #include <stdio.h>
 
 enum {
-    ITEMS_MAX = 10000,        /* URLs and pages in one request; IndexNow allows as many */
+    ITEMS_MAX = 10000, /* URLs and pages in one request; IndexNow allows as many */
     REQUESTS_PER_MINUTE = 600,
-    PROVIDER_MAX = 300,       /* bytes of a provider's name in a head */
+    PROVIDER_MAX = 300, /* bytes of a provider's name in a head */
 };
 
 #define MINUTE_NS (60ll * 1000 * 1000 * 1000)
@@ -136,8 +136,8 @@ void wb_handle_push(struct wb_call *call)
     char name[PROVIDER_MAX];
     bool is_operator;
     const struct wb_serve_provider *provider = wb_access_provider(call->server, call->request, &is_operator);
-    struct wb_push_reading reading = {.name = "the push", .provider = name, .now_ms = wb_clock_wall_ms(),
-                                      .strict = true, .items_max = ITEMS_MAX};
+    struct wb_push_reading reading = {
+        .name = "the push", .provider = name, .now_ms = wb_clock_wall_ms(), .strict = true, .items_max = ITEMS_MAX};
     struct wb_push_list list = {.refused = 0};
     struct wb_push_stat stat;
     struct wb_slice foreign;

@@ -100,10 +100,31 @@ static void test_base64url(void **state)
         assert_false(wb_base64url_decode(wb_slice_str(wrong[i]), back));
 }
 
+/* The examples of RFC 4648, and everything that is almost base64. */
+static void test_base64(void **state)
+{
+    static const char *const good[][2] = {{"", ""}, {"Zg==", "f"}, {"Zm8=", "fo"}, {"Zm9v", "foo"}, {"Zm9vYg==", "foob"},
+                                          {"+/+/", "\xfb\xff\xbf"}};
+    static const char *const bad[] = {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "====", "=", "Zg==Zg==", "Zm9v\n", "Zm 9", "-_-_",
+                                      "Z===", "Zm9vYg=", "=Zm9"};
+    char bytes[16];
+    size_t len;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(wb_base64_decode(wb_slice_str(good[i][0]), bytes, &len));
+        assert_int_equal(len, strlen(good[i][1]));
+        assert_memory_equal(bytes, good[i][1], len);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(wb_base64_decode(wb_slice_str(bad[i]), bytes, &len));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_hex), cmocka_unit_test(test_base32),
-                                       cmocka_unit_test(test_base64url), cmocka_unit_test(test_lengths)};
+                                       cmocka_unit_test(test_base64url), cmocka_unit_test(test_lengths),
+                                       cmocka_unit_test(test_base64)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

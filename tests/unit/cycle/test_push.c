@@ -142,12 +142,48 @@ static void test_pages_are_marked(void **state)
     free(path);
 }
 
+static void check_stat(const struct wb_push_stat *stat, uint64_t stored, uint64_t unchanged, uint64_t barred)
+{
+    assert_int_equal(stat->pages, stored + unchanged + barred);
+    assert_int_equal(stat->stored, stored);
+    assert_int_equal(stat->unchanged, unchanged);
+    assert_int_equal(stat->barred, barred);
+}
+
+/* Whole pages are stored and journaled; a page that was taken down stays away. */
+static void test_whole_pages(void **state)
+{
+    struct wb_slice text = WB_SLICE_LIT("{\"pages\": [{\"url\": \"http://h.test/\", \"html\": \"<a href=/next>n</a>\"},"
+                                        "{\"url\": \"http://h.test/b\", \"html\": \"b\"}],"
+                                        "\"gone\": [\"http://h.test/c\"]}");
+    struct wb_update_options options = {.dir = *state};
+    struct wb_webdb_page page;
+    struct wb_webdb_merge merge;
+    struct wb_expunge_stat expunged;
+    struct wb_push_stat stat;
+    char *path = write_file(*state, text);
+
+    ok(wb_push(*state, path, NULL, &stat));
+    check_stat(&stat, 2, 0, 0);
+    assert_int_equal(stat.gone, 1);
+    ok(wb_update(&options, NULL, &merge, NULL));
+    assert_true(get_page(*state, "http://h.test/", &page) && page.status == 200);
+    assert_true(get_page(*state, "http://h.test/next", &page));
+    ok(wb_push(*state, path, NULL, &stat));
+    check_stat(&stat, 0, 2, 0);
+    ok(wb_expunge(&options, "http://h.test/", false, NULL, NULL, NULL, &expunged));
+    ok(wb_push(*state, path, NULL, &stat));
+    check_stat(&stat, 0, 1, 1);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_REPOSITORY(test_lines),        IN_REPOSITORY(test_refused_lines),    IN_REPOSITORY(test_warnings_are_few),
         IN_REPOSITORY(test_indexnow),     IN_REPOSITORY(test_changed_and_gone), IN_REPOSITORY(test_bad_json),
         IN_REPOSITORY(test_missing_file), IN_REPOSITORY(test_pages_are_marked),
+        IN_REPOSITORY(test_whole_pages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
