@@ -95,8 +95,15 @@ struct wb_push_stat {
     uint64_t stored, unchanged, barred; /* ...new contents, known ones, and pages that were taken down */
 };
 
-/* Does what a list says (cycle/pushlist.h): stores its pages, then journals its announcements. */
-int wb_push_apply(const char *dir, const struct wb_push_list *list, struct wb_push_stat *stat_out);
+/*
+ * Does what lists say (cycle/pushlist.h): stores their pages, then journals their announcements, and makes both durable.
+ * Several threads may apply lists at the same time. Finish before closing, so that the journal is complete.
+ */
+struct wb_pusher;
+int wb_pusher_open(const char *dir, struct wb_pusher **pusher_out);
+int wb_pusher_apply(struct wb_pusher *pusher, const struct wb_push_list *list, struct wb_push_stat *stat_out);
+int wb_pusher_finish(struct wb_pusher *pusher);
+void wb_pusher_close(struct wb_pusher *pusher); /* NULL is allowed */
 
 /* Reads a file as a list, leaving out invalid announcements, and applies it. "-" is standard input. */
 int wb_push(const char *dir, const char *file, const struct wb_cycle_sink *sink, struct wb_push_stat *stat_out);

@@ -1,5 +1,5 @@
 /*
- * pushlist.c - reads pushes: lines, or JSON. Only wb_push_apply() acts on them, so what is refused here has changed
+ * pushlist.c - reads pushes: lines, or JSON. Only wb_pusher_apply() acts on them, so what is refused here has changed
  * nothing.
  *
  * A push may come from a stranger. Before JSON is parsed, a scan bounds its depth, because the parser is recursive, and

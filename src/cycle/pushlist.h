@@ -1,6 +1,6 @@
 /*
  * pushlist.h - what somebody pushes: announcements of pages that are new, changed or gone, and whole pages. It is read
- * from lines or from JSON, checked as a whole, and then applied (wb_push_apply() in cycle.h). `webbase push` and the
+ * from lines or from JSON, checked as a whole, and then applied (wb_pusher_apply() in cycle.h). `webbase push` and the
  * server's POST /api/push both use it.
  *
  *   https://example.org/news        new or changed, also as "new URL" or "changed URL"

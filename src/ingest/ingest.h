@@ -2,7 +2,7 @@
  * ingest.h - the door of ingest: taking web archives, file trees and graphs into a repository, and writing graphs out.
  *
  *   wb_import()         archives, or a tree of files    -> pages in the store, and the journal
- *   wb_import_pages()   pages in memory                 -> the same
+ *   wb_page_import      pages in memory                 -> the same
  *   wb_graph_import()   vertices and edges as text      -> pages and links of webdb
  *   wb_rows_import()    rows that `webdb pages` printed -> pages and links of webdb
  *   wb_graph_export()   webdb                           -> vertices and edges as text
@@ -10,7 +10,7 @@
  *
  * Each call does the whole job: options go in, counts come out, and a sink is told what happens in between. Nothing
  * here prints, reads a command line or ends the process, so a command and a server use it in the same way. All but
- * wb_import_pages() look at wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes
+ * wb_page_import look at wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes
  * the text files.
  *
  *   struct wb_ingest_sink sink = {.context = &log, .error = write_error};
@@ -91,11 +91,16 @@ struct wb_import {
 int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out);
 
 /*
- * Imports pages that the caller has in memory into a repository that exists, with one commit: all of them are durable
- * when it returns 0. Several threads and processes may do this at the same time. Each page has everything but its
- * digests.
+ * Imports of pages that the caller has in memory, into a repository that exists. Several threads and processes may have
+ * one each. Adding is one commit: all pages are durable when it returns 0. Each page has everything but its digests. An
+ * import that has failed can only be closed. Finish before closing, unless it has failed.
  */
-int wb_import_pages(const char *dir, const struct wb_page *pages, size_t count, struct wb_import *import_out);
+struct wb_page_import;
+int wb_page_import_open(const char *dir, struct wb_page_import **import_out);
+int wb_page_import_add(struct wb_page_import *import, const struct wb_page *pages, size_t count,
+                       struct wb_import *counts_out);
+int wb_page_import_finish(struct wb_page_import *import);
+void wb_page_import_close(struct wb_page_import *import); /* NULL is allowed */
 
 /* Appends the URL of a tree, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a fragment. */
 int wb_import_tree_url(const char *text, struct wb_buf *url_out);

@@ -152,7 +152,7 @@ void wb_handle_push(struct wb_call *call)
     else if (!owns_all(call->server, provider, &list, &foreign))
         wb_http_reply_error(call->reply, 403, "%.*s is not a page of %s; nothing was done",
                             (int)(foreign.len > 200 ? 200 : foreign.len), foreign.ptr, name);
-    else if ((err = wb_push_apply(call->server->options->dir, &list, &stat)) < 0)
+    else if ((err = wb_pusher_apply(call->server->pusher, &list, &stat)) < 0)
         wb_call_fail(call, err);
     else
         write_result(call, &list, &stat);

@@ -57,6 +57,8 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_push_gate_new(options->provider_count, &server.push_gate);
     if (err == 0)
+        err = wb_pusher_open(options->dir, &server.pusher);
+    if (err == 0)
         err = wb_stream_home_open(options->dir, &server.streams);
     if (err == 0)
         err = wb_httpd_new(&httpd, &server.httpd);
@@ -66,8 +68,12 @@ int wb_serve(const struct wb_serve_options *options)
         say_ready(&server);
         err = wb_httpd_run(server.httpd);
     }
+    int finished = server.pusher ? wb_pusher_finish(server.pusher) : 0;
+    if (err == 0)
+        err = finished;
     wb_httpd_free(server.httpd);
     wb_stream_home_close(server.streams);
+    wb_pusher_close(server.pusher);
     wb_push_gate_free(server.push_gate);
     wb_watch_free(server.watch);
     wb_metrics_free(server.metrics);

@@ -26,6 +26,7 @@ struct wb_server {
     struct wb_metrics *metrics;
     struct wb_watch *watch;
     struct wb_push_gate *push_gate;
+    struct wb_pusher *pusher;
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */

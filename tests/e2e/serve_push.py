@@ -144,6 +144,20 @@ def a_takedown_holds(folder):
 
 
 @test
+def updates_read_what_a_running_server_took(folder):
+    repo = repository(folder)
+    with serving(repo) as s:
+        for n in range(3):
+            pushed(s, {'pages': [{'url': 'http://h.test/page/%d' % n, 'html': 'x'}], 'url': 'http://h.test/new/%d' % n})
+            assert announced(repo) == ['http://h.test/new/%d' % i for i in range(n + 1)]
+            assert ask(repo, 'webdb', 'page', 'http://h.test/page/%d' % n)[0]['status'] == 200
+        # However many pushes there are, they share their logs.
+        assert len(list((repo / 'journal').iterdir())) <= 3
+        assert s.stop()[0] == 0
+    verified(repo)
+
+
+@test
 def a_token_can_have_several_hosts(folder):
     repo = repository(folder)
     with serving(repo, '--push-token', PROVIDER + '=Other.TEST', '--push-token', 'second-token=port.test:8080') as s:
