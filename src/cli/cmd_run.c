@@ -7,17 +7,15 @@
  *   {"event":"done","cycles":1}
  */
 #include "answer/answer.h"
-#include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/crawl_args.h"
 #include "cli/crawl_show.h"
 #include "cli/cycle_show.h"
 #include "cli/output.h"
+#include "cli/run_args.h"
 #include "os/stop.h"
 
 #include <inttypes.h>
-
 
 struct run_show {
     bool json;
@@ -66,26 +64,6 @@ static int write_end(const struct run_show *show)
     return wb_output_object_end(&j);
 }
 
-static int fill_options(const struct wb_options *options, struct wb_cycle_options *o)
-{
-    bool bounded = wb_options_text(options, "cycles") || wb_options_text(options, "budget");
-
-    *o = (struct wb_cycle_options){
-        .cycles = wb_options_number(options, "cycles", 0),
-        /* Without an end and without a budget, once a day is enough. */
-        .every_ms = wb_options_duration(options, "every", bounded ? 0 : WB_DAY_MS),
-        .memory_bytes = wb_options_number(options, "memory", 0),
-    };
-    int err = wb_crawl_args_fill(options, &o->crawl);
-    if (err == 0)
-        err = wb_crawl_args_check(&o->crawl);
-    if (err == 0)
-        err = wb_crawl_args_fill_generate(options, &o->generate);
-    if (err == 0 && o->crawl.seeds_file && strcmp(o->crawl.seeds_file, "-") == 0)
-        err = wb_options_usage("run: --seeds is read in every cycle, so it cannot be standard input");
-    return err;
-}
-
 int wb_cmd_run(const struct wb_options *options)
 {
     struct wb_crawl_show crawl_show = {.log = WB_FILE_INIT};
@@ -93,7 +71,7 @@ int wb_cmd_run(const struct wb_options *options)
     struct run_show shown = {.json = options->json};
     struct wb_cycle_options o;
 
-    int err = fill_options(options, &o);
+    int err = wb_run_args_fill(options, &o);
     if (err == 0)
         err = wb_crawl_show_init(&crawl_show, options);
     if (err < 0)

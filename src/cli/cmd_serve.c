@@ -9,8 +9,10 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
+#include "cli/run_args.h"
 #include "os/stop.h"
 #include "serve/serve.h"
+#include "store/store.h"
 #include "url/url.h"
 
 #include <string.h>
@@ -22,10 +24,17 @@ static void on_ready(void *context, const char *url)
         (void)wb_output_flush();
 }
 
+static void on_message(void *context, const char *message)
+{
+    (void)context;
+    wb_report("%s", message);
+}
+
 /* What lives as long as the server. */
 struct serve_args {
     struct wb_serve_provider *providers;
     struct wb_arena hosts;
+    struct wb_run_line run;
 };
 
 /* A host in normal form, as the sites of URLs are compared with it. */
@@ -76,6 +85,27 @@ static void release_args(struct serve_args *args)
 {
     wb_free(args->providers);
     wb_arena_release(&args->hosts);
+    wb_run_line_release(&args->run);
+}
+
+/* With --run: checks the options of run now, so that mistakes are seen at once, and makes the repository. */
+static int prepare_run(const struct wb_options *options, struct serve_args *args, struct wb_serve_options *serve)
+{
+    struct wb_cycle_options cycle;
+    const char *given = wb_run_args_given(options);
+
+    if (!wb_options_flag(options, "run")) {
+        if (given && !given[0])
+            return wb_options_usage("serve: seeds such as '%s' need --run", options->args[0]);
+        return given ? wb_options_usage("serve: --%s needs --run", given) : 0;
+    }
+    int err = wb_run_args_fill(options, &cycle);
+    if (err == 0)
+        err = wb_run_line_make(options, &args->run);
+    if (err == 0 && !wb_store_exists(options->dir))
+        err = wb_store_create(options->dir, NULL);
+    serve->run = args->run.words.items;
+    return err;
 }
 
 int wb_cmd_serve(const struct wb_options *options)
@@ -92,11 +122,14 @@ int wb_cmd_serve(const struct wb_options *options)
         .replay_scripts = wb_options_flag(options, "replay-scripts"),
         .query_ms = (unsigned)wb_options_duration(options, "query-time", 0),
         .ready = on_ready,
+        .say = on_message,
     };
 
     if (serve.key && !serve.certificate)
         return wb_options_usage("serve: --key needs --certificate");
     int err = read_providers(options, &args, &serve);
+    if (err == 0)
+        err = prepare_run(options, &args, &serve);
     if (err == 0) {
         wb_stop_on_signals();
         err = wb_serve(&serve);

@@ -69,6 +69,14 @@ const struct wb_option wb_common_options[] = {
                                                  "(seconds, or 10m, 6h, 1d)"},                                         \
     {"max-interval", 0, WB_OPTION_DURATION, "S", "visit every existing page at least this often"}
 
+/* The options of run, which `serve --run` takes as well. */
+#define RUN_OPTIONS                                                                                                    \
+    CRAWL_OPTIONS                                                                                                      \
+    {"cycles", 0, WB_OPTION_NUMBER, "N", "stop after N cycles (default never)"},                                       \
+    {"every", 0, WB_OPTION_DURATION, "S", "time from the start of a cycle to the start of the next, such as 30s, 6h "  \
+                                          "or 1d (default 1d; with --cycles or --budget 0, which means at once)"},     \
+    BUDGET_OPTION, REFRESH_OPTIONS, MEMORY_OPTION,
+
 /* What selects pages by facts that every page has. */
 #define SELECTION_OPTIONS                                                                                              \
     {"site", 0, WB_OPTION_LIST, "HOST", "only pages of exactly this host; give its port if that is not the default; "  \
@@ -199,13 +207,20 @@ const struct wb_option wb_serve_options[] = {
     {"listen", 0, WB_OPTION_TEXT, "ADDR:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)"},
     {"public", 0, WB_OPTION_FLAG, NULL, "reading needs no token, even if others than this machine can connect"},
     {"token", 0, WB_OPTION_TEXT, "TOKEN", "of the operator (default: the one in DIR/token, which is made)"},
-    {"push-token", 0, WB_OPTION_LIST, "TOKEN=HOST", "lets a provider push pages of this host; repeatable"},
+    {"push-token", 0, WB_OPTION_LIST, "TOKEN=HOST", "lets a provider push pages of this host and its subdomains; "
+                                                    "may be given several times"},
     {"certificate", 0, WB_OPTION_FILE, "FILE", "serve HTTPS with this certificate chain (PEM)"},
     {"key", 0, WB_OPTION_FILE, "FILE", "the certificate's key, if it is in another file"},
     {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in an origin of their own"},
     {"query-time", 0, WB_OPTION_DURATION, "S", "a query that takes longer answers with what it has (default: 2)"},
-    {0},
+    {"run", 0, WB_OPTION_FLAG, NULL, "also crawl, update and index forever, as 'webbase run' does; all options below "
+                                     "are for this"},
+    RUN_OPTIONS
+    END,
 };
+
+/* serve has the most options. */
+_Static_assert(sizeof wb_serve_options / sizeof *wb_serve_options <= WB_COMMAND_OPTIONS_MAX + 1, "each has a value");
 
 const struct wb_option wb_similar_options[] = {
     {"limit", 0, WB_OPTION_NUMBER, "N", "show so many pages (default: 20)"},
@@ -255,18 +270,9 @@ const struct wb_option wb_expunge_options[] = {
 };
 
 const struct wb_option wb_run_options[] = {
-    CRAWL_OPTIONS
-    {"cycles", 0, WB_OPTION_NUMBER, "N", "stop after N cycles (default never)"},
-    {"every", 0, WB_OPTION_DURATION, "S", "time from the start of a cycle to the start of the next, such as 30s, 6h or "
-                                          "1d (default 1d; with --cycles or --budget 0, which means at once)"},
-    BUDGET_OPTION,
-    REFRESH_OPTIONS,
-    MEMORY_OPTION,
+    RUN_OPTIONS
     END,
 };
-
-/* run has the most options. */
-_Static_assert(sizeof wb_run_options / sizeof *wb_run_options <= WB_COMMAND_OPTIONS_MAX + 1, "each has a value");
 
 const struct wb_option wb_why_options[] = {
     DISPENSER_OPTION,

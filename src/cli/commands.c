@@ -192,14 +192,22 @@ const struct wb_command wb_commands[] = {
      "  webbase similar https://example.org/ --by links",
      wb_similar_options, 1, 1, wb_cmd_similar},
 
-    {"serve", "[OPTION...]", NULL, "serve pages and searches over HTTP",
+    {"serve", "[OPTION...] [--run [URL... | --seeds FILE]]", NULL, "serve pages and searches over HTTP",
      "Answers searches, shows pages and their versions, and serves programs over HTTP: see\n"
      "docs/http.md. It listens on this machine only, unless --listen says otherwise; then\n"
      "readers need a token, unless --public is given. Whatever changes something always needs\n"
      "the operator's token. A new generation of the index is used as soon as it is there.\n"
      "\n"
-     "  webbase serve --listen 127.0.0.1:8080",
-     wb_serve_options, 0, 0, wb_cmd_serve},
+     "Providers can announce pages that are new, changed or gone, and send whole pages, with\n"
+     "POST /api/push; --push-token says which token is good for which host.\n"
+     "\n"
+     "--run is everything in one: a process beside the server crawls, updates and indexes\n"
+     "forever. It takes the seeds and options of 'webbase run', makes a repository if there is\n"
+     "none, and is started again if it dies. SIGINT and SIGTERM end both.\n"
+     "\n"
+     "  webbase serve --listen 127.0.0.1:8080\n"
+     "  webbase serve --run --seeds sites.txt --budget 50000 --every 1d",
+     wb_serve_options, 0, WB_ARGS_ANY, wb_cmd_serve},
 
     {"generate", "[OPTION...]", NULL, "list the pages to fetch next",
      "Chooses pages from webdb and puts them on the list of the next crawl, at most --budget\n"

@@ -49,7 +49,7 @@ struct wb_option {
 #define WB_ARGS_ANY ((size_t)-1)
 
 /* A command has at most this many options, without the common ones. */
-#define WB_COMMAND_OPTIONS_MAX 48
+#define WB_COMMAND_OPTIONS_MAX 64
 
 struct wb_options;
 

@@ -96,8 +96,8 @@ struct wb_push_stat {
 };
 
 /*
- * Does what lists say (cycle/pushlist.h): stores their pages, then journals their announcements, and makes both durable.
- * Several threads may apply lists at the same time. Finish before closing, so that the journal is complete.
+ * Does what lists say (cycle/pushlist.h): stores their pages, then journals their announcements, and makes both
+ * durable. Several threads may apply lists at the same time. Finish before closing, so that the journal is complete.
  */
 struct wb_pusher;
 int wb_pusher_open(const char *dir, struct wb_pusher **pusher_out);

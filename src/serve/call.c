@@ -120,6 +120,8 @@ int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
     }
     if (err == 0)
         err = wb_searcher_open(call->server->options->dir, &fresh);
+    if (err == WB_E_NOTFOUND) /* this is not about what was asked for, but a state that will pass: 503 */
+        err = wb_fail(WB_E_BUSY, "there is no index yet; 'webbase index' or 'webbase serve --run' makes one");
     if (err == 0) {
         wb_searcher_close(worker->searcher);
         worker->searcher = fresh;

@@ -2,6 +2,7 @@
 #include "serve/serve.h"
 #include "base/error.h"
 #include "os/clock.h"
+#include "serve/runkeeper.h"
 #include "serve/server.h"
 
 #include <stdio.h>
@@ -50,6 +51,7 @@ int wb_serve(const struct wb_serve_options *options)
                                              .admit = admit,
                                              .handle = handle,
                                              .served = served}};
+    struct wb_runkeeper *runkeeper = NULL;
 
     int err = wb_metrics_new(&server.metrics);
     if (err == 0)
@@ -66,8 +68,12 @@ int wb_serve(const struct wb_serve_options *options)
         err = wb_access_init(&server);
     if (err == 0) {
         say_ready(&server);
-        err = wb_httpd_run(server.httpd);
+        if (options->run)
+            err = wb_runkeeper_new(options->run, options->say, options->context, &runkeeper);
     }
+    if (err == 0)
+        err = wb_httpd_run(server.httpd);
+    wb_runkeeper_free(runkeeper);
     int finished = server.pusher ? wb_pusher_finish(server.pusher) : 0;
     if (err == 0)
         err = finished;

@@ -31,7 +31,9 @@ struct wb_serve_options {
     unsigned workers;    /* 0: as httpd chooses */
     struct wb_httpd_limits limits;
     void (*ready)(void *context, const char *url); /* called when requests are accepted; may be NULL */
-    void *context;
+    const char *const *run;         /* arguments of a process that runs the cycle beside the server; NULL: none */
+    void (*say)(void *context, const char *message); /* what happens to that process; only needed if there is one */
+    void *context;                  /* of both */
 };
 
 /* Serves until a stop is requested (os/stop.h). */

@@ -101,7 +101,7 @@ const struct wb_serve_provider *wb_access_provider(const struct wb_server *serve
 /* Makes the reply an error by the code of a failed function, with its message. */
 void wb_call_fail(struct wb_call *call, int err);
 
-/* The searcher of this thread on the newest generation. WB_E_NOTFOUND if there is no index yet. */
+/* The searcher of this thread on the newest generation. WB_E_BUSY if there is no index yet. */
 int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out);
 
 /* Parameters. WB_E_INVALID with a message that names the parameter. */

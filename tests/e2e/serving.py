@@ -6,7 +6,7 @@ from e2e import *
 TOKEN = 'operator-1234567890'
 
 
-class Reply:
+class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
 
@@ -62,7 +62,7 @@ class Serving:
         try:
             connection.request(method, path, body, {k.replace('_', '-'): v for k, v in headers.items()})
             r = connection.getresponse()
-            return Reply(r.status, r.headers, r.read())
+            return Answer(r.status, r.headers, r.read())
         finally:
             connection.close()
 

@@ -103,10 +103,10 @@ static void test_base64url(void **state)
 /* The examples of RFC 4648, and everything that is almost base64. */
 static void test_base64(void **state)
 {
-    static const char *const good[][2] = {{"", ""}, {"Zg==", "f"}, {"Zm8=", "fo"}, {"Zm9v", "foo"}, {"Zm9vYg==", "foob"},
-                                          {"+/+/", "\xfb\xff\xbf"}};
-    static const char *const bad[] = {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "====", "=", "Zg==Zg==", "Zm9v\n", "Zm 9", "-_-_",
-                                      "Z===", "Zm9vYg=", "=Zm9"};
+    static const char *const good[][2] = {{"", ""},         {"Zg==", "f"},       {"Zm8=", "fo"},
+                                          {"Zm9v", "foo"}, {"Zm9vYg==", "foob"}, {"+/+/", "\xfb\xff\xbf"}};
+    static const char *const bad[] = {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "====", "=", "Zg==Zg==", "Zm9v\n", "Zm 9",
+                                      "-_-_", "Z===", "Zm9vYg=", "=Zm9"};
     char bytes[16];
     size_t len;
 
