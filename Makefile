@@ -36,6 +36,10 @@ install: all
 	@ninja -C $(BUILD) program
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
+deb: all
+	@scripts/deps build deb
+	@scripts/deb
+
 clean:
 	rm -rf build build-clang build-asan build-fuzz
 
@@ -46,6 +50,7 @@ help:
 	@echo 'make bench      measures it next to other programs; prints tables'
 	@echo 'make fuzz       fuzzes each parser for FUZZ_SECONDS (default 180) seconds'
 	@echo 'make install    installs program, library, headers, man page, completion; PREFIX, DESTDIR'
+	@echo 'make deb        makes a Debian package, which installs it as a service under its own user'
 	@echo 'make clean      removes everything that was built'
 
-.PHONY: all build/webbase configured run check bench fuzz install clean help
+.PHONY: all build/webbase configured run check bench fuzz install deb clean help
