@@ -45,7 +45,7 @@ clean:
 
 help:
 	@echo 'make            builds build/webbase'
-	@echo 'make run        builds it and crawls a synthetic web; with SEEDS=urls.txt, real sites'
+	@echo 'make run        builds it, crawls a synthetic web (with SEEDS=urls.txt, real sites) and serves it at port 8080'
 	@echo 'make check      runs all tests; ends with "N passed, N failed, N skipped"'
 	@echo 'make bench      measures it next to other programs; prints tables'
 	@echo 'make fuzz       fuzzes each parser for FUZZ_SECONDS (default 180) seconds'

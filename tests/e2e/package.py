@@ -69,13 +69,12 @@ def the_same_sources_give_the_same_package(folder):
 @test
 def dpkg_unpacks_and_removes_it(folder):
     """In a root of its own. Its scripts cannot run there; they are tested below."""
-    if os.geteuid() != 0:
-        raise Skip('only root can use dpkg')
+    as_root = [] if os.geteuid() == 0 else ['unshare', '--map-root-user']
     root = folder / 'root'
     for name in ('var/lib/dpkg/updates', 'var/lib/dpkg/info', 'var/lib/dpkg/triggers'):
         (root / name).mkdir(parents=True)
     (root / 'var/lib/dpkg/status').touch()
-    base = ['dpkg', '--root=%s' % root, '--force-depends', '--force-not-root', '--log=/dev/null']
+    base = [*as_root, 'dpkg', '--root=%s' % root, '--force-depends', '--force-not-root', '--log=/dev/null']
     subprocess.run([*base, '--unpack', package()], check=True, capture_output=True)
     said = subprocess.run([*base, '--verify', 'webbase'], check=True, capture_output=True).stdout
     assert re.fullmatch(rb'(missing   c /etc/\S+\n)*', said), said     # these two arrive with the scripts
