@@ -234,8 +234,9 @@ const struct wb_command wb_commands[] = {
     {"push", "FILE|-", NULL, "announce pages that are new, changed or gone",
      "A line of FILE is a URL that is new or has changed (also 'new URL' or 'changed URL'), or\n"
      "'gone URL' for one that is gone; # starts a comment. FILE may also be one JSON object:\n"
-     "{\"urlList\": [...]}, as in IndexNow, or {\"changed\": [...], \"gone\": [...]}, or {\"pages\": [...]}\n"
-     "with whole pages, which are stored at once (docs/http.md). - is standard input.\n"
+     "{\"urlList\": [...]}, as in IndexNow, or {\"changed\": [...], \"gone\": [...]}, or\n"
+     "{\"pages\": [...]} with whole pages, which are stored at once (docs/http.md). - is\n"
+     "standard input.\n"
      "\n"
      "The next cycle fetches these pages before all others. A page that is announced as gone\n"
      "is removed if it really is gone. Lines that are not http or https URLs are reported and\n"

@@ -299,6 +299,8 @@ static int read_page(struct pushed_page_reader *r)
         err = read_time(r, &page);
     if (err == 0)
         err = get_number(r, "status", STATUS_MIN, STATUS_MAX, &status);
+    if (err == 0 && status == 304)
+        err = refuse(r, "\"status\" 304 has no content");
     if (err == 0)
         err = get_number(r, "lifetime", 0, LIFETIME_MAX, &lifetime);
     if (err == 0)

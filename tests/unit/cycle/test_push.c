@@ -1,6 +1,10 @@
 /* test_push.c - announcements as lines and as JSON: what goes to the journal, and what is refused. */
 #include "cycle_support.h"
 
+#include "os/fault.h"
+
+#include <errno.h>
+
 static char *write_file(const char *dir, struct wb_slice text)
 {
     char *path = wb_path_join(dir, "announced");
@@ -177,13 +181,77 @@ static void test_whole_pages(void **state)
     free(path);
 }
 
+static void assert_stored(const char *dir, const char *url)
+{
+    struct wb_store *store = NULL;
+    struct wb_url parsed = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT, mem = WB_BUF_INIT;
+    struct wb_page page;
+
+    ok(wb_url_parse(wb_slice_str(url), NULL, &parsed));
+    ok(wb_url_key(&parsed, &key));
+    ok(wb_store_open(dir, WB_STORE_READ, &store));
+    ok(wb_store_get(store, wb_pageid_of_key(wb_buf_slice(&key)), &page, &mem));
+    wb_store_close(store);
+    wb_url_release(&parsed);
+    wb_buf_release(&key);
+    wb_buf_release(&mem);
+}
+
+/* Whatever fails in a push, the same pusher takes the next one, and both pages and announcements are complete then. */
+static void check_faults(const char *dir, struct wb_slice text, unsigned kinds)
+{
+    struct wb_push_reading reading = {.name = "push", .provider = "h.test", .now_ms = wb_clock_wall_ms()};
+    struct wb_store_verify_counts verify;
+    struct wb_pusher *pusher = NULL;
+    struct wb_push_list list;
+    struct wb_push_stat stat;
+    struct wb_buf lines = WB_BUF_INIT;
+    size_t strikes = 0;
+    bool struck = true;
+
+    ok(wb_pusher_open(dir, &pusher));
+    ok(wb_push_list_read(text, &reading, &list));
+    for (uint64_t nth = 1; struck; nth += 1 + nth / 16) {
+        list.pages.items[0].time_ms++;
+        wb_fault_arm(kinds, nth, ENOSPC);
+        int err = wb_pusher_apply(pusher, &list, &stat);
+        struck = wb_fault_struck();
+        wb_fault_disarm();
+        strikes += struck;
+        if (!struck)
+            ok(err);
+        ok(wb_pusher_apply(pusher, &list, &stat));
+        check_stat(&stat, stat.stored, stat.unchanged, 0);
+    }
+    assert_true(strikes > 10);
+    wb_push_list_release(&list);
+    ok(wb_pusher_finish(pusher));
+    wb_pusher_close(pusher);
+    assert_stored(dir, "http://h.test/");
+    read_journal(dir, WB_EDIT_PUSH, &lines);
+    assert_true(wb_slice_ends(wb_buf_slice(&lines), WB_SLICE_LIT("1 http://h.test/new\n2 http://h.test/gone\n")));
+    ok(wb_store_verify(dir, NULL, NULL, NULL, NULL, &verify));
+    assert_int_equal(verify.problems, 0);
+    wb_buf_release(&lines);
+}
+
+static void test_faults(void **state)
+{
+    struct wb_slice text = WB_SLICE_LIT("{\"pages\": [{\"url\": \"http://h.test/\", \"html\": \"<a href=/next>n</a>\"}],"
+                                        "\"url\": \"http://h.test/new\", \"gone\": [\"http://h.test/gone\"]}");
+
+    check_faults(*state, text, WB_FAULT_ALLOC);
+    check_faults(*state, text, WB_FAULT_ANY & ~(unsigned)WB_FAULT_ALLOC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_REPOSITORY(test_lines),        IN_REPOSITORY(test_refused_lines),    IN_REPOSITORY(test_warnings_are_few),
         IN_REPOSITORY(test_indexnow),     IN_REPOSITORY(test_changed_and_gone), IN_REPOSITORY(test_bad_json),
         IN_REPOSITORY(test_missing_file), IN_REPOSITORY(test_pages_are_marked),
-        IN_REPOSITORY(test_whole_pages),
+        IN_REPOSITORY(test_whole_pages),  IN_REPOSITORY(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

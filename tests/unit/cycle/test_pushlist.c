@@ -115,6 +115,7 @@ static void test_refused_pages(void **state)
         {"\"url\": \"http://h.test/\", \"html\": \"x\", \"time\": \"2027-01-01\"", "ahead"},
         {"\"url\": \"http://h.test/\", \"html\": \"x\", \"status\": 100", "status"},
         {"\"url\": \"http://h.test/\", \"html\": \"x\", \"status\": \"200\"", "status"},
+        {"\"url\": \"http://h.test/\", \"html\": \"x\", \"status\": 304", "status"},
         {"\"url\": \"http://h.test/\", \"html\": \"x\", \"lifetime\": -1", "lifetime"},
         {"\"url\": \"http://h.test/\", \"html\": \"x\", \"headers\": []", "headers"},
         {"\"url\": \"http://h.test/\", \"html\": \"x\", \"headers\": {\"A\": 1}", "headers"},
