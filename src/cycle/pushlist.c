@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     WARNINGS_MAX = 10,
@@ -190,6 +191,36 @@ static int read_pages(struct push_list_reader *r, const json_t *pages)
     return err;
 }
 
+static int compare_pages(const void *a, const void *b)
+{
+    const struct wb_page *x = *(const struct wb_page *const *)a, *y = *(const struct wb_page *const *)b;
+    int order = wb_pageid_compare(x->id, y->id);
+
+    return order ? order : x->time_ms < y->time_ms ? -1 : x->time_ms > y->time_ms;
+}
+
+/* A capture is a page and a time, so of two that agree in both only one would be kept. */
+static int check_captures(struct push_list_reader *r)
+{
+    size_t count = r->list->pages.count;
+    const struct wb_page **sorted = count > 1 ? wb_alloc(count * sizeof *sorted) : NULL;
+    int err = 0;
+
+    if (count <= 1)
+        return 0;
+    if (!sorted)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &r->list->pages.items[i];
+    qsort(sorted, count, sizeof *sorted, compare_pages);
+    for (size_t i = 1; err == 0 && i < count; i++)
+        if (compare_pages(&sorted[i - 1], &sorted[i]) == 0)
+            err = wb_fail(WB_E_INVALID, "%s: %.*s is there twice with the same time", r->reading->name,
+                          WB_SLICE_ARG(sorted[i]->url));
+    wb_free(sorted);
+    return err;
+}
+
 #define LISTS 3
 static const struct {
     const char *name;
@@ -254,7 +285,9 @@ static int read_json(struct push_list_reader *r, struct wb_slice text)
         err = read_list(r, json_object_get(root, lists[i].name), lists[i].name, lists[i].what);
     if (err == 0)
         err = check_host(r, json_object_get(root, "host"));
-    return err < 0 ? err : read_pages(r, pages);
+    if (err == 0)
+        err = read_pages(r, pages);
+    return err < 0 ? err : check_captures(r);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
