@@ -238,8 +238,9 @@ static void check_faults(const char *dir, struct wb_slice text, unsigned kinds)
 
 static void test_faults(void **state)
 {
-    struct wb_slice text = WB_SLICE_LIT("{\"pages\": [{\"url\": \"http://h.test/\", \"html\": \"<a href=/next>n</a>\"}],"
-                                        "\"url\": \"http://h.test/new\", \"gone\": [\"http://h.test/gone\"]}");
+    struct wb_slice text =
+        WB_SLICE_LIT("{\"pages\": [{\"url\": \"http://h.test/\", \"html\": \"<a href=/next>n</a>\"}],"
+                     "\"url\": \"http://h.test/new\", \"gone\": [\"http://h.test/gone\"]}");
 
     check_faults(*state, text, WB_FAULT_ALLOC);
     check_faults(*state, text, WB_FAULT_ANY & ~(unsigned)WB_FAULT_ALLOC);
@@ -250,8 +251,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_REPOSITORY(test_lines),        IN_REPOSITORY(test_refused_lines),    IN_REPOSITORY(test_warnings_are_few),
         IN_REPOSITORY(test_indexnow),     IN_REPOSITORY(test_changed_and_gone), IN_REPOSITORY(test_bad_json),
-        IN_REPOSITORY(test_missing_file), IN_REPOSITORY(test_pages_are_marked),
-        IN_REPOSITORY(test_whole_pages),  IN_REPOSITORY(test_faults),
+        IN_REPOSITORY(test_missing_file), IN_REPOSITORY(test_pages_are_marked), IN_REPOSITORY(test_whole_pages),
+        IN_REPOSITORY(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
