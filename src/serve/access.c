@@ -11,6 +11,7 @@
 #include "serve/server.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -23,7 +24,7 @@ static bool same(struct wb_slice a, struct wb_slice b)
 }
 
 /* "Bearer TOKEN". Empty if there is none, or it is something else. */
-static struct wb_slice token_of(const struct wb_http_request *request)
+static struct wb_slice bearer_of(const struct wb_http_request *request)
 {
     static const char scheme[] = "bearer ";
     struct wb_slice value = wb_http_field(request, "Authorization");
@@ -33,18 +34,49 @@ static struct wb_slice token_of(const struct wb_http_request *request)
     return wb_slice_trim(wb_slice(value.ptr + sizeof scheme - 1, value.len - (sizeof scheme - 1)));
 }
 
-const struct wb_serve_provider *wb_access_provider(const struct wb_server *server,
-                                                   const struct wb_http_request *request, bool *operator_out)
+static const struct wb_serve_provider *find_provider(const struct wb_server *server, struct wb_slice token,
+                                                     bool *operator_out)
 {
     const struct wb_serve_options *o = server->options;
     const struct wb_serve_provider *found = NULL;
-    struct wb_slice token = token_of(request);
 
     *operator_out = same(token, wb_slice_str(server->token));
     for (size_t i = 0; i < o->provider_count; i++)
         if (same(token, o->providers[i].token))
             found = &o->providers[i];
     return found;
+}
+
+const struct wb_serve_provider *wb_access_provider(const struct wb_server *server,
+                                                   const struct wb_http_request *request, bool *operator_out)
+{
+    return find_provider(server, bearer_of(request), operator_out);
+}
+
+/*
+ * "Basic base64(NAME:TOKEN)", which browsers send after asking for a password. They send it with every request from
+ * then on, also with those that pages of other sites make them send; so it is good for reading only.
+ */
+static bool has_password(const struct wb_server *server, const struct wb_http_request *request)
+{
+    static const char scheme[] = "basic ";
+    struct wb_slice value = wb_http_field(request, "Authorization");
+    uint8_t text[4 * WB_SERVE_TOKEN_MAX];
+    bool is_operator = false;
+
+    if (value.len < sizeof scheme - 1 || strncasecmp(value.ptr, scheme, sizeof scheme - 1) != 0)
+        return false;
+    value = wb_slice_trim(wb_slice(value.ptr + sizeof scheme - 1, value.len - (sizeof scheme - 1)));
+    if (value.len == 0 || value.len % 4 || value.len / 4 * 3 > sizeof text)
+        return false;
+    int len = EVP_DecodeBlock(text, (const uint8_t *)value.ptr, (int)value.len);
+    while (len > 0 && text[len - 1] == '\0') /* the padding */
+        len--;
+    const uint8_t *colon = len > 0 ? memchr(text, ':', (size_t)len) : NULL;
+    if (!colon)
+        return false;
+    struct wb_slice token = wb_slice((const char *)colon + 1, (size_t)(text + len - colon - 1));
+    return find_provider(server, token, &is_operator) || is_operator;
 }
 
 unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access)
@@ -56,7 +88,7 @@ unsigned wb_access_check(const struct wb_server *server, const struct wb_http_re
         return 0;
     if (is_provider)
         return access == WB_ACCESS_OPERATOR ? 403 : 0;
-    return 401;
+    return access == WB_ACCESS_READER && has_password(server, request) ? 0 : 401;
 }
 
 /* ---- the operator's token ------------------------------------------------------------------------ */

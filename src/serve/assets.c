@@ -43,3 +43,8 @@ void wb_handle_openapi(struct wb_call *call)
 {
     send(call, wb_asset_find(WB_SLICE_LIT("openapi.json")));
 }
+
+void wb_handle_icon(struct wb_call *call)
+{
+    send(call, wb_asset_find(WB_SLICE_LIT("icon.svg")));
+}

@@ -39,7 +39,8 @@ void wb_call_fail(struct wb_call *call, int err)
 {
     const char *message = wb_error_message();
 
-    wb_http_reply_error(call->reply, status_of(err), "%s", message[0] ? message : wb_error_words(err));
+    wb_route_fail(wb_route_find(call->request->path), call->request, call->reply, status_of(err),
+                  message[0] ? message : wb_error_words(err));
 }
 
 /* ---- parameters ---------------------------------------------------------------------------------- */

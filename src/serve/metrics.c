@@ -50,6 +50,17 @@ void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *
     atomic_fetch_add_explicit(&c->within[i], 1, memory_order_relaxed);
 }
 
+void wb_metrics_sum(const struct wb_metrics *metrics, uint64_t *requests_out, uint64_t *failed_out)
+{
+    *requests_out = *failed_out = 0;
+    for (size_t r = 0; r < ROUTES_MAX; r++)
+        for (size_t i = 0; i < CLASSES; i++) {
+            uint64_t count = atomic_load_explicit(&metrics->routes[r].requests[i], memory_order_relaxed);
+            *requests_out += count;
+            *failed_out += i == 5 ? count : 0;
+        }
+}
+
 /* ---- the text ------------------------------------------------------------------------------------ */
 
 static int add_family(struct wb_buf *out, const char *name, const char *type, const char *help)

@@ -1,15 +1,21 @@
 /* routes.c - which handler answers which path, who may ask, and how large a body may be. */
 #include "base/error.h"
-#include "serve/server.h"
+#include "serve/htmlpen.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { GET = 1u << WB_HTTP_GET | 1u << WB_HTTP_HEAD, POST = 1u << WB_HTTP_POST };
+enum { ORDER_BYTES = 64 << 10 };
 
 #define PUSH_BYTES ((uint64_t)64 << 20)
 
 /* The longest path that fits wins, so the order does not matter. */
 static const struct wb_route routes[] = {
+    {"/", false, GET, WB_ACCESS_READER, 0, true, wb_handle_search_page},
+    {"/page", false, GET, WB_ACCESS_READER, 0, true, wb_handle_page_view},
+    {"/site", false, GET, WB_ACCESS_READER, 0, true, wb_handle_site_page},
+    {"/dash", false, GET, WB_ACCESS_READER, 0, true, wb_handle_dash_page},
     {"/api/search", false, GET, WB_ACCESS_READER, 0, false, wb_handle_search},
     {"/api/page", false, GET, WB_ACCESS_READER, 0, false, wb_handle_page},
     {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, wb_handle_versions},
@@ -17,6 +23,9 @@ static const struct wb_route routes[] = {
     {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, wb_handle_similar},
     {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stat},
     {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, wb_handle_snapshots},
+    {"/api/dash", false, GET, WB_ACCESS_READER, 0, false, wb_handle_dash_data},
+    {"/api/control/", true, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, wb_handle_control},
+    {"/api/expunge", false, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, wb_handle_expunge},
     {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
     {"/api/stream", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stream},
     {"/api/stream/acknowledge", false, POST, WB_ACCESS_READER, 0, false, wb_handle_acknowledge},
@@ -26,6 +35,9 @@ static const struct wb_route routes[] = {
     {"/web/", true, GET, WB_ACCESS_READER, 0, true, wb_handle_replay},
     {"/timemap/link/", true, GET, WB_ACCESS_READER, 0, false, wb_handle_timemap},
     {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_asset},
+    {"/opensearch.xml", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_opensearch},
+    {"/favicon.ico", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_icon},
+    {"/robots.txt", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_robots},
     {"/metrics", false, GET, WB_ACCESS_READER, 0, false, wb_handle_metrics},
     {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_health},
 };
@@ -62,33 +74,64 @@ const struct wb_route *wb_route_find(struct wb_slice path)
     return best;
 }
 
-static void refuse_method(const struct wb_route *route, struct wb_http_reply *reply)
+/* Where there is no route, a browser says that it wants HTML; programs do not. */
+static bool is_for_people(const struct wb_route *route, const struct wb_http_request *request)
 {
-    wb_http_reply_error(reply, 405, "this method is not possible here");
-    (void)wb_http_reply_field(reply, "Allow", route->methods & POST ? WB_SLICE_LIT("POST") : WB_SLICE_LIT("GET, HEAD"));
+    struct wb_slice accept = wb_http_field(request, "Accept");
+
+    return route ? route->people : accept.len && memmem(accept.ptr, accept.len, "text/html", 9) != NULL;
+}
+
+void wb_route_fail(const struct wb_route *route, const struct wb_http_request *request, struct wb_http_reply *reply,
+                   unsigned status, const char *message)
+{
+    if (is_for_people(route, request))
+        wb_page_error(reply, status, message);
+    else
+        wb_http_reply_error(reply, status, "%s", message);
+}
+
+static void refuse_method(const struct wb_route *route, const struct wb_http_request *head, struct wb_http_reply *reply)
+{
+    wb_route_fail(route, head, reply, 405, "this method is not possible here");
+    (void)wb_http_reply_field(reply, "Allow",
+                              route->methods & POST ? WB_SLICE_LIT("POST") : WB_SLICE_LIT("GET, HEAD"));
+}
+
+/* A browser asks for a password where it is offered Basic, so that people can read pages with a token, too. */
+static void refuse_access(const struct wb_route *route, const struct wb_http_request *head, struct wb_http_reply *reply,
+                          unsigned status)
+{
+    wb_route_fail(route, head, reply, status,
+                  status == 403   ? "this token is not good for this"
+                  : route->people ? "this needs a token: give it as the password, with any name"
+                                  : "this needs a token: Authorization: Bearer TOKEN");
+    if (status == 401 && route->people)
+        (void)wb_http_reply_field(reply, "WWW-Authenticate",
+                                  WB_SLICE_LIT("Basic realm=\"webbase\", charset=\"UTF-8\""));
+    if (status == 401)
+        (void)wb_http_reply_field(reply, "WWW-Authenticate", WB_SLICE_LIT("Bearer realm=\"webbase\""));
 }
 
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
                    struct wb_http_reply *reply)
 {
     const struct wb_route *route = wb_route_find(head->path);
+    char message[256];
 
     *body_max_out = 0;
     if (!route) {
-        wb_http_reply_error(reply, 404, "there is nothing at %.*s", WB_SLICE_ARG(head->path));
+        snprintf(message, sizeof message, "there is nothing at %.*s", WB_SLICE_ARG(head->path));
+        wb_route_fail(NULL, head, reply, 404, message);
         return 1;
     }
     if (!(route->methods >> head->method & 1)) {
-        refuse_method(route, reply);
+        refuse_method(route, head, reply);
         return 1;
     }
     unsigned refused = wb_access_check(server, head, route->access);
     if (refused) {
-        wb_http_reply_error(reply, refused,
-                            refused == 401 ? "this needs a token: Authorization: Bearer TOKEN"
-                                           : "this token is not good for this");
-        if (refused == 401)
-            (void)wb_http_reply_field(reply, "WWW-Authenticate", WB_SLICE_LIT("Bearer realm=\"webbase\""));
+        refuse_access(route, head, reply, refused);
         return 1;
     }
     if (route->access == WB_ACCESS_PROVIDER && !wb_push_gate_open(server, head, reply))

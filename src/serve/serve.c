@@ -2,6 +2,7 @@
 #include "serve/serve.h"
 #include "base/error.h"
 #include "os/clock.h"
+#include "serve/dash.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
 
@@ -66,6 +67,8 @@ int wb_serve(const struct wb_serve_options *options)
         err = wb_httpd_new(&httpd, &server.httpd);
     if (err == 0)
         err = wb_access_init(&server);
+    if (err == 0)
+        err = wb_dash_start(&server, &server.dash);
     if (err == 0) {
         say_ready(&server);
         if (options->run)
@@ -77,6 +80,7 @@ int wb_serve(const struct wb_serve_options *options)
     int finished = server.pusher ? wb_pusher_finish(server.pusher) : 0;
     if (err == 0)
         err = finished;
+    wb_dash_stop(server.dash); /* it asks httpd */
     wb_httpd_free(server.httpd);
     wb_stream_home_close(server.streams);
     wb_pusher_close(server.pusher);

@@ -27,6 +27,7 @@ struct wb_server {
     struct wb_watch *watch;
     struct wb_push_gate *push_gate;
     struct wb_pusher *pusher;
+    struct wb_dash *dash;
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */
@@ -83,6 +84,10 @@ const char *wb_route_path(size_t number);
 /* Decides about a request by its head: 0, or 1 and the reply is the refusal. */
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
                    struct wb_http_reply *reply);
+
+/* Makes the reply an error: a page if people read it, otherwise JSON. route: NULL if there is none. */
+void wb_route_fail(const struct wb_route *route, const struct wb_http_request *request, struct wb_http_reply *reply,
+                   unsigned status, const char *message);
 
 /* ---- access (access.c) --------------------------------------------------------------------------- */
 
@@ -148,6 +153,9 @@ void wb_metrics_free(struct wb_metrics *metrics);
 void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *request, unsigned status,
                       uint64_t bytes, uint64_t microseconds);
 
+/* All requests since the start, and those that were answered with a status from 500. */
+void wb_metrics_sum(const struct wb_metrics *metrics, uint64_t *requests_out, uint64_t *failed_out);
+
 /* ---- pushes (api_push.c) ------------------------------------------------------------------------- */
 
 int wb_push_gate_new(size_t provider_count, struct wb_push_gate **gate_out);
@@ -175,5 +183,15 @@ void wb_handle_replay(struct wb_call *call);  /* web_replay.c */
 void wb_handle_timemap(struct wb_call *call); /* memento.c */
 void wb_handle_openapi(struct wb_call *call); /* assets.c */
 void wb_handle_asset(struct wb_call *call);
+void wb_handle_icon(struct wb_call *call);
+void wb_handle_opensearch(struct wb_call *call);  /* opensearch.c */
+void wb_handle_robots(struct wb_call *call);
+void wb_handle_control(struct wb_call *call);     /* api_control.c */
+void wb_handle_expunge(struct wb_call *call);
+void wb_handle_dash_data(struct wb_call *call);   /* api_dash.c */
+void wb_handle_search_page(struct wb_call *call); /* page_search.c */
+void wb_handle_page_view(struct wb_call *call);   /* page_view.c */
+void wb_handle_site_page(struct wb_call *call);   /* page_site.c */
+void wb_handle_dash_page(struct wb_call *call);   /* page_dash.c */
 
 #endif

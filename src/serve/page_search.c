@@ -1,0 +1,316 @@
+/*
+ * page_search.c - GET /?q=&sort=&one_per_site=&offset=: the search page. It works without scripts.
+ *
+ * Facets are links that add a field to the query (site:example.org), so that the query always says what is shown.
+ */
+#include "base/error.h"
+#include "os/clock.h"
+#include "serve/htmlpen.h"
+#include "serve/page_query.h"
+
+#include <stdio.h>
+
+enum { FACET_VALUES = 8, PAGES_SHOWN = 9 };
+
+struct search_view {
+    struct wb_call *call;
+    struct wb_htmlpen h;
+    struct wb_slice query, sort;
+    bool one_per_site;
+    struct wb_search_options search;
+    struct wb_results results;
+    double ms;
+};
+
+/* A link to this search with some things different. */
+static void add_address(struct search_view *v, struct wb_slice query, struct wb_slice sort, bool one, uint64_t offset)
+{
+    wb_htmlpen_put(&v->h, "/?q={}", wb_htmlpen_param(query));
+    if (sort.len)
+        wb_htmlpen_put(&v->h, "&amp;sort={}", wb_htmlpen_param(sort));
+    if (one)
+        wb_htmlpen_raw(&v->h, "&amp;one_per_site=1");
+    if (offset)
+        wb_htmlpen_put(&v->h, "&amp;offset={}", wb_htmlpen_plain(offset));
+    if (wb_http_param(v->call->request, "limit").ptr)
+        wb_htmlpen_put(&v->h, "&amp;limit={}", wb_htmlpen_plain(v->search.limit));
+}
+
+/* ---- above the results ------------------------------------------------------------------------------------------- */
+
+static void add_total(struct search_view *v)
+{
+    const struct wb_results *r = &v->results;
+    char ms[32];
+
+    snprintf(ms, sizeof ms, v->ms < 10 ? "%.1f" : "%.0f", v->ms);
+    wb_htmlpen_put(&v->h, "<p class=\"total\" role=\"status\">{}{} {}", wb_htmlpen_str(r->exact ? "" : "at least "),
+                   wb_htmlpen_number(r->total), wb_htmlpen_str(r->total == 1 ? "result" : "results"));
+    if (r->hit_count)
+        wb_htmlpen_put(&v->h, ", {} to {} shown", wb_htmlpen_number(v->search.offset + 1),
+                       wb_htmlpen_number(v->search.offset + r->hit_count));
+    wb_htmlpen_put(&v->h, " \xC2\xB7 {} ms</p>\n", wb_htmlpen_str(ms));
+    if (r->cut)
+        wb_htmlpen_raw(&v->h,
+                       "<p class=\"note\">The time for this query ran out. These are the best pages that were found "
+                       "until then; there may be more.</p>\n");
+}
+
+static void add_order(struct search_view *v, const char *name, const char *words)
+{
+    struct wb_slice sort = wb_slice_str(name);
+    bool now = wb_slice_equal(v->sort, sort);
+
+    wb_htmlpen_raw(&v->h, "<a href=\"");
+    add_address(v, v->query, sort, v->one_per_site, 0);
+    wb_htmlpen_put(&v->h, "\"{}>{}</a>\n",
+                   wb_htmlpen_markup(now ? WB_SLICE_LIT(" aria-current=\"true\"") : WB_SLICE_EMPTY),
+                   wb_htmlpen_str(words));
+}
+
+static void add_tools(struct search_view *v)
+{
+    wb_htmlpen_raw(&v->h, "<nav class=\"tools\" aria-label=\"Order\">\n<span>Order:</span>\n");
+    add_order(v, "", "relevance");
+    add_order(v, "date", "newest");
+    add_order(v, "rank", "PageRank");
+    add_order(v, "url", "address");
+    wb_htmlpen_raw(&v->h, "<span class=\"gap\"></span>\n<a href=\"");
+    add_address(v, v->query, v->sort, !v->one_per_site, 0);
+    wb_htmlpen_put(&v->h, "\">{}</a>\n</nav>\n",
+                   wb_htmlpen_str(v->one_per_site ? "All pages of each site" : "One page per site"));
+}
+
+static void add_suggestion(struct search_view *v)
+{
+    if (!v->results.suggestion.ptr)
+        return;
+    wb_htmlpen_raw(&v->h, "<p class=\"mean\">Did you mean <a href=\"");
+    add_address(v, v->results.suggestion, v->sort, v->one_per_site, 0);
+    wb_htmlpen_put(&v->h, "\">{}</a>?</p>\n", wb_htmlpen_text(v->results.suggestion));
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+static void add_hit(struct search_view *v, const struct wb_hit *hit)
+{
+    struct wb_htmlpen *h = &v->h;
+    bool fetched = hit->title.ptr != NULL;
+
+    wb_htmlpen_raw(h, "<li class=\"hit\">\n<h2>");
+    wb_htmlpen_page_link(h, hit->url, hit->title.len ? hit->title : hit->url);
+    wb_htmlpen_put(h, "</h2>\n<p class=\"address\">{}</p>\n", wb_htmlpen_text(hit->url));
+    if (hit->snippet.ptr)
+        wb_htmlpen_put(h, "<p class=\"snippet\">{}</p>\n", wb_htmlpen_markup(hit->snippet));
+    wb_htmlpen_raw(h, "<p class=\"about\">");
+    if (fetched && hit->time_ms)
+        wb_htmlpen_put(h, "{} \xC2\xB7 <a href=\"/web/{}/{}\">copy</a>", wb_htmlpen_time(hit->time_ms),
+                       wb_htmlpen_digits(hit->time_ms), wb_htmlpen_text(hit->url));
+    else
+        wb_htmlpen_raw(h, "never fetched");
+    wb_htmlpen_raw(h, "</p>\n</li>\n");
+}
+
+static void add_page_link(struct search_view *v, uint64_t number, uint64_t current)
+{
+    if (number == current) {
+        wb_htmlpen_put(&v->h, "<li><a class=\"now\" aria-current=\"page\">{}</a></li>\n",
+                       wb_htmlpen_number(number + 1));
+        return;
+    }
+    wb_htmlpen_raw(&v->h, "<li><a href=\"");
+    add_address(v, v->query, v->sort, v->one_per_site, number * v->search.limit);
+    wb_htmlpen_put(&v->h, "\" aria-label=\"Page {}\">{}</a></li>\n", wb_htmlpen_number(number + 1),
+                   wb_htmlpen_number(number + 1));
+}
+
+static void add_step(struct search_view *v, const char *rel, const char *words, uint64_t offset)
+{
+    wb_htmlpen_put(&v->h, "<li><a rel=\"{}\" href=\"", wb_htmlpen_str(rel));
+    add_address(v, v->query, v->sort, v->one_per_site, offset);
+    wb_htmlpen_put(&v->h, "\">{}</a></li>\n", wb_htmlpen_str(words));
+}
+
+static void add_paging(struct search_view *v)
+{
+    uint64_t limit = v->search.limit, offset = v->search.offset, total = v->results.total;
+
+    if (limit == 0 || (total <= limit && offset == 0))
+        return;
+    uint64_t pages = (total + limit - 1) / limit, current = offset / limit;
+    uint64_t first = current > PAGES_SHOWN / 2 ? current - PAGES_SHOWN / 2 : 0;
+    wb_htmlpen_raw(&v->h, "<nav class=\"paging\" aria-label=\"Pages of results\"><ul>\n");
+    if (offset)
+        add_step(v, "prev", "Previous", offset > limit ? offset - limit : 0);
+    for (uint64_t i = first; i < pages && i < first + PAGES_SHOWN; i++)
+        add_page_link(v, i, current);
+    if (offset + limit < total)
+        add_step(v, "next", "Next", offset + limit);
+    wb_htmlpen_raw(&v->h, "</ul></nav>\n");
+}
+
+/* ---- facets ------------------------------------------------------------------------------------------------------ */
+
+static void add_facet_value(struct search_view *v, const char *field, const struct wb_facet_value *value)
+{
+    struct wb_buf query = WB_BUF_INIT;
+    int err = wb_page_query_refine(v->query, field, value->value, &query);
+
+    if (err == 0) {
+        wb_htmlpen_raw(&v->h, "<li><a href=\"");
+        add_address(v, wb_buf_slice(&query), v->sort, v->one_per_site, 0);
+        wb_htmlpen_put(&v->h, "\">{}</a> <span class=\"count\">{}</span></li>\n", wb_htmlpen_text(value->value),
+                       wb_htmlpen_number(value->count));
+    } else if (v->h.err == 0) {
+        v->h.err = err;
+    }
+    wb_buf_release(&query);
+}
+
+static void add_facet(struct search_view *v, enum wb_facet facet, const char *title)
+{
+    const char *field = wb_answer_facet_name(facet);
+    size_t count = v->results.facet_counts[facet];
+    struct wb_slice value;
+
+    if (count == 0 || (count == 1 && wb_page_query_has(v->query, field, &value)))
+        return;
+    wb_htmlpen_put(&v->h, "<section class=\"facet\">\n<h2>{}</h2>\n<ul>\n", wb_htmlpen_str(title));
+    for (size_t i = 0; i < count && i < FACET_VALUES; i++)
+        add_facet_value(v, field, &v->results.facets[facet][i]);
+    if (count > FACET_VALUES)
+        wb_htmlpen_put(&v->h, "<li class=\"quiet\">and {} more</li>\n", wb_htmlpen_number(count - FACET_VALUES));
+    wb_htmlpen_raw(&v->h, "</ul>\n</section>\n");
+}
+
+/* The fields in the query that a facet may have added, each with a link that removes it. */
+static void add_chips(struct search_view *v)
+{
+    struct wb_buf rest = WB_BUF_INIT;
+    struct wb_slice term;
+    size_t count = 0;
+    int got = 0;
+
+    while (v->h.err == 0 && (got = wb_page_query_term(v->query, count, &term, &rest)) > 0) {
+        wb_htmlpen_raw(&v->h, count++ == 0 ? "<p class=\"chips\">" : " ");
+        wb_htmlpen_raw(&v->h, "<a class=\"chip\" href=\"");
+        add_address(v, wb_buf_slice(&rest), v->sort, v->one_per_site, 0);
+        wb_htmlpen_put(&v->h,
+                       "\"><span class=\"hidden\">Remove </span>{}<span aria-hidden=\"true\"> \xC3\x97</span></a>",
+                       wb_htmlpen_text(term));
+    }
+    if (v->h.err == 0 && got < 0)
+        v->h.err = got;
+    wb_htmlpen_raw(&v->h, count ? "</p>\n" : "");
+    wb_buf_release(&rest);
+}
+
+static void add_results(struct search_view *v)
+{
+    wb_htmlpen_put(&v->h, "<h1 class=\"hidden\">Results for {}</h1>\n", wb_htmlpen_text(v->query));
+    wb_htmlpen_raw(&v->h, "<div class=\"columns\">\n<div class=\"results\">\n");
+    add_total(v);
+    add_chips(v);
+    add_tools(v);
+    add_suggestion(v);
+    if (v->results.hit_count == 0)
+        wb_htmlpen_put(&v->h, "<p class=\"none\">No page matches <b>{}</b>{}.</p>\n", wb_htmlpen_text(v->query),
+                       wb_htmlpen_str(v->search.offset ? " at this place" : ""));
+    wb_htmlpen_put(&v->h, "<ol class=\"hits\" start=\"{}\">\n", wb_htmlpen_plain(v->search.offset + 1));
+    for (size_t i = 0; i < v->results.hit_count; i++)
+        add_hit(v, &v->results.hits[i]);
+    wb_htmlpen_raw(&v->h, "</ol>\n");
+    add_paging(v);
+    wb_htmlpen_raw(&v->h, "</div>\n<aside class=\"facets\" aria-label=\"Narrow the results\">\n");
+    add_facet(v, WB_FACET_SITE, "Sites");
+    add_facet(v, WB_FACET_TYPE, "Types");
+    add_facet(v, WB_FACET_LANG, "Languages");
+    add_facet(v, WB_FACET_STATUS, "Status");
+    wb_htmlpen_raw(&v->h, "</aside>\n</div>\n");
+}
+
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
+
+/* A query that is wrong is shown with its place marked. */
+static void add_mistake(struct search_view *v, const char *message)
+{
+    size_t at = v->results.bad_at < v->query.len ? v->results.bad_at : v->query.len;
+    size_t length = at < v->query.len ? wb_page_query_word(wb_slice(v->query.ptr + at, v->query.len - at)) : 0;
+
+    v->call->reply->status = 400;
+    wb_htmlpen_put(&v->h, "<h1>This query cannot be understood</h1>\n<p class=\"problem\">{}</p>\n",
+                   wb_htmlpen_str(message));
+    wb_htmlpen_put(&v->h, "<pre class=\"mistake\">{}<mark>{}</mark>{}</pre>\n",
+                   wb_htmlpen_text(wb_slice(v->query.ptr, at)),
+                   length ? wb_htmlpen_text(wb_slice(v->query.ptr + at, length)) : wb_htmlpen_str("\xE2\x80\xB8"),
+                   wb_htmlpen_text(wb_slice(v->query.ptr + at + length, v->query.len - at - length)));
+    wb_htmlpen_raw(&v->h,
+                   "<p class=\"quiet\">Words that belong together are written in \"quotes\", alternatives with OR and "
+                   "(parentheses), conditions as site:example.org or inlinks:&gt;=10.</p>\n");
+}
+
+static void add_front(struct wb_call *call, struct wb_htmlpen *h)
+{
+    struct wb_store_stat stat;
+    struct wb_index_info info;
+
+    wb_htmlpen_raw(h, "<h1 class=\"hidden\">Search the collection</h1>\n");
+    if (wb_store_stat(call->worker->store, &stat) < 0 || wb_index_newest(call->server->options->dir, &info) < 0)
+        return; /* the box is enough */
+    wb_htmlpen_put(h, "<p class=\"collection\">{} pages of {} sites", wb_htmlpen_number(stat.pages),
+                   wb_htmlpen_number(stat.sites));
+    if (info.generation)
+        wb_htmlpen_put(h, ", indexed {}", wb_htmlpen_time(info.time_ms));
+    wb_htmlpen_raw(h, info.generation ? "</p>\n" : ". There is no index yet: run <code>webbase index</code>.</p>\n");
+    wb_htmlpen_raw(h, "<p class=\"hints\">Try <code>\"a phrase\"</code>, <code>title:word</code>, "
+                      "<code>site:example.org</code>, <code>link:example.org/</code>, <code>inlinks:&gt;=10</code>, "
+                      "<code>after:2026-01-01</code>. Press <kbd>/</kbd> to search from anywhere.</p>\n");
+}
+
+static int read_search(struct search_view *v)
+{
+    struct wb_searcher *searcher = NULL;
+    struct wb_call *call = v->call;
+
+    int err = wb_call_searcher(call, &searcher);
+    if (err == 0)
+        err = wb_call_search(call, searcher, &v->search);
+    if (err < 0)
+        return err;
+    v->search.facets = (1u << WB_FACETS) - 1;
+    v->one_per_site = v->search.collapse_site;
+    return wb_search(searcher, &v->search, &v->results);
+}
+
+void wb_handle_search_page(struct wb_call *call)
+{
+    struct search_view v = {
+        .call = call, .query = wb_http_param(call->request, "q"), .sort = wb_http_param(call->request, "sort")};
+    struct wb_page_frame frame = {.query = v.query, .title = v.query, .place = WB_PAGE_SEARCH};
+    int64_t began = wb_clock_mono_ns();
+    int err = 0;
+
+    if (wb_slice_trim(v.query).len == 0) {
+        wb_page_begin(call, &v.h, &(struct wb_page_frame){.place = WB_PAGE_SEARCH});
+        add_front(call, &v.h);
+        wb_page_end(call, &v.h);
+        return;
+    }
+    err = read_search(&v);
+    wb_patience_end(call->worker);
+    v.ms = (double)(wb_clock_mono_ns() - began) / 1e6;
+    bool mistaken = err == WB_E_INVALID && v.search.facets != 0;
+    if (err < 0 && !mistaken) {
+        wb_call_fail(call, err);
+    } else {
+        char message[WB_ERROR_MESSAGE_MAX];
+        snprintf(message, sizeof message, "%s", mistaken ? wb_error_message() : "");
+        wb_page_begin(call, &v.h, &frame);
+        if (mistaken)
+            add_mistake(&v, message);
+        else
+            add_results(&v);
+        wb_page_end(call, &v.h);
+    }
+    wb_results_release(&v.results);
+}
