@@ -4,7 +4,7 @@
 // a folder of its own, and later(f) makes f run when it ends. It fails by throwing; with SHOTS=FOLDER, a picture of
 // the page is left there. All tests of a script are skipped if there is no browser, which happens
 // only where scripts/deps could not install one.
-import {execFile} from 'node:child_process';
+import {execFile, spawn} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
 import {createReadStream, existsSync, mkdtempSync, rmSync, statSync} from 'node:fs';
 import {createServer} from 'node:http';
@@ -104,6 +104,26 @@ export async function run() {
 export async function webbase(repo, ...args) {
   const {stdout} = await promisify(execFile)(WEBBASE, ['-r', repo, ...args], {timeout: PATIENCE, maxBuffer: 1 << 28});
   return stdout;
+}
+
+// Starts the program; it runs until the test ends. Returns what its first line says that it listens on, without the
+// last slash. repo: null for commands that need none.
+export async function started(repo, later, ...args) {
+  const child = spawn(WEBBASE, [...(repo ? ['-r', repo] : []), ...args], {stdio: ['ignore', 'pipe', 'inherit']});
+  const ended = new Promise(done => child.on('exit', done));
+  later(async () => {
+    child.kill();
+    await ended;
+  });
+  let said = '';
+  child.stdout.on('data', bytes => said += bytes);
+  const line = await until(`${args[0]} to listen`, () => {
+    if (child.exitCode !== null) throw new Error(`${args[0]} has ended with ${child.exitCode}`);
+    return said.includes('\n') && said;
+  });
+  const where = /https?:\/\/[^/\s]+/.exec(line);
+  expect(where, `${args[0]} says "${line}" instead of where it listens`);
+  return where[0];
 }
 
 // ---- archives -----------------------------------------------------------------------------

@@ -1,0 +1,217 @@
+#!/usr/bin/env node
+// The web pages in Chromium: search, paging, facets, keyboard, without JavaScript, one page and its versions, a site,
+// the dashboard during a crawl, the operator's buttons, and hostile pages that must not run script.
+import {writeFileSync} from 'node:fs';
+import {spawn} from 'node:child_process';
+import {join} from 'node:path';
+import {WEBBASE, expect, run, started, test, until, warcRecord, webbase} from './browser.mjs';
+
+const SITE = 'http://pages.example.org';
+const html = (title, text, rest = '') => `<!DOCTYPE html><html lang="en"><head><title>${title}</title></head><body>` +
+  `<h1>${title}</h1><p id="text">${text}</p>${rest}</body></html>`;
+
+// A script that leaves its mark where it runs: in the title, and with a request.
+const ATTACK = `<script>document.title='owned';parent.owned=1;new Image().src='/owned'</script>` +
+  `<img src="x" onerror="document.title='owned'"><svg onload="document.title='owned'"></svg>` +
+  `<a id="trap" href="javascript:document.title='owned'">trap</a>`;
+const HOSTILE_TITLE = `&lt;/title&gt;&lt;script&gt;document.title='owned'&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;`;
+
+function records() {
+  const filler = Array.from({length: 35}, (_, i) => warcRecord({url: `${SITE}/filler/${i}`,
+    date: '2026-01-01T00:00:00Z', body: html(`Filler ${i}`, `wombat number ${i} of the fillers`,
+      `<a href="/versions">the page with versions</a>`)}));
+  return [...filler,
+    warcRecord({url: 'http://other.example.com/', date: '2026-01-05T00:00:00Z',
+      body: html('Other site', 'a wombat elsewhere', `<a href="${SITE}/versions">&lt;b&gt;bold&lt;/b&gt; words</a>`)}),
+    warcRecord({url: 'http://other.example.com/plain.txt', date: '2026-01-05T00:00:00Z', type: 'text/plain',
+      body: 'a wombat in plain text'}),
+    warcRecord({url: `${SITE}/versions`, date: '2026-01-02T03:04:05Z', body: html('Versions', 'the old wombat text')}),
+    warcRecord({url: `${SITE}/versions`, date: '2026-02-03T04:05:06Z', body: html('Versions', 'the new wombat text')}),
+    warcRecord({url: 'http://hostile.example.net/', date: '2026-01-05T00:00:00Z',
+      body: html(HOSTILE_TITLE, `quokka ${HOSTILE_TITLE}`, ATTACK)})];
+}
+
+async function served(folder, later, ...options) {
+  const [repo, archive] = ['repo', 'in.warc'].map(name => join(folder, name));
+  writeFileSync(archive, Buffer.concat(records()));
+  await webbase(repo, 'init', '--history', 'all');
+  await webbase(repo, 'import', archive);
+  await webbase(repo, 'index');
+  return started(repo, later, 'serve', '--listen', '127.0.0.1:0', '--token', 'secret-of-the-test', ...options);
+}
+
+const titles = page => page.locator('.hit h2 a').allTextContents();
+
+test('search, paging and what loads', async ({page, folder, later}) => {
+  const origin = await served(folder, later);
+  const elsewhere = [];
+  page.on('request', request => request.url().startsWith(`${origin}/`) || elsewhere.push(request.url()));
+  await page.goto(`${origin}/`);
+  await page.getByRole('searchbox').fill('wombat');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/q=wombat/);
+  expect(/^38 results/.test(await page.locator('.total').textContent()), await page.locator('.total').textContent());
+  const seen = await titles(page);
+  expect(seen.length === 10, `${seen.length} results on the first page`);
+  for (let i = 0; i < 3; i++) {
+    await page.getByRole('link', {name: 'Next'}).click();
+    await page.waitForURL(new RegExp(`offset=${10 * (i + 1)}`));
+    seen.push(...await titles(page));
+  }
+  expect(seen.length === 38 && await page.getByRole('link', {name: 'Next'}).count() === 0, `${seen.length} results in all`);
+  await page.getByRole('link', {name: 'Page 2', exact: true}).click();
+  await page.waitForURL(/offset=10/);
+  expect(elsewhere.length === 0, `loads ${elsewhere}`);
+});
+
+test('facets, one page per site, order, spelling', async ({page, folder, later}) => {
+  const origin = await served(folder, later);
+  await page.goto(`${origin}/?q=wombat`);
+  await page.locator('.facets').getByRole('link', {name: 'other.example.com'}).click();
+  await page.waitForURL(/site/);
+  expect(/^2 results/.test(await page.locator('.total').textContent()), 'the facet does not narrow the results');
+  await page.locator('.facets').getByRole('link', {name: 'text/plain'}).click();
+  await page.waitForURL(/type/);
+  expect((await titles(page)).length === 1, 'two facets together');
+  await page.locator('.chip', {hasText: 'site:'}).click();
+  await page.locator('.chip', {hasText: 'type:'}).click();
+  await until('all results', async () => /^38 results/.test(await page.locator('.total').textContent()));
+  await page.getByRole('link', {name: 'One page per site'}).click();
+  await page.waitForURL(/one_per_site/);
+  expect((await titles(page)).length === 2, 'one page per site shows more');
+  await page.getByRole('link', {name: 'newest'}).click();
+  await page.waitForURL(/sort=date/);
+  expect((await titles(page))[0] === 'Versions', 'the newest page is not first');
+  await page.goto(`${origin}/?q=womabt`);
+  await page.locator('.mean a').click();
+  await page.waitForURL(/q=wombat/);
+  await page.goto(`${origin}/?q=wombat+inlinks:many`);
+  expect((await page.locator('mark').textContent()).includes('many'), 'the mistake is not marked');
+});
+
+test('keyboard', async ({page, folder, later}) => {
+  const origin = await served(folder, later);
+  const focused = selector => page.evaluate(s => document.activeElement.matches(s), selector);
+  await page.goto(`${origin}/`);
+  expect(await focused('#q'), 'the front page does not begin in the search box');
+  await page.goto(`${origin}/?q=wombat`);
+  await page.keyboard.press('Tab');
+  expect(await focused('.skip'), 'the first stop is not the link to the content');
+  await page.keyboard.press('Enter');
+  expect(await focused('#main'), 'the link to the content does not lead there');
+  await page.keyboard.press('/');
+  expect(await focused('#q') && await page.inputValue('#q') === 'wombat', '/ does not lead into the search box');
+  await page.keyboard.type('filler/');
+  expect(await page.inputValue('#q') === 'filler/', 'the box is not ready to be typed over');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  expect(await page.evaluate(() => [...document.querySelectorAll('.hit h2 a')].indexOf(document.activeElement)) === 1,
+    'j does not walk through the results');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/page\?url=/);
+});
+
+test('without JavaScript', async ({page, context, folder, later}) => {
+  const origin = await served(folder, later);
+  const plain = await context.browser().newContext({javaScriptEnabled: false});
+  later(() => plain.close());
+  const reader = await plain.newPage();
+  await reader.goto(`${origin}/`);
+  await reader.fill('#q', 'wombat');
+  await reader.getByRole('button', {name: 'Search'}).click();
+  await reader.waitForURL(/q=wombat/);
+  await reader.getByRole('link', {name: 'Next'}).click();
+  await reader.waitForURL(/offset=10/);
+  await reader.locator('.hit h2 a').first().click();
+  await reader.waitForURL(/\/page\?url=/);
+  expect(await reader.getByRole('heading', {name: 'Facts'}).count() === 1, 'the page view needs scripts');
+  await reader.goto(`${origin}/dash`);
+  expect(await reader.locator('#pages').textContent() === '39', 'the dashboard shows nothing without scripts');
+  expect(await reader.locator('#orders').isHidden(), 'buttons are shown that cannot work');
+});
+
+test('a page, its versions and its site', async ({page, folder, later}) => {
+  const origin = await served(folder, later);
+  await page.goto(`${origin}/page?url=${encodeURIComponent(`${SITE}/versions`)}`);
+  expect(await page.locator('svg.line a').count() === 2, 'the line of time has not two versions');
+  await page.getByRole('button', {name: 'Compare'}).click();
+  await page.waitForURL(/a=20260102030405/);
+  expect(await page.locator('.changes del').textContent() === 'old ', await page.locator('.changes').innerHTML());
+  expect(await page.locator('.changes ins').textContent() === 'new ', await page.locator('.changes').innerHTML());
+  const anchors = await page.locator('section:has(#in) q').allTextContents();
+  expect(anchors.includes('<b>bold</b> words'), `anchors: ${anchors}`);
+  await page.locator('section:has(#in)').getByRole('link', {name: 'More'}).click();
+  await page.waitForURL(/in=25/);
+  expect(await page.locator('section:has(#in) li').count() === 11, 'the rest of the links is not shown');
+  await page.locator('table a').last().click();
+  await page.waitForURL(/\/web\/20260102030405\//);
+  expect((await page.locator('#text').textContent()) === 'the old wombat text', 'the copy is not the old one');
+  await page.goto(`${origin}/site?host=pages.example.org`);
+  expect((await page.locator('article').textContent()).includes('text/html'), 'the site view has no types');
+  for (const path of ['/page?url=http://nowhere.example/', '/site?host=nowhere.example', '/nowhere']) {
+    const reply = await page.goto(origin + path);
+    expect(reply.status() === 404 && (await page.locator('h1').textContent()) === 'Not found', `${path}: ${reply.status()}`);
+  }
+});
+
+test('hostile pages run nothing', async ({page, folder, later}) => {
+  const origin = await served(folder, later);
+  const asked = [];
+  page.on('request', request => asked.push(request.url()));
+  page.on('dialog', dialog => dialog.dismiss().then(() => asked.push('/owned')));
+  const url = encodeURIComponent('http://hostile.example.net/');
+  for (const path of ['/?q=quokka', `/page?url=${url}`, '/site?host=hostile.example.net', `/?q=${encodeURIComponent(ATTACK)}`,
+    `/page?url=${encodeURIComponent(ATTACK)}`, `/${ATTACK}`, '/web/20260105000000/http://hostile.example.net/',
+    '/web/20260105000000id_/http://hostile.example.net/']) {
+    await page.goto(origin + path);
+    await page.waitForLoadState('networkidle');
+    if (await page.locator('#trap').count()) await page.locator('#trap').click({noWaitAfter: true});
+    expect(await page.title() !== 'owned' && !asked.some(u => u.endsWith('/owned')), `${path} ran a script`);
+  }
+  await page.goto(`${origin}/page?url=${url}`);
+  expect((await page.locator('h1').textContent()).startsWith('</title><script>'), 'the title is not shown as it is');
+});
+
+test('the dashboard during a crawl, and the buttons', async ({page, folder, later}) => {
+  const repo = join(folder, 'crawl');
+  const web = await started(null, later, 'web', '--sites', '20', '--pages', '3000', '--latency', '20');
+  await webbase(repo, 'init');
+  const origin = await started(repo, later, 'serve', '--listen', '127.0.0.1:0', '--token', 'secret-of-the-test');
+  const crawl = spawn(WEBBASE, ['-r', repo, 'crawl', `${web}/`, '--scope', 'any', '--delay', '0.2', '--allow-private',
+    '--processes', '1'], {stdio: 'ignore'});
+  const ended = new Promise(done => crawl.on('exit', done));
+  later(() => ended);
+  later(() => crawl.kill());
+  await page.goto(`${origin}/dash`);
+  const number = id => page.locator(id).textContent().then(text => Number(text.replace(/\D/g, '')));
+  await until('the crawl on the dashboard', async () => /Crawling/.test(await page.locator('#state').textContent()));
+  const first = await until('pages', () => number('#pages'));
+  await until('more pages', async () => await number('#pages') > first);
+  expect(await page.locator('.chart canvas').count() === 8, 'charts are missing');
+  const samples = () => page.evaluate(() => Number(document.body.dataset.samples));
+  const before = await samples();
+  await until('samples', async () => await samples() > before);
+  if (process.env.SHOTS) await page.screenshot({path: join(process.env.SHOTS, 'dash-crawl.png'), fullPage: true});
+  await page.fill('#token', 'wrong-token');
+  await page.getByRole('button', {name: 'Use'}).click();
+  await page.getByRole('button', {name: 'Pause'}).click();
+  await until('the refusal', async () => /token/.test(await page.locator('#order-answer').textContent()));
+  await page.fill('#token', 'secret-of-the-test');
+  await page.getByRole('button', {name: 'Use'}).click();
+  await page.getByRole('button', {name: 'Pause'}).click();
+  await until('the pause', async () => /paused/.test(await page.locator('#state').textContent()));
+  await page.getByRole('button', {name: 'Resume'}).click();
+  await until('the end of the pause', async () => /Crawling/.test(await page.locator('#state').textContent()));
+  await page.fill('#delay-site', 'nowhere.example');
+  await page.getByRole('button', {name: 'Set'}).click();
+  await until('the message', async () => /nowhere\.example/.test(await page.locator('#order-answer').textContent()));
+  page.on('dialog', dialog => dialog.accept());
+  await page.fill('#expunge-what', `${web}/`);
+  await page.getByRole('button', {name: 'Take down'}).click();
+  await until('the takedown', async () => /done/.test(await page.locator('#order-answer').textContent()));
+  const gone = await page.request.get(`${origin}/api/page?url=${encodeURIComponent(`${web}/`)}`);
+  expect(gone.status() === 404, `the page that was taken down gives ${gone.status()}`);
+});
+
+await run();
