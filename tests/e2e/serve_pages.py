@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""The web pages without a browser: fields, errors, escaping, who may read and give orders; and that docs/http.md and
+openapi.json list what there is."""
+import base64, http.client, json, re, subprocess, urllib.parse
+from html.parser import HTMLParser
+
+from e2e import *
+from crawlserver import Server, page, start, until
+
+TOKEN = 'secret-of-the-test'
+NASTY = '</title><script>alert(1)</script>"\'><img src=x onerror=alert(1)>'
+
+
+class Serving:
+    """A running server; use with `with`."""
+
+    def __init__(self, repo, *args):
+        self.process = subprocess.Popen([WEBBASE, '-r', str(repo), 'serve', '--token', TOKEN, *map(str, args)],
+                                        stdout=subprocess.PIPE)
+        self.root = self.process.stdout.readline().decode().split()[-1]
+        self.host = urllib.parse.urlsplit(self.root).netloc
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.terminate()
+        assert self.process.wait(PATIENCE) == 0, self.process.returncode
+        self.process.stdout.close()
+
+    def ask(self, path, method='GET', body=None, **fields):
+        """(status, fields, body)"""
+        c = http.client.HTTPConnection(self.host, timeout=PATIENCE)
+        c.request(method, path, body, {k.replace('_', '-'): v for k, v in fields.items()})
+        r = c.getresponse()
+        text = r.read().decode()
+        c.close()
+        return r.status, r.headers, text
+
+    def order(self, path, token=TOKEN, **body):
+        fields = {'Authorization': 'Bearer ' + token} if token else {}
+        status, _, text = self.ask(path, 'POST', json.dumps(body), **fields)
+        return status, json.loads(text)
+
+
+class Markup(HTMLParser):
+    """All tags of a page, and whether each that must be closed is."""
+    VOID = {'meta', 'link', 'input', 'img', 'br'}
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.ids = [], [], []
+        self.feed(text)
+        assert not self.open, 'not closed: %s' % self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [v for k, v in attrs if k == 'id']
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, '</%s> closes another element' % tag
+
+
+def quote(text):
+    return urllib.parse.quote(text, safe='')
+
+
+def repository(folder):
+    repo = folder / 'r'
+    body = '<html><title>%s</title><body>wombat %%s <a href="http://b.example/">%s</a><a href="/lost">x</a></body>' % (
+        NASTY.replace('<', '&lt;'), NASTY.replace('<', '&lt;'))
+    pages = [Page('http://a.example/', (body % 'one').encode(), '2026-01-01T00:00:00Z'),
+             Page('http://a.example/', (body % 'two').encode(), '2026-01-02T00:00:00Z'),
+             Page('http://b.example/', b'<title>B</title>wombat', '2026-01-01T00:00:00Z')]
+    call(repo, 'init', '--history', 'all')
+    assert done(ask(repo, 'import', archive(folder / 'a.warc', pages)))['errors'] == 0
+    call(repo, 'index')
+    return repo
+
+
+def checked(reply, status, what):
+    """A page of ours: its fields, well-formed, nothing that came from elsewhere is markup, every id once."""
+    got, fields, text = reply
+    assert got == status, '%s: %d, %s' % (what, got, text[:200])
+    assert fields['Content-Type'] == 'text/html; charset=utf-8', fields['Content-Type']
+    policy = fields['Content-Security-Policy']
+    assert "default-src 'self'" in policy and 'unsafe' not in policy, policy
+    assert fields['X-Content-Type-Options'] == 'nosniff'
+    page = Markup(text)
+    assert len(set(page.ids)) == len(page.ids), '%s: an id is there twice' % what
+    for tag, attrs in page.tags:
+        assert not any(k.startswith('on') or k == 'style' for k in attrs), (what, tag, attrs)
+        assert tag != 'script' or attrs['src'].startswith('/assets/'), (what, attrs)
+        assert attrs.get('src') != 'x', (what, tag)
+        assert not attrs.get('href', '').lower().startswith(('javascript:', 'data:')), (what, attrs)
+    assert sum(tag == 'h1' for tag, _ in page.tags) == 1, '%s: not one h1' % what
+    return page
+
+
+@test
+def pages_are_sound_whatever_is_asked(folder):
+    with Serving(repository(folder)) as s:
+        a = quote('http://a.example/')
+        for path, status in (('/', 200), ('/?q=', 200), ('/?q=wombat', 200), ('/?q=wombat&offset=500', 200),
+                             ('/?q=(wombat', 400), ('/?q=wombat&offset=x', 400), ('/?q=wombat&sort=colour', 400),
+                             ('/page?url=' + a, 200), ('/page?url=%s&a=2026&b=20260102000000' % a, 200),
+                             ('/page?url=%s&a=x&b=y' % a, 400), ('/page?url=%s&a=2026' % a, 400), ('/page', 400),
+                             ('/page?url=%s&in=x' % a, 400), ('/page?url=http://nowhere.example/', 404),
+                             ('/page?url=' + quote('http://a.example/lost'), 200), ('/page?url=javascript:alert(1)', 404),
+                             ('/site?host=a.example', 200), ('/site?host=a.example&why=1', 200), ('/site', 400),
+                             ('/site?host=nowhere.example', 404), ('/site?host=%2F%2F', 400), ('/dash', 200),
+                             ('/web/2026/http://nowhere.example/', 404)):
+            checked(s.ask(path), status, path)
+            for name in ('q', 'url', 'host', 'sort', 'a', 'limit'):
+                nasty = s.ask(path + ('&' if '?' in path else '?') + name + '=' + quote(NASTY))
+                if nasty[1]['Content-Type'].startswith('text/html'):
+                    checked(nasty, nasty[0], '%s with a nasty %s' % (path, name))
+        checked(s.ask('/' + quote(NASTY), Accept='text/html,*/*'), 404, 'a nasty path')
+        assert s.ask('/nowhere')[1]['Content-Type'] == 'application/json'
+        assert s.ask('/dash', 'POST', '')[0] == 405
+
+
+@test
+def what_changed_is_shown_as_text(folder):
+    with Serving(repository(folder)) as s:
+        text = s.ask('/page?url=%s&a=20260101000000&b=20260102000000' % quote('http://a.example/'))[2]
+        assert re.search('<del>one ?</del><ins>two ?</ins>', text), text
+        same = s.ask('/page?url=%s&a=20260102000000&b=20260102000000' % quote('http://a.example/'))[2]
+        assert 'The text is the same' in same
+
+
+@test
+def opensearch_robots_and_icon(folder):
+    with Serving(repository(folder)) as s:
+        _, fields, text = s.ask('/opensearch.xml')
+        assert fields['Content-Type'] == 'application/opensearchdescription+xml'
+        assert '"%s?q={searchTerms}"' % s.root in text, text
+        assert s.ask('/robots.txt')[2] == 'User-agent: *\nDisallow: /\n'
+        assert s.ask('/favicon.ico')[1]['Content-Type'] == 'image/svg+xml'
+        for path in re.findall(r'(?:href|src)="(/assets/[^"]*)"', s.ask('/dash')[2]):
+            status, fields, _ = s.ask(path)
+            assert status == 200 and s.ask(path, If_None_Match=fields['ETag'])[0] == 304, path
+
+
+@test
+def a_password_is_good_for_reading_only(folder):
+    def basic(password):
+        return 'Basic ' + base64.b64encode(b'anyone:' + password.encode()).decode()
+    with Serving(repository(folder), '--listen', '0.0.0.0:0') as s:
+        s.host = '127.0.0.1:' + s.host.rpartition(':')[2]
+        status, fields, text = s.ask('/?q=wombat')
+        assert status == 401 and 'Basic' in str(fields.get_all('WWW-Authenticate')), fields
+        Markup(text)
+        assert s.ask('/?q=wombat', Authorization=basic(TOKEN))[0] == 200
+        assert s.ask('/api/dash', Authorization=basic(TOKEN))[0] == 200
+        for wrong in (basic('wrong-token'), basic(''), basic(TOKEN + 'x'), 'Basic', 'Basic !!!!', 'Basic ' + 'A' * 4000,
+                      'Basic ' + base64.b64encode(TOKEN.encode()).decode()):
+            assert s.ask('/?q=wombat', Authorization=wrong)[0] == 401, wrong
+        for path in ('/api/expunge', '/api/control/pause'):
+            assert s.ask(path, 'POST', '{}', Authorization=basic(TOKEN))[0] == 401, path
+        assert 'WWW-Authenticate' not in s.ask('/assets/webbase.css')[1]
+
+
+@test
+def takedown_needs_the_token(folder):
+    repo = repository(folder)
+    with Serving(repo, '--push-token', 'token-of-provider=a.example') as s:
+        url = '/page?url=' + quote('http://a.example/')
+        assert s.order('/api/expunge', None, what='http://a.example/')[0] == 401
+        assert s.order('/api/expunge', 'wrong-token', what='http://a.example/')[0] == 401
+        assert s.order('/api/expunge', 'token-of-provider', what='http://a.example/')[0] == 403
+        for body in ('', '[]', '{', '{"what":3}', '{"what":""}', '{"what":"a","what":"b"}', '\0'):
+            status, _, text = s.ask('/api/expunge', 'POST', body, Authorization='Bearer ' + TOKEN)
+            assert status == 400 and 'error' in json.loads(text), (body, status)
+        assert s.ask('/api/expunge', 'POST', 'x' * 100000, Authorization='Bearer ' + TOKEN)[0] == 413
+        assert s.ask(url)[0] == 200
+        status, answer = s.order('/api/expunge', what='http://a.example/')
+        assert status == 200 and answer['pages'] == 1, answer
+        assert s.ask(url)[0] != 200 or 'never fetched' in s.ask(url)[2]
+        assert 'a.example/&quot;' not in s.ask('/?q=wombat')[2] and s.ask('/web/2026/http://a.example/')[0] == 404
+        assert s.order('/api/expunge', what='http://a.example/', allow=True)[0] == 200
+        assert s.order('/api/expunge', what='http://a.example/', allow=True)[0] == 404
+
+
+@test
+def orders_reach_the_crawl(folder):
+    site = {'/': page(*['/%d' % n for n in range(3000)]), '*': lambda r: page(text=r.path)}
+    with Server({'a.test': site, 'b.test': site}) as server:
+        crawl = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0.05)
+        until(lambda: len(server.paths('a.test')) > 3)
+        with Serving(folder / 'r') as s:
+            name = 'a.test:%d' % server.port
+            assert s.order('/api/control/pause', None)[0] == 401
+            assert s.order('/api/control/dance')[0] == 404
+            assert s.order('/api/control/stop')[0] == 400 and s.order('/api/control/delay', site=name)[0] == 400
+            assert s.order('/api/control/delay', site=name, delay=-1)[0] == 400
+            assert s.order('/api/control/delay', site='nowhere.test', delay=1)[0] == 404
+            assert s.order('/api/control/pause') == (200, {'crawls': [{'paused': True}]})
+            until(lambda: any(c['paused'] for c in json.loads(s.ask('/api/dash')[2])['crawls']))
+            assert s.order('/api/control/resume') == (200, {'crawls': [{'paused': False}]})
+            assert s.order('/api/control/delay', site=name, delay=2.5)[1]['crawls'][0]['delay'] == 2.5
+            assert s.order('/api/control/stop', site=name)[1]['crawls'][0]['stopped'] is True
+            until(lambda: json.loads(s.ask('/api/dash')[2])['crawls'][0]['stopped'] == [name])
+        crawl.terminate()
+        crawl.wait(PATIENCE)
+        with Serving(folder / 'r') as s:
+            status, answer = s.order('/api/control/pause')
+            assert status == 404 and 'crawl' in answer['error'], answer
+
+
+@test
+def the_dashboard_samples(folder):
+    with Serving(repository(folder)) as s:
+        def data(since=0):
+            return json.loads(s.ask('/api/dash?since=%d' % since)[2])
+        until(lambda: len(data()['series']['time']) >= 2)
+        first = data()
+        lengths = {name: len(values) for name, values in first['series'].items()}
+        assert len(set(lengths.values())) == 1, lengths
+        assert first['series']['pages'][-1] == 2 and 0 <= first['series']['freshness'][-1] <= 1, first['series']
+        assert first['stat']['pages'] == 2 and len(first['snapshots']) == first['snapshot_count'] == 1
+        times = first['series']['time']
+        assert times == sorted(times) and all(t > times[-2] for t in data(times[-2])['series']['time'])
+        assert s.ask('/api/dash?since=x')[0] == 400
+
+
+@test
+def every_call_is_described(folder):
+    routes = re.findall(r'^    \{"(/[^"]*)", ', (ROOT / 'src/serve/routes.c').read_text(), re.M)
+    described = (ROOT / 'docs/http.md').read_text()
+    api = json.loads((ROOT / 'src/serve/web/openapi.json').read_text())
+    for path in routes:
+        assert re.search(r'(?:GET|POST) %s' % re.escape(path), described), 'docs/http.md does not have %s' % path
+        if path.startswith('/api/'):
+            assert any(p == path or p.startswith(path) and path.endswith('/') for p in api['paths']), path
+    for path in api['paths']:
+        assert any(path == r or path.startswith(r) and r.endswith('/') for r in routes), 'there is no %s' % path
+
+
+run()
