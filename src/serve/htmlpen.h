@@ -110,7 +110,7 @@ struct wb_page_frame {
     struct wb_slice title;    /* text */
     struct wb_slice query;    /* in the search box */
     enum wb_page_place place; /* which of our pages this is */
-    const char *script;       /* "/assets/dash.js"; NULL: none but that of all pages */
+    const char *script;       /* its file in web/; NULL: none but that of all pages */
     bool charts;              /* the script draws charts */
 };
 

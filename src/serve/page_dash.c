@@ -118,7 +118,7 @@ static void add_lists(struct wb_call *call, struct wb_htmlpen *h)
 
 static void add_cycle(struct wb_htmlpen *h, const struct wb_answer_stat *s)
 {
-    wb_htmlpen_raw(h, "<div class=\"two\">\n<section>\n<h2>Cycle</h2>\n<dl class=\"facts\" id=\"cycle\">\n");
+    wb_htmlpen_raw(h, "<section>\n<h2>Cycle</h2>\n<dl class=\"facts\" id=\"cycle\">\n");
     if (s->has_cycle) {
         wb_htmlpen_fact(h, "Number", wb_htmlpen_number(s->cycle.cycle));
         wb_htmlpen_fact(h, "Step", wb_htmlpen_str(wb_cycle_step_word(s->cycle.step)));
@@ -128,11 +128,17 @@ static void add_cycle(struct wb_htmlpen *h, const struct wb_answer_stat *s)
         wb_htmlpen_fact(h, "Stored", wb_htmlpen_number(s->cycle.stored));
         wb_htmlpen_fact(h, "Errors", wb_htmlpen_number(s->cycle.errors));
     } else {
-        wb_htmlpen_raw(h, "<div><dt class=\"quiet\">None has been started.</dt></div>\n");
+        wb_htmlpen_raw(h, "<div><dt>None has been started.</dt></div>\n");
     }
-    wb_htmlpen_raw(
-        h, "</dl>\n</section>\n<section>\n<h2>Errors by kind</h2>\n<table class=\"bars\"><tbody id=\"error-rows\">"
-           "<tr><td class=\"quiet\">No crawl is running.</td></tr></tbody></table>\n</section>\n</div>\n");
+    wb_htmlpen_raw(h, "</dl>\n</section>\n");
+}
+
+/* Only dash.js knows what a crawl does at the moment. */
+static void add_crawl(struct wb_htmlpen *h)
+{
+    wb_htmlpen_raw(h, "<div class=\"two\">\n<section>\n<h2>Crawl</h2>\n<dl class=\"facts\" id=\"crawl\"></dl>\n"
+                      "</section>\n<section>\n<h2>Errors by kind</h2>\n<table class=\"bars\"><tbody id=\"error-rows\">"
+                      "</tbody></table>\n</section>\n</div>\n");
 }
 
 /* ---- orders ------------------------------------------------------------------------------------------------------ */
@@ -172,17 +178,17 @@ void wb_handle_dash_page(struct wb_call *call)
 
     int err = wb_answer_stat_read(call->server->options->dir, call->worker->store, &stat);
     if (err == 0) {
-        wb_page_begin(call, &h,
-                      &(struct wb_page_frame){.title = WB_SLICE_LIT("Dashboard"),
-                                              .place = WB_PAGE_DASH,
-                                              .script = "/assets/dash.js",
-                                              .charts = true});
+        wb_page_begin(
+            call, &h,
+            &(struct wb_page_frame){
+                .title = WB_SLICE_LIT("Dashboard"), .place = WB_PAGE_DASH, .script = "dash.js", .charts = true});
         wb_htmlpen_raw(&h, "<h1>Dashboard</h1>\n");
         wb_htmlpen_put(
             &h, "<p class=\"state\" id=\"state\" role=\"status\">{}</p>\n<p class=\"quiet\" id=\"orders-now\"></p>\n",
             wb_htmlpen_str(stat.cycle.running ? "The loop is running." : "The loop is not running."));
         add_tiles(&h, &stat);
         add_charts(&h);
+        add_crawl(&h);
         add_cycle(&h, &stat);
         add_lists(call, &h);
         add_orders(&h);

@@ -1,21 +1,18 @@
 /* page_frame.c - what all pages for people have in common: fields, head, the bar at the top, errors. */
 #include "base/error.h"
+#include "serve/assets.h"
 #include "serve/htmlpen.h"
 
-#include <string.h>
-
 /* Nothing from elsewhere, no script in the page itself, no frame of others around it, and no base that moves links. */
-static const char policy[] = "default-src 'self'; img-src 'self' data:; base-uri 'none'; object-src 'none'; "
-                             "form-action 'self'; frame-ancestors 'none'";
+static const char policy[] = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
+                             "frame-ancestors 'none'";
 
 int wb_page_fields(struct wb_http_reply *reply)
 {
     static const char *const fields[][2] = {
-        {"Content-Type", "text/html; charset=utf-8"},
-        {"Content-Security-Policy", policy},
-        {"X-Content-Type-Options", "nosniff"},
-        {"Referrer-Policy", "same-origin"},
-        {"Cache-Control", "no-cache"},
+        {"Content-Type", "text/html; charset=utf-8"}, {"Content-Security-Policy", policy},
+        {"X-Content-Type-Options", "nosniff"},        {"Referrer-Policy", "same-origin"},
+        {"Cache-Control", "private, no-cache"},
     };
     int err = 0;
 
@@ -24,25 +21,37 @@ int wb_page_fields(struct wb_http_reply *reply)
     return err;
 }
 
+/* The hash of the file is part of its address, so that a new program never meets old styles or scripts. */
+static void add_asset(struct wb_htmlpen *h, const char *template, const char *name)
+{
+    const struct wb_asset *asset = wb_asset_find(wb_slice_str(name));
+    struct wb_slice hash = wb_slice_str(asset->etag); /* in quotes */
+
+    wb_htmlpen_put(h, template, wb_htmlpen_str(name), wb_htmlpen_param(wb_slice(hash.ptr + 1, hash.len - 2)));
+}
+
 static void add_head(struct wb_htmlpen *h, const struct wb_page_frame *frame)
 {
+    static const char sheet[] = "<link rel=\"stylesheet\" href=\"/assets/{}?{}\">\n";
+    static const char script[] = "<script src=\"/assets/{}?{}\" defer></script>\n";
+
     wb_htmlpen_raw(h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     wb_htmlpen_put(h, "<title>{}{}WebBase</title>\n", wb_htmlpen_text(frame->title),
                    wb_htmlpen_str(frame->title.len ? " \xC2\xB7 " : ""));
     wb_htmlpen_raw(h, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                       "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                      "<meta name=\"robots\" content=\"noindex\">\n"
-                      "<link rel=\"stylesheet\" href=\"/assets/webbase.css\">\n");
+                      "<meta name=\"robots\" content=\"noindex\">\n");
     if (frame->charts)
-        wb_htmlpen_raw(h, "<link rel=\"stylesheet\" href=\"/assets/uPlot.min.css\">\n");
-    wb_htmlpen_raw(h, "<link rel=\"icon\" href=\"/assets/icon.svg\" type=\"image/svg+xml\">\n"
-                      "<link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"WebBase\" "
-                      "href=\"/opensearch.xml\">\n"
-                      "<script src=\"/assets/webbase.js\" defer></script>\n");
+        add_asset(h, sheet, "uPlot.min.css");
+    add_asset(h, sheet, "webbase.css");
+    add_asset(h, "<link rel=\"icon\" href=\"/assets/{}?{}\" type=\"image/svg+xml\">\n", "icon.svg");
+    wb_htmlpen_raw(h, "<link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"WebBase\" "
+                      "href=\"/opensearch.xml\">\n");
+    add_asset(h, script, "webbase.js");
     if (frame->charts)
-        wb_htmlpen_raw(h, "<script src=\"/assets/uPlot.iife.min.js\" defer></script>\n");
+        add_asset(h, script, "uPlot.iife.min.js");
     if (frame->script)
-        wb_htmlpen_put(h, "<script src=\"{}\" defer></script>\n", wb_htmlpen_str(frame->script));
+        add_asset(h, script, frame->script);
     wb_htmlpen_raw(h, "</head>\n");
 }
 
@@ -50,12 +59,14 @@ static void add_bar(struct wb_htmlpen *h, const struct wb_page_frame *frame, boo
 {
     wb_htmlpen_put(h, "<body{}>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header class=\"bar\">\n",
                    wb_htmlpen_markup(front ? WB_SLICE_LIT(" class=\"front\"") : WB_SLICE_EMPTY));
-    wb_htmlpen_raw(h, "<a class=\"brand\" href=\"/\"><img src=\"/assets/icon.svg\" alt=\"\" width=\"22\" height=\"22\">"
-                      "<span>WebBase</span></a>\n");
+    add_asset(h,
+              "<a class=\"brand\" href=\"/\"><img src=\"/assets/{}?{}\" alt=\"\" width=\"22\" height=\"22\">"
+              "<span>WebBase</span></a>\n",
+              "icon.svg");
     wb_htmlpen_put(h,
                    "<form class=\"search\" role=\"search\" action=\"/\" method=\"get\">\n"
                    "<label class=\"hidden\" for=\"q\">Search the collection</label>\n"
-                   "<input id=\"q\" name=\"q\" type=\"search\" value=\"{}\" placeholder=\"Search\" maxlength=\"4096\" "
+                   "<input id=\"q\" name=\"q\" type=\"search\" value=\"{}\" placeholder=\"Search\" "
                    "autocomplete=\"off\" autocapitalize=\"none\" spellcheck=\"false\" enterkeyhint=\"search\">\n"
                    "<button>Search</button>\n</form>\n",
                    wb_htmlpen_text(frame->query));

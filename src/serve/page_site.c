@@ -123,9 +123,11 @@ static void add_bars(struct site_view *v, enum wb_facet facet, const char *title
                        wb_htmlpen_param(wb_buf_slice(&v->host)), wb_htmlpen_str(field), wb_htmlpen_param(value->value),
                        wb_htmlpen_str(facet == WB_FACET_STATUS ? "" : "+status:%3E=100"),
                        wb_htmlpen_text(value->value));
-        wb_htmlpen_put(
-            &v->h, "<td><meter min=\"0\" max=\"{}\" value=\"{}\"></meter></td><td class=\"number\">{}</td></tr>\n",
-            wb_htmlpen_plain(v->best.total), wb_htmlpen_plain(value->count), wb_htmlpen_number(value->count));
+        wb_htmlpen_put(&v->h,
+                       "<td><meter aria-hidden=\"true\" min=\"0\" max=\"{}\" value=\"{}\"></meter></td><td "
+                       "class=\"number\">{}</td></tr>\n",
+                       wb_htmlpen_plain(v->best.total), wb_htmlpen_plain(value->count),
+                       wb_htmlpen_number(value->count));
     }
     wb_htmlpen_raw(&v->h, "</table>\n");
     if (count > VALUES_SHOWN)

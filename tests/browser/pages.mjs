@@ -189,6 +189,7 @@ test('the dashboard during a crawl, and the buttons', async ({page, folder, late
   const first = await until('pages', () => number('#pages'));
   await until('more pages', async () => await number('#pages') > first);
   expect(await page.locator('.chart canvas').count() === 8, 'charts are missing');
+  expect(/Requests\d+/.test(await page.locator('#crawl').textContent()), 'the crawl has no numbers');
   const samples = () => page.evaluate(() => Number(document.body.dataset.samples));
   const before = await samples();
   await until('samples', async () => await samples() > before);

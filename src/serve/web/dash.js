@@ -112,10 +112,13 @@
   }
 
   function rows(id, all) {
-    if (all.length === 0) all = [['None.']];
-    $(id).replaceChildren(...all.map(cells => {
+    const none = document.createElement('td');
+    none.textContent = 'None.';
+    none.colSpan = 8;
+    $(id).replaceChildren(...(all.length ? all : [none]).map(cells => {
       const row = document.createElement('tr');
-      for (const cell of cells) {
+      if (cells === none) row.append(none);
+      else for (const cell of cells) {
         const td = document.createElement('td');
         if (cell instanceof Node) td.append(cell);
         else td.textContent = cell;
@@ -156,24 +159,37 @@
     const all = Object.entries(errors).sort((a, b) => b[1] - a[1]).map(([kind, n]) => {
       const meter = document.createElement('meter');
       [meter.min, meter.max, meter.value] = [0, most, n];
-      meter.setAttribute('aria-label', kind);
+      meter.setAttribute('aria-hidden', 'true');
       return [kind, meter, count(n)];
     });
-    rows('error-rows', all.length || crawls.length ? all : [['No crawl is running.']]);
+    rows('error-rows', all);
   }
 
-  function showCycle(cycle) {
-    if (!cycle) return;
-    const facts = [['Number', count(cycle.cycle)], ['Step', cycle.step], ['Began', when(cycle.began)],
-      ['Listed', count(cycle.listed)], ['Fetched', count(cycle.fetched)], ['Stored', count(cycle.stored)],
-      ['Errors', count(cycle.errors)]];
-    $('cycle').replaceChildren(...facts.map(([name, value]) => {
+  function facts(id, all) {
+    $(id).replaceChildren(...all.map(([name, value]) => {
       const row = document.createElement('div');
       row.append(document.createElement('dt'), document.createElement('dd'));
       row.firstChild.textContent = name;
       row.lastChild.textContent = value;
       return row;
     }));
+  }
+
+  function showCrawl(crawls) {
+    const sum = pick => count(crawls.reduce((n, c) => n + pick(c), 0));
+    facts('crawl', crawls.length === 0 ? [['None is running.', '']] : [
+      ['Requests', sum(c => c.requests)], ['Pages stored', sum(c => c.pages)], ['Unchanged', sum(c => c.unchanged)],
+      ['Redirects', sum(c => c.redirects)], ['Copies', sum(c => c.duplicates)], ['Gone', sum(c => c.gone)],
+      ['Kept out by robots.txt', sum(c => c.robots)], ['Errors', sum(c => c.error_count)],
+      ['Queued URLs', sum(c => c.queued)], ['Sites unfinished', sum(c => c.sites.open)],
+      ['Sites finished', sum(c => c.sites.done)], ['Processes', sum(c => c.processes)]]);
+  }
+
+  function showCycle(cycle) {
+    if (!cycle) return;
+    facts('cycle', [['Number', count(cycle.cycle)], ['Step', cycle.step], ['Began', when(cycle.began)],
+      ['Listed', count(cycle.listed)], ['Fetched', count(cycle.fetched)], ['Stored', count(cycle.stored)],
+      ['Errors', count(cycle.errors)]]);
   }
 
   function showLists(data) {
@@ -193,6 +209,7 @@
     keep(data.series);
     showNumbers(data.stat);
     showCrawls(data.crawls, data.stat.cycle);
+    showCrawl(data.crawls);
     showCycle(data.stat.cycle);
     showLists(data);
     charts.forEach(draw);
