@@ -24,16 +24,20 @@ static int read_stored(struct wb_page_view *v)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
+/* A page of the index that the store does not have was taken down or is gone: then its title is nobody's business. */
 static int read_indexed(struct wb_page_view *v)
 {
     struct wb_slice title;
     int err = wb_call_searcher(v->call, &v->searcher);
 
+    if (err == 0)
+        err = wb_index_find(wb_searcher_index(v->searcher), v->stored ? v->page.url : v->url, &v->docid);
     if (err == 0) {
         struct wb_index *index = wb_searcher_index(v->searcher);
-        struct wb_slice url = v->stored ? v->page.url : v->url;
-        err = wb_index_find(index, url, &v->docid);
-        if (err == 0 && v->docid < wb_index_info(index)->pages && wb_index_title(index, v->docid, &title) == 0)
+        bool is_page = v->docid < wb_index_info(index)->pages;
+        if (is_page && !v->stored)
+            v->docid = WB_DOCID_NONE;
+        else if (is_page && wb_index_title(index, v->docid, &title) == 0)
             err = wb_buf_append_slice(&v->title, title);
     }
     if (err == WB_E_NOTFOUND || err == WB_E_INVALID) {
@@ -83,17 +87,36 @@ static const void *fact_of(struct wb_page_view *v, enum wb_fact fact)
     return wb_index_fact(index, fact, &values) == 0 ? values : NULL; /* a damaged column is left out */
 }
 
+/* The page that this one is nearly the same as, unless that was taken down since. */
+static void add_near(struct wb_page_view *v)
+{
+    const uint32_t *near = fact_of(v, WB_FACT_NEAR);
+    const uint8_t *ids = fact_of(v, WB_FACT_ID);
+    struct wb_slice url;
+    int64_t time_ms;
+
+    if (!near || !ids || near[v->docid] == v->docid)
+        return;
+    struct wb_pageid id = wb_pageid_get(ids + (size_t)near[v->docid] * WB_PAGEID_BYTES);
+    if (wb_store_time(v->call->worker->store, id, &time_ms) < 0 ||
+        wb_index_url(wb_searcher_index(v->searcher), near[v->docid], &url) < 0)
+        return;
+    wb_htmlpen_raw(&v->h, "<div><dt>Nearly the same as</dt><dd>");
+    wb_htmlpen_page_link(&v->h, url, url);
+    wb_htmlpen_raw(&v->h, "</dd></div>\n");
+}
+
 static void add_index_facts(struct wb_page_view *v)
 {
-    const uint32_t *inlinks = fact_of(v, WB_FACT_INLINKS), *outlinks = fact_of(v, WB_FACT_OUTLINKS),
-                   *words = fact_of(v, WB_FACT_WORDS), *near = fact_of(v, WB_FACT_NEAR);
+    const uint32_t *inlinks, *outlinks = fact_of(v, WB_FACT_OUTLINKS), *words = fact_of(v, WB_FACT_WORDS);
     const double *rank = fact_of(v, WB_FACT_RANK);
     const uint16_t *depth = fact_of(v, WB_FACT_DEPTH);
     const int64_t *published = fact_of(v, WB_FACT_PUBLISHED), *changed = fact_of(v, WB_FACT_CHANGED);
-    struct wb_slice url;
     char text[64];
 
-    if (inlinks)
+    if (v->docid == WB_DOCID_NONE)
+        return;
+    if (wb_searcher_inlinks(v->searcher, &inlinks) == 0)
         wb_htmlpen_fact(&v->h, "Pages that link to it", wb_htmlpen_number(inlinks[v->docid]));
     if (outlinks)
         wb_htmlpen_fact(&v->h, "Pages that it links to", wb_htmlpen_number(outlinks[v->docid]));
@@ -109,11 +132,7 @@ static void add_index_facts(struct wb_page_view *v)
         wb_htmlpen_fact(&v->h, "Published", wb_htmlpen_time(published[v->docid]));
     if (changed && changed[v->docid])
         wb_htmlpen_fact(&v->h, "Last changed", wb_htmlpen_time(changed[v->docid]));
-    if (near && near[v->docid] != v->docid && wb_index_url(wb_searcher_index(v->searcher), near[v->docid], &url) == 0) {
-        wb_htmlpen_raw(&v->h, "<div><dt>Nearly the same as</dt><dd>");
-        wb_htmlpen_page_link(&v->h, url, url);
-        wb_htmlpen_raw(&v->h, "</dd></div>\n");
-    }
+    add_near(v);
 }
 
 static void add_facts(struct wb_page_view *v)

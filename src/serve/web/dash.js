@@ -111,20 +111,20 @@
     if (element.textContent !== text) element.textContent = text;
   }
 
+  function cell(content) {
+    const td = document.createElement('td');
+    if (content instanceof Node) td.append(content);
+    else td.textContent = content;
+    if (typeof content === 'string' && /^[\d,]+$/.test(content)) td.className = 'number';
+    return td;
+  }
+
   function rows(id, all) {
-    const none = document.createElement('td');
-    none.textContent = 'None.';
+    const none = cell('None.');
     none.colSpan = 8;
-    $(id).replaceChildren(...(all.length ? all : [none]).map(cells => {
+    $(id).replaceChildren(...(all.length ? all.map(contents => contents.map(cell)) : [[none]]).map(cells => {
       const row = document.createElement('tr');
-      if (cells === none) row.append(none);
-      else for (const cell of cells) {
-        const td = document.createElement('td');
-        if (cell instanceof Node) td.append(cell);
-        else td.textContent = cell;
-        if (typeof cell === 'string' && /^[\d,]+$/.test(cell)) td.className = 'number';
-        row.append(td);
-      }
+      row.append(...cells);
       return row;
     }));
   }
