@@ -216,11 +216,11 @@ void wb_handle_replay(struct wb_call *call)
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, t.id, wb_buf_slice(&t.url), WB_SLICE_EMPTY, "this archive");
     }
-    if (err < 0)
-        wb_call_fail(call, err);
     const char *policy = wb_replay_policy(call->server->options->replay_scripts);
-    if (wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy)) < 0)
-        wb_call_fail(call, WB_E_NOMEM); /* never without it */
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy));
+    if (err < 0)
+        wb_call_fail(call, err); /* a page of ours, with a policy of its own */
     wb_store_timeline_release(&timeline);
     wb_memento_target_release(&t);
 }
