@@ -171,9 +171,8 @@ static void add_facet(struct search_view *v, enum wb_facet facet, const char *ti
 {
     const char *field = wb_answer_facet_name(facet);
     size_t count = v->results.facet_counts[facet];
-    struct wb_slice value;
 
-    if (count == 0 || (count == 1 && wb_page_query_has(v->query, field, &value)))
+    if (count == 0 || (count == 1 && wb_page_query_has(v->query, field)))
         return;
     wb_htmlpen_put(&v->h, "<section class=\"facet\">\n<h2>{}</h2>\n<ul>\n", wb_htmlpen_str(title));
     for (size_t i = 0; i < count && i < FACET_VALUES; i++)
