@@ -149,6 +149,7 @@ static int deliver_remote(struct stream_run *run, const char *url)
     struct wb_stream_info info = {0};
     struct wb_remote_options remote = {.url = url,
                                        .token = wb_options_text(run->options, "token"),
+                                       .ca_file = wb_options_text(run->options, "ca-file"),
                                        .spec = &run->spec,
                                        .patience_ms = wb_options_duration(run->options, "patience", 0),
                                        .sink = run->sink,

@@ -249,6 +249,7 @@ const struct wb_option wb_stream_options[] = {
     {"workers", 0, WB_OPTION_NUMBER, "N", "N processes, each with its own handlers or command, share the work"},
     {"patience", 0, WB_OPTION_DURATION, "S", "of a server: wait this long for it to come back (default 300)"},
     {"token", 0, WB_OPTION_TEXT, "TOKEN", "of a server that asks for one"},
+    {"ca-file", 0, WB_OPTION_FILE, "FILE", "trust the certificates in FILE instead of the system's"},
     END,
 };
 

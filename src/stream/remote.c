@@ -370,6 +370,9 @@ static int set_up(struct remote *r, struct curl_slist **fields_out)
         curl_easy_setopt(both[i], CURLOPT_HTTPHEADER, *fields_out);
         curl_easy_setopt(both[i], CURLOPT_CONNECTTIMEOUT_MS, 10000L);
         curl_easy_setopt(both[i], CURLOPT_TCP_KEEPALIVE, 1L);
+        if (r->options->ca_file && (curl_easy_setopt(both[i], CURLOPT_CAINFO, r->options->ca_file) != CURLE_OK ||
+                                    curl_easy_setopt(both[i], CURLOPT_CAPATH, NULL) != CURLE_OK))
+            return wb_fail_nomem();
     }
     curl_easy_setopt(r->acknowledger, CURLOPT_POSTFIELDS, "");
     curl_easy_setopt(r->acknowledger, CURLOPT_TIMEOUT_MS, 10000L);

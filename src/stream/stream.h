@@ -360,6 +360,7 @@ int wb_exec_new(const char *command, enum wb_stream_format format, bool tokens, 
 struct wb_remote_options {
     const char *url;             /* of a server: http://host:port */
     const char *token;           /* that it asks for; NULL: none */
+    const char *ca_file;         /* trust these certificates instead of the system's; NULL: the system's */
     const struct wb_stream_spec *spec;
     int64_t patience_ms;         /* how long a server may be unreachable before we give up; 0: 5 minutes */
     struct wb_stream_sink *sink; /* the caller closes it */

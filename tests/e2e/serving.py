@@ -1,88 +1,127 @@
-"""A server for tests: `webbase serve` on a free port, and requests to it."""
-import http.client, json, signal, subprocess, threading, urllib.parse
+"""A running `webbase serve` for end-to-end tests, and requests to it: with http.client, and with raw sockets."""
+import contextlib, http.client, json, os, re, signal, socket, ssl, subprocess, threading, time, urllib.parse
 
-from e2e import *
-
-TOKEN = 'operator-1234567890'
+from e2e import PATIENCE, call, command, done, ask, archive
 
 
-class Answer:
-    def __init__(self, status, headers, body):
-        self.status, self.headers, self.body = status, headers, body
+class Reply:
+    def __init__(self, status, fields, body):
+        self.status, self.fields, self.body = status, fields, body
 
-    @property
     def json(self):
         return json.loads(self.body)
 
+    def field(self, name):
+        return next((v for n, v in self.fields if n.lower() == name.lower()), None)
 
-class Serving:
-    """Use with `with`. args: options of serve."""
+    def error(self, status, *words):
+        """Checks that this is an error as JSON, whose message has these words."""
+        assert self.status == status, (self.status, self.body[:300])
+        assert self.field('Content-Type').startswith('application/json'), self.fields
+        message = self.json()
+        assert list(message) == ['error'] and message['error'], message
+        for word in words:
+            assert word in message['error'], (word, message)
+        return message['error']
 
-    def __init__(self, repo, *args, token=TOKEN, **kw):
-        self.args = command(repo, 'serve', '--listen', '127.0.0.1:0', '--token', token, *args)
-        self.token, self.kw, self.out = token, kw, []
+
+class Server:
+    """Use with `with`. Errors of the process are kept in .errors; it must not have died when the block ends."""
+
+    def __init__(self, repo, *args, listen='127.0.0.1:0', env=None):
+        self.repo, self.args, self.listen, self.env, self.process = repo, args, listen, env, None
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **self.kw)
-        self.errors = []
-        self.drains = [threading.Thread(target=self.drain, args=(self.process.stderr, self.errors), daemon=True)]
-        self.drains[0].start()
-        line = self.process.stdout.readline()
-        while line and not line.startswith('listening on '):
-            self.out.append(line)
-            line = self.process.stdout.readline()
-        assert line, 'serve has ended: ' + ''.join(self.errors)
-        self.base = line.split()[-1]
-        self.drains.append(threading.Thread(target=self.drain, args=(self.process.stdout, self.out), daemon=True))
-        self.drains[1].start()
+        return self.start()
+
+    def __exit__(self, kind, *rest):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        elif kind is None:
+            raise AssertionError('the server has ended with %d: %s' % (self.process.returncode, self.errors()))
+        try:
+            status = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        assert kind or status == 0, (status, self.errors())
+
+    def start(self):
+        self.log = open(str(self.repo) + '.log', 'ab')
+        self.process = subprocess.Popen(command(self.repo, 'serve', '--listen', self.listen, *self.args),
+                                        stdout=subprocess.PIPE, stderr=self.log, env=self.env)
+        line = self.process.stdout.readline().decode()
+        self.process.stdout.close()
+        found = re.fullmatch(r'listening on (https?)://(.*):(\d+)/\n', line)
+        assert found, (line, self.errors())
+        self.scheme, self.host, self.port = found[1], found[2].strip('[]'), int(found[3])
+        if self.host == '0.0.0.0':
+            self.host = '127.0.0.1'
+        self.url = '%s://%s:%d' % (self.scheme, self.host, self.port)
+        # The next start uses the same address.
+        self.listen = '%s:%d' % (self.listen.rsplit(':', 1)[0], self.port)
         return self
 
-    def drain(self, pipe, lines_):
-        for line in pipe:
-            lines_.append(line)
-
-    def __exit__(self, *error):
-        if self.process.poll() is None:
-            self.process.kill()
+    def kill(self):
+        self.process.kill()
         self.process.wait(PATIENCE)
-        for thread in self.drains:
-            thread.join(PATIENCE)
 
-    def stop(self, number=signal.SIGTERM):
-        """Ends it and returns its exit status and what it wrote to stderr."""
-        self.process.send_signal(number)
-        self.process.wait(PATIENCE)
-        for thread in self.drains:
-            thread.join(PATIENCE)
-        return self.process.returncode, ''.join(self.errors)
+    def errors(self):
+        self.log.flush()
+        with open(str(self.repo) + '.log', 'rb') as f:
+            return f.read().decode('utf-8', 'replace')[-2000:]
 
-    def request(self, method, path, body=None, **headers):
-        where = urllib.parse.urlsplit(self.base)
-        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=PATIENCE)
-        try:
-            connection.request(method, path, body, {k.replace('_', '-'): v for k, v in headers.items()})
-            r = connection.getresponse()
-            return Answer(r.status, r.headers, r.read())
-        finally:
-            connection.close()
+    def connect(self):
+        if self.scheme == 'http':
+            return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return http.client.HTTPSConnection(self.host, self.port, timeout=PATIENCE, context=context)
+
+    def ask(self, path, method='GET', fields={}, body=None, **params):
+        if params:
+            path += '?' + urllib.parse.urlencode(params, doseq=True)
+        with contextlib.closing(self.connect()) as c:
+            c.request(method, path, body=body, headers=fields)
+            r = c.getresponse()
+            return Reply(r.status, r.getheaders(), r.read())
 
     def get(self, path, **params):
-        return self.request('GET', path + ('?' + urllib.parse.urlencode(params) if params else ''))
+        """The JSON of a call that must succeed."""
+        r = self.ask(path, **params)
+        assert r.status == 200, (path, params, r.status, r.body[:300])
+        return r.json()
 
-    def post(self, path, body, token=None):
-        """body: bytes, or something that is sent as JSON."""
-        if not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-        headers = {'Authorization': 'Bearer ' + token} if token else {}
-        return self.request('POST', path, body, Content_Type='application/json', **headers)
+    def raw(self, data, read=True, timeout=PATIENCE):
+        """Sends bytes; returns everything until the server closes."""
+        with socket.create_connection((self.host, self.port), timeout=timeout) as s:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                s.sendall(data)
+            return read_all(s) if read else b''
+
+    # ---- the process
+
+    def memory(self):
+        """Bytes that belong to this process alone: not those of mapped files."""
+        text = open('/proc/%d/status' % self.process.pid).read()
+        return int(re.search(r'RssAnon:\s+(\d+) kB', text)[1]) << 10
+
+    def files(self):
+        return len(os.listdir('/proc/%d/fd' % self.process.pid))
 
 
-def wait_for(condition, what, process=None):
+def read_all(s):
+    out = b''
+    with contextlib.suppress(ConnectionResetError):
+        while part := s.recv(1 << 16):
+            out += part
+    return out
+
+
+def wait_for(condition, what):
+    """Waits until the condition is true; returns its value."""
     end = time.time() + PATIENCE
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert process is None or process.poll() is None, 'the server has ended while waiting for ' + what
-        assert time.time() < end, 'waited too long for ' + what
-        time.sleep(0.05)
+    while not (value := condition()):
+        assert time.time() < end, 'waited in vain until ' + what
+        time.sleep(0.02)
+    return value

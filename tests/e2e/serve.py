@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""webbase serve: every call, its errors, its paging, and who may ask."""
+import re, stat
+
+from e2e import *
+from serving import *
+
+HUB = 'http://hub.example/'
+
+
+def page(n, word='first', date='2026-01-02T03:04:05Z'):
+    body = '<html lang=en><title>page %d</title><p>%s number%d %s</p><a href="%s">to the hub %d</a>' % (
+        n, word, n, 'quokka' if n % 4 == 0 else 'wombat', HUB, n)
+    return Page('http://s%d.example/p/%d' % (n % 3, n), body.encode(), date)
+
+
+class Corpus:
+    def __init__(self, folder, name='r'):
+        self.folder, self.repo, self.files = folder, folder / name, 0
+        call(self.repo, 'init', '--history', 'all')
+
+    def put(self, pages):
+        self.files += 1
+        done(ask(self.repo, 'import', archive(self.folder / ('%s-%d.warc' % (self.repo.name, self.files)), pages)))
+
+    def publish(self):
+        call(self.repo, 'update')
+        call(self.repo, 'index')
+
+
+def corpus(folder):
+    c = Corpus(folder)
+    links = ''.join('<a href="http://s%d.example/p/%d">number %d</a>' % (n % 3, n, n) for n in range(60))
+    c.put([Page(HUB, ('<title>hub</title><p>everything quokka</p>' + links).encode())] + [page(n) for n in range(60)])
+    c.put([page(n, 'second', '2026-02-03T04:05:06Z') for n in range(10)])
+    c.publish()
+    return c
+
+
+# ---- calls ---------------------------------------------------------------------------
+
+def routes():
+    """(path, whether it is a prefix, methods) of src/serve/routes.c."""
+    text = (ROOT / 'src/serve/routes.c').read_text()
+    found = re.findall(r'^    \{"(/[^"]*)", (true|false), ([A-Z |]+), WB_ACCESS_(\w+)', text, re.M)
+    assert len(found) >= 17
+    return [(path, prefix == 'true', methods, access) for path, prefix, methods, access in found]
+
+
+@test
+def the_description_and_the_manual_list_every_call(folder):
+    described = json.loads((ROOT / 'src/serve/web/openapi.json').read_text())['paths']
+    manual = (ROOT / 'docs/http.md').read_text()
+    # Pages for people and their files are not calls of the API.
+    calls = {path: methods for path, prefix, methods, _ in routes() if path.startswith(('/api', '/cdx', '/web/', '/timemap', '/metrics', '/healthz'))}
+    bare = {re.sub(r'\{.*', '', path) for path in described}
+    assert bare == set(calls), (bare ^ set(calls))
+    for path, ways in described.items():
+        want = {'GET': {'get'}, 'POST': {'post'}}.get(calls[re.sub(r'\{.*', '', path)].strip(), {'get', 'post'})
+        assert set(ways) == want, (path, ways.keys())
+    for path in calls:
+        assert '`' + path in manual or ' ' + path in manual, '%s is not in docs/http.md' % path
+    for path in re.findall(r'^#+ .*?(?:GET|POST) (/[^ `?\n]*)', manual, re.M):
+        assert any(path == r or (prefix and path.startswith(r)) for r, prefix, _, _ in routes()), path
+
+
+@test
+def every_call_answers(folder):
+    c = corpus(folder)
+    with Server(c.repo) as s:
+        r = s.get('/api/search', q='quokka', limit=3, facet='site', explain=1)
+        assert len(r['hits']) == 3 and r['total'] == 16 and r['exact'] is True and r['generation'] == 1, r
+        assert {'url', 'title', 'score', 'snippet', 'rank', 'time'} <= set(r['hits'][0]), r['hits'][0]
+        r = s.get('/api/page', url=page(3).url)
+        assert r['url'] == page(3).url and r['status'] == 200 and r['time'] == '2026-02-03T04:05:06.000Z', r
+        assert s.get('/api/page', url=page(3).url, at='2026-01-10')['time'] == '2026-01-02T03:04:05.000Z'
+        assert s.get('/api/page', url=r['id'])['url'] == page(3).url
+        snapshots = s.get('/api/snapshots')['snapshots']
+        assert snapshots and s.get('/api/page', url=page(3).url, snapshot=snapshots[0]['snapshot'])['url'] == page(3).url
+        r = s.get('/api/versions', url=page(3).url)
+        assert len(r['versions']) == 2 and r['gone'] is None, r
+        assert s.get('/api/stat')['pages'] == 61
+        assert s.get('/api/similar', url=page(3).url, limit=5)['url'] == page(3).url
+        r = s.ask('/metrics')
+        assert r.status == 200 and r.field('Content-Type').startswith('text/plain') and b'webbase_' in r.body
+        assert s.get('/healthz') == {'ok': True}
+        assert s.get('/api/openapi.json')['openapi']
+        assert s.ask('/cdx', url=page(3).url).body.count(b'\n') == 2
+        r = s.ask('/web/' + HUB)
+        assert r.status == 302 and r.field('Location') == '/web/20260102030405/' + HUB
+        r = s.ask('/timemap/link/' + page(3).url)
+        assert r.status == 200 and r.body.count(b'memento"') == 2, r.body
+        assert s.ask('/api/stream', format='urls').body.count(b'\n') == 61
+
+
+@test
+def hits_and_links_are_paged_to_the_end(folder):
+    c = corpus(folder)
+    with Server(c.repo) as s:
+        whole = [h['url'] for h in s.get('/api/search', q='number', limit=1000)['hits']]
+        assert len(whole) == 61 and len(set(whole)) == 61
+        for size in (1, 7, 61, 100):
+            got, offset = [], 0
+            while hits := s.get('/api/search', q='number', limit=size, offset=offset)['hits']:
+                assert [h['rank'] for h in hits] == list(range(offset + 1, offset + len(hits) + 1))
+                got, offset = got + [h['url'] for h in hits], offset + size
+            assert got == whole, size
+        for way in ('in', 'out'):
+            whole = s.get('/api/links', url=HUB, dir=way)
+            assert len(whole['links']) == 60 and whole['next'] is None
+            for size in (1, 7, 59, 60, 61):
+                got, after = [], 0
+                while after is not None:
+                    r = s.get('/api/links', url=HUB, dir=way, limit=size, after=after)
+                    assert len(r['links']) <= size
+                    got, after = got + r['links'], r['next']
+                assert got == whole['links'], (way, size)
+        assert s.get('/api/links', url=HUB, dir='in', after=4000000000)['links'] == []
+
+
+@test
+def wrong_parameters_are_named(folder):
+    c = corpus(folder)
+    token = '0' * 40
+    with Server(c.repo) as s:
+        for status, word, path in (
+                (400, 'q', '/api/search'), (400, 'q', '/api/search?q='), (400, 'limit', '/api/search?q=a&limit=x'),
+                (400, 'limit', '/api/search?q=a&limit=-1'), (400, 'limit', '/api/search?q=a&limit=' + '9' * 30),
+                (400, 'offset', '/api/search?q=a&offset=1000001'), (400, 'sort', '/api/search?q=a&sort=sideways'),
+                (400, 'facet', '/api/search?q=a&facet=colour'), (400, 'explain', '/api/search?q=a&explain=perhaps'),
+                (400, '', '/api/search?q=(a'), (400, '', '/api/search?q=%22a'),
+                (400, 'url', '/api/page'), (400, 'url', '/api/versions?x=1'), (404, 'nowhere', '/api/page?url=http://nowhere.example/'),
+                (404, 'nowhere', '/api/versions?url=http://nowhere.example/'), (400, 'at', '/api/page?url=%s&at=soon' % HUB),
+                (400, 'snapshot', '/api/page?url=%s&at=2026-01-01&snapshot=1' % HUB), (404, '77', '/api/page?url=%s&snapshot=77' % HUB),
+                (400, 'dir', '/api/links?url=' + HUB), (400, 'dir', '/api/links?url=%s&dir=up' % HUB),
+                (404, 'nowhere', '/api/links?dir=in&url=http://nowhere.example/'), (400, 'limit', '/api/links?dir=in&url=%s&limit=10001' % HUB),
+                (404, 'nowhere', '/api/similar?url=http://nowhere.example/'), (400, 'limit', '/api/similar?url=%s&limit=101' % HUB),
+                (400, 'format', '/api/stream?format=xml'), (400, 'order', '/api/stream?order=up'), (400, 'colour', '/api/stream?colour=1'),
+                (400, 'sites', '/api/stream?sites=/etc/passwd'), (400, 'partition', '/api/stream?partition=3/2'),
+                (400, 'token', '/api/stream?resume=' + token), (404, '99', '/api/stream?snapshot=99'),
+                (400, 'name', '/api/stream?name=a/b'), (400, 'join', '/api/stream?name=a&join=b'),
+                (400, 'url', '/cdx'), (400, 'matchType', '/cdx?url=a.example&matchType=all'), (400, 'from', '/cdx?url=a.example&from=May'),
+                (400, 'to', '/cdx?url=a.example&to=202613'), (400, 'limit', '/cdx?url=a.example&limit=--1'),
+                (400, 'sort', '/cdx?url=a.example&sort=up'), (400, 'closest', '/cdx?url=a.example&sort=closest'),
+                (400, 'fl', '/cdx?url=a.example&fl=url,colour'), (400, 'filter', '/cdx?url=a.example&filter=200'),
+                (400, 'filter', '/cdx?url=a.example&filter=~status:(2'), (400, 'collapse', '/cdx?url=a.example&collapse=url:0'),
+                (400, 'page', '/cdx?url=a.example*&page=-1'), (400, 'pageSize', '/cdx?url=a.example*&pageSize=0'),
+                (400, 'resumeKey', '/cdx?url=a.example*&resumeKey=x'), (400, 'output', '/cdx?url=a.example&output=xml'),
+                (400, 'only http', '/web/ftp://a.example/'), (400, '/web/', '/web/'), (404, 'nowhere', '/web/http://nowhere.example/'),
+                (404, 'nowhere', '/web/2026/http://nowhere.example/'), (404, 'nowhere', '/timemap/link/http://nowhere.example/'),
+                (404, '/nothing', '/nothing'), (404, '', '/api'), (404, '', '/api/search/'), (404, '', '/assets/../token')):
+            r = s.ask(path)
+            if not path.startswith('/web/'):      # errors for people may be pages
+                r.error(status, word)
+            assert r.status == status, (path, r.status, r.body)
+        r = s.ask('/web/http://a.example/', fields={'Accept-Datetime': 'tomorrow'})
+        assert r.status in (400, 404), r.status
+        assert s.ask('/web/' + HUB, fields={'Accept-Datetime': 'tomorrow'}).status == 400
+        s.ask('/api/stream/acknowledge?name=x', method='POST').error(400, 'token')
+        s.ask('/api/stream/acknowledge?join=x&worker=1&position=2', method='POST').error(404, 'x')
+        s.ask('/api/stream/acknowledge?name=nobody&token=%s' % token, method='POST').error(404, 'nobody')
+
+
+@test
+def methods(folder):
+    """HEAD says what GET says, without the body; other methods are refused."""
+    c = corpus(folder)
+    with Server(c.repo) as s:
+        for path in ('/api/search?q=quokka', '/api/page?url=' + HUB, '/api/stat', '/cdx?url=' + HUB, '/web/20260102030405/' + HUB,
+                     '/timemap/link/' + HUB, '/metrics', '/healthz', '/api/openapi.json', '/api/page', '/nothing',
+                     '/api/stream?format=urls', '/cdx?url=s1.example*'):
+            got, head = s.ask(path), s.ask(path, method='HEAD')
+            assert head.status == got.status and head.body == b'', path
+            assert head.field('Content-Type') == got.field('Content-Type'), path
+        for path, prefix, methods, access in routes():
+            r = s.ask(path + ('http://x.example/' if prefix else ''), method='DELETE')
+            r.error(405)
+            assert r.field('Allow'), path
+        for path in ('/api/search?q=a', '/cdx?url=a.example', '/healthz'):
+            assert s.ask(path, method='POST', body=b'').field('Allow') == 'GET, HEAD'
+        assert s.ask('/api/stream/acknowledge').field('Allow') == 'POST'
+        assert s.ask('/api/search?q=quokka', body=b'x' * 100).status == 413
+
+
+@test
+def not_one_generation_yet(folder):
+    c = Corpus(folder)
+    c.put([page(n) for n in range(20)])
+    with Server(c.repo) as s:
+        for path in ('/api/search?q=quokka', '/api/links?dir=in&url=' + HUB, '/api/similar?url=' + HUB, '/cdx?url=s1.example*'):
+            s.ask(path).error(404, 'index')
+        assert s.get('/api/page', url=page(3).url)['url'] == page(3).url
+        assert s.ask('/cdx', url=page(3).url).body.count(b'\n') == 1
+        assert s.ask('/web/20260102030405/' + page(3).url).status == 200
+        assert s.ask('/api/stream', format='urls').body.count(b'\n') == 20
+        assert s.get('/healthz') == {'ok': True} and s.get('/api/stat')['pages'] == 20
+        c.publish()
+        wait_for(lambda: s.ask('/api/search?q=quokka').status == 200, 'the first generation is there')
+
+
+@test
+def a_new_generation_is_picked_up(folder):
+    c = corpus(folder)
+    with Server(c.repo) as s:
+        assert s.get('/api/search', q='third')['total'] == 0
+        open_ = s.connect()
+        for round_ in range(2, 5):
+            word = 'round%d' % round_
+            c.put([page(n, word, '2026-03-0%dT00:00:00Z' % round_) for n in range(30)])
+            c.publish()
+            wait_for(lambda: s.get('/api/search', q=word)['generation'] == round_, 'generation %d is used' % round_)
+            # Every worker uses it, on old connections, too.
+            for _ in range(40):
+                open_.request('GET', '/api/search?q=' + word)
+                assert json.loads(open_.getresponse().read())['total'] == 30
+        open_.close()
+
+
+@test
+def a_query_that_runs_out_of_time_says_so(folder):
+    random_, c = rng('time'), Corpus(folder)
+    c.put([Page('http://t.example/%d' % n, html(random_)) for n in range(12000)])
+    c.publish()
+    query = ' OR '.join('%s* OR "%s %s"' % (a[0], a, b) for a in WORDS for b in WORDS)
+    with Server(c.repo, '--query-time', '1ms') as s:
+        r = s.get('/api/search', q=query[:8000].rsplit(' OR ', 1)[0], limit=10)
+        assert r['cut'] is True and r['exact'] is False, {k: r[k] for k in r if k != 'hits'}
+        assert s.get('/api/search', q='log', limit=1)['hits'] is not None
+    with Server(c.repo, '--query-time', '300') as s:
+        r = s.get('/api/search', q='log', limit=10)
+        assert 'cut' not in r and r['exact'] is True and r['total'] > 5000, {k: r[k] for k in r if k != 'hits'}
+
+
+# ---- access --------------------------------------------------------------------------
+
+@test
+def who_may_read(folder):
+    c = corpus(folder)
+    with Server(c.repo) as s:
+        assert s.ask('/api/stat').status == 200
+        file = c.repo / 'token'
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        own = file.read_text().strip()
+    with Server(c.repo, listen='0.0.0.0:0') as s:
+        assert (c.repo / 'token').read_text().strip() == own
+        for path, prefix, methods, access in routes():
+            full, way = path + ('http://x.example/' if prefix else ''), 'GET' if 'GET' in methods else 'POST'
+            r = s.ask(full, method=way)
+            if access == 'ANYONE':
+                assert r.status in (200, 404), (path, r.status)
+                continue
+            r.error(401, 'token')
+            assert r.field('WWW-Authenticate').startswith('Bearer'), path
+            for wrong in ('Bearer x', 'Bearer ' + own[:-1], 'Bearer ' + own + 'x', 'Basic ' + own, own, 'Bearer', 'Bearer '):
+                assert s.ask(full, method=way, fields={'Authorization': wrong}).status == 401, wrong
+            assert s.ask(full, method=way, fields={'Authorization': 'Bearer ' + own}).status not in (401, 403), path
+            assert s.ask(full + '?token=' + own, method=way).status == 401, 'tokens are not parameters'
+        assert call(None, 'stream', s.url, '--format', 'urls', '--patience', '1', status=1).stderr
+        got = call(None, 'stream', s.url, '--format', 'urls', '--token', own).stdout
+        assert got.count(b'\n') == 61
+    with Server(c.repo, '--public', listen='0.0.0.0:0') as s:
+        assert s.ask('/api/stat').status == 200
+    with Server(c.repo, '--token', 'the-operators-own', listen='[::]:0') as s:
+        s.host = '::1'
+        assert s.ask('/api/stat').status == 401
+        assert s.ask('/api/stat', fields={'Authorization': 'Bearer ' + own}).status == 401
+        assert s.ask('/api/stat', fields={'authorization': 'bearer the-operators-own'}).status == 200
+    assert (c.repo / 'token').read_text().strip() == own
+    refused(c.repo, 'token', 'serve', '--listen', '127.0.0.1:0', '--token', 'short')
+    refused(c.repo, '--key', 'serve', '--listen', '127.0.0.1:0', '--key', folder / 'x', status=2, one_line=False)
+
+
+@test
+def with_tls(folder):
+    c = corpus(folder)
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '3',
+                    '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', folder / 'key.pem',
+                    '-out', folder / 'cert.pem'], check=True, capture_output=True)
+    (folder / 'both.pem').write_bytes((folder / 'cert.pem').read_bytes() + (folder / 'key.pem').read_bytes())
+    for args in (['--certificate', folder / 'cert.pem', '--key', folder / 'key.pem'], ['--certificate', folder / 'both.pem']):
+        with Server(c.repo, *args) as s:
+            assert s.scheme == 'https' and s.get('/api/stat')['pages'] == 61
+            assert s.ask('/web/' + HUB).field('Link').count('https://127.0.0.1') == 2      # timegate and timemap
+            context = ssl.create_default_context(cafile=str(folder / 'cert.pem'))
+            with socket.create_connection(('127.0.0.1', s.port)) as plain, context.wrap_socket(plain, server_hostname='127.0.0.1') as t:
+                assert t.version() in ('TLSv1.2', 'TLSv1.3')
+                t.sendall(b'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+                assert t.recv(100).startswith(b'HTTP/1.1 200 ')
+            s.raw(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')      # not TLS: only this connection ends
+            assert s.ask('/healthz').status == 200
+            assert b'certificate' in call(None, 'stream', s.url, status=1).stderr
+            got = call(None, 'stream', s.url, '--format', 'urls', '--ca-file', folder / 'cert.pem').stdout
+            assert got.count(b'\n') == 61
+    refused(c.repo, 'nothing.pem', 'serve', '--listen', '127.0.0.1:0', '--certificate', folder / 'nothing.pem')
+    refused(c.repo, 'key.pem', 'serve', '--listen', '127.0.0.1:0', '--certificate', folder / 'key.pem')
+
+
+@test
+def what_cannot_be_served(folder):
+    refused(folder / 'nothing', 'nothing', 'serve', '--listen', '127.0.0.1:0')
+    c = Corpus(folder)
+    refused(c.repo, 'elsewhere', 'serve', '--listen', 'elsewhere', one_line=False)
+    with Server(c.repo) as s:
+        refused(c.repo, str(s.port), 'serve', '--listen', '127.0.0.1:%d' % s.port)
+        assert s.ask('/healthz').status == 200      # an empty repository
+
+
+run()
