@@ -91,6 +91,15 @@ int wb_call_escape(struct wb_slice text, struct wb_buf *out)
 
 /* ---- the searcher -------------------------------------------------------------------------------- */
 
+/* Generations only ascend. A thread that read an older number must not overwrite a newer one. */
+static void raise_generation(struct wb_server *server, uint32_t generation)
+{
+    uint32_t known = atomic_load(&server->generation);
+
+    while (known < generation && !atomic_compare_exchange_weak(&server->generation, &known, generation))
+        continue;
+}
+
 /* One thread looks for a new generation now and then; the others see what it found. */
 static int newest_generation(struct wb_server *server, uint32_t *generation_out)
 {
@@ -101,13 +110,16 @@ static int newest_generation(struct wb_server *server, uint32_t *generation_out)
         int err = wb_index_newest(server->options->dir, &info);
         if (err < 0)
             return err;
-        atomic_store(&server->generation, info.generation);
+        raise_generation(server, info.generation);
     }
     *generation_out = atomic_load(&server->generation);
     return 0;
 }
 
-/* If the new generation cannot be opened, the old one goes on answering. */
+/*
+ * If the new generation cannot be opened, the old one goes on answering. What is opened may be newer than what was last
+ * looked up. The others are told at once, so that a client that has seen an answer of it never gets an older one.
+ */
 int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
 {
     struct wb_serve_worker *worker = call->worker;
@@ -127,6 +139,7 @@ int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
         wb_searcher_close(worker->searcher);
         worker->searcher = fresh;
         worker->generation = wb_index_info(wb_searcher_index(fresh))->generation;
+        raise_generation(call->server, worker->generation);
     }
     *searcher_out = worker->searcher;
     return worker->searcher ? 0 : err;

@@ -209,7 +209,7 @@ def a_new_generation_is_picked_up(folder):
             c.put([page(n, word, '2026-03-0%dT00:00:00Z' % round_) for n in range(30)])
             c.publish()
             wait_for(lambda: s.get('/api/search', q=word)['generation'] == round_, 'generation %d is used' % round_)
-            # Every worker uses it, on old connections, too.
+            # Once one answer has come from it, all do, on old connections, too.
             for _ in range(40):
                 open_.request('GET', '/api/search?q=' + word)
                 assert json.loads(open_.getresponse().read())['total'] == 30
