@@ -147,7 +147,8 @@ static void add_pages(struct site_view *v, const char *title, const char *sort, 
         wb_htmlpen_put(&v->h, " <span class=\"quiet\">{}</span> <span class=\"address\">{}</span></li>\n",
                        wb_htmlpen_time(hit->time_ms), wb_htmlpen_text(hit->url));
     }
-    wb_htmlpen_put(&v->h, "</ul>\n<p><a href=\"/?q=site:{}+status:%3E=100&amp;sort={}\">All of them</a></p>\n</section>\n",
+    wb_htmlpen_put(&v->h,
+                   "</ul>\n<p><a href=\"/?q=site:{}+status:%3E=100&amp;sort={}\">All of them</a></p>\n</section>\n",
                    wb_htmlpen_param(wb_buf_slice(&v->host)), wb_htmlpen_str(sort));
 }
 

@@ -184,7 +184,7 @@ void wb_handle_timemap(struct wb_call *call); /* memento.c */
 void wb_handle_openapi(struct wb_call *call); /* assets.c */
 void wb_handle_asset(struct wb_call *call);
 void wb_handle_icon(struct wb_call *call);
-void wb_handle_opensearch(struct wb_call *call);  /* opensearch.c */
+void wb_handle_opensearch(struct wb_call *call);  /* assets.c */
 void wb_handle_robots(struct wb_call *call);
 void wb_handle_control(struct wb_call *call);     /* api_control.c */
 void wb_handle_expunge(struct wb_call *call);

@@ -2,7 +2,7 @@
 """make deb: what is in the package, what its scripts do, and whether the service that it describes works."""
 import atexit, functools, re, shlex, shutil, signal, stat, subprocess
 
-from serving import *
+from serverun import *
 
 FILES = {
     'etc/default/webbase': 0o644, 'etc/webbase/sites.txt': 0o644, 'usr/bin/webbase': 0o755,

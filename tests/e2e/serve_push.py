@@ -2,7 +2,7 @@
 """POST /api/push: who may push what, what becomes of it, and what is refused without a trace."""
 import base64, concurrent.futures, json, socket
 
-from serving import *
+from serverun import *
 
 PROVIDER = 'provider-1234567890'
 

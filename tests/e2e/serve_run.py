@@ -3,7 +3,7 @@
 import os, pathlib, signal, subprocess
 
 from crawlserver import *
-from serving import *
+from serverun import *
 
 
 def options(server, *more):
