@@ -98,6 +98,7 @@ struct wb_searcher {
     struct wb_index *index;
     struct wb_store *store;
     struct wb_snippeter *snippeter;
+    struct wb_snippet_cache *snippets; /* that were made before; NULL: none are kept */
     struct wb_words *words;      /* of the snippeter */
     struct wb_wordlist wordlist;
     uint32_t pages, urls;

@@ -1,4 +1,5 @@
 /* hittexts.c - what makes results readable: the words to highlight, snippets, and suggestions for misspelt words. */
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "query/engine.h"
@@ -40,7 +41,46 @@ struct wb_snippet_work {
     WB_VEC(struct wb_pageid) ids;
     WB_VEC(size_t) hits; /* the number of the hit of each id */
     struct wb_buf html;
+    struct wb_buf key; /* of the cache: what all hits share, then the docid of one */
 };
+
+static int put_number(struct wb_buf *key, uint32_t number)
+{
+    char bytes[4];
+
+    wb_put32(bytes, number);
+    return wb_buf_append(key, bytes, sizeof bytes);
+}
+
+static int put_text(struct wb_buf *key, struct wb_slice text)
+{
+    int err = put_number(key, (uint32_t)text.len);
+
+    return err == 0 ? wb_buf_append_slice(key, text) : err;
+}
+
+/* Begins the key: everything but the docid that a snippet depends on. */
+static int begin_key(struct wb_snippet_work *work)
+{
+    struct wb_buf *key = &work->key;
+    int err = put_number(key, wb_index_info(work->plan->searcher->index)->generation);
+
+    for (size_t i = 0; err == 0 && i < work->wanted->count; i++) {
+        const struct wb_wanted *wanted = &work->wanted->items[i];
+        err = put_text(key, wanted->exact);
+        if (err == 0)
+            err = put_number(key, (uint32_t)wanted->stem_count << 1 | wanted->prefix);
+        for (size_t s = 0; err == 0 && s < wanted->stem_count; s++)
+            err = put_text(key, wanted->stems[s]);
+    }
+    return err == 0 ? put_number(key, 0) : err; /* room for the docid */
+}
+
+static struct wb_slice key_of(struct wb_snippet_work *work, uint32_t docid)
+{
+    wb_put32(work->key.ptr + work->key.len - sizeof docid, docid);
+    return wb_buf_slice(&work->key);
+}
 
 static int make_snippet(struct wb_snippet_work *work, const struct wb_page *page)
 {
@@ -52,6 +92,8 @@ static int make_snippet(struct wb_snippet_work *work, const struct wb_page *page
 static int take_page(void *context, size_t number, int err, const struct wb_page *page)
 {
     struct wb_snippet_work *work = context;
+    struct wb_snippet_cache *cache = work->plan->searcher->snippets;
+    struct wb_hit *hit = &work->results->hits[work->hits.items[number]];
 
     if (err < 0)
         return 0;
@@ -61,8 +103,9 @@ static int take_page(void *context, size_t number, int err, const struct wb_page
     if (err == 0 && part.body.len < page->body.len && !memmem(work->html.ptr, work->html.len, "<b>", 3))
         err = make_snippet(work, page);
     if (err == 0)
-        err = wb_arena_copy(&work->results->arena, wb_buf_slice(&work->html),
-                            &work->results->hits[work->hits.items[number]].snippet);
+        err = wb_arena_copy(&work->results->arena, wb_buf_slice(&work->html), &hit->snippet);
+    if (err == 0 && cache)
+        wb_snippet_cache_put(cache, key_of(work, hit->docid), hit->snippet);
     return err;
 }
 
@@ -77,10 +120,19 @@ int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results)
 
     if (err == 0)
         err = find_wanted(plan, &wanted);
+    if (err == 0 && searcher->snippets)
+        err = begin_key(&work);
     for (size_t i = 0; err == 0 && i < results->hit_count; i++) {
         uint32_t docid = results->hits[i].docid;
         if (docid >= searcher->pages)
             continue;
+        int found = searcher->snippets ? wb_snippet_cache_find(searcher->snippets, key_of(&work, docid),
+                                                               &results->arena, &results->hits[i].snippet)
+                                       : 0;
+        if (found != 0) {
+            err = found < 0 ? found : 0;
+            continue;
+        }
         err = wb_vec_push(&work.ids, wb_pageid_get((const char *)ids + (size_t)docid * WB_PAGEID_BYTES));
         if (err == 0)
             err = wb_vec_push(&work.hits, i);
@@ -88,6 +140,7 @@ int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results)
     if (err == 0 && work.ids.count)
         err = wb_store_get_many(searcher->store, work.ids.items, work.ids.count, &when, take_page, &work);
     wb_buf_release(&work.html);
+    wb_buf_release(&work.key);
     wb_vec_release(&work.ids);
     wb_vec_release(&work.hits);
     wb_vec_release(&wanted);

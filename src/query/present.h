@@ -4,6 +4,7 @@
 #ifndef WB_QUERY_PRESENT_H
 #define WB_QUERY_PRESENT_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "extract/extract.h"
 #include "postings/postings.h"
@@ -30,6 +31,19 @@ void wb_snippeter_free(struct wb_snippeter *snippeter);
  */
 int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_wanted *wanted, size_t count,
                struct wb_buf *html_out);
+
+/* ---- snippets that were made before (snippetcache.c) ---------------------------------------------- */
+
+struct wb_snippet_cache;
+
+/* Returns 1 and a copy of the snippet with this key, 0 if there is none, or WB_E_NOMEM. */
+int wb_snippet_cache_find(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_arena *arena,
+                          struct wb_slice *snippet_out);
+
+/* Keeps a copy, unless it is too long. */
+void wb_snippet_cache_put(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_slice snippet);
+
+/* ---------------------------------------------------------------------------------------------------- */
 
 /* The extractor and the reader of words inside, for others that read single pages in the same thread. */
 struct wb_extractor *wb_snippeter_extractor(struct wb_snippeter *snippeter);

@@ -22,6 +22,15 @@ int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out);
 void wb_searcher_close(struct wb_searcher *searcher);
 struct wb_index *wb_searcher_index(struct wb_searcher *searcher);
 
+/*
+ * Snippets that were made before, of at most about so many bytes. Searchers of several threads can share them; they must
+ * be closed before it is freed. NULL is fine.
+ */
+struct wb_snippet_cache;
+int wb_snippet_cache_new(size_t bytes, struct wb_snippet_cache **cache_out);
+void wb_snippet_cache_free(struct wb_snippet_cache *cache);
+void wb_searcher_use_snippets(struct wb_searcher *searcher, struct wb_snippet_cache *cache);
+
 /* ---- searching ----------------------------------------------------------------------------------- */
 
 /* How words are weighed. All zero: as the generation was built to do. */

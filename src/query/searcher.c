@@ -59,6 +59,11 @@ struct wb_index *wb_searcher_index(struct wb_searcher *searcher)
     return searcher->index;
 }
 
+void wb_searcher_use_snippets(struct wb_searcher *searcher, struct wb_snippet_cache *cache)
+{
+    searcher->snippets = cache;
+}
+
 static bool has_column(void *context, struct wb_slice name)
 {
     struct wb_searcher *searcher = context;

@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 
+enum { SNIPPETS_BYTES = 64 << 20 };
+
 static int admit(void *context, const struct wb_http_request *head, uint64_t *body_max_out, struct wb_http_reply *reply)
 {
     return wb_route_admit(context, head, body_max_out, reply);
@@ -62,6 +64,8 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_pusher_open(options->dir, &server.pusher);
     if (err == 0)
+        err = wb_snippet_cache_new(SNIPPETS_BYTES, &server.snippets);
+    if (err == 0)
         err = wb_stream_home_open(options->dir, &server.streams);
     if (err == 0)
         err = wb_httpd_new(&httpd, &server.httpd);
@@ -86,6 +90,7 @@ int wb_serve(const struct wb_serve_options *options)
     wb_pusher_close(server.pusher);
     wb_push_gate_free(server.push_gate);
     wb_watch_free(server.watch);
+    wb_snippet_cache_free(server.snippets);
     wb_metrics_free(server.metrics);
     return err;
 }

@@ -1,0 +1,133 @@
+/*
+ * snippetcache.c - snippets that were made before, for the searchers of several threads.
+ *
+ * Making a snippet means reading a page and splitting it into words, which takes much longer than finding it. People
+ * ask the same things again and again, and a word has the same best pages in many queries. A snippet depends on the
+ * generation, the page and the words alone, so nothing in here ever becomes wrong; what is not asked for any more is
+ * driven out.
+ *
+ * The cache is set-associative: an entry is in one of WAYS places of the set that its key hashes to, and takes the
+ * place of the one that was used least recently. Entries are small, so the number of places bounds the memory.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/random.h"
+#include "query/present.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { WAYS = 4, LOCKS = 16, ENTRY_BYTES = 1024, ENTRY_MAX = 2048 };
+
+struct cached_snippet {
+    uint64_t used; /* when, counted in lookups of the lock */
+    uint32_t key_len, len;
+    char bytes[]; /* the key, then the snippet */
+};
+
+struct snippet_lock {
+    pthread_mutex_t mutex;
+    uint64_t now;
+};
+
+struct wb_snippet_cache {
+    struct snippet_lock locks[LOCKS]; /* lock i guards the sets whose number ends with i */
+    size_t sets;
+    uint64_t seed; /* strangers choose the keys */
+    struct cached_snippet **places;
+};
+
+int wb_snippet_cache_new(size_t bytes, struct wb_snippet_cache **cache_out)
+{
+    struct wb_snippet_cache *cache = wb_alloc_zero(1, sizeof *cache);
+    size_t sets = bytes / ENTRY_BYTES / WAYS + 1;
+
+    *cache_out = NULL;
+    if (!cache)
+        return WB_E_NOMEM;
+    cache->places = wb_alloc_zero(sets * WAYS, sizeof *cache->places);
+    if (!cache->places) {
+        wb_free(cache);
+        return WB_E_NOMEM;
+    }
+    cache->sets = sets;
+    wb_random_bytes(&cache->seed, sizeof cache->seed);
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_init(&cache->locks[i].mutex, NULL);
+    *cache_out = cache;
+    return 0;
+}
+
+void wb_snippet_cache_free(struct wb_snippet_cache *cache)
+{
+    if (!cache)
+        return;
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_destroy(&cache->locks[i].mutex);
+    for (size_t i = 0; i < cache->sets * WAYS; i++)
+        wb_free(cache->places[i]);
+    wb_free(cache->places);
+    wb_free(cache);
+}
+
+static bool has_key(const struct cached_snippet *entry, struct wb_slice key)
+{
+    return entry && wb_slice_equal(wb_slice(entry->bytes, entry->key_len), key);
+}
+
+static size_t set_of(const struct wb_snippet_cache *cache, struct wb_slice key)
+{
+    return wb_hash64_seeded(key.ptr, key.len, cache->seed) % cache->sets;
+}
+
+int wb_snippet_cache_find(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_arena *arena,
+                          struct wb_slice *snippet_out)
+{
+    size_t set = set_of(cache, key);
+    struct snippet_lock *lock = &cache->locks[set % LOCKS];
+    int found = 0;
+
+    pthread_mutex_lock(&lock->mutex);
+    for (size_t way = 0; way < WAYS && !found; way++) {
+        struct cached_snippet *entry = cache->places[set * WAYS + way];
+        if (!has_key(entry, key))
+            continue;
+        entry->used = ++lock->now;
+        int err = wb_arena_copy(arena, wb_slice(entry->bytes + key.len, entry->len), snippet_out);
+        found = err < 0 ? err : 1;
+    }
+    pthread_mutex_unlock(&lock->mutex);
+    return found;
+}
+
+void wb_snippet_cache_put(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_slice snippet)
+{
+    size_t set = set_of(cache, key), oldest = set * WAYS;
+    struct snippet_lock *lock = &cache->locks[set % LOCKS];
+
+    if (key.len > ENTRY_MAX || snippet.len > ENTRY_MAX - key.len || snippet.len == 0)
+        return;
+    struct cached_snippet *entry = wb_alloc(sizeof *entry + key.len + snippet.len), *old = NULL;
+    if (!entry)
+        return; /* it can be made again */
+    entry->key_len = (uint32_t)key.len;
+    entry->len = (uint32_t)snippet.len;
+    memcpy(entry->bytes, key.ptr, key.len);
+    memcpy(entry->bytes + key.len, snippet.ptr, snippet.len);
+    pthread_mutex_lock(&lock->mutex);
+    for (size_t at = set * WAYS; at < set * WAYS + WAYS; at++) {
+        old = cache->places[at];
+        if (!old || has_key(old, key)) { /* another thread made the same one meanwhile */
+            oldest = at;
+            break;
+        }
+        oldest = old->used < cache->places[oldest]->used ? at : oldest;
+    }
+    old = cache->places[oldest];
+    entry->used = ++lock->now;
+    cache->places[oldest] = entry;
+    pthread_mutex_unlock(&lock->mutex);
+    wb_free(old);
+}
