@@ -5,10 +5,9 @@
 #include "query/engine.h"
 
 enum {
-    FEW_RESULTS = 5,       /* a query with more results is not taken for a misspelt one... */
-    RARE = 5,              /* ...nor is a word that more pages have... */
-    TIMES_BETTER = 20,     /* ...and a suggestion must be so much more frequent */
-    PART_BYTES = 32 << 10, /* of a longer page, the rest is read only if the words are not in this part */
+    FEW_RESULTS = 5,   /* a query with more results is not taken for a misspelt one... */
+    RARE = 5,          /* ...nor is a word that more pages have... */
+    TIMES_BETTER = 20, /* ...and a suggestion must be so much more frequent */
 };
 
 /* ---- snippets ------------------------------------------------------------------------------------- */
@@ -38,6 +37,7 @@ struct wb_snippet_work {
     struct wb_qplan *plan;
     struct wb_results *results;
     const struct wb_wanted_list *wanted;
+    const uint8_t *languages; /* by docid */
     WB_VEC(struct wb_pageid) ids;
     WB_VEC(size_t) hits; /* the number of the hit of each id */
     struct wb_buf html;
@@ -82,12 +82,6 @@ static struct wb_slice key_of(struct wb_snippet_work *work, uint32_t docid)
     return wb_buf_slice(&work->key);
 }
 
-static int make_snippet(struct wb_snippet_work *work, const struct wb_page *page)
-{
-    wb_buf_clear(&work->html);
-    return wb_snippet(work->plan->searcher->snippeter, page, work->wanted->items, work->wanted->count, &work->html);
-}
-
 /* A page that cannot be read any more has no snippet; that is no reason not to answer. */
 static int take_page(void *context, size_t number, int err, const struct wb_page *page)
 {
@@ -97,11 +91,10 @@ static int take_page(void *context, size_t number, int err, const struct wb_page
 
     if (err < 0)
         return 0;
-    struct wb_page part = *page;
-    part.body.len = part.body.len > PART_BYTES ? PART_BYTES : part.body.len;
-    err = make_snippet(work, &part);
-    if (err == 0 && part.body.len < page->body.len && !memmem(work->html.ptr, work->html.len, "<b>", 3))
-        err = make_snippet(work, page);
+    uint8_t language = work->languages[hit->docid];
+    struct wb_snippet_wish wish = {work->wanted->items, work->wanted->count,
+                                   language < WB_LANGUAGES ? wb_language_code(language) : ""};
+    err = wb_excerpt(work->plan->searcher->snippeter, page, &wish, &work->html);
     if (err == 0)
         err = wb_arena_copy(&work->results->arena, wb_buf_slice(&work->html), &hit->snippet);
     if (err == 0 && cache)
@@ -115,9 +108,12 @@ int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results)
     struct wb_store_when when = {.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = wb_index_info(searcher->index)->snapshot};
     struct wb_wanted_list wanted = WB_VEC_INIT;
     struct wb_snippet_work work = {.plan = plan, .results = results, .wanted = &wanted};
-    const void *ids = NULL;
+    const void *ids = NULL, *languages = NULL;
     int err = wb_index_fact(searcher->index, WB_FACT_ID, &ids);
 
+    if (err == 0)
+        err = wb_index_fact(searcher->index, WB_FACT_LANG, &languages);
+    work.languages = languages;
     if (err == 0)
         err = find_wanted(plan, &wanted);
     if (err == 0 && searcher->snippets)

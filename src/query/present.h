@@ -24,12 +24,26 @@ struct wb_snippeter;
 int wb_snippeter_new(struct wb_snippeter **snippeter_out);
 void wb_snippeter_free(struct wb_snippeter *snippeter);
 
+/* What a snippet should show. */
+struct wb_snippet_wish {
+    const struct wb_wanted *wanted;
+    size_t count;
+    const char *language; /* of the page: determines the stems of its words, as in the index */
+};
+
 /*
  * Appends a snippet of the page: one or two passages of its text that have as many of the wanted words as possible, as
  * HTML: escaped, and with <b> around these words. If it has none of them, its beginning. At most about 500 bytes of
- * text. The same page and words give the same snippet.
+ * text. The same page and words give the same snippet. *found_out: bit i: the text has wanted word i.
  */
-int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_wanted *wanted, size_t count,
+int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+               struct wb_buf *html_out, uint64_t *found_out);
+
+/*
+ * Replaces *html_out by a snippet of the page that is made of a part of it, if the page is long (excerpt.c). Takes a
+ * few milliseconds at most, unless the page is in another encoding than UTF-8.
+ */
+int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
                struct wb_buf *html_out);
 
 /* ---- snippets that were made before (snippetcache.c) ---------------------------------------------- */

@@ -86,19 +86,65 @@ static bool matches(const struct wb_wanted *wanted, const struct wb_word *word)
     return false;
 }
 
-static int find_matches(struct wb_snippeter *snippeter, struct wb_slice text, const char *language,
-                        const struct wb_wanted *wanted, size_t count)
-{
-    struct wb_word word;
-    int more = 0, err = wb_words_begin(snippeter->words, text, language);
+/* The bytes that a word can begin with if it, or its stem, is wanted. */
+struct first_bytes {
+    bool is[256];
+};
 
+/*
+ * In most languages, a stem begins like its word, so only words that begin like a wanted one need a stem. Arabic,
+ * Indonesian and others have prefixes; whatever is not known to be without is taken for one of these.
+ */
+static bool has_prefixes(const char *language)
+{
+    static const char *const without[] = {"",   "en", "de", "fr", "es", "it", "pt",
+                                          "da", "sv", "no", "nb", "nn", "fi", "ru"};
+
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (wb_slice_equal(wb_slice_str(language), wb_slice_str(without[i])))
+            return false;
+    return true;
+}
+
+static void find_first_bytes(const struct wb_snippet_wish *wish, struct first_bytes *first)
+{
+    memset(first, has_prefixes(wish->language), sizeof *first);
+    for (size_t i = 0; i < wish->count; i++) {
+        const struct wb_wanted *wanted = &wish->wanted[i];
+        if (wanted->exact.len)
+            first->is[(unsigned char)wanted->exact.ptr[0]] = true;
+        for (size_t s = 0; s < wanted->stem_count; s++)
+            if (wanted->stems[s].len)
+                first->is[(unsigned char)wanted->stems[s].ptr[0]] = true;
+    }
+}
+
+static int add_match(struct wb_snippeter *snippeter, const struct wb_snippet_wish *wish, struct wb_word *word,
+                     uint64_t *found)
+{
+    int err = word->kind == WB_WORD_PLAIN ? wb_words_stem_last(snippeter->words, word, wish->language, &word->stem) : 0;
+
+    for (unsigned i = 0; err == 0 && i < wish->count && i < WANTED_MAX; i++)
+        if (matches(&wish->wanted[i], word)) {
+            *found |= UINT64_C(1) << i;
+            return wb_vec_push(&snippeter->matches, (struct snippet_match){word->begin, word->end, i});
+        }
+    return err;
+}
+
+static int find_matches(struct wb_snippeter *snippeter, struct wb_slice text, const struct wb_snippet_wish *wish,
+                        uint64_t *found_out)
+{
+    struct first_bytes first;
+    struct wb_word word;
+    int more = 0, err = wb_words_begin(snippeter->words, text, NULL);
+
+    *found_out = 0;
+    find_first_bytes(wish, &first);
     wb_vec_clear(&snippeter->matches);
     while (err == 0 && snippeter->matches.count < MATCHES_MAX && (more = wb_words_next(snippeter->words, &word)) > 0)
-        for (unsigned i = 0; err == 0 && i < count; i++)
-            if (matches(&wanted[i], &word)) {
-                err = wb_vec_push(&snippeter->matches, (struct snippet_match){word.begin, word.end, i});
-                break;
-            }
+        if (first.is[(unsigned char)word.exact.ptr[0]])
+            err = add_match(snippeter, wish, &word, found_out);
     return err < 0 ? err : more < 0 ? more : 0;
 }
 
@@ -222,19 +268,17 @@ static int put_passage(const struct wb_snippeter *snippeter, struct wb_slice tex
     return err;
 }
 
-int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_wanted *wanted, size_t count,
-               struct wb_buf *html_out)
+int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+               struct wb_buf *html_out, uint64_t *found_out)
 {
-    struct wb_extract_input input = {page->url, page->type, page->charset, page->body,
-                                     WB_EXTRACT_TEXT | WB_EXTRACT_LANGUAGE};
+    struct wb_extract_input input = {page->url, page->type, page->charset, page->body, WB_EXTRACT_TEXT};
     struct wb_extract extract;
     int err = wb_extract(snippeter->extractor, &input, &extract);
 
     if (err < 0)
         return err;
-    const char *language = *extract.language ? extract.language : wb_language_code(wb_language_number(extract.lang));
     struct wb_slice text = extract.text;
-    err = find_matches(snippeter, text, language, wanted, count < WANTED_MAX ? count : WANTED_MAX);
+    err = find_matches(snippeter, text, wish, found_out);
     if (err < 0)
         return err;
     if (snippeter->matches.count == 0) {

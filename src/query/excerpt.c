@@ -1,0 +1,206 @@
+/*
+ * excerpt.c - decides which part of a page a snippet is made of: pages may have megabytes, and a list of results has
+ * ten of them.
+ *
+ *   the first 8 KB, if all wanted words are in it
+ *   the first 32 KB, if any of them is
+ *   what is around a place further on that looks like a wanted word: a few such places
+ *   the whole page, if it is not long or its bytes may spell the words in a way that was not looked for
+ *   its beginning
+ *
+ * A place is looked for in the bytes of the page, which is much faster than extracting its text. That may find too much
+ * (attributes, parts of scripts), so the text around it is extracted, and must have the word.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "query/present.h"
+
+#include <string.h>
+
+enum {
+    FIRST_BYTES = 8 << 10,
+    PART_BYTES = 32 << 10,
+    WHOLE_BYTES = 128 << 10, /* a page that is not longer is read from end to end if nothing else helps */
+    BEFORE_BYTES = 2 << 10,  /* of what is around a place */
+    AFTER_BYTES = 4 << 10,
+    SCRIPT_BYTES = 64 << 10, /* how far back the beginning of a script is looked for */
+    TRIES = 8,
+    NEEDLE_MAX = 32,
+    WANTED_MAX = 16, /* words that are looked for */
+};
+
+/* ---- what to look for ---------------------------------------------------------------------------- */
+
+/* How words of the page that match a wanted one begin: in lower case, capitalised, and in capitals. */
+struct needle {
+    char texts[3][NEEDLE_MAX];
+    size_t len;
+};
+
+static size_t common_length(struct wb_slice a, struct wb_slice b)
+{
+    size_t len = 0;
+
+    while (len < a.len && len < b.len && a.ptr[len] == b.ptr[len])
+        len++;
+    return len;
+}
+
+/* False: the words may be spelt in ways that cannot be looked for. */
+static bool make_needle(const struct wb_wanted *wanted, struct needle *needle)
+{
+    struct wb_slice text = wanted->exact;
+
+    for (size_t i = 0; !wanted->prefix && i < wanted->stem_count; i++) {
+        struct wb_slice stem = wanted->stems[i];
+        stem.len -= stem.len > 3; /* "happi" is the stem of "happy" */
+        text.len = text.len ? common_length(text, stem) : 0;
+        text = text.len || wanted->exact.len || i > 0 ? text : stem;
+    }
+    needle->len = text.len < NEEDLE_MAX ? text.len : NEEDLE_MAX;
+    for (size_t i = 0; i < needle->len; i++) {
+        char c = text.ptr[i];
+        if (!wb_ascii_is_letter(c) && !wb_ascii_is_digit(c))
+            return false;
+        char upper = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+        needle->texts[0][i] = c;
+        needle->texts[1][i] = i == 0 ? upper : c;
+        needle->texts[2][i] = upper;
+    }
+    return needle->len >= 2;
+}
+
+/* The first place at or after `from` where a word begins like this; the length of the body if there is none. */
+static size_t find_needle(struct wb_slice body, size_t from, const struct needle *needle)
+{
+    size_t best = body.len;
+
+    for (size_t i = 0; i < sizeof needle->texts / sizeof *needle->texts; i++)
+        for (size_t at = from; at < best;) {
+            const char *found = memmem(body.ptr + at, best - at, needle->texts[i], needle->len);
+            if (!found)
+                break;
+            at = (size_t)(found - body.ptr);
+            char before = at ? body.ptr[at - 1] : ' ';
+            if (!wb_ascii_is_letter(before) && !wb_ascii_is_digit(before))
+                best = at;
+            at++;
+        }
+    return best;
+}
+
+/* ---- what is around a place ------------------------------------------------------------------------ */
+
+static bool is_html(const struct wb_page *page)
+{
+    return wb_slice_equal(page->type, WB_SLICE_LIT("text/html")) ||
+           wb_slice_equal(page->type, WB_SLICE_LIT("application/xhtml+xml"));
+}
+
+/* Whether an element or comment of this kind begins before the end of the bytes and does not end in them. */
+static bool is_open(struct wb_slice bytes, struct wb_slice begin, struct wb_slice end)
+{
+    const char *at = bytes.ptr, *stop = bytes.ptr + bytes.len;
+
+    while ((at = memmem(at, (size_t)(stop - at), begin.ptr, begin.len))) {
+        at = memmem(at, (size_t)(stop - at), end.ptr, end.len);
+        if (!at)
+            return true;
+    }
+    return false;
+}
+
+static bool is_visible(struct wb_slice body, size_t at)
+{
+    size_t back = at < SCRIPT_BYTES ? at : SCRIPT_BYTES;
+    struct wb_slice bytes = wb_slice(body.ptr + at - back, back);
+
+    return !is_open(bytes, WB_SLICE_LIT("<script"), WB_SLICE_LIT("</script")) &&
+           !is_open(bytes, WB_SLICE_LIT("<style"), WB_SLICE_LIT("</style")) &&
+           !is_open(bytes, WB_SLICE_LIT("<!--"), WB_SLICE_LIT("-->"));
+}
+
+/*
+ * Makes *part what is around a place, from the beginning of a tag on. What the page says about its encoding is not in
+ * there, so false is returned unless the bytes speak for themselves.
+ */
+static bool cut_part(const struct wb_page *page, size_t at, struct wb_page *part)
+{
+    struct wb_slice body = page->body;
+    size_t begin = at > BEFORE_BYTES ? at - BEFORE_BYTES : 0,
+           end = body.len - at > AFTER_BYTES ? at + AFTER_BYTES : body.len;
+    const char *tag = memchr(body.ptr + begin, is_html(page) ? '<' : '\n', at - begin);
+
+    WB_CHECK(begin <= at && at <= end);
+    begin = tag ? (size_t)(tag - body.ptr) : begin;
+    while (begin < at && ((unsigned char)body.ptr[begin] & 0xc0) == 0x80)
+        begin++;
+    while (end > at && end < body.len && ((unsigned char)body.ptr[end] & 0xc0) == 0x80)
+        end--;
+    *part = *page;
+    part->body = wb_slice(body.ptr + begin, end - begin);
+    part->charset = WB_SLICE_LIT("utf-8");
+    return wb_utf8_valid(part->body);
+}
+
+/* ---- snippets -------------------------------------------------------------------------------------- */
+
+static int make(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                struct wb_buf *html_out, uint64_t *found_out)
+{
+    wb_buf_clear(html_out);
+    return wb_snippet(snippeter, page, wish, html_out, found_out);
+}
+
+/* Tries places behind the first part. Returns 1 if one of them was good, 0 if none was, 2 if the whole page is needed.
+ */
+static int look_further(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                        struct wb_buf *html_out)
+{
+    bool unsure = !is_html(page) && !wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"));
+    unsigned tries = 0;
+
+    for (size_t i = 0; i < wish->count && i < WANTED_MAX && !unsure; i++) {
+        struct needle needle;
+        size_t at = PART_BYTES;
+        unsure = !make_needle(&wish->wanted[i], &needle);
+        for (unsigned own = 0; !unsure && tries < TRIES && own < TRIES / 2; own++, tries++) {
+            struct wb_page part;
+            uint64_t found = 0;
+            at = find_needle(page->body, at, &needle);
+            if (at == page->body.len)
+                break;
+            unsure = !cut_part(page, at, &part);
+            int err = unsure || !is_visible(page->body, at) ? 0 : make(snippeter, &part, wish, html_out, &found);
+            if (err < 0 || found)
+                return err < 0 ? err : 1;
+            at += AFTER_BYTES;
+            at = at < page->body.len ? at : page->body.len;
+        }
+    }
+    return unsure ? 2 : 0;
+}
+
+int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+               struct wb_buf *html_out)
+{
+    static const size_t sizes[] = {FIRST_BYTES, PART_BYTES};
+    uint64_t all = wish->count < 64 ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct wb_page part = *page;
+        uint64_t found = 0;
+        part.body.len = part.body.len > sizes[i] ? sizes[i] : part.body.len;
+        int err = make(snippeter, &part, wish, html_out, &found);
+        if (err < 0 || part.body.len == page->body.len || (found & all) == all || (sizes[i] == PART_BYTES && found))
+            return err;
+    }
+    int done = look_further(snippeter, page, wish, html_out);
+    if (done == 1 || done < 0)
+        return done < 0 ? done : 0;
+    struct wb_page part = *page;
+    if (done == 0 && page->body.len > WHOLE_BYTES)
+        part.body.len = PART_BYTES;
+    return make(snippeter, &part, wish, html_out, &all);
+}
