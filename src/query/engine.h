@@ -98,7 +98,7 @@ struct wb_searcher {
     struct wb_index *index;
     struct wb_store *store;
     struct wb_snippeter *snippeter;
-    struct wb_snippet_cache *snippets; /* that were made before; NULL: none are kept */
+    struct wb_text_cache *texts; /* that were made before; NULL: none are kept */
     struct wb_words *words;      /* of the snippeter */
     struct wb_wordlist wordlist;
     uint32_t pages, urls;
@@ -413,6 +413,13 @@ int wb_searcher_parse(struct wb_searcher *searcher, struct wb_slice query, struc
 /* Turns what was found into what the caller gets. */
 int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_results *results);
 int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results);
+
+/* Begins the key of a text in the cache of the searcher. */
+enum wb_text_kind { WB_TEXT_NAMES, WB_TEXT_SNIPPET, WB_TEXT_SPELLING };
+int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_buf *key);
+
+/* Fetches the URL and the title of a hit; a URL that was never fetched has no title. */
+int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, struct wb_hit *hit);
 
 /* Adds snippets to the hits, and suggests another spelling of the query if it found little. */
 int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results);

@@ -14,7 +14,6 @@
 static int fill_hit(struct wb_qplan *plan, const struct wb_found *found, struct wb_results *results, struct wb_hit *hit)
 {
     struct wb_index *index = plan->searcher->index;
-    struct wb_slice text;
     const void *times = NULL;
     int err = 0;
 
@@ -23,17 +22,13 @@ static int fill_hit(struct wb_qplan *plan, const struct wb_found *found, struct 
         err = wb_explain_hit(plan, found->docid, &results->arena, hit);
     if (err < 0 || plan->options->no_texts)
         return err;
-    err = wb_index_url(index, found->docid, &text);
-    if (err == 0)
-        err = wb_arena_copy(&results->arena, text, &hit->url);
+    err = wb_hits_names(plan, &results->arena, hit);
     if (err < 0 || found->docid >= plan->searcher->pages)
         return err;
     err = wb_index_fact(index, WB_FACT_TIME, &times);
-    if (err == 0) {
+    if (err == 0)
         hit->time_ms = ((const int64_t *)times)[found->docid];
-        err = wb_index_title(index, found->docid, &text);
-    }
-    return err < 0 ? err : wb_arena_copy(&results->arena, text, &hit->title);
+    return err;
 }
 
 int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_results *results)

@@ -10,6 +10,77 @@ enum {
     TIMES_BETTER = 20, /* ...and a suggestion must be so much more frequent */
 };
 
+/* ---- keys of the cache ---------------------------------------------------------------------------- */
+
+static int put_number(struct wb_buf *key, uint32_t number)
+{
+    char bytes[4];
+
+    wb_put32(bytes, number);
+    return wb_buf_append(key, bytes, sizeof bytes);
+}
+
+static int put_text(struct wb_buf *key, struct wb_slice text)
+{
+    int err = put_number(key, (uint32_t)text.len);
+
+    return err == 0 ? wb_buf_append_slice(key, text) : err;
+}
+
+int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_buf *key)
+{
+    int err = put_number(key, wb_index_info(plan->searcher->index)->generation);
+
+    return err == 0 ? put_number(key, kind) : err;
+}
+
+/* ---- URLs and titles ------------------------------------------------------------------------------- */
+
+/* Both in one text: the length of the URL, the URL, the title. */
+static int join_names(const struct wb_qplan *plan, uint32_t docid, struct wb_buf *names)
+{
+    struct wb_slice text = WB_SLICE_EMPTY;
+    int err = wb_index_url(plan->searcher->index, docid, &text);
+
+    if (err == 0)
+        err = put_text(names, text);
+    if (err == 0 && docid < plan->searcher->pages) {
+        err = wb_index_title(plan->searcher->index, docid, &text);
+        if (err == 0)
+            err = wb_buf_append_slice(names, text);
+    }
+    return err;
+}
+
+int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, struct wb_hit *hit)
+{
+    struct wb_text_cache *cache = plan->searcher->texts;
+    struct wb_buf key = WB_BUF_INIT, names = WB_BUF_INIT;
+    struct wb_slice text = WB_SLICE_EMPTY;
+    int err = wb_hits_key(plan, WB_TEXT_NAMES, &key);
+
+    if (err == 0)
+        err = put_number(&key, hit->docid);
+    int found = err == 0 && cache ? wb_text_cache_find(cache, wb_buf_slice(&key), arena, &text) : err;
+    if (found == 0) {
+        err = join_names(plan, hit->docid, &names);
+        if (err == 0)
+            err = wb_arena_copy(arena, wb_buf_slice(&names), &text);
+        if (err == 0 && cache)
+            wb_text_cache_put(cache, wb_buf_slice(&key), text);
+    }
+    wb_buf_release(&key);
+    wb_buf_release(&names);
+    if (found < 0 || err < 0)
+        return found < 0 ? found : err;
+    size_t len = wb_get32(text.ptr);
+    WB_CHECK(len <= text.len - 4);
+    hit->url = wb_slice(text.ptr + 4, len);
+    if (hit->docid < plan->searcher->pages)
+        hit->title = wb_slice(text.ptr + 4 + len, text.len - 4 - len);
+    return 0;
+}
+
 /* ---- snippets ------------------------------------------------------------------------------------- */
 
 struct wb_wanted_list WB_VEC_OF(struct wb_wanted);
@@ -44,26 +115,11 @@ struct wb_snippet_work {
     struct wb_buf key; /* of the cache: what all hits share, then the docid of one */
 };
 
-static int put_number(struct wb_buf *key, uint32_t number)
-{
-    char bytes[4];
-
-    wb_put32(bytes, number);
-    return wb_buf_append(key, bytes, sizeof bytes);
-}
-
-static int put_text(struct wb_buf *key, struct wb_slice text)
-{
-    int err = put_number(key, (uint32_t)text.len);
-
-    return err == 0 ? wb_buf_append_slice(key, text) : err;
-}
-
 /* Begins the key: everything but the docid that a snippet depends on. */
 static int begin_key(struct wb_snippet_work *work)
 {
     struct wb_buf *key = &work->key;
-    int err = put_number(key, wb_index_info(work->plan->searcher->index)->generation);
+    int err = wb_hits_key(work->plan, WB_TEXT_SNIPPET, key);
 
     for (size_t i = 0; err == 0 && i < work->wanted->count; i++) {
         const struct wb_wanted *wanted = &work->wanted->items[i];
@@ -86,7 +142,7 @@ static struct wb_slice key_of(struct wb_snippet_work *work, uint32_t docid)
 static int take_page(void *context, size_t number, int err, const struct wb_page *page)
 {
     struct wb_snippet_work *work = context;
-    struct wb_snippet_cache *cache = work->plan->searcher->snippets;
+    struct wb_text_cache *cache = work->plan->searcher->texts;
     struct wb_hit *hit = &work->results->hits[work->hits.items[number]];
 
     if (err < 0)
@@ -98,7 +154,7 @@ static int take_page(void *context, size_t number, int err, const struct wb_page
     if (err == 0)
         err = wb_arena_copy(&work->results->arena, wb_buf_slice(&work->html), &hit->snippet);
     if (err == 0 && cache)
-        wb_snippet_cache_put(cache, key_of(work, hit->docid), hit->snippet);
+        wb_text_cache_put(cache, key_of(work, hit->docid), hit->snippet);
     return err;
 }
 
@@ -116,15 +172,15 @@ int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results)
     work.languages = languages;
     if (err == 0)
         err = find_wanted(plan, &wanted);
-    if (err == 0 && searcher->snippets)
+    if (err == 0 && searcher->texts)
         err = begin_key(&work);
     for (size_t i = 0; err == 0 && i < results->hit_count; i++) {
         uint32_t docid = results->hits[i].docid;
         if (docid >= searcher->pages)
             continue;
-        int found = searcher->snippets ? wb_snippet_cache_find(searcher->snippets, key_of(&work, docid),
-                                                               &results->arena, &results->hits[i].snippet)
-                                       : 0;
+        int found = searcher->texts ? wb_text_cache_find(searcher->texts, key_of(&work, docid), &results->arena,
+                                                         &results->hits[i].snippet)
+                                    : 0;
         if (found != 0) {
             err = found < 0 ? found : 0;
             continue;
@@ -145,16 +201,40 @@ int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results)
 
 /* ---- suggestions ------------------------------------------------------------------------------------ */
 
+/* The word for a misspelt one, from the cache if it was looked for before; empty: none. */
+static int spell_slot(const struct wb_qplan *plan, const struct wb_slot *slot, struct wb_arena *arena,
+                      struct wb_buf *word)
+{
+    struct wb_text_cache *cache = plan->searcher->texts;
+    struct wb_buf key = WB_BUF_INIT;
+    struct wb_slice known = WB_SLICE_EMPTY;
+    int err = wb_hits_key(plan, WB_TEXT_SPELLING, &key);
+
+    if (err == 0)
+        err = put_number(&key, (uint32_t)slot->df);
+    if (err == 0)
+        err = wb_buf_append_slice(&key, slot->text);
+    int found = err == 0 && cache ? wb_text_cache_find(cache, wb_buf_slice(&key), arena, &known) : err;
+    if (found > 0)
+        err = wb_buf_append_slice(word, known);
+    if (found == 0) {
+        err = wb_spell(wb_index_postings(plan->searcher->index), slot->text, (uint32_t)slot->df * TIMES_BETTER, word);
+        if (err >= 0 && cache)
+            wb_text_cache_put(cache, wb_buf_slice(&key), wb_buf_slice(word));
+    }
+    wb_buf_release(&key);
+    return found < 0 ? found : err < 0 ? err : 0;
+}
+
 /* The word that was probably meant instead of this leaf; empty: none. */
-static int spell_leaf(const struct wb_qplan *plan, const struct wb_leaf *leaf, struct wb_buf *word)
+static int spell_leaf(const struct wb_qplan *plan, const struct wb_leaf *leaf, struct wb_arena *arena,
+                      struct wb_buf *word)
 {
     wb_buf_clear(word);
     if (!leaf->ask || leaf->ask->kind != WB_ASK_WORD || leaf->slot_count != 1 || leaf->slots[0].df > RARE ||
         !leaf->slots[0].stems)
         return 0;
-    int found = wb_spell(wb_index_postings(plan->searcher->index), leaf->slots[0].text,
-                         (uint32_t)leaf->slots[0].df * TIMES_BETTER, word);
-    return found < 0 ? found : 0;
+    return spell_slot(plan, &leaf->slots[0], arena, word);
 }
 
 /* Writes the query again with other words; leaves are in the order of the query. */
@@ -169,7 +249,7 @@ int wb_hits_suggest(struct wb_qplan *plan, struct wb_results *results)
         return 0;
     for (size_t i = 0; err == 0 && i < plan->leaves.count; i++) {
         const struct wb_leaf *leaf = plan->leaves.items[i];
-        err = spell_leaf(plan, leaf, &word);
+        err = spell_leaf(plan, leaf, &results->arena, &word);
         if (err < 0 || word.len == 0 || leaf->ask->begin < at || leaf->ask->end > query.len)
             continue;
         /* The word is at the end of its part: what is before it is the name of a field, or nothing. */

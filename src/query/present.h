@@ -46,16 +46,16 @@ int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const
 int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
                struct wb_buf *html_out);
 
-/* ---- snippets that were made before (snippetcache.c) ---------------------------------------------- */
+/* ---- texts that were made before (textcache.c) --------------------------------------------------- */
 
-struct wb_snippet_cache;
+struct wb_text_cache;
 
-/* Returns 1 and a copy of the snippet with this key, 0 if there is none, or WB_E_NOMEM. */
-int wb_snippet_cache_find(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_arena *arena,
-                          struct wb_slice *snippet_out);
+/* Returns 1 and a copy of the text with this key, 0 if there is none, or WB_E_NOMEM. */
+int wb_text_cache_find(struct wb_text_cache *cache, struct wb_slice key, struct wb_arena *arena,
+                       struct wb_slice *text_out);
 
 /* Keeps a copy, unless it is too long. */
-void wb_snippet_cache_put(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_slice snippet);
+void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct wb_slice text);
 
 /* ---------------------------------------------------------------------------------------------------- */
 

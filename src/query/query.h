@@ -23,13 +23,13 @@ void wb_searcher_close(struct wb_searcher *searcher);
 struct wb_index *wb_searcher_index(struct wb_searcher *searcher);
 
 /*
- * Snippets that were made before, of at most about so many bytes. Searchers of several threads can share them; they must
- * be closed before it is freed. NULL is fine.
+ * Texts of results (snippets, titles) that were made before: at most so many bytes. Searchers of several threads can
+ * share them, and must be closed before they are freed. Freeing NULL is fine.
  */
-struct wb_snippet_cache;
-int wb_snippet_cache_new(size_t bytes, struct wb_snippet_cache **cache_out);
-void wb_snippet_cache_free(struct wb_snippet_cache *cache);
-void wb_searcher_use_snippets(struct wb_searcher *searcher, struct wb_snippet_cache *cache);
+struct wb_text_cache;
+int wb_text_cache_new(size_t bytes, struct wb_text_cache **cache_out);
+void wb_text_cache_free(struct wb_text_cache *cache);
+void wb_searcher_use_cache(struct wb_searcher *searcher, struct wb_text_cache *cache);
 
 /* ---- searching ----------------------------------------------------------------------------------- */
 

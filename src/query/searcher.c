@@ -59,9 +59,9 @@ struct wb_index *wb_searcher_index(struct wb_searcher *searcher)
     return searcher->index;
 }
 
-void wb_searcher_use_snippets(struct wb_searcher *searcher, struct wb_snippet_cache *cache)
+void wb_searcher_use_cache(struct wb_searcher *searcher, struct wb_text_cache *cache)
 {
-    searcher->snippets = cache;
+    searcher->texts = cache;
 }
 
 static bool has_column(void *context, struct wb_slice name)

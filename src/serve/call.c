@@ -138,7 +138,7 @@ int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
     if (err == 0) {
         wb_searcher_close(worker->searcher);
         worker->searcher = fresh;
-        wb_searcher_use_snippets(fresh, call->server->snippets);
+        wb_searcher_use_cache(fresh, call->server->texts);
         worker->generation = wb_index_info(wb_searcher_index(fresh))->generation;
         raise_generation(call->server, worker->generation);
     }

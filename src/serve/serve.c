@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { SNIPPETS_BYTES = 64 << 20 };
+enum { TEXTS_BYTES = 64 << 20 };
 
 static int admit(void *context, const struct wb_http_request *head, uint64_t *body_max_out, struct wb_http_reply *reply)
 {
@@ -64,7 +64,7 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_pusher_open(options->dir, &server.pusher);
     if (err == 0)
-        err = wb_snippet_cache_new(SNIPPETS_BYTES, &server.snippets);
+        err = wb_text_cache_new(TEXTS_BYTES, &server.texts);
     if (err == 0)
         err = wb_stream_home_open(options->dir, &server.streams);
     if (err == 0)
@@ -90,7 +90,7 @@ int wb_serve(const struct wb_serve_options *options)
     wb_pusher_close(server.pusher);
     wb_push_gate_free(server.push_gate);
     wb_watch_free(server.watch);
-    wb_snippet_cache_free(server.snippets);
+    wb_text_cache_free(server.texts);
     wb_metrics_free(server.metrics);
     return err;
 }

@@ -32,7 +32,7 @@ struct wb_server {
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */
     _Atomic int64_t looked_ns;          /* when that was looked up */
-    struct wb_snippet_cache *snippets;  /* of the searchers of all workers */
+    struct wb_text_cache *texts;        /* of the searchers of all workers */
     int64_t began_ms;
 };
 

@@ -1,10 +1,11 @@
 /*
- * snippetcache.c - snippets that were made before, for the searchers of several threads.
+ * textcache.c - texts of results that were made before, for the searchers of several threads: snippets, URLs and
+ * titles, words for misspelt ones.
  *
  * Making a snippet means reading a page and splitting it into words, which takes much longer than finding it. People
- * ask the same things again and again, and a word has the same best pages in many queries. A snippet depends on the
+ * ask the same things again and again, and a word has the same best pages in many queries. The texts depend on the
  * generation, the page and the words alone, so nothing in here ever becomes wrong; what is not asked for any more is
- * driven out.
+ * driven out. What was taken down is not found, so nobody asks for its texts.
  *
  * The cache is set-associative: an entry is in one of WAYS places of the set that its key hashes to, and takes the
  * place of the one that was used least recently. Entries are small, so the number of places bounds the memory.
@@ -19,30 +20,30 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { WAYS = 4, LOCKS = 16, ENTRY_BYTES = 1024, ENTRY_MAX = 2048 };
+enum { WAYS = 4, LOCKS = 16, ENTRY_MAX = 1024 };
 
-struct cached_snippet {
+struct cached_text {
     uint64_t used; /* when, counted in lookups of the lock */
     uint32_t key_len, len;
-    char bytes[]; /* the key, then the snippet */
+    char bytes[]; /* the key, then the text */
 };
 
-struct snippet_lock {
+struct cache_lock {
     pthread_mutex_t mutex;
     uint64_t now;
 };
 
-struct wb_snippet_cache {
-    struct snippet_lock locks[LOCKS]; /* lock i guards the sets whose number ends with i */
+struct wb_text_cache {
+    struct cache_lock locks[LOCKS]; /* lock i guards the sets whose number ends with i */
     size_t sets;
     uint64_t seed; /* strangers choose the keys */
-    struct cached_snippet **places;
+    struct cached_text **places;
 };
 
-int wb_snippet_cache_new(size_t bytes, struct wb_snippet_cache **cache_out)
+int wb_text_cache_new(size_t bytes, struct wb_text_cache **cache_out)
 {
-    struct wb_snippet_cache *cache = wb_alloc_zero(1, sizeof *cache);
-    size_t sets = bytes / ENTRY_BYTES / WAYS + 1;
+    struct wb_text_cache *cache = wb_alloc_zero(1, sizeof *cache);
+    size_t sets = bytes / ENTRY_MAX / WAYS + 1;
 
     *cache_out = NULL;
     if (!cache)
@@ -60,7 +61,7 @@ int wb_snippet_cache_new(size_t bytes, struct wb_snippet_cache **cache_out)
     return 0;
 }
 
-void wb_snippet_cache_free(struct wb_snippet_cache *cache)
+void wb_text_cache_free(struct wb_text_cache *cache)
 {
     if (!cache)
         return;
@@ -72,50 +73,50 @@ void wb_snippet_cache_free(struct wb_snippet_cache *cache)
     wb_free(cache);
 }
 
-static bool has_key(const struct cached_snippet *entry, struct wb_slice key)
+static bool has_key(const struct cached_text *entry, struct wb_slice key)
 {
     return entry && wb_slice_equal(wb_slice(entry->bytes, entry->key_len), key);
 }
 
-static size_t set_of(const struct wb_snippet_cache *cache, struct wb_slice key)
+static size_t set_of(const struct wb_text_cache *cache, struct wb_slice key)
 {
     return wb_hash64_seeded(key.ptr, key.len, cache->seed) % cache->sets;
 }
 
-int wb_snippet_cache_find(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_arena *arena,
-                          struct wb_slice *snippet_out)
+int wb_text_cache_find(struct wb_text_cache *cache, struct wb_slice key, struct wb_arena *arena,
+                       struct wb_slice *text_out)
 {
     size_t set = set_of(cache, key);
-    struct snippet_lock *lock = &cache->locks[set % LOCKS];
+    struct cache_lock *lock = &cache->locks[set % LOCKS];
     int found = 0;
 
     pthread_mutex_lock(&lock->mutex);
     for (size_t way = 0; way < WAYS && !found; way++) {
-        struct cached_snippet *entry = cache->places[set * WAYS + way];
+        struct cached_text *entry = cache->places[set * WAYS + way];
         if (!has_key(entry, key))
             continue;
         entry->used = ++lock->now;
-        int err = wb_arena_copy(arena, wb_slice(entry->bytes + key.len, entry->len), snippet_out);
+        int err = wb_arena_copy(arena, wb_slice(entry->bytes + key.len, entry->len), text_out);
         found = err < 0 ? err : 1;
     }
     pthread_mutex_unlock(&lock->mutex);
     return found;
 }
 
-void wb_snippet_cache_put(struct wb_snippet_cache *cache, struct wb_slice key, struct wb_slice snippet)
+void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct wb_slice text)
 {
     size_t set = set_of(cache, key), oldest = set * WAYS;
-    struct snippet_lock *lock = &cache->locks[set % LOCKS];
+    struct cache_lock *lock = &cache->locks[set % LOCKS];
 
-    if (key.len > ENTRY_MAX || snippet.len > ENTRY_MAX - key.len || snippet.len == 0)
+    if (sizeof(struct cached_text) + key.len > ENTRY_MAX || text.len > ENTRY_MAX - sizeof(struct cached_text) - key.len)
         return;
-    struct cached_snippet *entry = wb_alloc(sizeof *entry + key.len + snippet.len), *old = NULL;
+    struct cached_text *entry = wb_alloc(sizeof *entry + key.len + text.len), *old = NULL;
     if (!entry)
         return; /* it can be made again */
     entry->key_len = (uint32_t)key.len;
-    entry->len = (uint32_t)snippet.len;
+    entry->len = (uint32_t)text.len;
     memcpy(entry->bytes, key.ptr, key.len);
-    memcpy(entry->bytes + key.len, snippet.ptr, snippet.len);
+    memcpy(entry->bytes + key.len, text.ptr, text.len);
     pthread_mutex_lock(&lock->mutex);
     for (size_t at = set * WAYS; at < set * WAYS + WAYS; at++) {
         old = cache->places[at];
