@@ -1,6 +1,6 @@
 /*
- * assets.c - GET /assets/NAME, /opensearch.xml, /robots.txt and other files with a path of their own. Assets may be
- * kept by the client for a day.
+ * assets.c - GET /assets/NAME, /opensearch.xml, /robots.txt and other files with a path of their own. Clients may keep
+ * assets for a day.
  */
 #include "serve/assets.h"
 #include "base/error.h"

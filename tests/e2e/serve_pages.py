@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The web pages without a browser: fields, errors, escaping, who may read and give orders; and that docs/http.md and
-openapi.json list what there is."""
+"""The web pages without a browser: fields, errors, escaping, who may read and give orders; and that docs/http.md
+has every page."""
 import base64, http.client, json, re, subprocess, urllib.parse
 from html.parser import HTMLParser
 
@@ -232,16 +232,11 @@ def the_dashboard_samples(folder):
 
 
 @test
-def every_call_is_described(folder):
+def the_manual_has_every_page(folder):
     routes = re.findall(r'^    \{"(/[^"]*)", ', (ROOT / 'src/serve/routes.c').read_text(), re.M)
-    described = (ROOT / 'docs/http.md').read_text()
-    api = json.loads((ROOT / 'src/serve/web/openapi.json').read_text())
+    manual = (ROOT / 'docs/http.md').read_text()
     for path in routes:
-        assert re.search(r'(?:GET|POST) %s' % re.escape(path), described), 'docs/http.md does not have %s' % path
-        if path.startswith('/api/'):
-            assert any(p == path or p.startswith(path) and path.endswith('/') for p in api['paths']), path
-    for path in api['paths']:
-        assert any(path == r or path.startswith(r) and r.endswith('/') for r in routes), 'there is no %s' % path
+        assert re.search(r'(?:GET|POST) %s' % re.escape(path), manual), 'docs/http.md does not have %s' % path
 
 
 run()
