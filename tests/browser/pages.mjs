@@ -207,10 +207,13 @@ test('the dashboard during a crawl, and the buttons', async ({page, folder, late
   await page.fill('#delay-site', 'nowhere.example');
   await page.getByRole('button', {name: 'Set'}).click();
   await until('the message', async () => /nowhere\.example/.test(await page.locator('#order-answer').textContent()));
+  await page.fill('#push-url', `${web}/`);
+  await page.getByRole('button', {name: 'Push'}).click();
+  await until('the push', async () => /Push: done/.test(await page.locator('#order-answer').textContent()));
   page.on('dialog', dialog => dialog.accept());
   await page.fill('#expunge-what', `${web}/`);
   await page.getByRole('button', {name: 'Take down'}).click();
-  await until('the takedown', async () => /done/.test(await page.locator('#order-answer').textContent()));
+  await until('the takedown', async () => /Take down: done/.test(await page.locator('#order-answer').textContent()));
   const gone = await page.request.get(`${origin}/api/page?url=${encodeURIComponent(`${web}/`)}`);
   expect(gone.status() === 404, `the page that was taken down gives ${gone.status()}`);
 });
