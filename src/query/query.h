@@ -24,10 +24,11 @@ struct wb_index *wb_searcher_index(struct wb_searcher *searcher);
 
 /*
  * Texts of results (snippets, titles) that were made before: at most so many bytes. Searchers of several threads can
- * share them, and must be closed before they are freed. Freeing NULL is fine.
+ * share them, and must be closed before they are freed. Freeing NULL is fine. seed: a number that nobody can guess, so
+ * that nobody can choose texts that share a place.
  */
 struct wb_text_cache;
-int wb_text_cache_new(size_t bytes, struct wb_text_cache **cache_out);
+int wb_text_cache_new(size_t bytes, uint64_t seed, struct wb_text_cache **cache_out);
 void wb_text_cache_free(struct wb_text_cache *cache);
 void wb_searcher_use_cache(struct wb_searcher *searcher, struct wb_text_cache *cache);
 

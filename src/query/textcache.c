@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/random.h"
 #include "query/present.h"
 
 #include <pthread.h>
@@ -40,7 +39,7 @@ struct wb_text_cache {
     struct cached_text **places;
 };
 
-int wb_text_cache_new(size_t bytes, struct wb_text_cache **cache_out)
+int wb_text_cache_new(size_t bytes, uint64_t seed, struct wb_text_cache **cache_out)
 {
     struct wb_text_cache *cache = wb_alloc_zero(1, sizeof *cache);
     size_t sets = bytes / ENTRY_MAX / WAYS + 1;
@@ -54,7 +53,7 @@ int wb_text_cache_new(size_t bytes, struct wb_text_cache **cache_out)
         return WB_E_NOMEM;
     }
     cache->sets = sets;
-    wb_random_bytes(&cache->seed, sizeof cache->seed);
+    cache->seed = seed;
     for (size_t i = 0; i < LOCKS; i++)
         pthread_mutex_init(&cache->locks[i].mutex, NULL);
     *cache_out = cache;

@@ -2,6 +2,7 @@
 #include "serve/serve.h"
 #include "base/error.h"
 #include "os/clock.h"
+#include "os/random.h"
 #include "serve/dash.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
@@ -55,7 +56,9 @@ int wb_serve(const struct wb_serve_options *options)
                                              .handle = handle,
                                              .served = served}};
     struct wb_runkeeper *runkeeper = NULL;
+    uint64_t seed;
 
+    wb_random_bytes(&seed, sizeof seed);
     int err = wb_metrics_new(&server.metrics);
     if (err == 0)
         err = wb_watch_new(options->query_ms, &server.watch);
@@ -64,7 +67,7 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_pusher_open(options->dir, &server.pusher);
     if (err == 0)
-        err = wb_text_cache_new(TEXTS_BYTES, &server.texts);
+        err = wb_text_cache_new(TEXTS_BYTES, seed, &server.texts);
     if (err == 0)
         err = wb_stream_home_open(options->dir, &server.streams);
     if (err == 0)
