@@ -2,7 +2,7 @@
  * excerpt.c - decides which part of a page a snippet is made of: pages may have megabytes, and a list of results has
  * ten of them.
  *
- *   the first 8 KB, if all wanted words are in it
+ *   the first 8 KB, if all wanted words are in it and there is enough text
  *   the first 32 KB, if any of them is
  *   what is around a place further on that looks like a wanted word: a few such places
  *   the whole page, if it is not long or its bytes may spell the words in a way that was not looked for
@@ -25,6 +25,7 @@ enum {
     BEFORE_BYTES = 2 << 10,  /* of what is around a place */
     AFTER_BYTES = 4 << 10,
     SCRIPT_BYTES = 64 << 10, /* how far back the beginning of a script is looked for */
+    ENOUGH_BYTES = 160,      /* a shorter snippet says too little if the page has more */
     TRIES = 8,
     NEEDLE_MAX = 32,
     WANTED_MAX = 16, /* words that are looked for */
@@ -193,7 +194,10 @@ int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const
         uint64_t found = 0;
         part.body.len = part.body.len > sizes[i] ? sizes[i] : part.body.len;
         int err = make(snippeter, &part, wish, html_out, &found);
-        if (err < 0 || part.body.len == page->body.len || (found & all) == all || (sizes[i] == PART_BYTES && found))
+        /* Some pages begin with kilobytes of head and menus, and hardly any text. */
+        bool enough = html_out->len >= ENOUGH_BYTES;
+        bool last = sizes[i] == PART_BYTES && found && (enough || page->body.len > WHOLE_BYTES);
+        if (err < 0 || part.body.len == page->body.len || ((found & all) == all && enough) || last)
             return err;
     }
     int done = look_further(snippeter, page, wish, html_out);
