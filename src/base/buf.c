@@ -73,6 +73,20 @@ int wb_buf_vprintf(struct wb_buf *buf, const char *format, va_list args)
     return err;
 }
 
+int wb_buf_append_escaped(struct wb_buf *buf, struct wb_slice text, const char *plain)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < text.len; i++) {
+        char c = text.ptr[i], lower = wb_ascii_lower(c);
+        if ((lower >= 'a' && lower <= 'z') || wb_ascii_is_digit(c) || (c && strchr(plain, c)))
+            err = wb_buf_append_char(buf, c);
+        else
+            err = wb_buf_printf(buf, "%%%02X", (unsigned)(unsigned char)c);
+    }
+    return err;
+}
+
 int wb_buf_printf(struct wb_buf *buf, const char *format, ...)
 {
     va_list args;

@@ -37,6 +37,9 @@ int wb_buf_append_char(struct wb_buf *buf, char c);
 int wb_buf_printf(struct wb_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int wb_buf_vprintf(struct wb_buf *buf, const char *format, va_list args);
 
+/* Appends text for a URL: letters and digits of ASCII and the characters of `plain` stay, others become %XX. */
+int wb_buf_append_escaped(struct wb_buf *buf, struct wb_slice text, const char *plain);
+
 /* The shortest of 15 to 17 significant digits from which the same number is read again. It must be finite. */
 int wb_buf_append_double(struct wb_buf *buf, double number);
 

@@ -214,6 +214,17 @@ static int write_pages(struct archive_export *e)
     return err;
 }
 
+/* Prints the line, unless composing it has failed. If the archive is on standard output, it goes to standard error. */
+static int print_summary(const struct archive_export *e, int err, struct wb_buf *line)
+{
+    if (err == 0 && to_stdout(e))
+        fwrite(line->ptr, 1, line->len, stderr);
+    else if (err == 0)
+        err = wb_output_lines(line);
+    wb_buf_release(line);
+    return err;
+}
+
 static int write_words(const struct archive_export *e)
 {
     struct wb_buf line = WB_BUF_INIT;
@@ -224,15 +235,9 @@ static int write_words(const struct archive_export *e)
                             wb_output_plural(e->capture_count));
     if (err == 0)
         err = wb_buf_printf(&line, " to %s\n", e->path);
-    if (err == 0 && to_stdout(e))
-        fwrite(line.ptr, 1, line.len, stderr);
-    else if (err == 0)
-        err = wb_output_lines(&line);
-    wb_buf_release(&line);
-    return err;
+    return print_summary(e, err, &line);
 }
 
-/* If the archive is on standard output, the summary goes to standard error. */
 static int write_json(const struct archive_export *e)
 {
     struct wb_buf line = WB_BUF_INIT;
@@ -249,13 +254,7 @@ static int write_json(const struct archive_export *e)
         wb_json_field_u64(&j, "revisits", e->revisits);
     }
     wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    if (err == 0 && to_stdout(e))
-        fwrite(line.ptr, 1, line.len, stderr);
-    else if (err == 0)
-        err = wb_output_lines(&line);
-    wb_buf_release(&line);
-    return err;
+    return print_summary(e, wb_json_line(&j), &line);
 }
 
 static int read_coding(struct archive_export *e)

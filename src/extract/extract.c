@@ -189,6 +189,22 @@ const char *wb_extract_tag_name(enum wb_extract_tag tag)
     return names[tag] ? names[tag] : "";
 }
 
+bool wb_extract_leads_on(unsigned tag)
+{
+    switch (tag) {
+    case WB_EXTRACT_LINK_A:
+    case WB_EXTRACT_LINK_AREA:
+    case WB_EXTRACT_LINK_IFRAME:
+    case WB_EXTRACT_LINK_FRAME:
+    case WB_EXTRACT_LINK_META:
+    case WB_EXTRACT_LINK_FEED:
+    case WB_EXTRACT_LINK_SITEMAP:
+        return true;
+    default:
+        return false;
+    }
+}
+
 unsigned wb_extract_need(unsigned tag)
 {
     switch (tag) {

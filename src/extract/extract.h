@@ -50,6 +50,9 @@ enum wb_extract_need {
 /* Which need a link of this kind fills; 0: none, it leads elsewhere. */
 unsigned wb_extract_need(unsigned tag);
 
+/* True if a link of this kind leads to a page for people: not to an image or a style sheet, and not to a form. */
+bool wb_extract_leads_on(unsigned tag);
+
 const char *wb_extract_tag_name(enum wb_extract_tag tag); /* "a", "area", ... */
 
 enum wb_extract_rel {
@@ -165,13 +168,7 @@ int wb_extract(struct wb_extractor *extractor, const struct wb_extract_input *in
 int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes,
                        struct wb_extract *extract_out);
 
-/* ---- small things that others need, too ------------------------------- */
-
-/*
- * Parses what a refresh says, "5; url='next.html'", as the HTML standard does. Returns false if it is not a refresh;
- * *href_out is part of content, and empty if the page refreshes itself (htmllinks.c).
- */
-bool wb_refresh_parse(struct wb_slice content, struct wb_slice *href_out);
+/* ---- fingerprints ------------------------------------------------------------------------- */
 
 /* In how many bits two SimHashes differ: similar texts differ in few. */
 static inline unsigned wb_simhash_distance(uint64_t a, uint64_t b)

@@ -229,42 +229,16 @@ static int take_plain(struct wb_html *h, enum wb_extract_tag tag, struct wb_slic
     return wb_sink_link(h->x, &link, NULL);
 }
 
-/* Skips the descriptors of a candidate, up to a comma that is not inside parentheses. */
-static const char *skip_descriptors(const char *p, const char *end)
-{
-    bool inside = false;
-
-    for (; p < end && (inside || *p != ','); p++)
-        inside = *p == '(' || (inside && *p != ')');
-    return p;
-}
-
-/* Takes the candidates of a srcset, which is split as the HTML standard says. */
+/* Takes the candidates of a srcset. */
 static int take_srcset(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice alt)
 {
-    struct wb_slice srcset;
+    struct wb_slice srcset, href;
     bool found;
 
     int err = wb_html_value(h, WB_SLICE_LIT("srcset"), &found, &srcset);
-    const char *p = srcset.ptr, *end = p + srcset.len;
-    while (err == 0 && p < end) {
-        while (p < end && (wb_ascii_is_space(*p) || *p == ','))
-            p++;
-        const char *from = p;
-        while (p < end && !wb_ascii_is_space(*p))
-            p++;
-        const char *to = p;
-        while (to > from && to[-1] == ',')
-            to--;
-        if (to == p)
-            p = skip_descriptors(p, end);
-        if (to == from)
-            continue;
-        struct wb_extract_link link = {.tag = (uint8_t)tag,
-                                       .href = wb_slice(from, (size_t)(to - from)),
-                                       .url = WB_SLICE_EMPTY,
-                                       .anchor = alt,
-                                       .rel = WB_SLICE_EMPTY};
+    while (err == 0 && wb_srcset_next(&srcset, &href)) {
+        struct wb_extract_link link = {
+            .tag = (uint8_t)tag, .href = href, .url = WB_SLICE_EMPTY, .anchor = alt, .rel = WB_SLICE_EMPTY};
         err = wb_sink_link(h->x, &link, NULL);
     }
     return err;
@@ -358,55 +332,6 @@ int wb_html_links(struct wb_html *h, enum wb_tag tag)
 }
 
 /* ---- refresh ----------------------------------------------------------------------------- */
-
-static const char *skip_blanks(const char *p, const char *end)
-{
-    while (p < end && wb_ascii_is_space(*p))
-        p++;
-    return p;
-}
-
-static bool is_number(char c)
-{
-    return wb_ascii_is_digit(c) || c == '.';
-}
-
-/* Skips the optional "URL = " before the URL. */
-static const char *skip_url_word(const char *p, const char *end)
-{
-    if (!wb_slice_starts_nocase(wb_slice(p, (size_t)(end - p)), WB_SLICE_LIT("url")))
-        return p;
-    const char *q = skip_blanks(p + 3, end);
-    return q < end && *q == '=' ? skip_blanks(q + 1, end) : p;
-}
-
-bool wb_refresh_parse(struct wb_slice content, struct wb_slice *href_out)
-{
-    const char *end = content.ptr + content.len, *p = skip_blanks(content.ptr, end), *from = p;
-
-    *href_out = WB_SLICE_EMPTY;
-    while (p < end && is_number(*p))
-        p++;
-    if (p == from)
-        return false;
-    if (p == end)
-        return true;
-    if (*p != ';' && *p != ',' && !wb_ascii_is_space(*p))
-        return false;
-    p = skip_blanks(p, end);
-    if (p < end && (*p == ';' || *p == ','))
-        p++;
-    p = skip_url_word(skip_blanks(p, end), end);
-    if (p == end)
-        return true;
-    if (*p == '"' || *p == '\'') {
-        const char *close = memchr(p + 1, *p, (size_t)(end - p - 1));
-        end = close ? close : end;
-        p++;
-    }
-    *href_out = wb_slice(p, (size_t)(end - p));
-    return true;
-}
 
 int wb_html_refresh(struct wb_html *h, struct wb_slice content)
 {

@@ -70,15 +70,6 @@ int wb_sink_keep_words(struct wb_extractor *x, struct wb_slice s, size_t max, st
 
 /* ---- URLs -------------------------------------------------------------------------------- */
 
-static struct wb_slice trim_href(struct wb_slice s)
-{
-    while (s.len > 0 && (uint8_t)*s.ptr <= ' ')
-        s = wb_slice(s.ptr + 1, s.len - 1);
-    while (s.len > 0 && (uint8_t)s.ptr[s.len - 1] <= ' ')
-        s.len--;
-    return s;
-}
-
 /* Resolves an href with the URL parser and copies the result; empty if it is not a URL. */
 static int parse_href(struct wb_extractor *x, struct wb_slice href, struct wb_slice *url_out)
 {
@@ -146,7 +137,7 @@ int wb_sink_resolve(struct wb_extractor *x, struct wb_slice href, struct wb_slic
     struct wb_slice url;
 
     *url_out = WB_SLICE_EMPTY;
-    href = trim_href(href);
+    href = wb_href_trim(href);
     const char *mark = href.len ? memchr(href.ptr, '#', href.len) : NULL;
     if (!mark)
         return resolve_head(x, href, url_out);
@@ -164,7 +155,7 @@ int wb_sink_base(struct wb_extractor *x, struct wb_slice href)
 {
     struct wb_slice url;
 
-    int err = parse_href(x, trim_href(href), &url);
+    int err = parse_href(x, wb_href_trim(href), &url);
     if (err < 0 || url.len == 0)
         return err;
     err = wb_url_parse(url, NULL, &x->base);
@@ -198,7 +189,7 @@ int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, siz
     x->url_bytes += wb_sink_cost(x, url);
     struct wb_extract_link *kept = &x->links[x->link_count];
     *kept = *link;
-    kept->href = trim_href(link->href);
+    kept->href = wb_href_trim(link->href);
     kept->url = url;
     if (link_out)
         *link_out = x->link_count;

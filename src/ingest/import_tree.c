@@ -16,6 +16,9 @@
 
 #define DEPTH_MAX 100
 
+/* What a segment of a path may contain unescaped, beside letters and digits. */
+#define PLAIN "-._~!$&'()*+,;=:@"
+
 struct tree {
     struct wb_import_queue *queue;
     size_t body_max;
@@ -27,22 +30,6 @@ struct tree {
 };
 
 static int walk(struct tree *tree);
-
-/* Appends a name as a path segment, escaping everything but unreserved characters and sub-delimiters. */
-static int append_segment(struct wb_buf *url, const char *name)
-{
-    static const char plain[] = "-._~!$&'()*+,;=:@";
-    int err = 0;
-
-    for (; err == 0 && *name; name++) {
-        char c = *name, lower = wb_ascii_lower(c);
-        if ((lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || strchr(plain, c))
-            err = wb_buf_append_char(url, c);
-        else
-            err = wb_buf_printf(url, "%%%02X", (unsigned)(unsigned char)c);
-    }
-    return err;
-}
 
 static int push_error(struct tree *tree, const char *path, const char *message, bool fatal)
 {
@@ -144,7 +131,7 @@ static int take_entry(void *context, const struct wb_path_entry *entry)
         return WB_E_NOMEM;
     err = wb_buf_append_slice(&url, tree->url);
     if (err == 0 && !(entry->kind == WB_PATH_FILE && strcmp(entry->name, "index.html") == 0))
-        err = append_segment(&url, entry->name);
+        err = wb_buf_append_escaped(&url, wb_slice_str(entry->name), PLAIN);
     if (err == 0 && entry->kind == WB_PATH_DIR)
         err = wb_buf_append_char(&url, '/');
     if (err == 0)

@@ -42,20 +42,8 @@ void wb_pagefacts_release(struct wb_pagefacts *facts)
 
 static bool is_followed(const struct wb_extract_link *link)
 {
-    switch (link->tag) {
-    case WB_EXTRACT_LINK_A:
-    case WB_EXTRACT_LINK_AREA:
-    case WB_EXTRACT_LINK_IFRAME:
-    case WB_EXTRACT_LINK_FRAME:
-    case WB_EXTRACT_LINK_META:
-    case WB_EXTRACT_LINK_FEED:
-    case WB_EXTRACT_LINK_SITEMAP:
-        return true;
-    case WB_EXTRACT_LINK_LINK:
-        return link->rels & WB_EXTRACT_REL_CANONICAL;
-    default:
-        return false;
-    }
+    return wb_extract_leads_on(link->tag) ||
+           (link->tag == WB_EXTRACT_LINK_LINK && link->rels & WB_EXTRACT_REL_CANONICAL);
 }
 
 /*

@@ -4,6 +4,7 @@
  *   bytes -> charset.h -> UTF-8 -> tokenizer.h   HTML: tags, text, comments
  *                                     htmltag.h  which element a tag is
  *                                     entity.h   "&eacute;"
+ *                                     attrvalue.h  what the values of attributes say
  *                               -> xml.h         XML: tags and text
  *                               -> css.h         style sheets: the URLs in them
  *   bytes -> tagwalk.h                           all tags of HTML where they are, to copy it with changes
@@ -14,6 +15,7 @@
 #ifndef WB_MARKUP_MARKUP_H
 #define WB_MARKUP_MARKUP_H
 
+#include "markup/attrvalue.h"
 #include "markup/charset.h"
 #include "markup/css.h"
 #include "markup/entity.h"

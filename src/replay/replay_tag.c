@@ -219,44 +219,23 @@ static int change_url(struct tag *tag, struct wb_slice value, bool *changed_out)
     return err;
 }
 
-/* Skips the descriptors of a candidate, up to a comma that is not inside parentheses. */
-static const char *skip_descriptors(const char *p, const char *end)
-{
-    bool inside = false;
-
-    for (; p < end && (inside || *p != ','); p++)
-        inside = *p == '(' || (inside && *p != ')');
-    return p;
-}
-
-/* Splits the candidates as the HTML standard says, and keeps everything between their URLs. */
+/* Keeps everything between the URLs of the candidates. */
 static int change_srcset(struct tag *tag, struct wb_slice srcset, bool *changed_out)
 {
     struct wb_buf *out = &tag->level->value;
-    const char *p = srcset.ptr, *end = p + srcset.len, *copied = p;
+    struct wb_slice href, rest = srcset;
+    const char *copied = srcset.ptr, *end = srcset.ptr + srcset.len;
     int err = 0;
 
-    while (err == 0 && p < end) {
+    while (err == 0 && wb_srcset_next(&rest, &href)) {
         bool kept = true;
-        while (p < end && (wb_ascii_is_space(*p) || *p == ','))
-            p++;
-        const char *from = p;
-        while (p < end && !wb_ascii_is_space(*p))
-            p++;
-        const char *to = p;
-        while (to > from && to[-1] == ',')
-            to--;
-        if (to == p)
-            p = skip_descriptors(p, end);
-        if (to == from)
-            continue;
-        err = wb_buf_append(out, copied, (size_t)(from - copied));
-        copied = from;
+        err = wb_buf_append(out, copied, (size_t)(href.ptr - copied));
+        copied = href.ptr;
         if (err == 0)
-            err = wb_replayer_url(tag->r, wb_slice(from, (size_t)(to - from)), WB_REPLAY_PLACE_LOAD, out, &kept);
+            err = wb_replayer_url(tag->r, href, WB_REPLAY_PLACE_LOAD, out, &kept);
         if (!kept) {
             *changed_out = true;
-            copied = to;
+            copied = href.ptr + href.len;
         }
     }
     return err < 0 ? err : wb_buf_append(out, copied, (size_t)(end - copied));

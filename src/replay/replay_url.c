@@ -12,15 +12,6 @@
 
 #define TIME_DIGITS 14
 
-static struct wb_slice trim_href(struct wb_slice s)
-{
-    while (s.len > 0 && (uint8_t)*s.ptr <= ' ')
-        s = wb_slice(s.ptr + 1, s.len - 1);
-    while (s.len > 0 && (uint8_t)s.ptr[s.len - 1] <= ' ')
-        s.len--;
-    return s;
-}
-
 /* True for the schemes whose URLs lead into the archive: those with which something is fetched from a server. */
 static bool is_archived(const struct wb_url *url)
 {
@@ -164,7 +155,7 @@ int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_
 
     /* An empty one loads nothing; only for links it means the base. */
     *kept_out = href.len == 0 && place != WB_REPLAY_PLACE_LINK;
-    href = trim_href(href);
+    href = wb_href_trim(href);
     if (*kept_out || (own && (href.len == 0 || *href.ptr == '#'))) {
         *kept_out = true;
         return 0;

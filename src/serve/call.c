@@ -3,7 +3,6 @@
 #include "os/clock.h"
 #include "serve/server.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -79,14 +78,7 @@ int wb_call_flag(struct wb_call *call, const char *name, bool *value_out)
 
 int wb_call_escape(struct wb_slice text, struct wb_buf *out)
 {
-    int err = 0;
-
-    for (size_t i = 0; i < text.len && err == 0; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        bool plain = isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~' || c == '/' || c == ':';
-        err = plain ? wb_buf_append_char(out, (char)c) : wb_buf_printf(out, "%%%02X", c);
-    }
-    return err;
+    return wb_buf_append_escaped(out, text, "-_.~/:");
 }
 
 /* ---- the searcher -------------------------------------------------------------------------------- */

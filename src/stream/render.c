@@ -103,22 +103,10 @@ void wb_stream_pen_free(struct wb_stream_pen *pen)
 
 /* ---- JSON lines ---------------------------------------------------------------------------------- */
 
-/* Links that a crawler follows: not those to images, styles and forms. */
 bool wb_stream_is_link(const struct wb_extract_link *link)
 {
-    switch (link->tag) {
-    case WB_EXTRACT_LINK_A:
-    case WB_EXTRACT_LINK_AREA:
-    case WB_EXTRACT_LINK_IFRAME:
-    case WB_EXTRACT_LINK_FRAME:
-    case WB_EXTRACT_LINK_META:
-    case WB_EXTRACT_LINK_FEED:
-    case WB_EXTRACT_LINK_SITEMAP:
-        break;
-    default:
-        return false;
-    }
-    return wb_slice_starts(link->url, WB_SLICE_LIT("http:")) || wb_slice_starts(link->url, WB_SLICE_LIT("https:"));
+    return wb_extract_leads_on(link->tag) && (wb_slice_starts(link->url, WB_SLICE_LIT("http:")) ||
+                                              wb_slice_starts(link->url, WB_SLICE_LIT("https:")));
 }
 
 static void add_links(struct wb_json *j, const struct wb_extract *extract)
@@ -138,15 +126,6 @@ static void add_links(struct wb_json *j, const struct wb_extract *extract)
     wb_json_array_end(j);
 }
 
-static void add_text(struct wb_json *j, const char *name, struct wb_slice text)
-{
-    wb_json_key(j, name);
-    if (text.len)
-        wb_json_slice(j, text);
-    else
-        wb_json_null(j);
-}
-
 static int write_json(const struct wb_stream_record *record, const struct wb_extract *extract, struct wb_buf *out)
 {
     char time[WB_DATE_TEXT_MAX], id[WB_PAGEID_HEX + 1];
@@ -161,9 +140,9 @@ static int write_json(const struct wb_stream_record *record, const struct wb_ext
     wb_json_field_str(&j, "id", id);
     wb_json_field_str(&j, "time", time);
     wb_json_field_u64(&j, "status", record->page.status);
-    add_text(&j, "type", record->page.type);
-    add_text(&j, "lang", language ? wb_slice_str(wb_language_code(language)) : WB_SLICE_EMPTY);
-    add_text(&j, "title", extract->title);
+    wb_json_field_text(&j, "type", record->page.type);
+    wb_json_field_text(&j, "lang", language ? wb_slice_str(wb_language_code(language)) : WB_SLICE_EMPTY);
+    wb_json_field_text(&j, "title", extract->title);
     wb_json_field_slice(&j, "text", extract->text);
     add_links(&j, extract);
     if (record->revisit)

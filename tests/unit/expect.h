@@ -1,4 +1,4 @@
-/* expect.h - compares a slice with text, and shows both if they differ. */
+/* expect.h - what many tests say: this call must work, and this slice must be that text. */
 #ifndef WB_TESTS_EXPECT_H
 #define WB_TESTS_EXPECT_H
 
@@ -9,7 +9,20 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "base/slice.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Fails the test if a call returns an error; otherwise gives what it returned. */
+#define ok(err) ok_at((err), #err, __FILE__, __LINE__)
+
+static inline int ok_at(int err, const char *what, const char *file, int line)
+{
+    if (err < 0)
+        fail_msg("%s:%d: %s: %d, %s", file, line, what, err, wb_error_message());
+    return err;
+}
 
 #define expect(got, want) expect_at((got), (want), __FILE__, __LINE__)
 

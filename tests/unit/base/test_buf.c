@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../allocfail.h"
+#include "../expect.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -41,6 +42,16 @@ static void test_append(void **state)
     wb_buf_release(&taken);
     assert_null(taken.ptr);
     wb_buf_release(&taken);
+}
+
+static void test_escaped(void **state)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+
+    (void)state;
+    assert_int_equal(wb_buf_append_escaped(&buf, WB_SLICE_LIT("azAZ09-_ /\xc3\xa9%\0"), "-/"), 0);
+    expect(wb_buf_slice(&buf), "azAZ09-%5F%20/%C3%A9%25%00");
+    wb_buf_release(&buf);
 }
 
 /* Appending is linear: the buffer grows by at least half. */
@@ -107,8 +118,9 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append), cmocka_unit_test(test_growth),
-                                       cmocka_unit_test(test_trim), cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append), cmocka_unit_test(test_escaped),
+                                       cmocka_unit_test(test_growth), cmocka_unit_test(test_trim),
+                                       cmocka_unit_test(test_no_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

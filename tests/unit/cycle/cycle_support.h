@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../expect.h"
 #include "../removetree.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -26,25 +27,12 @@
 #include "os/path.h"
 #include "store/store.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-#define ok(err) ok_at((err), #err, __FILE__, __LINE__)
-static inline int ok_at(int err, const char *what, const char *file, int line)
-{
-    if (err < 0)
-        fail_msg("%s:%d: %s: %d, %s", file, line, what, err, wb_error_message());
-    return err;
-}
-
-/* A repository; *state is its directory. In memory where that can be: nothing here is about power loss, and syncing
- * takes its time. */
+/* A repository; *state is its directory. */
 static inline int set_up_repository(void **state)
 {
-    char pattern[64];
+    char pattern[MEMORY_DIR_MAX];
 
-    snprintf(pattern, sizeof pattern, "%s/webbase-cycle-XXXXXX",
-             wb_path_kind("/dev/shm") == WB_PATH_DIR ? "/dev/shm" : "/tmp");
-    if (!mkdtemp(pattern))
+    if (make_memory_dir("cycle", pattern) < 0)
         return -1;
     char *dir = wb_path_join(pattern, "r");
     *state = dir;

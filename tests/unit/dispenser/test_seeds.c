@@ -1,4 +1,5 @@
 /* test_seeds.c - reads seed files. */
+#include "../expect.h"
 #include "base/error.h"
 #include "dispenser/dispenser.h"
 
@@ -13,12 +14,6 @@ static int line(struct wb_seeds *list, const char *text)
     return wb_seeds_line(list, wb_slice_str(text));
 }
 
-static void assert_slice(struct wb_slice s, const char *text)
-{
-    assert_int_equal(s.len, strlen(text));
-    assert_memory_equal(s.ptr, text, s.len);
-}
-
 static void test_lines(void **state)
 {
     struct wb_seeds list = {0};
@@ -28,15 +23,15 @@ static void test_lines(void **state)
     assert_int_equal(line(&list, "   "), 0);
     assert_int_equal(list.count, 0);
     assert_int_equal(line(&list, "http://Example.org:80/a#b"), 0);
-    assert_slice(list.plans[0].name, "example.org");
-    assert_slice(list.plans[0].scheme, "http");
-    assert_slice(list.seeds[0].url, "http://example.org/a");
+    expect(list.plans[0].name, "example.org");
+    expect(list.plans[0].scheme, "http");
+    expect(list.seeds[0].url, "http://example.org/a");
     assert_int_equal(list.plans[0].delay_ms, -2);
     assert_int_equal(list.plans[0].priority, INT_MIN);
     assert_true(list.plans[0].revisit);
     assert_int_equal(line(&list, "class tiny delay=60 budget=7 priority=-3"), 0);
     assert_int_equal(line(&list, "https://t.example:8443/ class=tiny # why not"), 0);
-    assert_slice(list.plans[1].name, "t.example:8443");
+    expect(list.plans[1].name, "t.example:8443");
     assert_int_equal(list.plans[1].delay_ms, 60000);
     assert_int_equal(list.plans[1].budget, 7);
     assert_int_equal(list.plans[1].priority, -3);
@@ -44,7 +39,7 @@ static void test_lines(void **state)
     assert_int_equal(list.plans[2].delay_ms, 20000);
     assert_int_equal(list.plans[2].budget, 9);
     assert_int_equal(line(&list, "u.example/x delay=0.25"), 0);
-    assert_slice(list.seeds[3].url, "https://u.example/x");
+    expect(list.seeds[3].url, "https://u.example/x");
     assert_int_equal(list.plans[3].delay_ms, 250);
     wb_seeds_release(&list);
 }
@@ -57,7 +52,7 @@ static void test_classes(void **state)
     assert_int_equal(line(&list, "class news fetches=500 delay=2 min=10m max=1.5d # often"), 0);
     assert_int_equal(line(&list, "class plain priority=3"), 0);
     assert_int_equal(list.class_count, 2);
-    assert_slice(list.site_classes[0].name, "news");
+    expect(list.site_classes[0].name, "news");
     assert_int_equal(list.site_classes[0].fetches, 500);
     assert_int_equal(list.site_classes[0].delay_ms, 2000);
     assert_int_equal(list.site_classes[0].min_ms, 600000);
@@ -72,7 +67,7 @@ static void test_classes(void **state)
                 list.site_classes[0].max_ms == 7200000);
     assert_int_equal(line(&list, "https://n.example/ class=news"), 0);
     assert_int_equal(list.plans[0].delay_ms, 7000);
-    assert_slice(list.plans[0].class_name, "news");
+    expect(list.plans[0].class_name, "news");
     wb_seeds_release(&list);
 }
 

@@ -8,18 +8,11 @@
 
 #include <cmocka.h>
 
+#include "../expect.h"
 #include "base/error.h"
 #include "os/fault.h"
 #include "extract/extract.h"
 #include "extract/xmlpage.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static void assert_slice(struct wb_slice s, const char *text)
-{
-    if (!wb_slice_equal(s, wb_slice_str(text)))
-        fail_msg("'%.*s' is not '%s'", WB_SLICE_ARG(s), text);
-}
 
 static struct wb_extract_input input_of(const char *type, struct wb_slice body)
 {
@@ -53,9 +46,9 @@ static void test_blocks(void **state)
         struct wb_extract_input input = input_of("text/plain", wb_slice_str(texts[i].body));
         assert_int_equal(wb_extract(x, &input, &out), 0);
         assert_string_equal(out.module, "text");
-        assert_slice(out.text, texts[i].text);
-        assert_slice(out.main_text, texts[i].text);
-        assert_slice(out.title, "");
+        expect(out.text, texts[i].text);
+        expect(out.main_text, texts[i].text);
+        expect(out.title, "");
         assert_int_equal(out.link_count, 0);
         assert_int_equal(out.simhash == 0, *texts[i].text == '\0');
     }
@@ -75,10 +68,10 @@ static void test_no_links(void **state)
     assert_int_equal(wb_extract(x, &input, &out), 0);
     assert_int_equal(out.link_count, 0);
     assert_false(out.sitemap);
-    assert_slice(out.text, "http://example.org/1 http://example.org/2");
+    expect(out.text, "http://example.org/1 http://example.org/2");
     input.wants = WB_EXTRACT_LINKS;
     assert_int_equal(wb_extract(x, &input, &out), 0);
-    assert_slice(out.text, "");
+    expect(out.text, "");
     wb_extractor_free(x);
 }
 

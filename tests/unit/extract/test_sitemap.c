@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../expect.h"
 #include "../testdata.h"
 #include "../cost.h"
 #include "base/date.h"
@@ -21,8 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <zlib.h>
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static struct wb_extractor *x;
 
@@ -247,12 +246,6 @@ static void test_feeds(void **state)
         assert_sitemap(wb_slice_str(feeds[i][0]), feeds[i][1]);
 }
 
-static void assert_slice(struct wb_slice s, const char *text)
-{
-    if (!wb_slice_equal(s, wb_slice_str(text)))
-        fail_msg("'%.*s' is not '%s'", WB_SLICE_ARG(s), text);
-}
-
 static void extract_xml(const char *body, struct wb_extract *out)
 {
     struct wb_extract_input input = {WB_SLICE_LIT("http://h/dir/x"), WB_SLICE_LIT("application/xml"), WB_SLICE_EMPTY,
@@ -274,18 +267,18 @@ static void test_feed_facts(void **state)
                 "</channel></rss>",
                 &out);
     assert_true(out.feed);
-    assert_slice(out.title, "The title");
-    assert_slice(out.lang, "de");
+    expect(out.title, "The title");
+    expect(out.lang, "de");
     assert_int_equal(out.modified_ms, 1577923200000);
     assert_int_equal(out.published_ms, 1577836800000);
-    assert_slice(out.text, "The title\nAbout it\nOne\nFirst paragraph\nsecond 1 < 2");
+    expect(out.text, "The title\nAbout it\nOne\nFirst paragraph\nsecond 1 < 2");
 
     extract_xml("<feed xml:lang='en'><title>T</title><subtitle>S</subtitle><entry><title>E</title><content "
                 "type='xhtml'><div><p>a</p><p>b</p></div></content><id>no</id></entry></feed>",
                 &out);
-    assert_slice(out.lang, "en");
-    assert_slice(out.description, "S");
-    assert_slice(out.text, "T\nS\nE\na\nb");
+    expect(out.lang, "en");
+    expect(out.description, "S");
+    expect(out.text, "T\nS\nE\na\nb");
 }
 
 static void test_other_xml(void **state)
@@ -298,9 +291,9 @@ static void test_other_xml(void **state)
                 &out);
     assert_false(out.feed || out.sitemap);
     assert_int_equal(out.link_count, 0);
-    assert_slice(out.title, "A title");
-    assert_slice(out.lang, "fr");
-    assert_slice(out.text, "A title\nOne &\ntwo\n<x>\nAnother");
+    expect(out.title, "A title");
+    expect(out.lang, "fr");
+    expect(out.text, "A title\nOne &\ntwo\n<x>\nAnother");
     extract_xml("<rdf:RDF xmlns:rdf='r'><item><link>/no</link></item></rdf:RDF>", &out);
     assert_false(out.feed);
     assert_int_equal(out.link_count, 0);
@@ -345,7 +338,7 @@ static void test_large(void **state)
     print_message("# %zu bytes of sitemap in %lld ms\n", text.len, (long long)(wb_clock_mono_ns() - start) / 1000000);
     assert_int_equal(out.link_count, WB_EXTRACT_LINKS_MAX);
     assert_int_equal(out.links_left_out, 70000 - WB_EXTRACT_LINKS_MAX);
-    assert_slice(out.links[WB_EXTRACT_LINKS_MAX - 1].url, "http://example.org/page/65535.html");
+    expect(out.links[WB_EXTRACT_LINKS_MAX - 1].url, "http://example.org/page/65535.html");
 
     /* A bomb: 200 MB of blanks, and then an entry beyond the limit. */
     struct wb_buf bomb = WB_BUF_INIT;

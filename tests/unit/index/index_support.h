@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "../expect.h"
 #include "../removetree.h"
 #include "../seeded.h"
 #include "base/buf.h"
@@ -29,25 +30,6 @@
 #include "cycle/cycle.h"
 #include "index/generation.h"
 #include "os/path.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-#define ok(err) ok_at((err), #err, __FILE__, __LINE__)
-static inline int ok_at(int err, const char *what, const char *file, int line)
-{
-    if (err < 0)
-        fail_msg("%s:%d: %s: %d, %s", file, line, what, err, wb_error_message());
-    return err;
-}
-
-/* ---- a repository -------------------------------------------------------------------------------- */
-
-/* A directory for the test, in memory where that can be: nothing here is about power loss. */
-static inline void make_test_dir(char dir_out[64])
-{
-    snprintf(dir_out, 64, "%s/webbase-index-XXXXXX", wb_path_kind("/dev/shm") == WB_PATH_DIR ? "/dev/shm" : "/tmp");
-    assert_non_null(mkdtemp(dir_out));
-}
 
 /* ---- the web ------------------------------------------------------------------------------------- */
 

@@ -2,45 +2,9 @@
  * test_index_columns.c - columns that users bring: numbers and words, lines that are wrong, URLs that become known
  * later, and columns that last from one generation to the next.
  */
-#include "index_support.h"
+#include "index_web.h"
 
 #include <math.h>
-
-static char test_dir[64];
-static struct web *web;
-
-int fdatasync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-static int set_up(void **state)
-{
-    char dir[80];
-
-    (void)state;
-    make_test_dir(test_dir);
-    snprintf(dir, sizeof dir, "%s/r", test_dir);
-    web = wb_alloc(sizeof *web);
-    web_init(web, dir, test_seed());
-    web->no_takedowns = true;
-    web_fill(web);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wb_free(web);
-    return remove_tree(test_dir);
-}
 
 /* Builds with one column from a text; path NULL in the source if the text is NULL. */
 static int build_with(const char *name, const char *text, struct warnings *warnings)
@@ -288,13 +252,13 @@ static void test_same_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_words, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lasting, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_unknown_urls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_lines, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_same_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_numbers, set_up_web, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_words, set_up_web, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_lasting, set_up_web, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_unknown_urls, set_up_web, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_bad_lines, set_up_web, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_bad_names, set_up_web, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_same_bytes, set_up_web, tear_down_web),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
 #include "index_lives.h"
+#include "index_web.h"
 #include "os/fault.h"
 
 #include <errno.h>
@@ -19,47 +20,6 @@ enum { STEPS = 30 };
 #else
 enum { STEPS = 80 };
 #endif
-
-static char test_dir[64];
-static struct web *web;
-
-int fdatasync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-static int set_up(void **state)
-{
-    char dir[80], path[80];
-
-    (void)state;
-    make_test_dir(test_dir);
-    snprintf(dir, sizeof dir, "%s/r", test_dir);
-    web = wb_alloc(sizeof *web);
-    web_init(web, dir, test_seed());
-    web->no_takedowns = true;
-    web_fill(web);
-    for (char name = 'a'; name <= 'b'; name++) {
-        snprintf(path, sizeof path, "%s/%c", test_dir, name);
-        mkdir(path, 0777);
-    }
-    web_build(web);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wb_free(web);
-    return remove_tree(test_dir);
-}
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
@@ -330,10 +290,10 @@ static void test_missing_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_faults, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_files_cannot_grow, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_missing_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_faults, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_files_cannot_grow, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_damage, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_missing_files, set_up_generation, tear_down_web),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * keep an old generation, and an index that moves to another directory.
  */
 #include "index_lives.h"
+#include "index_web.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -12,50 +13,9 @@
 
 enum { KILLS = 60 };
 
-static char test_dir[64];
-static struct web *web;
-
-int fdatasync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
 static void dir_of(const char *name, char path_out[80])
 {
     snprintf(path_out, 80, "%.60s/%s", test_dir, name);
-}
-
-static int set_up(void **state)
-{
-    char path[80];
-
-    (void)state;
-    make_test_dir(test_dir);
-    dir_of("r", path);
-    web = wb_alloc(sizeof *web);
-    web_init(web, path, test_seed());
-    web->no_takedowns = true;
-    web_fill(web);
-    dir_of("a", path);
-    mkdir(path, 0777);
-    dir_of("b", path);
-    mkdir(path, 0777);
-    web_build(web);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wb_free(web);
-    return remove_tree(test_dir);
 }
 
 static int try_build(const char *index_dir, bool from_scratch, struct wb_index_result *result)
@@ -356,14 +316,14 @@ static void test_damaged_where(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_two_builds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_stopped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_reader_keeps_its_generation, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_moves, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_directories, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lost_directory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damaged_where, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_killed, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_two_builds, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_stopped, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_reader_keeps_its_generation, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_moves, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_bad_directories, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_lost_directory, set_up_generation, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_damaged_where, set_up_generation, tear_down_web),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,43 +2,16 @@
  * test_index_rankfiles.c - files with ranks: values that are wrong although their checksums are right, and generations
  * that were built before there was a host rank.
  */
-#include "index_support.h"
+#include "index_web.h"
 
 #include <math.h>
 
-static char test_dir[64];
-static struct web *web;
-
-int fdatasync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
 static int set_up(void **state)
 {
-    char dir[80];
-
     (void)state;
-    make_test_dir(test_dir);
-    snprintf(dir, sizeof dir, "%s/r", test_dir);
-    web = wb_alloc(sizeof *web);
-    web_init(web, dir, test_seed());
+    make_web();
     web_fill(web);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wb_free(web);
-    return remove_tree(test_dir);
 }
 
 /* Builds with a rank from the pages of a host. */
@@ -175,8 +148,8 @@ static void test_older_generation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_verify_finds_wrong_ranks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_older_generation, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_verify_finds_wrong_ranks, set_up, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_older_generation, set_up, tear_down_web),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,26 +2,11 @@
  * test_index_ranks.c - PageRank, host rank and personal ranks of generations, compared with the solution of the linear
  * equations that define them, for a random web whose links are known; seeds of all kinds; ranks that last.
  */
-#include "index_support.h"
+#include "index_web.h"
 
 #include <math.h>
 
 enum { RANK_HOSTS = 48 };
-
-static char test_dir[64];
-static struct web *web;
-
-int fdatasync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
 
 /* Many hosts have few URLs, so that their graph is sparse. */
 static const char *host_of(size_t url)
@@ -62,22 +47,10 @@ static void fill(void)
 
 static int set_up(void **state)
 {
-    char dir[80];
-
     (void)state;
-    make_test_dir(test_dir);
-    snprintf(dir, sizeof dir, "%s/r", test_dir);
-    web = wb_alloc(sizeof *web);
-    web_init(web, dir, test_seed());
+    make_web();
     fill();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wb_free(web);
-    return remove_tree(test_dir);
 }
 
 /* Builds with a rank from these seeds; text NULL removes it. */
@@ -474,13 +447,13 @@ static void test_bad_seeds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_page_rank, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_host_rank, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_from_urls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_from_hosts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lasting, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_seeds_come_and_go, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_seeds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_page_rank, set_up, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_host_rank, set_up, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_from_urls, set_up, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_from_hosts, set_up, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_lasting, set_up, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_seeds_come_and_go, set_up, tear_down_web),
+        cmocka_unit_test_setup_teardown(test_bad_seeds, set_up, tear_down_web),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

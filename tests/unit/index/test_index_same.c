@@ -2,29 +2,18 @@
  * test_index_same.c - the central promise of generations: one that was merged from the last one has the same bytes
  * as one that is built from scratch, whatever has changed, and whatever memory and threads were used.
  */
+#include "../unsynced.h"
 #include "index_support.h"
 
 enum { ROUNDS = 5 };
 
-static char test_dir[64];
-
-int fdatasync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
+static char test_dir[MEMORY_DIR_MAX];
 
 static void begin(struct web *web, uint64_t seed)
 {
     char dir[80];
 
-    make_test_dir(test_dir);
+    assert_int_equal(make_memory_dir("index", test_dir), 0);
     snprintf(dir, sizeof dir, "%s/r", test_dir);
     web_init(web, dir, seed);
 }

@@ -8,14 +8,9 @@
 
 #include <cmocka.h>
 
+#include "../expect.h"
 #include "base/error.h"
 #include "page/page.h"
-
-static void assert_slice(struct wb_slice s, const char *text)
-{
-    if (!wb_slice_equal(s, wb_slice_str(text)))
-        fail_msg("'%.*s' is not '%s'", WB_SLICE_ARG(s), text);
-}
 
 static const struct {
     const char *message, *raw, *body;
@@ -48,8 +43,8 @@ static void test_split(void **state)
         if (err != (messages[i].status ? 0 : WB_E_PROTO))
             fail_msg("case %zu gives %d", i, err);
         assert_int_equal(head.status, messages[i].status);
-        assert_slice(head.raw, messages[i].raw);
-        assert_slice(head.body, messages[i].body);
+        expect(head.raw, messages[i].raw);
+        expect(head.body, messages[i].body);
     }
 }
 
@@ -80,15 +75,15 @@ static void test_headers(void **state)
 
     while (wb_http_header_next(head, &at, &name, &value)) {
         assert_true(n < 5);
-        assert_slice(name, expected[n][0]);
-        assert_slice(value, expected[n][1]);
+        expect(name, expected[n][0]);
+        expect(value, expected[n][1]);
         n++;
     }
     assert_int_equal(n, 5);
     assert_true(wb_http_header(head, "FIRST", &value));
-    assert_slice(value, "one");
+    expect(value, "one");
     assert_true(wb_http_header(head, "empty", &value));
-    assert_slice(value, "");
+    expect(value, "");
     assert_false(wb_http_header(head, "HTTP/1.1 200 OK", &value));
     assert_false(wb_http_header(WB_SLICE_EMPTY, "x", &value));
 }
@@ -101,11 +96,11 @@ static void test_fields(void **state)
     size_t at = 0;
 
     assert_true(wb_http_field_next(lines, &at, &name, &value));
-    assert_slice(name, "A");
-    assert_slice(value, "1\n stray");
+    expect(name, "A");
+    expect(value, "1\n stray");
     assert_true(wb_http_field_next(lines, &at, &name, &value));
-    assert_slice(name, "B");
-    assert_slice(value, "2");
+    expect(name, "B");
+    expect(value, "2");
     assert_false(wb_http_field_next(lines, &at, &name, &value));
     assert_int_equal(name.len + value.len, 0);
 }

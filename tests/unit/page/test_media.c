@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../expect.h"
 #include "page/page.h"
 
 static const struct {
@@ -30,12 +31,6 @@ static const struct {
     {"text/html\r\nX: y", "", ""},
 };
 
-static void assert_slice(struct wb_slice s, const char *text)
-{
-    if (!wb_slice_equal(s, wb_slice_str(text)))
-        fail_msg("'%.*s' is not '%s'", WB_SLICE_ARG(s), text);
-}
-
 static void test_parse(void **state)
 {
     (void)state;
@@ -43,8 +38,8 @@ static void test_parse(void **state)
         struct wb_buf mem = WB_BUF_INIT;
         struct wb_slice type, charset;
         assert_int_equal(wb_media_type_parse(wb_slice_str(values[i].value), &mem, &type, &charset), 0);
-        assert_slice(type, values[i].type);
-        assert_slice(charset, values[i].charset);
+        expect(type, values[i].type);
+        expect(charset, values[i].charset);
         wb_buf_release(&mem);
     }
 }
@@ -58,7 +53,7 @@ static void test_long(void **state)
 
     memset(value + 5, 'x', 500);
     assert_int_equal(wb_media_type_parse(wb_slice_str(value), &mem, &type, &charset), 0);
-    assert_slice(type, "");
+    expect(type, "");
     wb_buf_release(&mem);
 }
 
@@ -79,7 +74,7 @@ static void test_names(void **state)
         {".", "application/octet-stream"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_slice(wb_media_type_of_name(wb_slice_str(names[i][0])), names[i][1]);
+        expect(wb_media_type_of_name(wb_slice_str(names[i][0])), names[i][1]);
 }
 
 int main(void)

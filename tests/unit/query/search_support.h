@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../expect.h"
 #include "../removetree.h"
 #include "../seeded.h"
 #include "base/error.h"
@@ -26,14 +27,6 @@
 #include "query/query.h"
 
 enum { DOCS = 6000, FAR = 40, HOSTS = 12, VOCABULARY = 300, FIELD_WORDS = 80, DOC_LINKS = 5 };
-
-#define ok(err) ok_at((err), #err, __FILE__, __LINE__)
-static inline int ok_at(int err, const char *what, const char *file, int line)
-{
-    if (err < 0)
-        fail_msg("%s:%d: %s: %d, %s", file, line, what, err, wb_error_message());
-    return err;
-}
 
 /* A text: numbers of words; a word that no query has is SEPARATOR. */
 enum { SEPARATOR = 0xffff };
@@ -59,7 +52,7 @@ struct doc {
 };
 
 struct web {
-    char dir[96], root[64], column[96];
+    char dir[96], root[MEMORY_DIR_MAX], column[96];
     char vocabulary[VOCABULARY][12];
     struct doc *docs; /* DOCS pages and FAR others */
     struct wb_searcher *searcher;
@@ -223,9 +216,7 @@ static inline int set_up_web(void **state)
 
     web->chance = test_seed();
     web->docs = wb_alloc_zero(DOCS + FAR, sizeof *web->docs);
-    snprintf(web->root, sizeof web->root, "%s/webbase-search-XXXXXX",
-             wb_path_kind("/dev/shm") == WB_PATH_DIR ? "/dev/shm" : "/tmp");
-    if (!mkdtemp(web->root))
+    if (make_memory_dir("search", web->root) < 0)
         return -1;
     snprintf(web->dir, sizeof web->dir, "%s/r", web->root);
     snprintf(warc, sizeof warc, "%s/pages.warc", web->root);

@@ -1,4 +1,5 @@
 /* test_warcpage.c - makes pages of records: responses, other records, and what revisits say. */
+#include "../expect.h"
 #include "warc_support.h"
 
 static struct wb_warc_record record_of(enum wb_warc_type type, const char *uri, const char *content_type,
@@ -7,12 +8,6 @@ static struct wb_warc_record record_of(enum wb_warc_type type, const char *uri, 
     return (struct wb_warc_record){.type = type, .header = WB_SLICE_EMPTY, .uri = wb_slice_str(uri),
                                    .content_type = wb_slice_str(content_type), .block = block, .block_bytes = block.len,
                                    .time_ms = 1767323045678, .has_time = true, .problem = ""};
-}
-
-static void assert_slice(struct wb_slice s, const char *text)
-{
-    if (!wb_slice_equal(s, wb_slice_str(text)))
-        fail_msg("'%.*s' is not '%s'", WB_SLICE_ARG(s), text);
 }
 
 static void test_response(void **state)
@@ -26,14 +21,14 @@ static void test_response(void **state)
                   WB_SLICE_LIT("HTTP/1.1 404 Not Found\r\nContent-Type: Text/HTML; charset=UTF-8\r\n\r\n<p>"));
 
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
-    assert_slice(page.url, "http://a.example/y#z");
-    assert_slice(page.key, "a.example/y");
+    expect(page.url, "http://a.example/y#z");
+    expect(page.key, "a.example/y");
     struct wb_pageid id = wb_pageid_of_key(page.key);
     assert_true(wb_pageid_equal(page.id, id));
-    assert_slice(page.head, "HTTP/1.1 404 Not Found\r\nContent-Type: Text/HTML; charset=UTF-8\r\n");
-    assert_slice(page.type, "text/html");
-    assert_slice(page.charset, "utf-8");
-    assert_slice(page.body, "<p>");
+    expect(page.head, "HTTP/1.1 404 Not Found\r\nContent-Type: Text/HTML; charset=UTF-8\r\n");
+    expect(page.type, "text/html");
+    expect(page.charset, "utf-8");
+    expect(page.body, "<p>");
     assert_int_equal(page.status, 404);
     assert_int_equal(page.kind, WB_PAGE_RESPONSE);
     assert_int_equal(page.time_ms, 1767323045678);
@@ -54,25 +49,25 @@ static void test_others(void **state)
     r = record_of(WB_WARC_RESOURCE, "http://a.example/f", "text/plain; charset=utf-8",
                   WB_SLICE_LIT("HTTP/1.1 200 OK\r\n\r\nx"));
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
-    assert_slice(page.body, "HTTP/1.1 200 OK\r\n\r\nx");
-    assert_slice(page.type, "text/plain");
-    assert_slice(page.charset, "utf-8");
-    assert_slice(page.head, "");
+    expect(page.body, "HTTP/1.1 200 OK\r\n\r\nx");
+    expect(page.type, "text/plain");
+    expect(page.charset, "utf-8");
+    expect(page.head, "");
     assert_true(page.kind == WB_PAGE_RESOURCE && page.status == 200);
 
     r = record_of(WB_WARC_RESPONSE, "dns:a.example", "text/dns",
                   WB_SLICE_LIT("20260102030405\na.example. 1 IN A 192.0.2.1\n"));
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
     assert_true(page.kind == WB_PAGE_RESOURCE && page.status == 200);
-    assert_slice(page.type, "text/dns");
+    expect(page.type, "text/dns");
 
     r = record_of(WB_WARC_ARC, "http://a.example/with a blank", "text/html",
                   WB_SLICE_LIT("HTTP/1.0 200 OK\nA: b\n\nbody"));
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
     assert_true(page.kind == WB_PAGE_RESPONSE);
-    assert_slice(page.url, "http://a.example/with%20a%20blank");
-    assert_slice(page.body, "body");
-    assert_slice(page.type, "");
+    expect(page.url, "http://a.example/with%20a%20blank");
+    expect(page.body, "body");
+    expect(page.type, "");
 
     r = record_of(WB_WARC_RESPONSE, "", "application/http", WB_SLICE_LIT("HTTP/1.1 200 OK\r\n\r\n"));
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), WB_E_PROTO);
@@ -98,14 +93,14 @@ static void test_coded(void **state)
         record_of(WB_WARC_RESPONSE, "http://a.example/", "application/http", wb_buf_slice(&block));
     r.header = WB_SLICE_LIT("WARC-Payload-Digest: sha1:AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQT\r\n");
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
-    assert_slice(page.body, "the body, which was coded on its way");
+    expect(page.body, "the body, which was coded on its way");
     assert_true(wb_slice_starts(page.head, WB_SLICE_LIT("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n")));
     assert_true(page.has_payload_sha1 && !page.truncated);
     for (uint8_t i = 0; i < WB_SHA1_BYTES; i++)
         assert_int_equal(page.payload_sha1[i], i);
 
     assert_int_equal(wb_warc_page(&r, 8, &mem, &page, &problem), 0);
-    assert_slice(page.body, "the body");
+    expect(page.body, "the body");
     assert_true(page.truncated && problem[0]);
 
     r.block.len -= 12;
@@ -167,7 +162,7 @@ static void test_revisit(void **state)
         assert_int_equal(revisit.known_profile, profiles[i].known);
         assert_int_equal(revisit.not_modified, profiles[i].not_modified);
         assert_true(revisit.has_sha1 && revisit.sha1[19] == 19);
-        assert_slice(revisit.refers_uri, "http://b.example/");
+        expect(revisit.refers_uri, "http://b.example/");
         assert_int_equal(revisit.refers_time_ms, 1767323045000);
     }
     r.header = WB_SLICE_LIT("WARC-Payload-Digest: sha256:0001\r\nWARC-Refers-To-Date: soon\r\n");

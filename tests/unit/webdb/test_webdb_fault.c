@@ -5,24 +5,13 @@
  *
  * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
+#include "../unsynced.h"
 #include "webdb_digest.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 static uint64_t seed;
-
-int fdatasync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
