@@ -10,8 +10,9 @@ static const char policy[] = "default-src 'self'; base-uri 'none'; object-src 'n
 int wb_page_fields(struct wb_http_reply *reply)
 {
     static const char *const fields[][2] = {
-        {"Content-Type", "text/html; charset=utf-8"}, {"Content-Security-Policy", policy},
-        {"X-Content-Type-Options", "nosniff"},        {"Referrer-Policy", "same-origin"},
+        {"Content-Type", "text/html; charset=utf-8"},
+        {"Content-Security-Policy", policy},
+        {"Referrer-Policy", "same-origin"},
         {"Cache-Control", "private, no-cache"},
     };
     int err = 0;

@@ -45,8 +45,8 @@ static int read_index(struct site_view *v)
     struct wb_searcher *searcher = NULL;
     int err = wb_call_searcher(v->call, &searcher);
 
-    if (err == WB_E_NOTFOUND)
-        return 0;
+    if (err == WB_E_BUSY)
+        return 0; /* there is no index yet: webdb may know something */
     if (err == 0)
         err = search(v, searcher, "rank", true, &v->best);
     if (err == 0)

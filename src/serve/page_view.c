@@ -30,6 +30,8 @@ static int read_indexed(struct wb_page_view *v)
     struct wb_slice title;
     int err = wb_call_searcher(v->call, &v->searcher);
 
+    if (err == WB_E_BUSY)
+        return 0; /* there is no index yet: the store knows enough */
     if (err == 0)
         err = wb_index_find(wb_searcher_index(v->searcher), v->stored ? v->page.url : v->url, &v->docid);
     if (err == 0) {

@@ -106,11 +106,11 @@ static void refuse_access(const struct wb_route *route, const struct wb_http_req
                   status == 403   ? "this token is not good for this"
                   : route->people ? "this needs a token: give it as the password, with any name"
                                   : "this needs a token: Authorization: Bearer TOKEN");
+    if (status == 401)
+        (void)wb_http_reply_field(reply, "WWW-Authenticate", WB_SLICE_LIT("Bearer realm=\"webbase\""));
     if (status == 401 && route->people)
         (void)wb_http_reply_field(reply, "WWW-Authenticate",
                                   WB_SLICE_LIT("Basic realm=\"webbase\", charset=\"UTF-8\""));
-    if (status == 401)
-        (void)wb_http_reply_field(reply, "WWW-Authenticate", WB_SLICE_LIT("Bearer realm=\"webbase\""));
 }
 
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,

@@ -37,7 +37,8 @@ async function served(folder, later, ...options) {
   await webbase(repo, 'init', '--history', 'all');
   await webbase(repo, 'import', archive);
   await webbase(repo, 'index');
-  return started(repo, later, 'serve', '--listen', '127.0.0.1:0', '--token', 'secret-of-the-test', ...options);
+  const where = options.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'];
+  return started(repo, later, 'serve', ...where, '--token', 'secret-of-the-test', ...options);
 }
 
 const titles = page => page.locator('.hit h2 a').allTextContents();
@@ -129,6 +130,20 @@ test('without JavaScript', async ({page, context, folder, later}) => {
   await reader.goto(`${origin}/dash`);
   expect(await reader.locator('#pages').textContent() === '39', 'the dashboard shows nothing without scripts');
   expect(await reader.locator('#orders').isHidden(), 'buttons are shown that cannot work');
+});
+
+test('a token as a password', async ({context, folder, later}) => {
+  const origin = (await served(folder, later, '--listen', '0.0.0.0:0')).replace('0.0.0.0', '127.0.0.1');
+  const visit = async password => {
+    const reader = await context.browser().newContext({httpCredentials: {username: 'anyone', password}});
+    later(() => reader.close());
+    const page = await reader.newPage();
+    return {page, reply: await page.goto(`${origin}/dash`)};
+  };
+  expect((await visit('wrong')).reply.status() === 401, 'a wrong password is good enough');
+  const {page, reply} = await visit('secret-of-the-test');
+  expect(reply.status() === 200, `the password is not accepted: ${reply.status()}`);
+  await until('samples', () => page.evaluate(() => Number(document.body.dataset.samples)));
 });
 
 test('a page, its versions and its site', async ({page, folder, later}) => {

@@ -40,11 +40,19 @@ def corpus(folder):
 # ---- calls ---------------------------------------------------------------------------
 
 def routes():
-    """(path, whether it is a prefix, methods) of src/serve/routes.c."""
+    """(path, whether it is a prefix, methods, access, whether people read it) of src/serve/routes.c."""
     text = (ROOT / 'src/serve/routes.c').read_text()
-    found = re.findall(r'^    \{"(/[^"]*)", (true|false), ([A-Z |]+), WB_ACCESS_(\w+)', text, re.M)
+    found = re.findall(r'^    \{"(/[^"]*)", (true|false), ([A-Z |]+), WB_ACCESS_(\w+), \w+, (true|false),', text, re.M)
     assert len(found) >= 17
-    return [(path, prefix == 'true', methods, access) for path, prefix, methods, access in found]
+    return [(path, prefix == 'true', methods, access, people == 'true') for path, prefix, methods, access, people in found]
+
+
+def refusal(reply, status, people, *words):
+    """An error as JSON, or as a page where people read it."""
+    if not people:
+        return reply.error(status, *words)
+    assert reply.status == status and reply.field('Content-Type') == 'text/html; charset=utf-8', reply.fields
+    assert all(word in reply.body.decode() for word in words), reply.body
 
 
 @test
@@ -52,7 +60,7 @@ def the_description_and_the_manual_list_every_call(folder):
     described = json.loads((ROOT / 'src/serve/web/openapi.json').read_text())['paths']
     manual = (ROOT / 'docs/http.md').read_text()
     # Pages for people and their files are not calls of the API.
-    calls = {path: methods for path, prefix, methods, _ in routes() if path.startswith(('/api', '/cdx', '/web/', '/timemap', '/metrics', '/healthz'))}
+    calls = {path: methods for path, prefix, methods, *_ in routes() if path.startswith(('/api', '/cdx', '/web/', '/timemap', '/metrics', '/healthz'))}
     bare = {re.sub(r'\{.*', '', path) for path in described}
     assert bare == set(calls), (bare ^ set(calls))
     for path, ways in described.items():
@@ -61,7 +69,7 @@ def the_description_and_the_manual_list_every_call(folder):
     for path in calls:
         assert '`' + path in manual or ' ' + path in manual, '%s is not in docs/http.md' % path
     for path in re.findall(r'^#+ .*?(?:GET|POST) (/[^ `?\n]*)', manual, re.M):
-        assert any(path == r or (prefix and path.startswith(r)) for r, prefix, _, _ in routes()), path
+        assert any(path == r or (prefix and path.startswith(r)) for r, prefix, *_ in routes()), path
 
 
 @test
@@ -172,9 +180,9 @@ def methods(folder):
             got, head = s.ask(path), s.ask(path, method='HEAD')
             assert head.status == got.status and head.body == b'', path
             assert head.field('Content-Type') == got.field('Content-Type'), path
-        for path, prefix, methods, access in routes():
+        for path, prefix, methods, access, people in routes():
             r = s.ask(path + ('http://x.example/' if prefix else ''), method='DELETE')
-            r.error(405)
+            refusal(r, 405, people)
             assert r.field('Allow'), path
         for path in ('/api/search?q=a', '/cdx?url=a.example', '/healthz'):
             assert s.ask(path, method='POST', body=b'').field('Allow') == 'GET, HEAD'
@@ -188,7 +196,7 @@ def not_one_generation_yet(folder):
     c.put([page(n) for n in range(20)])
     with Server(c.repo) as s:
         for path in ('/api/search?q=quokka', '/api/links?dir=in&url=' + HUB, '/api/similar?url=' + HUB, '/cdx?url=s1.example*'):
-            s.ask(path).error(404, 'index')
+            s.ask(path).error(503, 'index')
         assert s.get('/api/page', url=page(3).url)['url'] == page(3).url
         assert s.ask('/cdx', url=page(3).url).body.count(b'\n') == 1
         assert s.ask('/web/20260102030405/' + page(3).url).status == 200
@@ -243,13 +251,13 @@ def who_may_read(folder):
         own = file.read_text().strip()
     with Server(c.repo, listen='0.0.0.0:0') as s:
         assert (c.repo / 'token').read_text().strip() == own
-        for path, prefix, methods, access in routes():
+        for path, prefix, methods, access, people in routes():
             full, way = path + ('http://x.example/' if prefix else ''), 'GET' if 'GET' in methods else 'POST'
             r = s.ask(full, method=way)
             if access == 'ANYONE':
                 assert r.status in (200, 404), (path, r.status)
                 continue
-            r.error(401, 'token')
+            refusal(r, 401, people, 'token')
             assert r.field('WWW-Authenticate').startswith('Bearer'), path
             for wrong in ('Bearer x', 'Bearer ' + own[:-1], 'Bearer ' + own + 'x', 'Basic ' + own, own, 'Bearer', 'Bearer '):
                 assert s.ask(full, method=way, fields={'Authorization': wrong}).status == 401, wrong

@@ -90,7 +90,7 @@ def checked(reply, status, what):
     assert fields['Content-Type'] == 'text/html; charset=utf-8', fields['Content-Type']
     policy = fields['Content-Security-Policy']
     assert "default-src 'self'" in policy and 'unsafe' not in policy, policy
-    assert fields['X-Content-Type-Options'] == 'nosniff'
+    assert fields.get_all('X-Content-Type-Options') == ['nosniff'] and fields['Referrer-Policy'] == 'same-origin'
     page = Markup(text)
     assert len(set(page.ids)) == len(page.ids), '%s: an id is there twice' % what
     for tag, attrs in page.tags:
@@ -123,6 +123,19 @@ def pages_are_sound_whatever_is_asked(folder):
         checked(s.ask('/' + quote(NASTY), Accept='text/html,*/*'), 404, 'a nasty path')
         assert s.ask('/nowhere')[1]['Content-Type'] == 'application/json'
         assert s.ask('/dash', 'POST', '')[0] == 405
+
+
+@test
+def without_an_index(folder):
+    repo = folder / 'r'
+    call(repo, 'init')
+    with Serving(repo) as s:
+        for path, status in (('/', 200), ('/?q=x', 503), ('/dash', 200), ('/page?url=http://a.example/', 404),
+                             ('/site?host=a.example', 404)):
+            checked(s.ask(path), status, path)
+        ask(repo, 'import', archive(folder / 'a.warc', [Page('http://a.example/', b'<title>Alpha</title>one')]))
+        checked(s.ask('/page?url=http://a.example/'), 200, 'a page that is not indexed')
+        assert '<h1>Alpha</h1>' in s.ask('/page?url=http://a.example/')[2]
 
 
 @test
