@@ -3,6 +3,7 @@
 #include "base/codec.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void wb_answer_page(struct wb_json *j, const struct wb_page *page)
 {
@@ -54,7 +55,12 @@ const char *wb_answer_holder(const struct wb_store_holder *holder, char text_out
         [WB_STORE_HOLDER_STREAM] = "stream",
     };
 
-    snprintf(text_out, WB_ANSWER_HOLDER_MAX, "%s%s%s", words[holder->kind], holder->name[0] ? " " : "", holder->name);
+    const char *kind = words[holder->kind], *name = holder->name;
+
+    /* A generation holds its snapshot as "generation-7". */
+    if (strncmp(name, kind, strlen(kind)) == 0 && name[strlen(kind)] == '-')
+        name += strlen(kind) + 1;
+    snprintf(text_out, WB_ANSWER_HOLDER_MAX, "%s%s%s", kind, name[0] ? " " : "", name);
     return text_out;
 }
 

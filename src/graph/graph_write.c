@@ -137,7 +137,7 @@ static int walk_sample(struct wb_graph_writer *writer, uint64_t arcs, int (*take
         if (!wb_graph_gather_fits(&writer->chunk, count))
             err = take(writer);
         if (err == 0)
-            err = wb_graph_gather_add(&writer->chunk, writer->sample.items + at, count);
+            err = wb_graph_gather_add(&writer->chunk, count ? writer->sample.items + at : NULL, count);
         at += count;
     }
     return err < 0 || writer->chunk.nodes == 0 ? err : take(writer);

@@ -248,7 +248,7 @@ static int match_space(struct wb_leaf *leaf, enum wb_space space, bool *matches_
                                        positions[1].at[space], positions[1].count[space], slots[0].offset);
     }
     if (err == 0 && *matches_out && leaf->slot_count > 2)
-        *matches_out = in_a_row(leaf, space, leaf->slot_count, at);
+        *matches_out = in_a_row(leaf, (int)space, leaf->slot_count, at);
     return err;
 }
 
