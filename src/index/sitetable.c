@@ -58,29 +58,27 @@ void wb_sitetable_release(struct wb_sitetable *table)
 
 /* ---- finding ----------------------------------------------------------------------------------- */
 
-/* "www.Example.org" -> "org,example,www"; a port stays at the end. */
+/* "www.Example.org" -> "org,example,www"; a port stays at the end, and an address as it is. Empty if it is not a host.
+ */
 static int reverse_labels(struct wb_slice host, struct wb_buf *out)
 {
-    const char *colon = memchr(host.ptr, ':', host.len);
-    size_t end = colon ? (size_t)(colon - host.ptr) : host.len;
-    int err = 0;
+    struct wb_buf key = WB_BUF_INIT;
+    int err;
 
+    if (host.len && host.ptr[host.len - 1] == '.')
+        host.len--;
+    err = wb_buf_append_slice(&key, host);
+    for (size_t i = 0; err == 0 && i < key.len; i++)
+        if (key.ptr[i] >= 'A' && key.ptr[i] <= 'Z')
+            key.ptr[i] = (char)(key.ptr[i] - 'A' + 'a');
+    if (err == 0)
+        err = wb_buf_append_char(&key, '/');
     wb_buf_clear(out);
-    for (size_t at = end; err == 0 && at > 0;) {
-        size_t begin = at;
-        while (begin > 0 && host.ptr[begin - 1] != '.')
-            begin--;
-        if (out->len)
-            err = wb_buf_append(out, ",", 1);
-        if (err == 0)
-            err = wb_buf_append(out, host.ptr + begin, at - begin);
-        at = begin ? begin - 1 : 0;
-    }
-    if (err == 0 && colon)
-        err = wb_buf_append(out, colon, host.len - end);
-    for (size_t i = 0; err == 0 && i < out->len; i++)
-        if (out->ptr[i] >= 'A' && out->ptr[i] <= 'Z')
-            out->ptr[i] = (char)(out->ptr[i] - 'A' + 'a');
+    if (err == 0 && !memchr(host.ptr ? host.ptr : "", '/', host.len))
+        err = wb_surt_of_key(wb_buf_slice(&key), out);
+    bool whole = out->len > 2 && out->ptr[out->len - 2] == ')';
+    out->len = err == 0 && whole ? out->len - 2 : 0;
+    wb_buf_release(&key);
     return err;
 }
 
@@ -110,7 +108,7 @@ static int read_row(const struct site_search *search, struct wb_slice value, str
 /* Whether a site is the host, or one of its subdomains: what follows the labels is ")", ":" or ",". */
 static bool belongs(struct wb_slice key, struct wb_slice labels)
 {
-    bool port = memchr(labels.ptr, ':', labels.len) != NULL;
+    bool port = memchr(labels.ptr, ':', labels.len) != NULL && labels.ptr[labels.len - 1] != ']';
     char next = key.len > labels.len ? key.ptr[labels.len] : 0;
 
     return wb_slice_starts(key, labels) && (next == ')' || (!port && (next == ',' || next == ':')));

@@ -16,7 +16,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { PIECE = 256 << 10 };
+/* A piece ends after so many bytes or URLs, so that a filter that lets nothing through does not keep a worker. */
+enum { PIECE = 256 << 10, PIECE_URLS = 1000 };
 
 /* An answer that is being written. */
 struct cdx_job {
@@ -24,6 +25,7 @@ struct cdx_job {
     struct cdx_walk walk;
     struct wb_index *own; /* that the walk uses; NULL: the worker's */
     struct cdx_rows rows;
+    struct wb_buf first; /* what was written before it was known that there is more than a piece */
     uint64_t skipped, written;
     bool begun, over;
     bool more;                             /* the limit was reached, and there is more */
@@ -39,6 +41,7 @@ static void job_free(struct cdx_job *job)
     cdx_walk_release(&job->walk);
     cdx_rows_release(&job->rows);
     wb_index_close(job->own);
+    wb_buf_release(&job->first);
     for (size_t i = 0; i < CDX_COLLAPSES_MAX; i++)
         wb_buf_release(&job->last[i]);
     for (size_t i = 0; i < job->lines.count; i++)
@@ -202,7 +205,7 @@ static int begins_run(struct cdx_job *job, const struct cdx_row *row)
 static bool is_before(const struct cdx_query *q, const struct cdx_row *row)
 {
     return q->after_key.len && wb_slice_equal(row->field[CDX_URLKEY], wb_buf_slice(&q->after_key)) &&
-           wb_slice_compare(row->field[CDX_TIMESTAMP], wb_slice_str(q->after_time)) <= 0;
+           row->time_ms <= q->after_ms;
 }
 
 static int keep_line(struct cdx_job *job, const struct cdx_row *row)
@@ -238,8 +241,9 @@ static int add_row(struct cdx_job *job, const struct cdx_row *row, struct wb_buf
     if (q->last && q->match != CDX_EXACT)
         return keep_line(job, row);
     wb_buf_clear(&job->resume);
-    int err = wb_buf_printf(&job->resume, "%.*s %.*s", WB_SLICE_ARG(row->field[CDX_URLKEY]),
-                            WB_SLICE_ARG(row->field[CDX_TIMESTAMP]));
+    /* With milliseconds, because a page may have several captures in one second. */
+    int err = wb_buf_printf(&job->resume, "%.*s %.*s%03d", WB_SLICE_ARG(row->field[CDX_URLKEY]),
+                            WB_SLICE_ARG(row->field[CDX_TIMESTAMP]), (int)(((row->time_ms % 1000) + 1000) % 1000));
     return err < 0 ? err : add_line(job, row, out);
 }
 
@@ -316,7 +320,7 @@ static int write_piece(struct cdx_job *job, struct wb_store *store, struct wb_bu
     if (err == 0 && !job->begun)
         err = add_head(job, out);
     job->begun = true;
-    while (err == 0 && !job->over && out->len < PIECE) {
+    for (size_t urls = 0; err == 0 && !job->over && out->len < PIECE && urls < PIECE_URLS; urls++) {
         if (!cdx_walk_next(&job->walk, &docid)) {
             job->over = true;
             break;
@@ -337,6 +341,11 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
     struct cdx_job *job = source;
 
     (void)wait_ms_out;
+    if (job->first.len) {
+        wb_buf_release(out);
+        *out = wb_buf_take(&job->first);
+        return WB_HTTP_MORE;
+    }
     if (job->over)
         return WB_HTTP_END;
     int err = write_piece(job, ((struct wb_serve_worker *)worker)->store, out);
@@ -415,6 +424,7 @@ static int answer_many(struct wb_call *call, struct cdx_job *job)
     err = keep_generation(call, job);
     if (err < 0)
         return err;
+    job->first = wb_buf_take(&call->reply->body); /* a reply has a body or a source */
     call->reply->source = &cdx_source;
     call->reply->source_context = job;
     return 1;

@@ -231,19 +231,20 @@ static int read_repeated(struct wb_call *call, struct cdx_query *q)
 
 /* ---- pages --------------------------------------------------------------------------------------- */
 
-/* "urlkey timestamp", as the answer before gave it. */
+/* "urlkey timestamp", as the answer before gave it: 14 digits and three for the milliseconds. */
 static int read_resume(struct wb_call *call, struct cdx_query *q)
 {
     struct wb_slice key = wb_http_param(call->request, "resumeKey");
     const char *blank = key.len ? memrchr(key.ptr, ' ', key.len) : NULL;
-    int64_t time;
+    uint64_t ms = 0;
 
     if (!key.ptr)
         return 0;
     size_t len = blank ? (size_t)(blank - key.ptr) : 0;
-    if (!blank || key.len - len - 1 != 14 || !wb_date_parse_digits(wb_slice(blank + 1, 14), &time))
+    if (!blank || key.len - len - 1 != 17 || !wb_date_parse_digits(wb_slice(blank + 1, 14), &q->after_ms) ||
+        !wb_slice_to_u64(wb_slice(blank + 15, 3), &ms))
         return wb_fail(WB_E_INVALID, "this resumeKey is not one that this server made");
-    memcpy(q->after_time, blank + 1, 14);
+    q->after_ms += (int64_t)ms;
     return wb_buf_append(&q->after_key, key.ptr, len);
 }
 

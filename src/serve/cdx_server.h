@@ -73,7 +73,7 @@ struct cdx_query {
     bool paged;
     uint64_t page, page_size;
     struct wb_buf after_key; /* of the resume key: the SURT... */
-    char after_time[15];     /* ...and time of the last row */
+    int64_t after_ms;        /* ...and time of the last row */
 };
 
 /* WB_E_INVALID names the parameter. Release the query even after an error. */

@@ -161,9 +161,9 @@ def wrong_parameters_are_named(folder):
             if not path.startswith('/web/'):      # errors for people may be pages
                 r.error(status, word)
             assert r.status == status, (path, r.status, r.body)
-        r = s.ask('/web/http://a.example/', fields={'Accept-Datetime': 'tomorrow'})
+        r = s.ask('/web/http://a.example/', headers={'Accept-Datetime': 'tomorrow'})
         assert r.status in (400, 404), r.status
-        assert s.ask('/web/' + HUB, fields={'Accept-Datetime': 'tomorrow'}).status == 400
+        assert s.ask('/web/' + HUB, headers={'Accept-Datetime': 'tomorrow'}).status == 400
         s.ask('/api/stream/acknowledge?name=x', method='POST').error(400, 'token')
         s.ask('/api/stream/acknowledge?join=x&worker=1&position=2', method='POST').error(404, 'x')
         s.ask('/api/stream/acknowledge?name=nobody&token=%s' % token, method='POST').error(404, 'nobody')
@@ -260,8 +260,8 @@ def who_may_read(folder):
             refusal(r, 401, people, 'token')
             assert r.field('WWW-Authenticate').startswith('Bearer'), path
             for wrong in ('Bearer x', 'Bearer ' + own[:-1], 'Bearer ' + own + 'x', 'Basic ' + own, own, 'Bearer', 'Bearer '):
-                assert s.ask(full, method=way, fields={'Authorization': wrong}).status == 401, wrong
-            assert s.ask(full, method=way, fields={'Authorization': 'Bearer ' + own}).status not in (401, 403), path
+                assert s.ask(full, method=way, headers={'Authorization': wrong}).status == 401, wrong
+            assert s.ask(full, method=way, headers={'Authorization': 'Bearer ' + own}).status not in (401, 403), path
             assert s.ask(full + '?token=' + own, method=way).status == 401, 'tokens are not parameters'
         assert call(None, 'stream', s.url, '--format', 'urls', '--patience', '1', status=1).stderr
         got = call(None, 'stream', s.url, '--format', 'urls', '--token', own).stdout
@@ -271,8 +271,8 @@ def who_may_read(folder):
     with Server(c.repo, '--token', 'the-operators-own', listen='[::]:0') as s:
         s.host = '::1'
         assert s.ask('/api/stat').status == 401
-        assert s.ask('/api/stat', fields={'Authorization': 'Bearer ' + own}).status == 401
-        assert s.ask('/api/stat', fields={'authorization': 'bearer the-operators-own'}).status == 200
+        assert s.ask('/api/stat', headers={'Authorization': 'Bearer ' + own}).status == 401
+        assert s.ask('/api/stat', headers={'authorization': 'bearer the-operators-own'}).status == 200
     assert (c.repo / 'token').read_text().strip() == own
     refused(c.repo, 'token', 'serve', '--listen', '127.0.0.1:0', '--token', 'short')
     refused(c.repo, '--key', 'serve', '--listen', '127.0.0.1:0', '--key', folder / 'x', status=2, one_line=False)

@@ -78,11 +78,11 @@ class Server:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return http.client.HTTPSConnection(self.host, self.port, timeout=PATIENCE, context=context)
 
-    def ask(self, path, method='GET', fields={}, body=None, **params):
+    def ask(self, path, method='GET', headers={}, body=None, **params):
         if params:
             path += '?' + urllib.parse.urlencode(params, doseq=True)
         with contextlib.closing(self.connect()) as c:
-            c.request(method, path, body=body, headers=fields)
+            c.request(method, path, body=body, headers=headers)
             r = c.getresponse()
             return Reply(r.status, r.getheaders(), r.read())
 

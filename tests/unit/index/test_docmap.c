@@ -106,6 +106,7 @@ struct site_url {
 
 /* In the order of SURTs. */
 static const struct site_url site_urls[] = {
+    {"192.0.2.7)/", true},        {"192.0.2.7:80)/", false},        {"[2001:db8::1])/", true},
     {"com,example)/", true},      {"com,example)/a", false},        {"com,example)/b", true},
     {"com,example,www)/", false}, {"com,example,www:8080)/", true}, {"com,exampleother)/", true},
     {"com,examples)/", false},    {"org,example)/x", true},
@@ -170,12 +171,16 @@ static void test_sites(void **state)
         index.docmap.pages += site_urls[i].page;
         index.docmap.urls++;
     }
-    assert_int_equal(last, 5);
+    assert_int_equal(last, 8);
     ok(wb_sitetable_write(&sites, path, (uint32_t)index.docmap.pages));
     wb_sitetable_release(&sites);
     ok(wb_table_open(path, WB_SITES_TABLE_KIND, &index.sites));
     ok(wb_cursor_open(index.sites, &index.site_cursor));
     check_host(&index, "example.com", "com,example");
+    check_host(&index, "192.0.2.7", "192.0.2.7");
+    check_host(&index, "192.0.2", "nothing");
+    check_host(&index, "[2001:DB8::1]", "[2001:db8::1]");
+    check_host(&index, "example.com/", "nothing");
     check_host(&index, "EXAMPLE.com.", "com,example");
     check_host(&index, "www.example.com", "com,example,www");
     check_host(&index, "www.example.com:8080", "com,example,www:8080");
