@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Streams over HTTP: servers that are killed and restarted, clients at once, tokens, and pages that are taken down."""
+import collections, re, shutil, signal, time, zlib
+
+from e2e import *
+from serving import *
+
+
+def page(n, word='first', date='2026-01-02T03:04:05Z', filler=b''):
+    return Page('http://s%d.example/p/%d' % (n % 7, n), b'<title>page %d</title><p>%s number%d</p>' % (n, word.encode(), n) + filler, date)
+
+
+def corpus(folder, count, random_=None, name='r'):
+    repo = folder / name
+    call(repo, 'init', '--history', 'all')
+    done(ask(repo, 'import', archive(folder / (name + '.warc'), [
+        page(n, filler=b'<!--%s-->' % random_.randbytes(1500).hex().encode() if random_ else b'') for n in range(count)])))
+    call(repo, 'update')
+    call(repo, 'index')
+    return repo, [page(n).url for n in range(count)]
+
+
+class Killer:
+    """Kills the server again and again, and restarts it at the same port."""
+
+    def __init__(self, server, random_):
+        self.server, self.random, self.going, self.kills = server, random_, True, 0
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while self.going:
+            time.sleep(self.random.uniform(0.05, 0.4))
+            self.server.kill()
+            self.kills += 1
+            self.server.start()
+
+    def stop(self):
+        self.going = False
+        self.thread.join()
+
+
+def urls_of(form, data):
+    if form == 'jsonl':
+        return [x['url'] for x in lines(data)]
+    if form == 'urls':
+        return data.decode().split('\n')[:-1]
+    if form == 'warc.gz':
+        out = b''
+        while data:
+            d = zlib.decompressobj(31)
+            out, data = out + d.decompress(data), d.unused_data
+        data = out
+    return [u.decode() for u in re.findall(rb'WARC-Type: (?:response|conversion)\r\n(?:[^\r\n]+\r\n)*?WARC-Target-URI: ([^\r]*)', data)] \
+        or [u.decode() for u in re.findall(rb'WARC-Target-URI: ([^\r]*)', data)]
+
+
+def slowed(*args):
+    """A client whose output is taken slowly, so that it is still there when the server is killed."""
+    return subprocess.Popen(command(None, 'stream', *args), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def take(process, random_, out):
+    while part := os.read(process.stdout.fileno(), 1 << 17):
+        out.append(part)
+        time.sleep(random_.uniform(0, 0.01))
+
+
+@test
+def a_server_that_is_killed_again_and_again(folder):
+    """Clients resume: every record once; with names and workers, at most the stated repeats."""
+    random_ = rng('kills')
+    repo, want = corpus(folder, 4000, random_)
+    with Server(repo) as s:
+        jobs = [(form, ['--format', form]) for form in ('jsonl', 'warc', 'warc.gz', 'text', 'urls')]
+        jobs += [('jsonl', ['--order', '-url']), ('jsonl', ['--latest']), ('jsonl', ['--partition', '1/2']), ('jsonl', ['--partition', '2/2'])]
+        named = [('jsonl', ['--name', 'nightly'])]
+        joined = [('jsonl', ['--join', 'crew']) for _ in range(3)]
+        clients = []
+        for form, args in jobs + named + joined:
+            p, out = slowed(s.url, *args), []
+            t = threading.Thread(target=take, args=(p, random_, out))
+            t.start()
+            clients.append((form, args, p, out, t))
+        killer = Killer(s, random_)
+        wait_for(lambda: killer.kills >= 8, 'the server was killed eight times')
+        killer.stop()
+        for form, args, p, out, t in clients:
+            t.join(PATIENCE)
+            assert p.wait(PATIENCE) == 0, (args, p.stderr.read())
+        got = [urls_of(form, b''.join(out)) for form, args, p, out, t in clients]
+        for (form, args), have in zip(jobs[:7], got):
+            assert len(have) == len(want) and set(have) == set(want), (args, len(have), len(set(have)), killer.kills)
+        assert sorted(got[7] + got[8]) == sorted(want)
+        print('# %d kills; named repeated %d, joined %d' % (killer.kills, len(got[9]) - len(want), len(sum(got[10:], [])) - len(want)))
+        assert got[9] == list(dict.fromkeys(got[9])) and set(got[9]) == set(want), (len(got[9]), len(set(got[9])))
+        shared = collections.Counter(sum(got[10:], []))
+        assert set(shared) == set(want), (len(shared), len(want))
+        assert sum(shared.values()) - len(want) <= 1000 * len(joined) * killer.kills, sum(shared.values())
+        assert s.ask('/api/stream?format=urls').body.count(b'\n') == len(want)
+
+
+@test
+def a_client_that_is_killed(folder):
+    """Its name goes on where it had acknowledged; of its workers, others get the rest."""
+    random_ = rng('clients')
+    repo, want = corpus(folder, 4000, random_)
+    with Server(repo) as s:
+        p = slowed(s.url, '--name', 'nightly')
+        first = b''.join(p.stdout.readline() for _ in range(1500))
+        p.kill()
+        first = lines(first + p.stdout.read())
+        p.wait(PATIENCE)
+        rest = wait_for(lambda: lines(call(None, 'stream', s.url, '--name', 'nightly', '--patience', '60').stdout), 'the name is free')
+        assert {x['url'] for x in first + rest} == set(want)
+        assert len(first) + len(rest) - len(want) <= 1000, (len(first), len(rest))
+        crew = [slowed(s.url, '--join', 'crew') for _ in range(3)]
+        lost = lines(b''.join(crew[0].stdout.readline() for _ in range(100)))
+        crew[0].kill()
+        got = []
+        threads = [threading.Thread(target=lambda p=p: got.extend(lines(p.stdout.read()))) for p in crew[1:]]
+        for t in threads:
+            t.start()
+        lost += lines(crew[0].stdout.read())
+        for t in threads:
+            t.join(PATIENCE)
+        counted = collections.Counter(x['url'] for x in got)
+        assert set(counted) | {x['url'] for x in lost} == set(want) and max(counted.values()) == 1, (len(counted), len(lost))
+
+
+@test
+def slow_clients_slow_only_themselves(folder):
+    random_ = rng('slow')
+    repo, want = corpus(folder, 3000, random_)
+    with Server(repo) as s:
+        idle = [socket.create_connection((s.host, s.port), timeout=PATIENCE) for _ in range(20)]
+        for n, c in enumerate(idle):
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            c.sendall(b'GET /api/stream?format=%s HTTP/1.0\r\n\r\n' % (b'jsonl', b'warc', b'wire')[n % 3])
+            c.recv(100)
+        for _ in range(3):
+            assert s.ask('/api/stream?format=urls').body.count(b'\n') == len(want)
+            assert call(None, 'stream', s.url, '--format', 'urls').stdout.count(b'\n') == len(want)
+        assert s.memory() < 300 << 20, s.memory()
+        body = read_all(idle[0])
+        assert body.count(b'"url":"http://s') >= len(want) - 1      # and they still get everything
+        for c in idle:
+            c.close()
+
+
+@test
+def wrk_and_a_stream_at_once(folder):
+    if not shutil.which('wrk'):
+        raise Skip('wrk is not installed: scripts/deps bench')
+    repo, want = corpus(folder, 3000, rng('wrk'))
+    with Server(repo) as s:
+        wrk = subprocess.Popen(['wrk', '-t1', '-c20', '-d4', s.url + '/api/search?q=number7'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        while wrk.poll() is None:
+            assert call(None, 'stream', s.url, '--format', 'urls').stdout.count(b'\n') == len(want)
+        text = wrk.stdout.read().decode()
+        assert 'Socket errors' not in text and 'Non-2xx' not in text and int(re.search(r'(\d+) requests in', text)[1]) > 100, text
+
+
+@test
+def tokens(folder):
+    repo, want = corpus(folder, 300)
+    other, _ = corpus(folder, 10, name='other')
+    with Server(repo) as s, Server(other) as t:
+        rows = [line.split('\t') for line in s.ask('/api/stream?format=urls&tokens=1').body.decode().split('\n')[:-1]]
+        assert [u for u, _ in rows] and sorted(u for u, _ in rows) == sorted(want)
+        token = rows[99][1]
+        t.ask('/api/stream', resume=token).error(400, 'another repository')
+        for wrong in (token[:-1], token + 'A', token[:20] + ('A' if token[20] != 'A' else 'B') + token[21:], 'x', '%00', '../../x'):
+            s.ask('/api/stream', resume=wrong).error(400, 'token')
+        # A new generation, a compaction and a new server do not matter.
+        done(ask(repo, 'import', archive(folder / 'new.warc', [page(n, 'second', '2026-02-02T03:04:05Z') for n in range(200)])))
+        call(repo, 'update')
+        call(repo, 'index')
+        call(repo, 'compact')
+        s.kill()
+        s.start()
+        rest = [x for x in lines(s.ask('/api/stream', resume=token).body)]
+        assert [x['url'] for x in rest] == [u for u, _ in rows[100:]] and all('first' in x['text'] for x in rest)
+
+
+@test
+def a_page_that_is_taken_down_during_streams(folder):
+    """Streams under way are not disturbed. After that, no call shows the page, and no new scan delivers it."""
+    random_ = rng('down')
+    repo, want = corpus(folder, 3000, random_)
+    forms = ['jsonl', 'warc', 'warc.gz', 'text', 'urls', 'wire', 'jsonl&order=-url', 'jsonl&versions=1', 'jsonl&latest=1', 'jsonl&name=x', 'warc&order=date']
+    with Server(repo) as s:
+        streams = []
+        for form in forms:
+            c = socket.create_connection((s.host, s.port), timeout=PATIENCE)
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            c.sendall(('GET /api/stream?format=%s HTTP/1.0\r\n\r\n' % form).encode())
+            streams.append((form, c, [c.recv(1000)]))
+        token = s.ask('/api/stream?format=urls&tokens=1').body.decode().split('\n')[0].split('\t')[1]
+        victim, mark = page(1500).url, b'number1500'
+        call(repo, 'expunge', victim)
+        digits = '20260102030405'
+        for path in ('/web/%s/%s' % (digits, victim), '/web/%sid_/%s' % (digits, victim), '/web/' + victim, '/timemap/link/' + victim,
+                     '/api/page?url=' + victim, '/api/versions?url=' + victim, '/api/similar?url=' + victim):
+            r = s.ask(path)
+            assert r.status in (404, 410) and mark not in r.body, (path, r.status, r.body[:200])
+        assert s.get('/api/search', q='number1500')['hits'] == []
+        for path in ('/cdx?url=' + victim, '/cdx?url=*.example', '/cdx/search/cdx?url=*.example&output=json'):
+            assert victim.encode() + b'"' not in s.ask(path).body and victim.encode() + b' ' not in s.ask(path).body, path
+        for form, c, got in streams:
+            got.append(read_all(c))
+            c.close()
+            body = b''.join(got)
+            assert form in ('warc.gz', 'wire') or body.count(b's1.example') > 400, (form, body.count(b's1.example'))
+        s.kill()
+        s.start()
+        for form in forms:
+            if 'name' not in form and form not in ('warc.gz', 'wire'):
+                body = s.ask('/api/stream?format=' + form).body
+                assert victim.encode() + b'\n' not in body and mark not in body, form
+        for more in ([], ['--latest'], ['--versions'], ['--resume', token], ['--format', 'warc']):      # wire
+            got = call(None, 'stream', s.url, *more).stdout
+            assert mark not in got and got.count(b'\n') >= len(want) - 2, (more, got.count(b'\n'))
+    verified(repo)
+
+
+run()
