@@ -33,6 +33,25 @@ void wb_segment_walk_release(struct wb_segment_walk *walk)
     wb_block_index_release(&walk->index);
 }
 
+/* Reads the window that begins at `at`. What the old one has of it is moved instead of read again. */
+static int move_window(struct wb_segment_walk *walk, uint64_t at, size_t want)
+{
+    uint64_t end = walk->window_at + walk->window.len;
+    size_t kept = at >= walk->window_at && at < end ? (size_t)(end - at) : 0, got = 0;
+
+    WB_CHECK(kept < want);
+    WB_CHECK(kept <= walk->window.len);
+    if (kept)
+        memmove(walk->window.ptr, walk->window.ptr + (at - walk->window_at), kept);
+    walk->window_at = at;
+    walk->window.len = kept;
+    int err = wb_buf_reserve(&walk->window, want - kept);
+    if (err == 0)
+        err = wb_file_read_at(&walk->segment->file, at + kept, walk->window.ptr + kept, want - kept, &got);
+    walk->window.len += err == 0 ? got : 0;
+    return err;
+}
+
 /*
  * Makes sure that the window contains `need` bytes from `at`, or as many as there are
  * before the end. *have_out is how many bytes the window has from there on.
@@ -40,8 +59,6 @@ void wb_segment_walk_release(struct wb_segment_walk *walk)
 static int look(struct wb_segment_walk *walk, uint64_t at, size_t need, const char **bytes_out, size_t *have_out)
 {
     uint64_t left = at < walk->end ? walk->end - at : 0;
-    size_t got;
-    int err;
 
     WB_CHECK(walk->segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(need > 0);
@@ -52,14 +69,9 @@ static int look(struct wb_segment_walk *walk, uint64_t at, size_t need, const ch
         need = (size_t)left;
     if (at < walk->window_at || at + need > walk->window_at + walk->window.len) {
         size_t want = need > WINDOW_BYTES ? need : left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-        wb_buf_clear(&walk->window);
-        err = wb_buf_reserve(&walk->window, want);
-        if (err == 0)
-            err = wb_file_read_at(&walk->segment->file, at, walk->window.ptr, want, &got);
+        int err = move_window(walk, at, want);
         if (err < 0)
             return err;
-        walk->window_at = at;
-        walk->window.len = got;
     }
     *bytes_out = walk->window.ptr + (at - walk->window_at);
     *have_out = (size_t)(walk->window_at + walk->window.len - at);
