@@ -127,17 +127,22 @@ int wb_wire_put_header(uint64_t repository, const struct wb_stream_info *info, s
     return end_frame(out, WIRE_HEADER, p, WB_SLICE_EMPTY);
 }
 
+_Static_assert(WB_STORE_POSITION_BYTES % 8 == 0, "a position is compared in words of eight bytes");
+
 static char *put_position(char *p, const struct wb_store_position *position, const struct wb_store_position *before)
 {
     char *mask = p;
 
     memset(mask, 0, POSITION_MASK);
     p += POSITION_MASK;
-    for (size_t i = 0; i < WB_STORE_POSITION_BYTES; i++)
-        if (position->bytes[i] != before->bytes[i]) {
-            mask[i / 8] = (char)(mask[i / 8] | 1 << i % 8);
-            *p++ = position->bytes[i];
-        }
+    for (size_t i = 0; i < WB_STORE_POSITION_BYTES; i += 8) {
+        uint64_t differ = wb_get64(position->bytes + i) ^ wb_get64(before->bytes + i);
+        for (size_t j = 0; differ; j++, differ >>= 8)
+            if (differ & 0xff) {
+                mask[i / 8] = (char)(mask[i / 8] | 1 << j);
+                *p++ = position->bytes[i + j];
+            }
+    }
     return p;
 }
 
