@@ -1,0 +1,175 @@
+/* test_excerpt.c - snippets of long pages, and texts of results that are kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "query/present.h"
+#include "query/query.h"
+
+#include <stdio.h>
+
+struct page_text {
+    struct wb_buf body;
+    struct wb_snippeter *snippeter;
+    struct wb_buf html;
+};
+
+static void begin(struct page_text *t)
+{
+    *t = (struct page_text){.body = WB_BUF_INIT, .html = WB_BUF_INIT};
+    assert_int_equal(wb_snippeter_new(&t->snippeter), 0);
+    assert_int_equal(wb_buf_append_slice(&t->body, WB_SLICE_LIT("<html><body><h1>Opening of the page</h1>\n")), 0);
+}
+
+static void end(struct page_text *t)
+{
+    wb_snippeter_free(t->snippeter);
+    wb_buf_release(&t->body);
+    wb_buf_release(&t->html);
+}
+
+/* Adds paragraphs that nobody asks for. */
+static void fill(struct page_text *t, size_t bytes)
+{
+    for (size_t to = t->body.len + bytes; t->body.len < to;)
+        assert_int_equal(wb_buf_printf(&t->body, "<p>paragraph %zu goes on and on</p>\n", t->body.len), 0);
+}
+
+static void add(struct page_text *t, const char *text)
+{
+    assert_int_equal(wb_buf_append_slice(&t->body, wb_slice_str(text)), 0);
+}
+
+/* The snippet for one word and its stem, with a NUL behind it. */
+static const char *snippet(struct page_text *t, const char *type, const char *exact, const char *stem)
+{
+    struct wb_slice stems[] = {wb_slice_str(stem)};
+    struct wb_wanted wanted[] = {{.exact = wb_slice_str(exact), .stems = stems, .stem_count = 1}};
+    struct wb_snippet_wish wish = {wanted, 1, "en"};
+    struct wb_page page = {
+        .url = WB_SLICE_LIT("http://a.example/"), .type = wb_slice_str(type), .body = wb_buf_slice(&t->body)};
+
+    assert_int_equal(wb_excerpt(t->snippeter, &page, &wish, &t->html), 0);
+    assert_int_equal(wb_buf_terminate(&t->html), 0);
+    return t->html.ptr;
+}
+
+static void test_far_away(void **state)
+{
+    (void)state;
+    struct page_text t;
+
+    begin(&t);
+    fill(&t, 3 << 20);
+    add(&t, "<p>two Happier zebras</p>");
+    fill(&t, 1 << 20);
+    assert_non_null(strstr(snippet(&t, "text/html", "zebra", "zebra"), "<b>zebras</b>"));
+    assert_non_null(strstr(snippet(&t, "text/plain", "zebra", "zebra"), "<b>zebras</b>"));
+    assert_non_null(strstr(snippet(&t, "text/html", "opening", "open"), "<b>Opening</b> of the page"));
+    assert_non_null(strstr(snippet(&t, "text/html", "unicorn", "unicorn"), "Opening of the page"));
+    end(&t);
+}
+
+/* What looks like the word but is no text of the page is passed over. */
+static void test_not_text(void **state)
+{
+    (void)state;
+    struct page_text t;
+
+    begin(&t);
+    fill(&t, 200 << 10);
+    add(&t, "<script>var zebra = 'secret zebra';");
+    fill(&t, 8 << 10);
+    add(&t, "zebra</script><a href=x title='a zebra in an attribute'>link</a><!-- zebra -->");
+    fill(&t, 8 << 10);
+    add(&t, "<p>the true zebra</p>");
+    const char *html = snippet(&t, "text/html", "zebra", "zebra");
+    assert_non_null(strstr(html, "the true <b>zebra</b>"));
+    assert_null(strstr(html, "secret"));
+    end(&t);
+}
+
+/* A page in another encoding is read as a whole, because only its beginning says which one it is. */
+static void test_other_encoding(void **state)
+{
+    (void)state;
+    struct page_text t;
+
+    begin(&t);
+    t.body.len = 0;
+    add(&t, "<html><meta charset=iso-8859-1><body>");
+    fill(&t, 300 << 10);
+    add(&t, "<p>caf\xe9 zebra</p>");
+    assert_non_null(strstr(snippet(&t, "text/html", "zebra", "zebra"), "caf\xc3\xa9 <b>zebra</b>"));
+    t.body.len = 0; /* accents are only found where the whole page is read */
+    fill(&t, 100 << 10);
+    add(&t, "<p>one caf\xc3\xa9</p>");
+    assert_non_null(strstr(snippet(&t, "text/html", "cafe", "cafe"), "one <b>caf\xc3\xa9</b>"));
+    end(&t);
+}
+
+static void put(struct wb_text_cache *cache, const char *key, const char *text)
+{
+    wb_text_cache_put(cache, wb_slice_str(key), wb_slice_str(text));
+}
+
+static bool has(struct wb_text_cache *cache, const char *key, const char *text)
+{
+    struct wb_arena arena = {0};
+    struct wb_slice found = WB_SLICE_EMPTY;
+    int got = wb_text_cache_find(cache, wb_slice_str(key), &arena, &found);
+
+    assert_true(got == 0 || got == 1);
+    bool same = got && wb_slice_equal(found, wb_slice_str(text));
+    wb_arena_release(&arena);
+    return same;
+}
+
+static void test_cache(void **state)
+{
+    (void)state;
+    struct wb_text_cache *cache;
+    char key[32], text[2000];
+    unsigned kept = 0;
+
+    assert_int_equal(wb_text_cache_new(64 << 10, &cache), 0);
+    assert_false(has(cache, "a", ""));
+    put(cache, "a", "1");
+    put(cache, "b", "");
+    assert_true(has(cache, "a", "1"));
+    assert_true(has(cache, "b", ""));
+    put(cache, "a", "2");
+    assert_true(has(cache, "a", "2"));
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    put(cache, "long", text); /* longer than an entry may be */
+    assert_false(has(cache, "long", text));
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(key, sizeof key, "key %u", i);
+        put(cache, key, key);
+        assert_true(has(cache, key, key));
+    }
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(key, sizeof key, "key %u", i);
+        kept += has(cache, key, key);
+    }
+    assert_in_range(kept, 30, 68); /* 64 KB: 17 sets of 4 */
+    wb_text_cache_free(cache);
+    wb_text_cache_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_far_away),
+        cmocka_unit_test(test_not_text),
+        cmocka_unit_test(test_other_encoding),
+        cmocka_unit_test(test_cache),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
