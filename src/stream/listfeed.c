@@ -2,8 +2,9 @@
  * listfeed.c - the pages of a list in its order, or all their captures.
  *
  * Pages are read ahead in batches: the store reads each block of the disk once for a whole batch, and the feed then
- * hands the pages out in the order of the list. A batch ends when its pages take BATCH_BYTES; what was not reached is
- * read with the next one.
+ * hands the pages out in the order of the list. The store reads in the order of the disk, so a batch whose pages take
+ * more than BATCH_BYTES would end before the pages that are needed first: it is given up, and batches of half as many
+ * pages are read from then on, until they turn out to be small.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "stream/stream_own.h"
 
 #define BATCH_PAGES 4096
+#define FIRST_BATCH_PAGES 1024
 #define BATCH_BYTES ((size_t)64 << 20)
 
 void wb_listfeed_release(struct wb_stream *stream)
@@ -60,8 +62,8 @@ static int take_page(void *context, size_t index, int err, const struct wb_page 
     return feed->bytes >= BATCH_BYTES;
 }
 
-/* Reads pages from number `index` of the list on. If the first one is not among them, it is read alone. */
-static int read_batch(struct wb_stream *stream, uint64_t index, size_t count)
+/* Reads these pages of the list. Returns 1 if they are too large for a batch, and not all of them were read. */
+static int read_some(struct wb_stream *stream, uint64_t index, size_t count)
 {
     struct wb_listfeed *feed = &stream->listfeed;
     struct wb_store_when when = {.kind = stream->ticket.snapshot ? WB_STORE_WHEN_SNAPSHOT : WB_STORE_WHEN_LATEST,
@@ -84,20 +86,43 @@ static int read_batch(struct wb_stream *stream, uint64_t index, size_t count)
     if (err == 0)
         err = wb_store_get_many(stream->store, ids, count, &when, take_page, stream);
     wb_free(ids);
-    if (err >= 0 && feed->pages[0].state == 0)
-        return count > 1 ? read_batch(stream, index, 1) : wb_fail(WB_E_IO, "a page of a list was not read");
-    return err < 0 ? err : 0;
+    return err;
+}
+
+/* Reads pages from number `index` of the list on. */
+static int read_batch(struct wb_stream *stream, uint64_t index)
+{
+    struct wb_listfeed *feed = &stream->listfeed;
+    uint64_t left = stream->list.count - index;
+    int got = 1;
+
+    WB_CHECK(left > 0);
+    feed->batch = feed->batch ? feed->batch : FIRST_BATCH_PAGES;
+    while (got > 0) {
+        size_t count = left < feed->batch ? (size_t)left : feed->batch;
+        got = read_some(stream, index, count);
+        if (got > 0 && count == 1)
+            break;
+        if (got > 0)
+            feed->batch = count / 2;
+    }
+    if (got == 0 && feed->bytes < BATCH_BYTES / 8 * 3 && feed->batch < BATCH_PAGES)
+        feed->batch *= 2;
+    if (got < 0)
+        feed->count = 0;
+    if (got >= 0 && feed->pages[0].state == 0)
+        return wb_fail(WB_E_IO, "a page of a list was not read");
+    return got < 0 ? got : 0;
 }
 
 /* Makes sure that the page of this number was read. */
 static int load_page(struct wb_stream *stream, uint64_t index, struct wb_listfeed_page **page_out)
 {
     struct wb_listfeed *feed = &stream->listfeed;
-    uint64_t left = stream->list.count - index;
     int err = 0;
 
-    if (index < feed->first || index - feed->first >= feed->count || feed->pages[index - feed->first].state == 0)
-        err = read_batch(stream, index, left < BATCH_PAGES ? (size_t)left : BATCH_PAGES);
+    if (index < feed->first || index - feed->first >= feed->count)
+        err = read_batch(stream, index);
     *page_out = err == 0 ? &feed->pages[index - feed->first] : NULL;
     return err;
 }

@@ -68,6 +68,7 @@ struct wb_listfeed {
     uint64_t first;
     size_t count;
     size_t bytes;                   /* that they take */
+    size_t batch;                   /* how many are read at once; 0: none were read yet */
     struct wb_arena texts;          /* of the pages */
     struct wb_captures *captures;   /* with versions */
     bool begun;                     /* the captures of the page at place.index are under way */
