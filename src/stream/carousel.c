@@ -53,6 +53,8 @@ int wb_carousel_new(struct wb_carousels *set, const struct wb_supply_request *re
     };
     int err = wb_store_open(set->dir, WB_STORE_READ, &c->store);
     if (err == 0)
+        err = wb_store_bar_version(c->store, &c->bars);
+    if (err == 0)
         err = wb_store_scan_open(c->store, &options, &c->scan);
     if (err < 0) {
         wb_carousel_free(c);

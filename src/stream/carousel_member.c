@@ -157,7 +157,7 @@ static int next_alone(struct carousel_member *m, struct wb_supply *supply_out)
     m->first = m->at++;
     bool facts = m->depth == WB_BATCH_FACTS;
     int err = (facts ? wb_store_unpacker_facts : wb_store_unpacker_page)(m->unpacker, m->first, &m->page);
-    *supply_out = (struct wb_supply){.pages = &m->page, .count = 1};
+    *supply_out = (struct wb_supply){.pages = &m->page, .count = 1, .bars = m->carousel->bars};
     return err < 0 ? err : 1;
 }
 
@@ -173,7 +173,7 @@ static int next_shared(struct carousel_member *m, struct wb_supply *supply_out)
         to++;
     m->first = from;
     m->at = m->to;
-    *supply_out = (struct wb_supply){.pages = pages->pages + from, .count = to - from};
+    *supply_out = (struct wb_supply){.pages = pages->pages + from, .count = to - from, .bars = m->carousel->bars};
     if (m->parcels) {
         supply_out->parcel = &m->batch->parcel;
         supply_out->entries = pages->entries + from;
@@ -197,7 +197,7 @@ static int next_ids(struct carousel_member *m, struct wb_supply *supply_out)
     m->parcel.pages += m->at;
     m->parcel.count = m->to - m->at;
     m->at = m->to;
-    *supply_out = (struct wb_supply){.count = m->parcel.count, .parcel = &m->parcel};
+    *supply_out = (struct wb_supply){.count = m->parcel.count, .parcel = &m->parcel, .bars = m->carousel->bars};
     return 1;
 }
 

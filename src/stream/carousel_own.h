@@ -25,6 +25,7 @@ struct wb_carousel {
     bool listed;
     struct wb_store *store;
     struct wb_store_scan *scan; /* used by whoever has set `reading` */
+    uint64_t bars;              /* before the scan began: what was taken down later may be in batches */
 
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;

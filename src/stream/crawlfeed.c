@@ -66,6 +66,9 @@ static int is_wanted(struct wb_stream *stream, const struct wb_page *page)
 {
     if (!wb_spec_has_part(&stream->spec, page->id) || !wb_selection_matches(&stream->spec.selection, page))
         return 0;
+    int down = wb_stream_is_down(stream, stream->supply.bars, page);
+    if (down != 0)
+        return down < 0 ? down : 0;
     return wb_stream_has_language(stream, page);
 }
 

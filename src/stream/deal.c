@@ -29,6 +29,7 @@ struct deal_item {
     struct wb_stream_place place;   /* after it */
     struct wb_arena texts;
     size_t bytes;
+    uint64_t bars; /* what was taken down before is not this page */
 };
 
 struct wb_deal {
@@ -284,9 +285,13 @@ static int read_item(struct wb_deal *deal, struct deal_item **item_out)
     deal->ended = got == 0;
     if (got <= 0)
         return got;
-    err = new_item(deal->stream, &record, item_out);
+    uint64_t bars;
+    err = wb_store_bar_version(deal->stream->store, &bars);
+    if (err == 0)
+        err = new_item(deal->stream, &record, item_out);
     if (err < 0)
         return err;
+    (*item_out)->bars = bars;
     deal->items.items[deal->items.count++] = *item_out;
     return 1;
 }
@@ -303,10 +308,15 @@ static int choose_item(struct wb_deal_worker *worker, struct deal_item **item_ou
         return WB_DEAL_LATER;
     for (; deal->free_from < deal->items.count; deal->free_from++) {
         struct deal_item *item = deal->items.items[deal->free_from];
-        if (!item->done && !item->worker) {
-            *item_out = item;
-            return 1;
+        if (item->done || item->worker)
+            continue;
+        int down = wb_stream_is_down(deal->stream, item->bars, &item->record.page);
+        if (down <= 0) {
+            *item_out = down == 0 ? item : NULL;
+            return down < 0 ? down : 1;
         }
+        item->done = true; /* nobody gets it any more */
+        drop_texts(item);
     }
     int got = read_item(deal, item_out);
     if (got != 0)

@@ -84,6 +84,8 @@ static int read_some(struct wb_stream *stream, uint64_t index, size_t count)
         feed->pages[i].state = 0;
     }
     if (err == 0)
+        err = wb_store_bar_version(stream->store, &feed->bars);
+    if (err == 0)
         err = wb_store_get_many(stream->store, ids, count, &when, take_page, stream);
     wb_free(ids);
     return err;
@@ -129,6 +131,7 @@ static int load_page(struct wb_stream *stream, uint64_t index, struct wb_listfee
 
 static int next_page(struct wb_stream *stream, struct wb_stream_record *record_out)
 {
+    const struct wb_listfeed *feed = &stream->listfeed;
     struct wb_listfeed_page *read;
 
     while (stream->place.index < stream->list.count) {
@@ -143,7 +146,8 @@ static int next_page(struct wb_stream *stream, struct wb_stream_record *record_o
             wb_pageid_hex(id_at(stream, stream->place.index - 1), hex);
             return wb_fail(read->state, "the page with the id %s cannot be read", hex);
         }
-        int wanted = wb_stream_has_language(stream, &read->page);
+        int down = wb_stream_is_down(stream, feed->bars, &read->page);
+        int wanted = down < 0 ? down : down ? 0 : wb_stream_has_language(stream, &read->page);
         if (wanted < 0)
             return wanted;
         if (wanted) {

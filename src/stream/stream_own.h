@@ -70,6 +70,7 @@ struct wb_listfeed {
     size_t bytes;                   /* that they take */
     size_t batch;                   /* how many are read at once; 0: none were read yet */
     struct wb_arena texts;          /* of the pages */
+    uint64_t bars;                  /* what was taken down before (wb_store_bar_version) is not among them */
     struct wb_captures *captures;   /* with versions */
     bool begun;                     /* the captures of the page at place.index are under way */
 };
@@ -187,6 +188,12 @@ bool wb_wirefeed_facts(const struct wb_stream *stream);
 
 /* The stream has come to its end. Returns 0. */
 int wb_stream_finish(struct wb_stream *stream);
+
+/*
+ * Whether a page that was read when the bars had this version has been taken down since: 1, 0 or an error. Pages are
+ * read ahead, and those that several streams share may have been read long ago.
+ */
+int wb_stream_is_down(struct wb_stream *stream, uint64_t bars, const struct wb_page *page);
 
 /* Whether its limit is reached. */
 static inline bool wb_stream_is_full(const struct wb_stream *stream)

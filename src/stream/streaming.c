@@ -416,6 +416,16 @@ int wb_stream_token(struct wb_stream *stream, struct wb_buf *out)
     return err == 0 ? wb_buf_append_slice(out, token) : err;
 }
 
+int wb_stream_is_down(struct wb_stream *stream, uint64_t bars, const struct wb_page *page)
+{
+    uint64_t now;
+    int err = wb_store_bar_version(stream->store, &now);
+
+    if (err < 0 || now == bars)
+        return err;
+    return wb_store_barred(stream->store, page->id, wb_key_site(page->key));
+}
+
 void wb_stream_keep(struct wb_stream *stream)
 {
     WB_CHECK(stream->magic == WB_STREAM_MAGIC);

@@ -8,6 +8,7 @@ struct scan_supplier {
     struct wb_supplier base; /* must be the first member */
     struct wb_store_scan *scan;
     struct wb_page page;
+    uint64_t bars; /* before the scan began */
 };
 
 static int scan_next(struct wb_supplier *base, struct wb_supply *supply_out)
@@ -15,7 +16,7 @@ static int scan_next(struct wb_supplier *base, struct wb_supply *supply_out)
     struct scan_supplier *s = (struct scan_supplier *)base;
     int got = wb_store_scan_next(s->scan, &s->page);
 
-    *supply_out = (struct wb_supply){.pages = &s->page, .count = got > 0};
+    *supply_out = (struct wb_supply){.pages = &s->page, .count = got > 0, .bars = s->bars};
     return got;
 }
 
@@ -49,7 +50,9 @@ int wb_supplier_scan(struct wb_store *store, const struct wb_supply_request *req
     if (!s)
         return WB_E_NOMEM;
     s->base.kind = &scan_kind;
-    int err = wb_store_scan_open(store, &options, &s->scan);
+    int err = wb_store_bar_version(store, &s->bars);
+    if (err == 0)
+        err = wb_store_scan_open(store, &options, &s->scan);
     if (err < 0) {
         wb_free(s);
         return err;

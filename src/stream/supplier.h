@@ -33,6 +33,7 @@ struct wb_supply {
     size_t count;
     struct wb_memo_set *memos; /* what others have made of the pages (memo.h), or NULL; ... */
     size_t memo;               /* ... that of the first page has this number */
+    uint64_t bars;             /* what was taken down before (wb_store_bar_version) is not in it */
 
     /* ---- if parcels were asked for ---- */
     const struct wb_store_parcel *parcel;

@@ -121,9 +121,13 @@ static int choose_page(struct wb_stream *stream, size_t i)
     return err == 0 ? wb_vec_push(&wire->records, record) : err;
 }
 
-/* Packs the chosen pages of a parcel. Those that cannot be read are left out and reported. */
-static int repack(struct wb_wirefeed *wire, struct wb_store_parcel *parcel, struct wb_buf *out)
+/*
+ * Packs the chosen pages of a parcel. Those that cannot be read are left out and reported; those that were taken down are
+ * left out.
+ */
+static int repack(struct wb_stream *stream, struct wb_store_parcel *parcel, struct wb_buf *out)
 {
+    struct wb_wirefeed *wire = stream->wire;
     struct wb_page page;
     size_t kept = 0;
     int err = wb_store_unpacker_open(wire->unpacker, parcel);
@@ -134,8 +138,10 @@ static int repack(struct wb_wirefeed *wire, struct wb_store_parcel *parcel, stru
             err = wb_wire_put_damage(wb_error_message(), out);
             continue;
         }
-        if (err == 0)
-            err = wb_store_packer_add(wire->packer, &page, &parcel->pages[i].position);
+        int down = err < 0 ? err : wb_stream_is_down(stream, stream->supply.bars, &page);
+        if (down > 0)
+            continue;
+        err = down < 0 ? down : wb_store_packer_add(wire->packer, &page, &parcel->pages[i].position);
         if (err == 0)
             wire->records.items[kept++] = wire->records.items[i];
     }
@@ -147,6 +153,7 @@ static int next_parcel(struct wb_stream *stream, struct wb_buf *out)
 {
     struct wb_wirefeed *wire = stream->wire;
     size_t before = out->len;
+    uint64_t bars = 0;
 
     while (out->len == before) {
         int got = wb_stream_is_full(stream) ? 0 : wb_crawlfeed_supply(stream);
@@ -166,8 +173,12 @@ static int next_parcel(struct wb_stream *stream, struct wb_buf *out)
         for (size_t i = 0; i < stream->supply.count && err == 0 && !wb_stream_is_full(stream); i++)
             err = choose_page(stream, i);
         struct wb_store_parcel parcel = {stream->supply.parcel->bytes, wire->pages.items, wire->pages.count};
-        if (err == 0 && parcel.count && parcel.count * WORTH_PACKING < stream->supply.parcel->count)
-            err = repack(wire, &parcel, out);
+        if (err == 0)
+            err = wb_store_bar_version(stream->store, &bars);
+        bool few = parcel.count * WORTH_PACKING < stream->supply.parcel->count;
+        /* If anything was taken down since the parcel was read, its bytes must not travel. */
+        if (err == 0 && parcel.count && (few || bars != stream->supply.bars))
+            err = repack(stream, &parcel, out);
         if (err == 0 && parcel.count)
             err = put_records(wire, &parcel, out);
         if (err < 0)
