@@ -122,8 +122,8 @@ static int choose_page(struct wb_stream *stream, size_t i)
 }
 
 /*
- * Packs the chosen pages of a parcel. Those that cannot be read are left out and reported; those that were taken down are
- * left out.
+ * Packs the chosen pages of a parcel. Those that cannot be read are left out and reported; those that were taken down
+ * are left out.
  */
 static int repack(struct wb_stream *stream, struct wb_store_parcel *parcel, struct wb_buf *out)
 {

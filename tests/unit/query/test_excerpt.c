@@ -136,7 +136,7 @@ static void test_cache(void **state)
     char key[32], text[2000];
     unsigned kept = 0;
 
-    assert_int_equal(wb_text_cache_new(64 << 10, &cache), 0);
+    assert_int_equal(wb_text_cache_new(64 << 10, 1, &cache), 0);
     assert_false(has(cache, "a", ""));
     put(cache, "a", "1");
     put(cache, "b", "");
