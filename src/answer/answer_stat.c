@@ -100,9 +100,10 @@ static void write_facts(struct wb_json *j, const struct wb_answer_stat *facts)
 void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool secrets)
 {
     const struct wb_store_stat *store = &stat->store;
-    char history[WB_STORE_HISTORY_TEXT_MAX];
+    char history[WB_STORE_HISTORY_TEXT_MAX], design[WB_DESIGN_TEXT_MAX];
 
     wb_store_history_format(&store->history, history);
+    wb_design_format(&store->design, design);
     wb_json_field_u64(j, "pages", store->pages);
     wb_json_field_u64(j, "versions", store->versions);
     wb_json_field_u64(j, "captures", store->captures);
@@ -111,8 +112,12 @@ void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool s
     wb_json_field_u64(j, "bytes_stored", store->bytes_stored);
     wb_json_field_u64(j, "bytes_dead", store->bytes_dead);
     wb_json_field_u64(j, "segments", store->files);
-    wb_json_field_str(j, "organisation", store->organisation);
-    wb_json_field_str(j, "update", store->update);
+    wb_json_field_str(j, "design", design);
+    wb_json_field_str(j, "organisation", wb_organisation_word(store->design.read.organisation));
+    wb_json_field_str(j, "update", store->design.batch ? "batch" : "incremental");
+    wb_json_field_u64(j, "nodes", store->nodes);
+    if (store->design.batch)
+        wb_json_field_u64(j, "pages_waiting", store->pages_waiting);
     wb_json_field_str(j, "history", history);
     wb_json_field_u64(j, "epoch", store->epoch);
     wb_json_field_u64(j, "snapshot", store->snapshot);

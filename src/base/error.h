@@ -28,7 +28,8 @@
     X(WB_E_INVALID, -7, "invalid argument")                 \
     X(WB_E_BUSY, -8, "in use by another process")           \
     X(WB_E_NEWER, -9, "made by a newer version")            \
-    X(WB_E_STOPPED, -10, "stopped")
+    X(WB_E_STOPPED, -10, "stopped")                         \
+    X(WB_E_DOWN, -11, "a node is down")
 
 enum wb_error {
     WB_OK = 0,

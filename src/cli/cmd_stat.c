@@ -22,16 +22,17 @@ static int write_json(const struct wb_answer_stat *stat)
 
 static int write_words(const char *dir, const struct wb_store_stat *stat)
 {
-    char history[WB_STORE_HISTORY_TEXT_MAX];
+    char history[WB_STORE_HISTORY_TEXT_MAX], design[WB_DESIGN_TEXT_MAX];
 
     wb_store_history_format(&stat->history, history);
-    int err = wb_output_printf("repository    %s (%s, %s)\n"
+    wb_design_format(&stat->design, design);
+    int err = wb_output_printf("repository    %s (%s, nodes %" PRIu64 ")\n"
                                "pages         %" PRIu64 "\n"
                                "versions      %" PRIu64 " with %" PRIu64 " captures (history %s)\n"
                                "sites         %" PRIu64 "\n"
                                "bytes_pages   %" PRIu64 "\n"
                                "bytes_stored  %" PRIu64,
-                               dir, stat->organisation, stat->update, stat->pages, stat->versions, stat->captures,
+                               dir, design, stat->nodes, stat->pages, stat->versions, stat->captures,
                                history, stat->sites, stat->bytes_pages, stat->bytes_stored);
 
     if (err == 0 && stat->bytes_stored && stat->bytes_pages)

@@ -11,15 +11,18 @@
 const struct wb_command wb_commands[] = {
     {"init", "[OPTION...]", NULL, "create an empty repository",
      "Creates a repository in DIR. import and crawl also create one if there is none; use init\n"
-     "to choose the organisation, or how much history is kept.\n"
+     "to choose the design, or how much history is kept.\n"
      "\n"
      "--history says which old versions of pages are kept: newest (none), all, a number (so\n"
      "many of the newest versions of each page) or a duration, such as 30d or 1y (versions that\n"
      "were the latest at some moment of that time). The latest version is always kept.\n"
      "'webbase history' changes this later.\n"
      "\n"
-     "The organisation log appends pages to segments in the order they arrive. This version\n"
-     "knows the names hash, hashed-log and batch, but cannot create such repositories yet.",
+     "The design says how pages are stored: Incr[p,o], or Batch[U(p,o),R(p,o)] for update nodes,\n"
+     "which take new pages, and read nodes, which serve them. p is the distribution of pages over\n"
+     "nodes (hash: by page id, uniform: any node), o the organisation of a node (log, hash,\n"
+     "hashed-log). A node is a directory, typically a disk of its own. 'webbase advise' helps to\n"
+     "choose.",
      wb_init_options, 0, 0, wb_cmd_init},
 
     {"import", "FILE... | --dir DIR --url BASE", NULL, "import web archives or a tree of files",

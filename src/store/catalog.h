@@ -16,6 +16,7 @@
  *   retired    number, revision -> transaction  replaced files, to be deleted when no reader needs them
  *   bars       page id or site -> bar         what was taken down and must not come back
  *   state      a single row, the summary      counters, the history policy, epoch, commit number
+ *   nodes      number -> node                where the files are (log_nodes.c)
  *   old        page id -> entry               only in repositories of format 2: what their one snapshot still had
  *
  * Rows are read and changed in transactions (struct wb_catalog_txn). Underneath is a
@@ -48,7 +49,8 @@
     X(WB_CATALOG_HISTORY, 8, "history")     \
     X(WB_CATALOG_SNAPSHOTS, 9, "snapshots") \
     X(WB_CATALOG_HOLDERS, 10, "holders")    \
-    X(WB_CATALOG_WAITING, 11, "waiting")
+    X(WB_CATALOG_WAITING, 11, "waiting")    \
+    X(WB_CATALOG_NODES, 12, "nodes")
 
 enum wb_catalog_table {
 #define WB_CATALOG_TABLE_ENUM(name, number, words) name = number,
@@ -88,6 +90,28 @@ struct wb_catalog_entry {
     bool ended;              /* not in the row: describes an old version, which has no lifetime of its own any more */
 };
 
+/* The ids that begin with these bits. */
+struct wb_catalog_range {
+    uint64_t prefix; /* the first `bits` bits of pageid.hi; the others are 0 */
+    uint32_t bits;   /* 0 to 64; 0: all ids */
+};
+
+static inline uint64_t wb_catalog_range_mask(const struct wb_catalog_range *range)
+{
+    return range->bits ? ~(uint64_t)0 << (64 - range->bits) : 0;
+}
+
+static inline bool wb_catalog_range_is_valid(const struct wb_catalog_range *range)
+{
+    return range->bits <= 64 && (range->prefix & ~wb_catalog_range_mask(range)) == 0;
+}
+
+/* Whether the range has this id. */
+static inline bool wb_catalog_range_has(const struct wb_catalog_range *range, struct wb_pageid id)
+{
+    return (id.hi & wb_catalog_range_mask(range)) == range->prefix;
+}
+
 /* What the catalog knows about one segment. */
 struct wb_catalog_segment {
     uint32_t number;      /* from 1; numbers are never reused */
@@ -109,6 +133,26 @@ struct wb_catalog_segment {
     uint64_t old_known;   /* entries that the last compaction has flagged as not the latest version (block.h) ... */
     uint64_t old_epoch;   /* ... and the epoch in which it looked; UINT64_MAX if it could not flag all of them */
     uint64_t returned;    /* versions that have become the latest once more since then */
+    uint32_t node;        /* on which its file is; 1 in rows of format 3 */
+    struct wb_catalog_range range; /* all its pages have ids in this range */
+    uint32_t origin;      /* 0, or the segment from which it was split off: its places have that number */
+    bool split;           /* parts were split off: places with its number may be in segments that have it as origin */
+};
+
+/*
+ * A node: a directory that holds files of pages. In a repository with the default of one node there is no row: it is
+ * node 1, the repository's own directory.
+ */
+enum { WB_CATALOG_NODE_RANGES = 24, WB_CATALOG_DIR_MAX = 512 };
+struct wb_catalog_node {
+    uint32_t number;   /* from 1; numbers are never reused */
+    bool inside;       /* dir is relative to the repository, so that a copied repository finds its own node */
+    bool arriving;     /* `nodes add` has not finished: pages are still being moved to it */
+    bool leaving;      /* `nodes remove` has begun: takes no new pages */
+    uint8_t id[16];    /* random; the file webbase.node in its directory has the same (node.h) */
+    char dir[WB_CATALOG_DIR_MAX + 1];
+    uint32_t range_count; /* hash distribution: the ranges of ids that it takes; together, the nodes have all ids */
+    struct wb_catalog_range ranges[WB_CATALOG_NODE_RANGES];
 };
 
 /* The single row of table state: counters, and what the next commit starts from. */
@@ -224,6 +268,13 @@ int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number);
 typedef int (*wb_catalog_each_segment)(void *context, const struct wb_catalog_segment *row);
 int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment each, void *context);
 
+/* Nodes (catalog_nodes.c). get gives WB_E_NOTFOUND. */
+int wb_catalog_node_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_node *row_out);
+int wb_catalog_node_put(struct wb_catalog_txn *txn, const struct wb_catalog_node *row);
+int wb_catalog_node_delete(struct wb_catalog_txn *txn, uint32_t number);
+typedef int (*wb_catalog_each_node)(void *context, const struct wb_catalog_node *row);
+int wb_catalog_node_each(struct wb_catalog_txn *txn, wb_catalog_each_node each, void *context);
+
 /* Adds to the number of pages of a site; a site without pages has no row. Keeps summary->sites up to date. */
 int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages,
                         struct wb_catalog_summary *summary);
@@ -305,10 +356,12 @@ typedef int (*wb_catalog_each_bar)(void *context, const struct wb_store_bar *bar
 int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, void *context);
 
 /* Files that a compaction has replaced; txn_id is the transaction that replaced them. */
-int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, uint64_t txn_id);
+int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, uint32_t node,
+                           uint64_t txn_id);
 int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision);
 int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, bool *has_out);
-typedef int (*wb_catalog_each_retired)(void *context, uint32_t number, uint32_t revision, uint64_t txn_id);
+typedef int (*wb_catalog_each_retired)(void *context, uint32_t number, uint32_t revision, uint32_t node,
+                                       uint64_t txn_id);
 int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired each, void *context);
 
 /* WB_E_CORRUPT if there is no summary. */

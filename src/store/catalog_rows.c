@@ -1,7 +1,7 @@
 /*
  * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages, old,
- * segments, retired and state. The other tables are in catalog_history.c,
- * catalog_snapshots.c, catalog_sites.c and catalog_sites.c.
+ * segments and state. The other tables are in catalog_history.c, catalog_snapshots.c,
+ * catalog_sites.c and catalog_nodes.c.
  *
  * Numbers in keys are big-endian, so that they sort; numbers in values are little-endian
  * or varints. A row is valid if and only if its value has the length that its table
@@ -24,11 +24,10 @@ enum {
     ENTRY_SITE_BYTES = 8,
     ENTRY_HASHES_BYTES = 16, /* content and site; rows of format 2 have only the site */
     SEGMENT_KEY_BYTES = 4,
-    SEGMENT_BYTES = 136,
-    SEGMENT_BYTES_3 = 112, /* without the last three fields */
+    SEGMENT_BYTES = 160,
+    SEGMENT_BYTES_4 = 136, /* without the node and what follows it */
+    SEGMENT_BYTES_3 = 112, /* ... and without the three fields before */
     SEGMENT_BYTES_2 = 92,  /* in format 2 */
-    RETIRED_KEY_BYTES = 8,
-    RETIRED_BYTES = 8,
     STATE_BYTES = 112,
     STATE_BYTES_2 = 68, /* in format 2 */
 };
@@ -37,7 +36,7 @@ enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2 };
 
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
-_Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4 + 3 * 8, "the fields of a segment's row");
+_Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4 + 3 * 8 + 8 + 4 * 4, "the fields of a segment's row");
 _Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 8, "the fields of the summary");
 
 /* ---- any row --------------------------------------------------------------------------- */
@@ -257,9 +256,10 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
 /* Returns false if the row contradicts itself. */
 static bool segment_from_row(const char *key, const char *row, size_t len, struct wb_catalog_segment *row_out)
 {
-    bool format_2 = len == SEGMENT_BYTES_2;
+    bool format_2 = len == SEGMENT_BYTES_2, has_node = len == SEGMENT_BYTES;
+    bool has_old = has_node || len == SEGMENT_BYTES_4;
 
-    if (len != SEGMENT_BYTES && len != SEGMENT_BYTES_3 && !format_2)
+    if (!has_old && len != SEGMENT_BYTES_3 && !format_2)
         return false;
     *row_out = (struct wb_catalog_segment){
         .number = wb_get32_be(key),
@@ -279,11 +279,15 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
         .lead_dead = format_2 ? wb_get32(row + 88) : wb_get32(row + 96),
         .block_format = format_2 ? 1 : wb_get32(row + 100),
         .old = format_2 ? 0 : wb_get64(row + 104),
-        .old_known = len == SEGMENT_BYTES ? wb_get64(row + 112) : 0,
-        .old_epoch = len == SEGMENT_BYTES ? wb_get64(row + 120) : 0,
-        .returned = len == SEGMENT_BYTES ? wb_get64(row + 128) : 0,
+        .old_known = has_old ? wb_get64(row + 112) : 0,
+        .old_epoch = has_old ? wb_get64(row + 120) : 0,
+        .returned = has_old ? wb_get64(row + 128) : 0,
+        .node = has_node ? wb_get32(row + 136) : 1,
+        .range = {has_node ? wb_get64(row + 140) : 0, has_node ? wb_get32(row + 148) : 0},
+        .origin = has_node ? wb_get32(row + 152) : 0,
+        .split = has_node && wb_get32(row + 156) != 0,
     };
-    return row_out->number > 0 && row_out->live <= row_out->pages && row_out->old <= row_out->live &&
+    return row_out->number > 0 && row_out->node > 0 && wb_catalog_range_is_valid(&row_out->range) && row_out->live <= row_out->pages && row_out->old <= row_out->live &&
            (row_out->revision == 0 ? row_out->map_at == 0 && row_out->map_count == 0 : row_out->sealed) &&
            (row_out->live == 0 || row_out->epoch_min <= row_out->epoch_max);
 }
@@ -315,6 +319,8 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(from->number > 0);
+    WB_CHECK(from->node > 0);
+    WB_CHECK(wb_catalog_range_is_valid(&from->range));
     WB_CHECK(from->live <= from->pages);
     WB_CHECK(from->old <= from->live);
     WB_CHECK(from->revision == 0 ? from->map_at == 0 && from->map_count == 0 : from->sealed);
@@ -339,6 +345,11 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put64(row + 112, from->old_known);
     wb_put64(row + 120, from->old_epoch);
     wb_put64(row + 128, from->returned);
+    wb_put32(row + 136, from->node);
+    wb_put64(row + 140, from->range.prefix);
+    wb_put32(row + 148, from->range.bits);
+    wb_put32(row + 152, from->origin);
+    wb_put32(row + 156, from->split);
     return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
 }
 
@@ -376,70 +387,6 @@ int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment 
     WB_CHECK(each != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, 0, walk_segment, &walk);
-}
-
-/* ---- retired files --------------------------------------------------------------------------- */
-
-static void retired_key(uint32_t number, uint32_t revision, char key[RETIRED_KEY_BYTES])
-{
-    WB_CHECK(number > 0);
-    wb_put32_be(key, number);
-    wb_put32_be(key + 4, revision);
-}
-
-int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, uint64_t txn_id)
-{
-    char key[RETIRED_KEY_BYTES], row[RETIRED_BYTES] = {0};
-
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(txn_id <= wb_catalog_txn_id(txn));
-    retired_key(number, revision, key);
-    wb_put64(row, txn_id);
-    return wb_catalog_row_put(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), row, sizeof row);
-}
-
-int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision)
-{
-    char key[RETIRED_KEY_BYTES];
-
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    retired_key(number, revision, key);
-    return wb_catalog_row_delete(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key));
-}
-
-int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, bool *has_out)
-{
-    char key[RETIRED_KEY_BYTES], row[RETIRED_BYTES];
-    int err;
-
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    retired_key(number, revision, key);
-    err = wb_catalog_row_get(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), sizeof row, row);
-    *has_out = err == 0;
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-struct retired_walk {
-    wb_catalog_each_retired each;
-    void *context;
-};
-
-static int walk_retired(void *context, struct wb_slice key, struct wb_slice row)
-{
-    struct retired_walk *walk = context;
-
-    WB_CHECK(key.len == RETIRED_KEY_BYTES);
-    WB_CHECK(row.len == RETIRED_BYTES);
-    return walk->each(walk->context, wb_get32_be(key.ptr), wb_get32_be(key.ptr + 4), wb_get64(row.ptr));
-}
-
-int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired each, void *context)
-{
-    struct retired_walk walk = {each, context};
-
-    WB_CHECK(each != NULL);
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_catalog_row_each(txn, WB_CATALOG_RETIRED, RETIRED_KEY_BYTES, RETIRED_BYTES, walk_retired, &walk);
 }
 
 /* ---- the summary: the single row of table state ------------------------------------------------ */

@@ -103,7 +103,7 @@ static int refuse_segment(void *context, const struct wb_path_entry *entry)
                    entry->name, WB_SUPERBLOCK_NAME);
 }
 
-static int log_create(const char *dir, const struct wb_superblock *superblock, const struct wb_store_history *history)
+static int log_create(const char *dir, const struct wb_superblock *superblock, const struct wb_store_options *options)
 {
     WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
 
@@ -121,7 +121,7 @@ static int log_create(const char *dir, const struct wb_superblock *superblock, c
     if (err == 0)
         err = wb_catalog_open(dir, WB_TREE_CREATE, &catalog);
     if (err == 0)
-        err = write_first_summary(catalog, history);
+        err = write_first_summary(catalog, &options->history);
     wb_catalog_close(catalog);
     if (err == 0)
         err = wb_path_sync_dir(dir);

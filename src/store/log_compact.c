@@ -142,7 +142,7 @@ static int publish(struct wb_log_compaction *c, struct wb_catalog_segment *row_i
         err = wb_catalog_segment_delete(&txn, before->number);
     }
     if (err == 0)
-        err = wb_catalog_retired_put(&txn, before->number, before->revision, wb_catalog_txn_id(&txn));
+        err = wb_catalog_retired_put(&txn, before->number, before->revision, before->node, wb_catalog_txn_id(&txn));
     summary.commit++;
     if (err == 0)
         err = wb_catalog_summary_put(&txn, &summary);

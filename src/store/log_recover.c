@@ -215,12 +215,12 @@ struct purge_work {
     struct wb_catalog_txn txn;
     uint64_t oldest; /* the oldest state that a reader holds */
     struct {
-        uint32_t number, revision;
+        uint32_t number, revision, node;
     } files[256];
     size_t count;
 };
 
-static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint64_t txn_id)
+static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
     struct purge_work *p = context;
 
@@ -228,6 +228,7 @@ static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint
     WB_CHECK(p->count <= sizeof p->files / sizeof p->files[0]);
     if (txn_id <= p->oldest && p->count < sizeof p->files / sizeof p->files[0]) {
         p->files[p->count].number = number;
+        p->files[p->count].node = node;
         p->files[p->count++].revision = revision;
     }
     return 0;
@@ -356,6 +357,7 @@ static int register_segment(struct wb_log *log, uint32_t number)
 
     struct wb_catalog_segment row = {
         .number = number,
+        .node = 1,
         .bytes = WB_SEGMENT_HEADER_BYTES,
         .logical_end = WB_SEGMENT_HEADER_BYTES,
         .block_format = WB_BLOCK_FORMAT,

@@ -126,7 +126,7 @@ struct retired_bytes {
     uint64_t bytes;
 };
 
-static int add_retired(void *context, uint32_t number, uint32_t revision, uint64_t txn_id)
+static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
     struct retired_bytes *r = context;
     char name[WB_SEGMENT_NAME_MAX];
@@ -134,6 +134,7 @@ static int add_retired(void *context, uint32_t number, uint32_t revision, uint64
     WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(number > 0);
     (void)txn_id;
+    (void)node;
     wb_segment_name(number, revision, name);
     char *path = wb_path_join(r->log->dir, name);
     if (!path)
@@ -163,7 +164,6 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     int err = wb_log_overview(log, &o);
 
     WB_CHECK(stat_out->pages == 0);
-    WB_CHECK(stat_out->organisation == NULL);
     if (err == 0)
         err = wb_log_read(log, count_retired, &retired);
     if (err == 0)
@@ -186,8 +186,8 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .snapshot = o.summary.snapshot,
         .bytes_dead = retired.bytes + readable.bytes_dead,
         .history = o.summary.history,
-        .organisation = log->superblock.organisation,
-        .update = log->superblock.update,
+        .design = log->superblock.design,
+        .nodes = 1,
     };
     for (size_t i = 0; i < o.rows.count; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];

@@ -187,7 +187,7 @@ struct wb_organisation {
     const char *const *files;
 
     /* Creates everything except the superblock, durably, replacing what an interrupted creation left. */
-    int (*create)(const char *dir, const struct wb_superblock *superblock, const struct wb_store_history *history);
+    int (*create)(const char *dir, const struct wb_superblock *superblock, const struct wb_store_options *options);
 
     /* Opens the store; a writer also recovers from a crash. */
     int (*open)(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,

@@ -20,18 +20,11 @@
 
 #include <stdio.h>
 
-/* Every organisation that this program knows; the first one is the default. */
-static const struct wb_organisation *const organisations[] = {&wb_organisation_log};
-
-#define DEFAULT_UPDATE "incremental"
-
-static const struct wb_organisation *find_organisation(const char *name)
+/* Who implements a design. NULL if nobody does. */
+static const struct wb_organisation *find_organisation(const struct wb_design *design)
 {
-    WB_CHECK(organisations[0]->name != NULL);
-    for (size_t i = 0; i < sizeof organisations / sizeof organisations[0]; i++)
-        if (strcmp(organisations[i]->name, name) == 0)
-            return organisations[i];
-    return NULL;
+    WB_CHECK(wb_organisation_log.create != NULL);
+    return design->batch || design->read.organisation != WB_ORGANISATION_LOG ? NULL : &wb_organisation_log;
 }
 
 /* ---- creating and opening --------------------------------------------------------------- */
@@ -49,8 +42,7 @@ bool wb_store_exists(const char *dir)
 struct creation {
     const char *dir;
     const struct wb_organisation *organisation;
-    const char *update;
-    struct wb_store_history history;
+    struct wb_store_options options;
 };
 
 /* Only files that an interrupted creation may have left are accepted: anything else belongs to somebody else. */
@@ -82,38 +74,31 @@ static int lock_creation(const char *dir, struct wb_file *lock_out)
 
 static int create_locked(const struct creation *c)
 {
-    struct wb_superblock superblock = {.format = WB_SUPERBLOCK_FORMAT, .created_ms = wb_clock_wall_ms()};
+    struct wb_superblock superblock = {
+        .format = WB_SUPERBLOCK_FORMAT, .design = c->options.design, .created_ms = wb_clock_wall_ms()};
     int err;
 
     WB_CHECK(c->organisation->create != NULL);
     if (wb_store_exists(c->dir))
         return wb_fail(WB_E_INVALID, "there is a repository at %s already", c->dir);
-    WB_CHECK(strlen(c->organisation->name) < sizeof superblock.organisation);
-    WB_CHECK(strlen(c->update) < sizeof superblock.update);
-    snprintf(superblock.organisation, sizeof superblock.organisation, "%s", c->organisation->name);
-    snprintf(superblock.update, sizeof superblock.update, "%s", c->update);
     wb_random_bytes(superblock.id, sizeof superblock.id);
-    err = c->organisation->create(c->dir, &superblock, &c->history);
+    err = c->organisation->create(c->dir, &superblock, &c->options);
     return err < 0 ? err : wb_superblock_write(c->dir, &superblock);
 }
 
 int wb_store_create(const char *dir, const struct wb_store_options *options)
 {
-    const char *name = options && options->organisation ? options->organisation : organisations[0]->name;
-    struct creation c = {.dir = dir, .organisation = find_organisation(name), .update = DEFAULT_UPDATE};
+    struct creation c = {.dir = dir, .options = options ? *options : (struct wb_store_options){.history = {0}}};
+    char design[WB_DESIGN_TEXT_MAX];
     struct wb_file lock = WB_FILE_INIT;
     int err = 0;
 
-    if (options && options->update)
-        c.update = options->update;
-    if (options)
-        c.history = options->history;
-    WB_CHECK(c.history.keep <= WB_STORE_KEEP_DURATION);
-    WB_CHECK(c.history.value <= WB_STORE_HISTORY_VALUE_MAX);
+    WB_CHECK(c.options.history.keep <= WB_STORE_KEEP_DURATION);
+    WB_CHECK(c.options.history.value <= WB_STORE_HISTORY_VALUE_MAX);
+    c.organisation = find_organisation(&c.options.design);
+    wb_design_format(&c.options.design, design);
     if (!c.organisation)
-        return wb_fail(WB_E_INVALID, "no such organisation: %s", name);
-    if (strcmp(c.update, DEFAULT_UPDATE) != 0)
-        return wb_fail(WB_E_INVALID, "no such update method: %s", c.update);
+        return wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_DIR && !wb_store_exists(dir))
         err = wb_path_each(dir, refuse_foreign, &c);
@@ -140,10 +125,11 @@ static int find_repository(const char *dir, struct wb_superblock *superblock_out
     *organisation_out = NULL;
     if (err < 0)
         return err;
-    *organisation_out = find_organisation(superblock_out->organisation);
+    char design[WB_DESIGN_TEXT_MAX];
+    wb_design_format(&superblock_out->design, design);
+    *organisation_out = find_organisation(&superblock_out->design);
     if (!*organisation_out)
-        return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir,
-                       superblock_out->organisation);
+        return wb_fail(WB_E_NEWER, "%s: this program does not know the design %s", dir, design);
     WB_CHECK((*organisation_out)->open);
     WB_CHECK((*organisation_out)->verify);
     return 0;
@@ -159,8 +145,6 @@ int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **st
     int err = find_repository(dir, &superblock, &organisation);
     if (err < 0)
         return err;
-    if (strcmp(superblock.update, DEFAULT_UPDATE) != 0)
-        return wb_fail(WB_E_NEWER, "%s: this program does not know the update method %s", dir, superblock.update);
     err = organisation->open(dir, &superblock, mode, store_out);
     WB_CHECK(err == 0 ? (*store_out)->magic == WB_STORE_MAGIC && (*store_out)->mode == mode : !*store_out);
     return err;

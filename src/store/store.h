@@ -2,10 +2,9 @@
  * store.h - the door of store: the page repository.
  *
  * A repository is a directory that holds pages. Each page is found by its page id
- * (a hash of its URL's normal form). How the pages are laid out on disk is called
- * the *organisation*: the papers describe log, hash and hashed-log, of which log
- * exists today. All organisations are used through the functions below, and keep
- * the same promises. organisation.h explains how to add one.
+ * (a hash of its URL's normal form). How pages are distributed over nodes and laid out on disk
+ * is called the *design* (design.h). All designs are used through the functions below, and
+ * keep the same promises.
  *
  *   writer     put, touch, remove ...  then commit    nothing counts before the commit
  *   reader     get one page, many pages, or scan all  always one consistent state
@@ -47,6 +46,7 @@
 
 #include "base/buf.h"
 #include "base/date.h"
+#include "design/design.h"
 #include "page/page.h"
 
 /* The largest body that any organisation accepts. */
@@ -74,10 +74,17 @@ struct wb_store_history {
 int wb_store_history_parse(struct wb_slice text, struct wb_store_history *history_out);
 void wb_store_history_format(const struct wb_store_history *history, char text_out[WB_STORE_HISTORY_TEXT_MAX]);
 
+/* Nodes to be made: directories of the caller's choice, or, if dirs is NULL, a number of them in the repository. */
+struct wb_store_node_list {
+    const char *const *dirs;
+    size_t count; /* 0: one node */
+};
+
 struct wb_store_options {
-    const char *organisation; /* "log"; NULL means the default, log */
-    const char *update;       /* "incremental"; NULL means the default, incremental */
-    struct wb_store_history history; /* all zero means newest */
+    struct wb_design design;                      /* all zero means the default, Incr[hash,log] */
+    struct wb_store_history history;              /* all zero means newest */
+    struct wb_store_node_list nodes;              /* in a batch design, the read nodes */
+    struct wb_store_node_list update_nodes;       /* batch designs only */
 };
 
 /*
@@ -518,7 +525,9 @@ struct wb_store_stat {
     uint64_t epoch;        /* of the last commit */
     uint32_t snapshot;     /* number of the newest snapshot ever sealed; 0 if there was none */
     struct wb_store_history history;
-    const char *organisation, *update;
+    struct wb_design design;
+    uint64_t nodes;
+    uint64_t pages_waiting; /* in a batch design: different pages on the update nodes */
 };
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 

@@ -3,9 +3,8 @@
  * across it understands what it is:
  *
  *   webbase repository
- *   format 3
- *   organisation log
- *   update incremental
+ *   format 4
+ *   design Incr[hash,log]
  *   id 0123456789abcdef0123456789abcdef
  *   created 2026-01-02T03:04:05.678Z
  *   check 89abcdef01234567
@@ -13,8 +12,9 @@
  * Valid if and only if it has exactly these lines in this order, and `check` is the XXH3 (64
  * bits, hexadecimal) of everything before its line. A higher format number is believed
  * without looking at the checksum, because the rest of the file may be different in that
- * format. Format 2 differs in rows of the catalog; a writer makes it format 3 (log_recover.c). Format 1
- * had another catalog, an LMDB file.
+ * format. Formats 2 and 3 have the lines `organisation log` and `update incremental` instead of the design, and
+ * differ in rows of the catalog; a writer makes them format 4 (log_recover.c). Format 1 had another catalog, an LMDB
+ * file.
  */
 #include "store/superblock.h"
 #include "base/check.h"
@@ -30,7 +30,6 @@
 enum {
     SUPERBLOCK_BYTES_MAX = 4096,
     FORMAT_LMDB = 1,
-    FORMAT_2 = 2,
     FORMAT_MAX = 1000000, /* a larger number is not a format */
 };
 
@@ -56,16 +55,17 @@ static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *
     return true;
 }
 
-static bool take_word(struct wb_slice *text, const char *name, char word_out[WB_SUPERBLOCK_WORD_MAX])
+/* The lines that say how pages are stored. Older formats knew only the default. */
+static bool take_design(struct wb_slice *text, uint64_t format, struct wb_design *design_out)
 {
-    struct wb_slice value;
+    struct wb_slice organisation, update, design;
 
-    WB_CHECK(name[0] != '\0');
-    if (!take_line(text, name, &value) || value.len == 0 || value.len >= WB_SUPERBLOCK_WORD_MAX)
-        return false;
-    memcpy(word_out, value.ptr, value.len);
-    word_out[value.len] = '\0';
-    return true;
+    WB_CHECK(text->ptr != NULL);
+    *design_out = (struct wb_design){0};
+    if (format == WB_SUPERBLOCK_FORMAT)
+        return take_line(text, "design", &design) && wb_design_parse(design, design_out) == 0;
+    return take_line(text, "organisation", &organisation) && take_line(text, "update", &update) &&
+           wb_slice_equal(organisation, WB_SLICE_LIT("log")) && wb_slice_equal(update, WB_SLICE_LIT("incremental"));
 }
 
 static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *out)
@@ -83,9 +83,7 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
         return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
                        (unsigned long long)format, WB_SUPERBLOCK_FORMAT);
     out->format = (uint32_t)format;
-    if ((format != WB_SUPERBLOCK_FORMAT && format != FORMAT_2 && format != FORMAT_LMDB) ||
-        !take_word(&text, "organisation", out->organisation) ||
-        !take_word(&text, "update", out->update) || !take_line(&text, "id", &value) ||
+    if (format < FORMAT_LMDB || !take_design(&text, format, &out->design) || !take_line(&text, "id", &value) ||
         !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||
         !wb_date_parse(value, &out->created_ms))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
@@ -130,11 +128,9 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
 {
     WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
-    WB_CHECK(superblock->organisation[0] != '\0');
-    WB_CHECK(superblock->update[0] != '\0');
 
     struct wb_buf text = WB_BUF_INIT;
-    char id[2 * WB_SUPERBLOCK_ID_BYTES + 1], created[WB_DATE_TEXT_MAX];
+    char id[2 * WB_SUPERBLOCK_ID_BYTES + 1], created[WB_DATE_TEXT_MAX], design[WB_DESIGN_TEXT_MAX];
     char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);
     int err;
 
@@ -142,8 +138,9 @@ int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
         return WB_E_NOMEM;
     wb_hex_encode(superblock->id, sizeof superblock->id, id);
     wb_date_format(superblock->created_ms, created);
-    err = wb_buf_printf(&text, "webbase repository\nformat %u\norganisation %s\nupdate %s\nid %s\ncreated %s\n",
-                        superblock->format, superblock->organisation, superblock->update, id, created);
+    wb_design_format(&superblock->design, design);
+    err = wb_buf_printf(&text, "webbase repository\nformat %u\ndesign %s\nid %s\ncreated %s\n", superblock->format,
+                        design, id, created);
     if (err == 0)
         err = wb_buf_printf(&text, "check %016llx\n", (unsigned long long)wb_hash64(text.ptr, text.len));
     if (err == 0)

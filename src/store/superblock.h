@@ -7,16 +7,16 @@
 #define WB_STORE_SUPERBLOCK_H
 
 #include "base/buf.h"
+#include "design/design.h"
 
 #define WB_SUPERBLOCK_NAME "webbase.repo"
 #define WB_SUPERBLOCK_LOCK_NAME "webbase.lock" /* locked while a repository is being created */
 
-enum { WB_SUPERBLOCK_FORMAT = 3, WB_SUPERBLOCK_ID_BYTES = 16, WB_SUPERBLOCK_WORD_MAX = 32 };
+enum { WB_SUPERBLOCK_FORMAT = 4, WB_SUPERBLOCK_ID_BYTES = 16 };
 
 struct wb_superblock {
     uint32_t format;                           /* of everything in the directory */
-    char organisation[WB_SUPERBLOCK_WORD_MAX]; /* "log" */
-    char update[WB_SUPERBLOCK_WORD_MAX];       /* "incremental" */
+    struct wb_design design;
     uint8_t id[WB_SUPERBLOCK_ID_BYTES];        /* random; every segment of the repository contains it */
     int64_t created_ms;
 };

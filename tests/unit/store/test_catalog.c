@@ -242,7 +242,7 @@ static void test_other_rows(void **state)
     bool has;
 
     (void)state;
-    must_ok(wb_catalog_retired_put(&txn, 3, 1, wb_catalog_txn_id(&txn)));
+    must_ok(wb_catalog_retired_put(&txn, 3, 1, 2, wb_catalog_txn_id(&txn)));
     must_ok(wb_catalog_retired_has(&txn, 3, 1, &has));
     assert_true(has);
     must_ok(wb_catalog_retired_has(&txn, 3, 0, &has));

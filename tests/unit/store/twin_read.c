@@ -225,8 +225,7 @@ int wb_twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .epoch = state->epoch,
         .snapshot = twin->snapshots.last,
         .history = twin->history,
-        .organisation = "memory",
-        .update = "incremental",
+        .nodes = 1,
     };
     for (size_t i = 0; i < twin->snapshots.list.count; i++)
         stat_out->snapshots +=
