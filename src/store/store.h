@@ -571,4 +571,6 @@ struct wb_store_verify_counts {
 int wb_store_verify(const char *dir, wb_store_found found, void *found_context, wb_store_progress progress,
                     void *progress_context, struct wb_store_verify_counts *counts_out);
 
+#include "store/store_nodes.h" /* nodes, batch updates, conversions */
+
 #endif

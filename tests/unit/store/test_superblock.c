@@ -151,8 +151,6 @@ static void test_not_a_repository(void **state)
     /* It contains files that are not ours. */
     assert_int_equal(wb_store_create(other, &(struct wb_store_options){0}), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), other));
-    assert_int_equal(wb_store_create(missing, &(struct wb_store_options){.organisation = "moon"}), WB_E_INVALID);
-    assert_int_equal(wb_store_create(missing, &(struct wb_store_options){.update = "never"}), WB_E_INVALID);
     assert_int_equal(wb_path_kind(missing), WB_PATH_NONE);
     memset(large, 'x', sizeof large);
     must_ok(wb_path_replace(path, wb_slice(large, sizeof large)));

@@ -1,0 +1,91 @@
+/*
+ * store_nodes.h - the part of the door (store.h) that concerns nodes, batch updates and conversions.
+ *
+ * A *node* is a directory that holds pages, typically a disk of its own. In a batch design, update nodes take what is
+ * put, and readers see the read nodes only; wb_store_transfer() brings the pages from one to the other.
+ */
+#ifndef WB_STORE_STORE_NODES_H
+#define WB_STORE_STORE_NODES_H
+
+#include "store/store.h"
+
+/* ---- nodes ----------------------------------------------------------------------------------------------- */
+
+enum wb_store_node_role { WB_STORE_NODE_BOTH, WB_STORE_NODE_UPDATE, WB_STORE_NODE_READ };
+enum wb_store_node_state {
+    WB_STORE_NODE_IDLE,
+    WB_STORE_NODE_STREAMING, /* a scan of some process is reading from it */
+    WB_STORE_NODE_STORING,   /* a writer of some process has pages for it that are not committed */
+    WB_STORE_NODE_DOWN,      /* it cannot be used: see why */
+};
+
+/* A row of the paper's table of nodes (section 3). */
+struct wb_store_node {
+    uint32_t number;
+    const char *dir; /* as it was given; relative to the repository if it is inside */
+    enum wb_store_node_role role;
+    enum wb_organisation_kind organisation;
+    enum wb_store_node_state state;
+    const char *why;                 /* of a node that is down, otherwise empty */
+    uint64_t capacity, used, free;   /* bytes; used: by this repository. 0 if it is down */
+    double fragmentation;            /* the part of `used` that compaction would free */
+    uint64_t pages;                  /* latest versions that are on it; known even if it is down */
+    uint64_t gets, puts, streams;    /* requests under way, of all processes */
+};
+
+/* Calls each() for all nodes in the order of their numbers. each() must not call the store. */
+int wb_store_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
+                       void *context);
+
+/*
+ * Adds a node in a new or empty directory whose parent exists, and moves its share of the pages there (hash
+ * distribution; with uniform it gets new pages only). Readers and writers of other processes go on meanwhile. Can be
+ * interrupted at any moment and repeated. update: an update node of a batch design. WB_E_INVALID, by name: the
+ * directory is missing, nested in or around another node, in use, or not empty. WB_E_BUSY: nodes are being added or
+ * removed by another process.
+ */
+int wb_store_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
+                      uint32_t *number_out);
+
+/* Moves all pages away from the node, then forgets it. WB_E_NOTFOUND; WB_E_INVALID: it is the last one of its role. */
+int wb_store_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
+
+/* ---- batch updates ---------------------------------------------------------------------------------------- */
+
+/* A stage of a transfer that has ended (section 3.3.1 of the paper). */
+struct wb_store_stage {
+    const char *name;
+    int64_t ms;
+    uint64_t pages, bytes; /* that it dealt with */
+};
+typedef void (*wb_store_each_stage)(void *context, const struct wb_store_stage *stage);
+
+struct wb_store_transfer_counts {
+    uint64_t added, replaced; /* what readers see change */
+    int64_t ms;
+};
+
+/*
+ * Brings everything that waits on the update nodes to the read nodes: isolates (waits for scans that are under way, lets
+ * no new one begin), transfers, restarts. After a crash in any step every page is old or new, and the next transfer
+ * completes the work. WB_E_INVALID in an incremental design; WB_E_BUSY while another process transfers.
+ */
+int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *stage_context,
+                      wb_store_progress progress, void *progress_context, struct wb_store_transfer_counts *counts_out);
+
+/* ---- conversion -------------------------------------------------------------------------------------------- */
+
+struct wb_store_convert_counts {
+    uint64_t pages, versions, bytes;
+};
+
+/*
+ * Copies the repository `from` into a new one of another design: pages with all versions, captures and epochs, snapshots
+ * (numbers, names, times, and their holders), bars, revisits that wait, history policy, and what waits on update nodes.
+ * The source is not changed. Until the copy is complete, the target cannot be opened; repeating the call starts it anew.
+ * options->history is ignored: the policy is that of the source. Fails with WB_E_INVALID if the target is in use.
+ */
+int wb_store_convert(const char *from, const char *to, const struct wb_store_options *options,
+                     wb_store_progress progress, void *context, struct wb_store_convert_counts *counts_out);
+
+#endif
