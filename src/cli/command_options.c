@@ -95,12 +95,12 @@ const struct wb_option wb_common_options[] = {
 #define DESIGN_OPTIONS                                                                                                 \
     {"design", 0, WB_OPTION_TEXT, "DESIGN", "how pages are stored: 'Incr[p,o]' or 'Batch[U(p,o),R(p,o)]' (default "    \
                                             "Incr[hash,log])"},                                                        \
-    {"organisation", 0, WB_OPTION_CHOICE, "log|hash|hashed-log", "instead of --design: how a node lays out its pages"}, \
-    {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "instead of --design: whether readers see new pages at once, " \
-                                                         "or a batch at a time"},                                      \
+    {"organisation", 0, WB_OPTION_CHOICE, "log|hash|hashed-log", "instead of --design: how a node lays out pages"},    \
+    {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "instead of --design: whether readers see new pages at "      \
+                                                         "once, or a batch at a time"},                                \
     {"distribution", 0, WB_OPTION_CHOICE, "hash|uniform", "instead of --design: which node a page is put on"},         \
-    {"nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "so many nodes inside the repository, or these directories (default 1)"}, \
-    {"update-nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "the same for the update nodes of a batch design (default 1)"}, \
+    {"nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "so many nodes in the repository, or these directories (default 1)"},\
+    {"update-nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "the same for update nodes of a batch design (default 1)"},   \
     {"history", 0, WB_OPTION_TEXT, "newest|all|N|DURATION", "which old versions of pages are kept (default newest)"},
 
 const struct wb_option wb_init_options[] = {DESIGN_OPTIONS END};

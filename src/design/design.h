@@ -2,7 +2,7 @@
  * design.h - the door of design: the notation of the WebBase paper for how a repository stores its pages.
  *
  *   Incr[p,o]                  every node takes new pages and serves readers
- *   Batch[U(p,o),R(p,o)]       update nodes take new pages, read nodes serve; `transfer` moves pages from one to the other
+ *   Batch[U(p,o),R(p,o)]       update nodes take new pages, read nodes serve; `transfer` brings pages to the latter
  *
  *   p  distribution: which node a page is on      hash (by its id), uniform (any)
  *   o  organisation: how a node stores its pages  log, hash, hashed-log

@@ -1,8 +1,8 @@
 /*
  * catalog_nodes.c - where files are: the tables nodes and retired as bytes.
  *
- * A node's row: flags (4), id (16), length of its directory (4), number of ranges (4), the directory, then for each range
- * its prefix (8) and bits (4). A retired file's row: transaction (8), node (4); in format 3 without the node, which is 1.
+ * A node's row: flags (4), id (16), length of its directory (4), number of ranges (4), the directory, then for each
+ * range its prefix (8) and bits (4). A retired file's row: transaction (8), node (4); in format 3 it has no node: 1.
  */
 #include "base/bytes.h"
 #include "base/check.h"

@@ -287,7 +287,8 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
         .origin = has_node ? wb_get32(row + 152) : 0,
         .split = has_node && wb_get32(row + 156) != 0,
     };
-    return row_out->number > 0 && row_out->node > 0 && wb_catalog_range_is_valid(&row_out->range) && row_out->live <= row_out->pages && row_out->old <= row_out->live &&
+    return row_out->number > 0 && row_out->node > 0 && wb_catalog_range_is_valid(&row_out->range) &&
+           row_out->live <= row_out->pages && row_out->old <= row_out->live &&
            (row_out->revision == 0 ? row_out->map_at == 0 && row_out->map_count == 0 : row_out->sealed) &&
            (row_out->live == 0 || row_out->epoch_min <= row_out->epoch_max);
 }

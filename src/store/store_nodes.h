@@ -66,8 +66,8 @@ struct wb_store_transfer_counts {
 };
 
 /*
- * Brings everything that waits on the update nodes to the read nodes: isolates (waits for scans that are under way, lets
- * no new one begin), transfers, restarts. After a crash in any step every page is old or new, and the next transfer
+ * Brings everything that waits on the update nodes to the read nodes: isolates (waits for scans that are under way,
+ * lets no new one begin), transfers, restarts. After a crash in any step every page is old or new, and the next one
  * completes the work. WB_E_INVALID in an incremental design; WB_E_BUSY while another process transfers.
  */
 int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *stage_context,
@@ -80,9 +80,10 @@ struct wb_store_convert_counts {
 };
 
 /*
- * Copies the repository `from` into a new one of another design: pages with all versions, captures and epochs, snapshots
- * (numbers, names, times, and their holders), bars, revisits that wait, history policy, and what waits on update nodes.
- * The source is not changed. Until the copy is complete, the target cannot be opened; repeating the call starts it anew.
+ * Copies the repository `from` into a new one of another design: pages with all versions, captures and epochs,
+ * snapshots (numbers, names, times, and their holders), bars, revisits that wait, history policy, and what waits on
+ * update nodes. The source is not changed. Until the copy is complete, the target cannot be opened; repeating the call
+ * starts it anew.
  * options->history is ignored: the policy is that of the source. Fails with WB_E_INVALID if the target is in use.
  */
 int wb_store_convert(const char *from, const char *to, const struct wb_store_options *options,

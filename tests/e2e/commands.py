@@ -67,15 +67,12 @@ def a_directory_that_is_not_a_repository_is_refused(folder):
 @test
 def init_creates_each_supported_organisation(folder):
     p = call(folder / 'a', 'init', '--organisation', 'log', '--update', 'incremental')
-    assert p.stdout.endswith(b'/a (log, incremental, history newest)\n'), p.stdout
+    assert p.stdout.endswith(b'/a (Incr[hash,log], history newest)\n'), p.stdout
     s = ask(folder / 'a', 'stat')[0]
     assert (s['organisation'], s['update'], s['history'], s['pages'], s['versions']) == \
         ('log', 'incremental', 'newest', 0, 0), s
     verified(folder / 'a')
     refused(folder / 'a', 'a', 'init')
-    for option, name in (('--organisation', 'hash'), ('--organisation', 'hashed-log'), ('--update', 'batch')):
-        refused(folder / name, name, 'init', option, name)
-        assert not (folder / name).exists()
 
 
 @test

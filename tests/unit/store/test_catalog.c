@@ -475,7 +475,7 @@ static void check_wrong_segment(const char *row, size_t len)
 
 static void test_wrong_segment(void **state)
 {
-    struct wb_catalog_segment segment = {.number = 7, .pages = 5, .live = 4, .old = 4};
+    struct wb_catalog_segment segment = {.number = 7, .node = 1, .pages = 5, .live = 4, .old = 4};
     static const struct {
         size_t at;
         char value;
@@ -485,6 +485,9 @@ static void test_wrong_segment(void **state)
         {0, 1},   /* a compacted file that is not sealed */
         {64, 1},  /* a map of a file that was not compacted */
         {80, 1},  /* the oldest page arrived after the newest */
+        {136, 0}, /* no node */
+        {140, 1}, /* a prefix that is longer than its bits */
+        {148, 65}, /* more bits than a prefix has */
     };
     char row[600], changed[600];
 
@@ -493,7 +496,7 @@ static void test_wrong_segment(void **state)
     size_t len = get_raw(WB_CATALOG_SEGMENTS, "\0\0\0\7", 4, row);
     memset(row + len, 0, 8);
     for (size_t cut = 0; cut <= len + 8; cut++)
-        if (cut != len && cut != 92 && cut != 112) /* the length in format 2, and without what compaction knows */
+        if (cut != len && cut != 92 && cut != 112 && cut != 136) /* the lengths of older rows */
             check_wrong_segment(row, cut);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         memcpy(changed, row, len);

@@ -13,10 +13,11 @@ static int make_dir(void **state)
     return 0;
 }
 
-static const struct wb_superblock example = {.format = WB_SUPERBLOCK_FORMAT,
-                                             .design = {.batch = true, .update = {.organisation = WB_ORGANISATION_HASHED_LOG}},
-                                             .id = {1, 2, 3, 255},
-                                             .created_ms = 1700000000123};
+static const struct wb_superblock example = {
+    .format = WB_SUPERBLOCK_FORMAT,
+    .design = {.batch = true, .update = {.organisation = WB_ORGANISATION_HASHED_LOG}},
+    .id = {1, 2, 3, 255},
+    .created_ms = 1700000000123};
 
 static void test_round_trip(void **state)
 {
@@ -31,10 +32,11 @@ static void test_round_trip(void **state)
     assert_memory_equal(read.id, example.id, sizeof read.id);
     assert_int_equal(read.created_ms, example.created_ms);
     assert_int_equal(wb_path_read(path, 4096, &bytes), 0);
-    assert_true(wb_slice_starts(wb_buf_slice(&bytes),
-                                WB_SLICE_LIT("webbase repository\nformat 4\ndesign Batch[U(hash,hashed-log),R(hash,log)]\n"
-                                             "id 010203ff000000000000000000000000\n"
-                                             "created 2023-11-14T22:13:20.123Z\ncheck ")));
+    assert_true(
+        wb_slice_starts(wb_buf_slice(&bytes),
+                        WB_SLICE_LIT("webbase repository\nformat 4\ndesign Batch[U(hash,hashed-log),R(hash,log)]\n"
+                                     "id 010203ff000000000000000000000000\n"
+                                     "created 2023-11-14T22:13:20.123Z\ncheck ")));
     wb_buf_release(&bytes);
 }
 
@@ -53,6 +55,7 @@ static int read_text(const char *text, bool with_check)
 }
 
 #define LINE1 "webbase repository\n"
+#define OLD_KIND "organisation log\nupdate incremental\n"
 #define ID "id 010203ff000000000000000000000000\n"
 #define CREATED "created 2023-11-14T22:13:20.123Z\n"
 
@@ -60,41 +63,39 @@ static void test_rules(void **state)
 {
     static const char *const wrong[] = {
         "",
-        "webbase\nformat 2\norganisation log\nupdate incremental\n" ID CREATED,
-        "webbase store\nformat 2\norganisation log\nupdate incremental\n" ID CREATED,
-        LINE1 "format 0\norganisation log\nupdate incremental\n" ID CREATED,
-        LINE1 "format x\norganisation log\nupdate incremental\n" ID CREATED,
-        LINE1 "format 18446744073709551616\norganisation log\nupdate incremental\n" ID CREATED,
+        "webbase\nformat 2\n" OLD_KIND ID CREATED,
+        "webbase store\nformat 2\n" OLD_KIND ID CREATED,
+        LINE1 "format 0\n" OLD_KIND ID CREATED,
+        LINE1 "format x\n" OLD_KIND ID CREATED,
+        LINE1 "format 18446744073709551616\n" OLD_KIND ID CREATED,
         LINE1 "organisation log\nformat 2\nupdate incremental\n" ID CREATED,
         LINE1 "format 2\norganisation \nupdate incremental\n" ID CREATED,
         LINE1 "format 2\norganisation logloglogloglogloglogloglogloglog\nupdate incremental\n" ID CREATED,
         LINE1 "format 2\nupdate incremental\n" ID CREATED,
         LINE1 "format 3\norganisation hash\nupdate incremental\n" ID CREATED,
         LINE1 "format 3\norganisation log\nupdate batch\n" ID CREATED,
-        LINE1 "format 4\norganisation log\nupdate incremental\n" ID CREATED,
+        LINE1 "format 4\n" OLD_KIND ID CREATED,
         LINE1 "format 4\ndesign Incr[moon,log]\n" ID CREATED,
         LINE1 "format 4\n" ID CREATED,
         LINE1 "format 2\norganisation log\n" ID CREATED,
-        LINE1 "format 2\norganisation log\nupdate incremental\n" CREATED,
-        LINE1 "format 2\norganisation log\nupdate incremental\nid 0102\n" CREATED,
-        LINE1 "format 2\norganisation log\nupdate incremental\n" ID,
-        LINE1 "format 2\norganisation log\nupdate incremental\n" ID "created yesterday\n",
-        LINE1 "format 2\norganisation log\nupdate incremental\n" ID CREATED "extra line\n",
+        LINE1 "format 2\n" OLD_KIND CREATED,
+        LINE1 "format 2\n" OLD_KIND "id 0102\n" CREATED,
+        LINE1 "format 2\n" OLD_KIND ID,
+        LINE1 "format 2\n" OLD_KIND ID "created yesterday\n",
+        LINE1 "format 2\n" OLD_KIND ID CREATED "extra line\n",
     };
 
     (void)state;
     assert_int_equal(read_text(LINE1 "format 4\ndesign Incr[uniform,hash]\n" ID CREATED, true), 0);
     /* A writer makes these format 4 (test_upgrade.c). */
-    assert_int_equal(read_text(LINE1 "format 3\norganisation log\nupdate incremental\n" ID CREATED, true), 0);
-    assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate incremental\n" ID CREATED, true), 0);
+    assert_int_equal(read_text(LINE1 "format 3\n" OLD_KIND ID CREATED, true), 0);
+    assert_int_equal(read_text(LINE1 "format 2\n" OLD_KIND ID CREATED, true), 0);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(read_text(wrong[i], true), WB_E_CORRUPT);
         assert_non_null(strstr(wb_error_message(), path));
     }
-    assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate incremental\n" ID CREATED, false), WB_E_CORRUPT);
-    assert_int_equal(
-        read_text(LINE1 "format 2\norganisation log\nupdate incremental\n" ID CREATED "check 0000000000000000\n", false),
-        WB_E_CORRUPT);
+    assert_int_equal(read_text(LINE1 "format 2\n" OLD_KIND ID CREATED, false), WB_E_CORRUPT);
+    assert_int_equal(read_text(LINE1 "format 2\n" OLD_KIND ID CREATED "check 0000000000000000\n", false), WB_E_CORRUPT);
 }
 
 static void test_newer(void **state)
@@ -122,13 +123,11 @@ static void test_older(void **state)
     struct wb_store *store;
 
     (void)state;
-    assert_int_equal(read_text(LINE1 "format 1\norganisation log\nupdate incremental\n" ID CREATED, true), WB_E_INVALID);
+    assert_int_equal(read_text(LINE1 "format 1\n" OLD_KIND ID CREATED, true), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), path));
     assert_non_null(strstr(wb_error_message(), "export"));
     assert_int_equal(wb_store_open(dir, WB_STORE_READ, &store), WB_E_INVALID);
-    assert_int_equal(
-        read_text(LINE1 "format 1\norganisation log\nupdate incremental\n" ID CREATED "check 0000000000000000\n", false),
-        WB_E_CORRUPT);
+    assert_int_equal(read_text(LINE1 "format 1\n" OLD_KIND ID CREATED "check 0000000000000000\n", false), WB_E_CORRUPT);
 }
 
 static void test_not_a_repository(void **state)

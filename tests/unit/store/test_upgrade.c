@@ -211,7 +211,7 @@ static void test_upgrade(void **state)
     fresh_copy();
     struct wb_store *reader = open_store(work, WB_STORE_READ);
     struct wb_store *store = open_store(work, WB_STORE_WRITE);
-    assert_int_equal(format_of(work), 3);
+    assert_int_equal(format_of(work), WB_SUPERBLOCK_FORMAT);
     check_all(store);
     check_all(reader); /* it was there before */
     wb_store_close(store);
@@ -409,7 +409,7 @@ static int upgrade_and_check(void *context)
     store = open_store(work, WB_STORE_WRITE);
     check_all(store);
     wb_store_close(store);
-    must(format_of(work) == 3);
+    must(format_of(work) == WB_SUPERBLOCK_FORMAT);
     must(verify_clean(work).notes == 0);
     return 0;
 }
