@@ -53,7 +53,7 @@ static void test_refused(void **state)
         {"Incr[log,hash]", "log"},
         {"Incr[moon,log]", "moon"},
         {"Incr[hash,drawer]", "drawer"},
-        {"Incr[hash, hashed - log]", "hashed - log"},
+        {"Incr[hash, hashed - log]", "hashed (log"},
         {"incr[hash,log]", "incr"},
         {"Incr[U(hash,log),R(hash,log)]", "Incr[U("},
         {"Batch[hash,log]", "Batch[hash,log]"},
