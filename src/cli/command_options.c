@@ -105,6 +105,12 @@ const struct wb_option wb_common_options[] = {
 
 const struct wb_option wb_init_options[] = {DESIGN_OPTIONS END};
 
+const struct wb_option wb_emulate_options[] = {
+    {"rate", 0, WB_OPTION_NUMBER, "N", "so many pages in a second; required"},
+    {"pages", 0, WB_OPTION_NUMBER, "N", "stop after so many pages (default: all)"},
+    END,
+};
+
 const struct wb_option wb_import_options[] = {
     {"dir", 0, WB_OPTION_DIR, "DIR", "import the files below DIR as the pages of a site"},
     {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL of DIR"},

@@ -234,6 +234,15 @@ const struct wb_command wb_commands[] = {
      "  webbase update && webbase generate --budget 10000 && webbase crawl",
      wb_generate_options, 0, 0, wb_cmd_generate},
 
+    {"emulate", "SOURCE --rate N [--pages N]", NULL, "add the pages of another repository at a set rate",
+     "Takes pages from the repository SOURCE, in the order in which they are stored, and adds\n"
+     "them to this repository, N in a second, as a crawler would: each gets the time at which it\n"
+     "is added. SOURCE is not changed. For measuring how a design copes with a crawl, without a\n"
+     "web to crawl.\n"
+     "\n"
+     "  webbase -r test emulate /archive --rate 100 --pages 10000",
+     wb_emulate_options, 1, 1, wb_cmd_emulate},
+
     {"push", "FILE|-", NULL, "announce pages that are new, changed or gone",
      "A line of FILE is a URL that is new or has changed (also 'new URL' or 'changed URL'), or\n"
      "'gone URL' for one that is gone; # starts a comment. FILE may also be one JSON object:\n"

@@ -3,6 +3,7 @@
  *
  *   wb_import()         archives, or a tree of files    -> pages in the store, and the journal
  *   wb_page_import      pages in memory                 -> the same
+ *   wb_emulate()        pages of another repository, at a set rate -> the same
  *   wb_graph_import()   vertices and edges as text      -> pages and links of webdb
  *   wb_rows_import()    rows that `webdb pages` printed -> pages and links of webdb
  *   wb_graph_export()   webdb                           -> vertices and edges as text
@@ -101,6 +102,21 @@ int wb_page_import_add(struct wb_page_import *import, const struct wb_page *page
                        struct wb_import *counts_out);
 int wb_page_import_finish(struct wb_page_import *import);
 void wb_page_import_close(struct wb_page_import *import); /* NULL is allowed */
+
+/* The pages of another repository, added at a set rate, as a crawler would. */
+struct wb_emulate_options {
+    const char *dir;    /* the repository; it is created if there is none */
+    const char *source; /* the other one, which is not changed */
+    double rate;        /* pages in a second, more than 0 */
+    uint64_t pages;     /* how many; 0: all */
+};
+
+/*
+ * Adds pages until there are no more, or a stop is requested. Each gets the time at which it is added. Pages of the
+ * source that cannot be read are passed to the sink as errors. Commits several times in a second.
+ */
+int wb_emulate(const struct wb_emulate_options *options, const struct wb_ingest_sink *sink,
+               struct wb_import *counts_out);
 
 /* Appends the URL of a tree, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a fragment. */
 int wb_import_tree_url(const char *text, struct wb_buf *url_out);

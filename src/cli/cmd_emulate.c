@@ -1,0 +1,34 @@
+/*
+ * cmd_emulate.c - webbase emulate: adds the pages of another repository at a set rate, as a crawler would. What it
+ * prints is that of import (import_show.h).
+ */
+#include "base/error.h"
+#include "cli/import_show.h"
+#include "cli/options.h"
+#include "os/stop.h"
+
+#include <inttypes.h>
+
+int wb_cmd_emulate(const struct wb_options *options)
+{
+    struct wb_emulate_options o = {
+        .dir = options->dir,
+        .source = options->args[0],
+        .rate = (double)wb_options_number(options, "rate", 0),
+        .pages = wb_options_number(options, "pages", 0),
+    };
+    struct wb_import_show show;
+    struct wb_import import;
+
+    if (o.rate <= 0)
+        return wb_options_usage("emulate: needs --rate");
+    wb_stop_on_signals();
+    struct wb_ingest_sink sink = wb_import_show_init(&show, options->json, "emulate");
+    int err = wb_emulate(&o, &sink, &import);
+    wb_progress_clear();
+    if (err == 0)
+        err = wb_import_show_end(&show, &import);
+    if (err == 0 && wb_stop_requested())
+        err = wb_fail(WB_E_STOPPED, "stopped by a signal; pages kept: %" PRIu64, import.pages);
+    return err;
+}
