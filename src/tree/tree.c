@@ -327,36 +327,34 @@ int wb_tree_hold(struct wb_tree *tree, struct wb_tree_state *state_out)
     return err < 0 ? err : wb_fail(WB_E_BUSY, "%s changes too fast to be read", tree->file.path);
 }
 
-int wb_tree_held_between(struct wb_tree *tree, uint64_t from, uint64_t to)
+int wb_tree_first_held(struct wb_tree *tree, uint64_t from, uint64_t to, uint64_t *txn_out)
 {
-    uint64_t found;
+    uint64_t at;
 
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(from <= to);
-    WB_CHECK(to < TXN_MAX);
-    /* The kernel does not report our own locks to us, so look at those first. */
-    for (size_t i = 0; i < tree->held.count; i++)
-        if (tree->held.items[i].txn >= from && tree->held.items[i].txn < to)
-            return 1;
-    return wb_bytelock_first(&tree->file, LOCK_READERS + from, LOCK_READERS + to, &found);
+    WB_CHECK(to <= TXN_MAX);
+    int found = wb_bytelock_first(&tree->file, LOCK_READERS + from, LOCK_READERS + to, &at);
+    *txn_out = found > 0 ? at - LOCK_READERS : UINT64_MAX;
+    /* The kernel does not report our own locks to us. */
+    for (size_t i = 0; i < tree->held.count && found >= 0; i++) {
+        uint64_t txn = tree->held.items[i].txn;
+        if (txn >= from && txn < to && txn < *txn_out) {
+            *txn_out = txn;
+            found = 1;
+        }
+    }
+    return found;
 }
 
 int wb_tree_oldest(struct wb_tree *tree, uint64_t *txn_out)
 {
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
 
-    uint64_t found;
-    int err = wb_bytelock_first(&tree->file, LOCK_READERS, LOCK_READERS + TXN_MAX, &found);
+    int found = wb_tree_first_held(tree, 0, TXN_MAX, txn_out);
 
-    *txn_out = UINT64_MAX;
-    if (err < 0)
-        return err;
-    if (err > 0)
-        *txn_out = found - LOCK_READERS;
-    for (size_t i = 0; i < tree->held.count; i++)
-        if (tree->held.items[i].txn < *txn_out)
-            *txn_out = tree->held.items[i].txn;
-    return 0;
+    WB_CHECK((found > 0) == (*txn_out != UINT64_MAX));
+    return found < 0 ? found : 0;
 }
 
 int wb_tree_lock_writer(struct wb_tree *tree)

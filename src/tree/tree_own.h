@@ -116,8 +116,8 @@ void wb_tree_adopt(struct wb_tree *tree, const struct wb_tree_state *state);
 /* Returns an error if the tree is uncertain. */
 int wb_tree_usable(const struct wb_tree *tree);
 
-/* Returns 1 if a reader in any process holds a state in [from, to), 0 if not, or an error. */
-int wb_tree_held_between(struct wb_tree *tree, uint64_t from, uint64_t to);
+/* Finds the lowest state in [from, to) that a reader in any process holds. Returns 1, or 0 if there is none. */
+int wb_tree_first_held(struct wb_tree *tree, uint64_t from, uint64_t to, uint64_t *txn_out);
 int wb_tree_lock_writer(struct wb_tree *tree);
 void wb_tree_unlock_writer(struct wb_tree *tree);
 

@@ -71,22 +71,23 @@ static uint64_t which_are(uint64_t word, unsigned value)
     return ~(x | x >> 1 | x >> 2 | x >> 3) & ONES;
 }
 
-/* Makes all pages of a class free, sixteen at a time. */
-static void free_class(struct wb_tree *tree, unsigned class)
+/* Gives all pages of a class another value, sixteen at a time. Returns how many they are. */
+static uint64_t relabel(struct wb_tree *tree, unsigned class, unsigned value)
 {
     struct wb_tree_space *space = &tree->space;
-    uint64_t freed = 0;
+    uint64_t count = 0;
 
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(tree->writing);
     WB_CHECK(class < WB_TREE_CLASSES);
+    WB_CHECK(value < 16);
     for (size_t m = 0; m < space->maps.count; m++) {
         char *bits = space->maps.items[m].page + WB_TREE_HEADER_BYTES;
         uint64_t here = 0;
         for (size_t at = 0; at < WB_TREE_ROOM; at += 8) {
             uint64_t word = wb_get64(bits + at), hits = which_are(word, FIRST_CLASS + class);
             if (hits) {
-                wb_put64(bits + at, word & ~(hits * 15));
+                wb_put64(bits + at, (word & ~(hits * 15)) | hits * value);
                 here += (uint64_t)__builtin_popcountll(hits);
             }
         }
@@ -94,10 +95,10 @@ static void free_class(struct wb_tree *tree, unsigned class)
             space->maps.items[m].dirty = true;
             space->index[m / MAPS_PER_INDEX].dirty = true;
         }
-        freed += here;
+        count += here;
     }
-    tree->next.free += freed;
     tree->next.classes[class] = (struct wb_tree_class){0};
+    return count;
 }
 
 /* ---- reading the map --------------------------------------------------------------------------- */
@@ -173,6 +174,73 @@ int wb_tree_space_read(struct wb_tree *tree, const struct wb_tree_state *state, 
     return err;
 }
 
+/* ---- readers --------------------------------------------------------------------------------------- */
+
+/* Finds out which states are held. From now on nobody can begin to hold one of them, except the newest. */
+static int find_held(struct wb_tree *tree)
+{
+    struct wb_tree_space *space = &tree->space;
+    uint64_t from = 0, end = tree->next.txn;
+    int found = 1;
+
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writing);
+    space->held_count = 0;
+    while (space->held_count < WB_TREE_SPACE_HELD_MAX && from < end) {
+        uint64_t txn;
+        found = wb_tree_first_held(tree, from, end, &txn);
+        if (found <= 0)
+            break;
+        space->held[space->held_count++] = txn;
+        from = txn + 1;
+    }
+    return found < 0 ? found : 0;
+}
+
+/* The oldest state, from `born` on, that a reader may need; if nobody does, the one that the transaction replaces. */
+static uint64_t first_needed(const struct wb_tree_space *space, uint64_t born, uint64_t newest)
+{
+    WB_CHECK(space->held_count <= WB_TREE_SPACE_HELD_MAX);
+    for (unsigned i = 0; i < space->held_count; i++)
+        if (space->held[i] >= born || i + 1 == WB_TREE_SPACE_HELD_MAX) /* the last one stands for those after it */
+            return space->held[i];
+    return newest;
+}
+
+/* Unites two classes. Their pages are needed by whoever may need a page of either. */
+static void unite(struct wb_tree *tree, unsigned a, unsigned b)
+{
+    struct wb_tree_class *into = &tree->next.classes[a], from = tree->next.classes[b];
+
+    WB_CHECK(a != b);
+    WB_CHECK(into->from <= from.from);
+    into->to = into->to > from.to ? into->to : from.to;
+    into->pages += relabel(tree, b, FIRST_CLASS + a);
+}
+
+/* If no class is empty, unites two: neighbours in the order of `from` that have the fewest pages together. */
+static void make_room(struct wb_tree *tree)
+{
+    const struct wb_tree_class *classes = tree->next.classes;
+    unsigned order[WB_TREE_CLASSES], best = 0;
+
+    WB_CHECK(tree->writing);
+    for (unsigned i = 0; i < WB_TREE_CLASSES; i++) {
+        unsigned at = i;
+        if (classes[i].pages == 0)
+            return;
+        for (; at > 0 && classes[order[at - 1]].from > classes[i].from; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (unsigned i = 1; i + 1 < WB_TREE_CLASSES; i++)
+        if (classes[order[i]].pages + classes[order[i + 1]].pages <=
+            classes[order[best]].pages + classes[order[best + 1]].pages)
+            best = i;
+    unite(tree, order[best], order[best + 1]);
+    WB_CHECK(classes[order[best + 1]].pages == 0);
+}
+
 int wb_tree_space_begin(struct wb_tree *tree)
 {
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
@@ -185,17 +253,12 @@ int wb_tree_space_begin(struct wb_tree *tree)
     WB_CHECK(next->txn == tree->newest.txn + 1);
     space->cursor = WB_TREE_FIRST_PAGE;
     if (err == 0)
-        err = wb_tree_oldest(tree, &space->oldest);
-    if (err == 0 && space->oldest >= next->txn)
-        space->oldest = next->txn - 1;
-    for (unsigned i = 0; i < WB_TREE_CLASSES && err == 0; i++) {
-        if (next->classes[i].pages == 0)
-            continue;
-        err = wb_tree_held_between(tree, next->classes[i].from, next->classes[i].to);
-        if (err == 0)
-            free_class(tree, i);
-        err = err > 0 ? 0 : err;
-    }
+        err = find_held(tree);
+    for (unsigned i = 0; i < WB_TREE_CLASSES && err == 0; i++)
+        if (next->classes[i].pages && first_needed(space, next->classes[i].from, next->txn) >= next->classes[i].to)
+            next->free += relabel(tree, i, 0);
+    if (err == 0)
+        make_room(tree);
     return err;
 }
 
@@ -261,20 +324,28 @@ int wb_tree_space_take(struct wb_tree *tree, uint32_t *page_out)
     return extend(tree, page_out);
 }
 
-/* The class that takes a page: the one of its pair that is not closed. */
-static unsigned class_for(const struct wb_tree_state *next, bool older)
+/*
+ * The class that takes a page that is first needed by the state `needed`: that of this state. An empty
+ * class is only for the state that is being replaced. Any other state had its class; if that was
+ * united with an older one, that one takes the page.
+ */
+static unsigned class_for(const struct wb_tree_state *next, uint64_t needed)
 {
-    unsigned first = older ? 0 : 2;
-    const struct wb_tree_class *a = &next->classes[first], *b = &next->classes[first + 1];
+    const struct wb_tree_class *classes = next->classes;
+    unsigned empty = WB_TREE_CLASSES, older = WB_TREE_CLASSES;
 
-    WB_CHECK(next->txn > 0);
-    WB_CHECK(a->from <= a->to);
-    WB_CHECK(b->from <= b->to);
-    if (a->to == next->txn || b->to == next->txn) /* this transaction has already chosen */
-        return a->to == next->txn ? first : first + 1;
-    if (a->pages && b->pages) /* the older one is closed and not free yet, so the other one continues */
-        return a->to > b->to ? first : first + 1;
-    return a->pages ? first + 1 : first;
+    WB_CHECK(needed < next->txn);
+    for (unsigned i = 0; i < WB_TREE_CLASSES; i++) {
+        if (classes[i].pages == 0)
+            empty = i;
+        else if (classes[i].from == needed)
+            return i;
+        else if (older == WB_TREE_CLASSES || classes[older].from > needed ||
+                 (classes[i].from < needed && classes[i].from > classes[older].from))
+            older = i;
+    }
+    WB_CHECK(empty < WB_TREE_CLASSES || needed + 1 < next->txn); /* make_room() */
+    return needed + 1 == next->txn || older == WB_TREE_CLASSES ? empty : older;
 }
 
 int wb_tree_space_give(struct wb_tree *tree, uint32_t page, uint64_t born)
@@ -293,12 +364,11 @@ int wb_tree_space_give(struct wb_tree *tree, uint32_t page, uint64_t born)
             space->cursor = page;
         return 0;
     }
-    bool older = born <= space->oldest;
-    unsigned i = class_for(next, older);
+    uint64_t needed = first_needed(space, born, next->txn - 1);
+    unsigned i = class_for(next, needed);
     struct wb_tree_class *class = &next->classes[i];
-    uint64_t from = older ? 0 : space->oldest + 1;
-    if (class->pages == 0 || from < class->from)
-        class->from = from;
+    if (class->pages == 0 || needed < class->from)
+        class->from = needed;
     class->to = next->txn;
     class->pages++;
     set(space, page, FIRST_CLASS + i);

@@ -10,13 +10,18 @@
  * the class become free. The pages of many commits share a class, so a slow reader does
  * not cause a list that grows with every commit.
  *
- * Classes 0 and 1 are for pages that the oldest reader may need: they are at least as old
- * as its state. Classes 2 and 3 are for pages that were written later. So a slow reader
- * keeps at most the pages of its own state, but not what was written and replaced since.
+ * A page goes to the class of the oldest reader that may need it: the class whose `from` is
+ * that reader's state. So all pages of a class belong to one state, and a slow reader keeps
+ * at most the pages of its own state, but not what was written and replaced since, however
+ * many other readers there are. When the reader goes, its class takes no more pages, and
+ * becomes free when the last reader that came before that has gone too.
  *
- * Of each pair, one class is closed and the other one takes new pages, until the closed
- * one becomes free and they change roles. With only one class, a succession of readers
- * could keep it from ever becoming free.
+ * Most pages are needed by nobody, unless a reader takes the newest state while it is being
+ * replaced. They must not wait together with others, because every commit gives up more of
+ * them. So each transaction starts with an empty class for them: if there is none, it first
+ * unites two neighbouring classes, those that have the fewest pages together. Then a page
+ * may wait for a reader that does not need it; but a class can grow by this only as long
+ * as it has fewer pages than the classes of the newest readers.
  *
  * Each commit rewrites the parts of the map that have changed. Like everything else, the
  * map is reached through pointers with checksums:
@@ -29,6 +34,8 @@
 #include "base/vec.h"
 #include "tree/tree.h"
 
+enum { WB_TREE_SPACE_HELD_MAX = 256 }; /* a program that locks the whole file seems to hold every state */
+
 /* A part of the map: a map page or an index page. */
 struct wb_tree_map {
     struct wb_tree_ref ref; /* where it was read from; page 0 if it was never written */
@@ -40,8 +47,9 @@ struct wb_tree_map {
 struct wb_tree_space {
     WB_VEC(struct wb_tree_map) maps;
     struct wb_tree_map index[WB_TREE_SPACE_MAX];
-    uint32_t cursor;        /* no page before this one is free */
-    uint64_t oldest;        /* the oldest state that a reader holds; if there is none, the one we started from */
+    uint32_t cursor;                       /* no page before this one is free */
+    uint64_t held[WB_TREE_SPACE_HELD_MAX]; /* states that readers held when the transaction began, ascending ... */
+    unsigned held_count;                   /* ... all of them; if there are too many, only the oldest */
 };
 
 /* For a new transaction: reads what has changed since the last one, and frees classes that no reader needs. */
