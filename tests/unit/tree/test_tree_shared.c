@@ -11,6 +11,32 @@
 
 enum { ROWS = 3000, WRITERS = 2, READERS = 3 };
 
+/* Children that run, 0 for none. They use the tree until they are killed, so a test that fails must end them too. */
+static pid_t children[WRITERS + READERS];
+static pid_t parent;
+
+static int end_children(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < COUNT(children); i++) {
+        if (children[i] == 0)
+            continue;
+        kill(children[i], SIGKILL);
+        end_child(children[i]);
+        children[i] = 0;
+    }
+    return 0;
+}
+
+static void kill_child(unsigned i)
+{
+    pid_t child = children[i];
+
+    kill(child, SIGKILL);
+    children[i] = 0;
+    assert_int_equal(end_child(child), -SIGKILL);
+}
+
 /* Every row of a commit has the same value; each commit changes all of them. */
 static void write_round(struct wb_tree *tree)
 {
@@ -35,7 +61,7 @@ static int write_on(void *context)
 
     (void)context;
     must_ok(wb_tree_open(path, WB_TREE_WRITE, &tree));
-    while (getppid() != 1)
+    while (getppid() == parent)
         write_round(tree);
     return 0;
 }
@@ -78,7 +104,7 @@ static int read_on(void *context)
 
     (void)context;
     must_ok(wb_tree_open(path, WB_TREE_READ, &tree));
-    while (getppid() != 1)
+    while (getppid() == parent)
         read_round(tree, &newest);
     return 0;
 }
@@ -105,7 +131,6 @@ static void test_kills(void **state)
 {
     uint64_t chance = test_seed();
     unsigned rounds = test_rounds(150);
-    pid_t children[WRITERS + READERS];
     struct wb_tree_state first;
     struct wb_tree *tree;
 
@@ -114,23 +139,24 @@ static void test_kills(void **state)
     write_round(tree);
     must_ok(wb_tree_look(tree, &first));
     wb_tree_close(tree);
-    /* Twice what each of the readers may keep, and what the writer needs. */
-    uint32_t pages_max = first.pages * 12;
+    /*
+     * Each commit replaces all pages. So there are at most the states that the readers hold, the newest
+     * one, and the one that is being written, no matter how slow a reader is.
+     */
+    uint32_t pages_max = first.pages * (READERS + 2);
+    parent = getpid();
     for (unsigned i = 0; i < COUNT(children); i++)
         children[i] = start_child(i < WRITERS ? write_on : read_on, NULL);
     for (unsigned i = 0; i < rounds; i++) {
         unsigned victim = (unsigned)chance_below(&chance, COUNT(children));
         usleep((useconds_t)chance_below(&chance, 6000));
-        kill(children[victim], SIGKILL);
-        assert_int_equal(end_child(children[victim]), -SIGKILL);
+        kill_child(victim);
         if (i % 10 == 9)
             assert_int_equal(run_child(check_whole, &pages_max), 0);
         children[victim] = start_child(victim < WRITERS ? write_on : read_on, NULL);
     }
-    for (unsigned i = 0; i < COUNT(children); i++) {
-        kill(children[i], SIGKILL);
-        assert_int_equal(end_child(children[i]), -SIGKILL);
-    }
+    for (unsigned i = 0; i < COUNT(children); i++)
+        kill_child(i);
     assert_int_equal(run_child(check_whole, &pages_max), 0);
 }
 
@@ -159,15 +185,14 @@ static void test_dead_reader(void **state)
     must_ok(wb_tree_open(path, WB_TREE_CREATE, &tree));
     write_round(tree);
     must(pipe(ends) == 0);
-    pid_t child = start_child(hold_and_wait, &ends[1]);
+    children[0] = start_child(hold_and_wait, &ends[1]);
     must(read(ends[0], &c, 1) == 1);
     must_ok(wb_tree_oldest(tree, &oldest));
     assert_int_equal(oldest, 2);
     write_round(tree);
     must_ok(wb_tree_oldest(tree, &oldest));
     assert_int_equal(oldest, 2);
-    kill(child, SIGKILL);
-    assert_int_equal(end_child(child), -SIGKILL);
+    kill_child(0);
     must_ok(wb_tree_oldest(tree, &oldest));
     assert_true(oldest == UINT64_MAX);
     wb_tree_close(tree);
@@ -178,10 +203,10 @@ static void test_dead_reader(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kills),
-        cmocka_unit_test(test_dead_reader),
+        cmocka_unit_test_setup_teardown(test_kills, make_dir, end_children),
+        cmocka_unit_test_setup_teardown(test_dead_reader, make_dir, end_children),
     };
 
     child_seconds = 600;
-    return cmocka_run_group_tests(tests, make_dir, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
