@@ -3,8 +3,8 @@
  *
  * The nodes are rows of the catalog. Segments, and so pages, belong to a *bin*: a node, and a range of page ids. All
  * pages of a segment are of one bin. With hash distribution a node takes the ids in its ranges; with uniform
- * distribution any node takes any id, and the range of its bins is that of all ids. The organisation hashed-log divides bins further,
- * into ranges whose logs have a few megabytes each.
+ * distribution any node takes any id, and the range of its bins is that of all ids. The organisation hashed-log
+ * divides bins further, into ranges whose logs have a few megabytes each.
  */
 #ifndef WB_STORE_LOG_NODES_H
 #define WB_STORE_LOG_NODES_H
