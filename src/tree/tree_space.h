@@ -12,8 +12,8 @@
  *
  * A page goes to the class of the oldest reader that may need it: the class whose `from` is
  * that reader's state. So all pages of a class belong to one state, and a slow reader keeps
- * at most the pages of its own state, but not what was written and replaced since, however
- * many other readers there are. When the reader goes, its class takes no more pages, and
+ * at most the pages of its own state, but not what was written and replaced since, no
+ * matter what other readers hold. When the reader goes, its class takes no more pages, and
  * becomes free when the last reader that came before that has gone too.
  *
  * Most pages are needed by nobody, unless a reader takes the newest state while it is being
@@ -34,7 +34,7 @@
 #include "base/vec.h"
 #include "tree/tree.h"
 
-enum { WB_TREE_SPACE_HELD_MAX = 256 }; /* a program that locks the whole file seems to hold every state */
+enum { WB_TREE_SPACE_HELD_MAX = 256 }; /* each costs every transaction a question to the kernel */
 
 /* A part of the map: a map page or an index page. */
 struct wb_tree_map {

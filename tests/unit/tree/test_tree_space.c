@@ -177,6 +177,28 @@ static void test_succession(void **state)
     wb_tree_close(writer);
 }
 
+/* More held states than a transaction looks at. Those that it does not know are safe too. */
+static void test_many(void **state)
+{
+    enum { MANY = WB_TREE_SPACE_HELD_MAX + 40 };
+    static struct reader readers[MANY];
+
+    (void)state;
+    plant();
+    for (unsigned i = 0; i < MANY; i++) {
+        begin_reader(&readers[i]);
+        write_rows(0, i, ROWS - i);
+    }
+    rewrite(5);
+    for (unsigned i = 0; i < MANY; i++) {
+        check_reader(&readers[i]);
+        end_reader(&readers[i]);
+        if (i % 30 == 0)
+            rewrite(2);
+    }
+    wb_tree_close(writer);
+}
+
 /* Readers come and go at random, and commits change some of the rows. Whatever is held can be read. */
 static void test_random(void **state)
 {
@@ -214,10 +236,8 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oldest_first),
-        cmocka_unit_test(test_newest_first),
-        cmocka_unit_test(test_succession),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_oldest_first), cmocka_unit_test(test_newest_first), cmocka_unit_test(test_succession),
+        cmocka_unit_test(test_many),         cmocka_unit_test(test_random),
     };
 
     return cmocka_run_group_tests(tests, make_dir, NULL);
