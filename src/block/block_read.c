@@ -391,3 +391,55 @@ int wb_block_read_record(struct wb_block_reader *reader, size_t at, struct wb_bu
     wb_buf_append(record_out, raw.ptr + entry->head_at, entry->head_bytes);
     return wb_buf_append(record_out, raw.ptr + entry->body_at, entry->body_bytes);
 }
+
+/* Appends digests, head and body. */
+static int append_parts(const struct wb_block_entry *entry, struct wb_slice head, struct wb_slice body,
+                        struct wb_buf *out)
+{
+    int err = wb_buf_reserve(out, WB_RECORD_DIGEST_BYTES + head.len + body.len + 1);
+
+    WB_CHECK(entry->digests != NULL);
+    if (err < 0)
+        return err;
+    wb_buf_append(out, entry->digests, WB_RECORD_DIGEST_BYTES); /* none of these fails: the room is reserved */
+    wb_buf_append(out, head.ptr, head.len);
+    return wb_buf_append(out, body.ptr, body.len);
+}
+
+int wb_block_read_head(struct wb_block_reader *reader, size_t at, struct wb_buf *head_out)
+{
+    const struct wb_block_entry *entry = entry_at(reader, at);
+    const struct wb_block_frame *frame = &reader->index->frames.items[entry->frame];
+    struct wb_slice raw;
+    int err = 0;
+
+    if (entry->flags & WB_BLOCK_ENTRY_WHOLE)
+        return wb_fail(WB_E_CORRUPT, "the block has an old format");
+    if (is_loaded(reader, entry->frame) || frame->heads_stored == frame->stored_bytes)
+        err = wb_block_read_frame(reader, entry->frame, &raw);
+    else if (reader->heads_of != entry->frame)
+        err = push_heads(reader, entry->frame);
+    if (err < 0)
+        return err;
+    if (reader->heads_of == entry->frame)
+        raw = wb_buf_slice(&reader->heads);
+    else
+        err = wb_block_read_frame(reader, entry->frame, &raw);
+    if (err < 0)
+        return err;
+    WB_CHECK((uint64_t)entry->head_at + entry->head_bytes <= raw.len);
+    return append_parts(entry, wb_slice(raw.ptr + entry->head_at, entry->head_bytes), WB_SLICE_EMPTY, head_out);
+}
+
+int wb_block_append_record(struct wb_block_reader *reader, size_t at, struct wb_buf *records_out)
+{
+    const struct wb_block_entry *entry = entry_at(reader, at);
+    struct wb_slice raw;
+    int err = wb_block_read_frame(reader, entry->frame, &raw);
+
+    if (err < 0)
+        return err;
+    WB_CHECK((uint64_t)entry->body_at + entry->body_bytes <= raw.len);
+    return append_parts(entry, wb_slice(raw.ptr + entry->head_at, entry->head_bytes),
+                        wb_slice(raw.ptr + entry->body_at, entry->body_bytes), records_out);
+}

@@ -262,6 +262,10 @@ typedef int (*wb_catalog_each_entry)(void *context, struct wb_pageid id, const s
 int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
                           void *context);
 
+/* The same for table pages, from an id on. */
+int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
+                               void *context);
+
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out);
 int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_segment *row);
 int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number);

@@ -251,6 +251,29 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
     return wb_catalog_row_each(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
 
+/* Here nobody has checked the lengths of keys. */
+static int walk_entry_from(void *context, struct wb_slice key, struct wb_slice row)
+{
+    struct entry_walk *walk = context;
+
+    WB_CHECK(walk->table == WB_CATALOG_PAGES);
+    if (key.len != WB_PAGEID_BYTES)
+        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a key that is not a page id");
+    return walk_entry(context, key, row);
+}
+
+int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
+                               void *context)
+{
+    struct entry_walk walk = {txn, WB_CATALOG_PAGES, each, context};
+    char key[WB_PAGEID_BYTES];
+
+    WB_CHECK(each != NULL);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    wb_pageid_put(from, key);
+    return wb_catalog_row_each_from(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key), walk_entry_from, &walk);
+}
+
 /* ---- segments ------------------------------------------------------------------------ */
 
 /* Returns false if the row contradicts itself. */
