@@ -410,23 +410,20 @@ int wb_block_read_head(struct wb_block_reader *reader, size_t at, struct wb_buf 
 {
     const struct wb_block_entry *entry = entry_at(reader, at);
     const struct wb_block_frame *frame = &reader->index->frames.items[entry->frame];
+    bool whole = is_loaded(reader, entry->frame) || frame->heads_stored == frame->stored_bytes;
     struct wb_slice raw;
     int err = 0;
 
     if (entry->flags & WB_BLOCK_ENTRY_WHOLE)
         return wb_fail(WB_E_CORRUPT, "the block has an old format");
-    if (is_loaded(reader, entry->frame) || frame->heads_stored == frame->stored_bytes)
+    if (whole)
         err = wb_block_read_frame(reader, entry->frame, &raw);
     else if (reader->heads_of != entry->frame)
         err = push_heads(reader, entry->frame);
     if (err < 0)
         return err;
-    if (reader->heads_of == entry->frame)
+    if (!whole)
         raw = wb_buf_slice(&reader->heads);
-    else
-        err = wb_block_read_frame(reader, entry->frame, &raw);
-    if (err < 0)
-        return err;
     WB_CHECK((uint64_t)entry->head_at + entry->head_bytes <= raw.len);
     return append_parts(entry, wb_slice(raw.ptr + entry->head_at, entry->head_bytes), WB_SLICE_EMPTY, head_out);
 }

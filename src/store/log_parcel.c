@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "store/log_scan.h"
+#include "store/sorted_scan.h"
 
 enum { GONE_PACKED = 256 }; /* pages that are gone, in one parcel */
 
@@ -100,6 +101,8 @@ int wb_log_position_compare(const struct wb_store_position *a, const struct wb_s
 {
     struct wb_catalog_place x = place_of(a->bytes), y = place_of(b->bytes);
 
+    if (wb_sorted_position_is(a))
+        return wb_sorted_position_compare(a, b);
     WB_CHECK(a->bytes[0] == POSITION_FORMAT && b->bytes[0] == POSITION_FORMAT);
     if (a->bytes[1] != b->bytes[1])
         return a->bytes[1] < b->bytes[1] ? -1 : 1;

@@ -79,6 +79,53 @@ int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t 
 int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
                         const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
 
+/* ---- a scan in progress ----------------------------------------------------------------------------------- */
+
+struct wb_sorted_scan {
+    struct wb_store_scan scan;  /* must be the first member */
+    struct wb_log *log;         /* only what does not change is used */
+    const struct wb_sorted_source *source;
+    void *context;              /* of the source */
+    struct wb_catalog *catalog; /* a handle of its own, because the scan may run in another thread than the store */
+    uint64_t epoch;             /* the state that it shows */
+    uint64_t first, last;       /* values of id.hi: those of its part of the repository */
+    struct wb_pageid until;     /* no page behind this one is wanted */
+    char *site;                 /* NULL if all sites are wanted */
+    uint64_t site_hash;
+    uint64_t since;
+    bool facts, gone;
+
+    /* ---- the newest state of the catalog ---- */
+    struct wb_catalog_txn txn;
+    uint64_t state;             /* its number */
+    int64_t renewed_ms;
+    struct wb_catalog_summary summary;
+    struct wb_log_rows rows;    /* all segments */
+    struct wb_log_view view;
+
+    /* ---- where the scan is ---- */
+    struct wb_pageid told;      /* the page that was returned last, or the position from which it went on */
+    bool has_told;
+    struct wb_pageid reached;   /* all ids up to this one were passed, or are in the chunk */
+    bool has_reached;
+    bool ended;                 /* there are no more chunks */
+    struct wb_sorted_chunk chunk;
+    size_t index;               /* the next item of the chunk */
+    size_t judged;              /* items before this one were looked up again */
+    uint64_t chunk_state;       /* the state in which the chunk was loaded */
+    struct wb_store_packer *packer;
+    struct wb_error_copy packer_error; /* to be returned by the next call */
+};
+
+/*
+ * Takes the next items from the catalog: those after scan->reached that the state shows. The transaction is held, and
+ * rows and summary are those of its state. *reached_out is how far they go. Returns 1, or 0 if these are the last ones.
+ */
+int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out);
+
+/* Whether the version of an item can still be read: a page may have been taken down since the chunk was loaded. */
+int wb_sorted_is_there(struct wb_sorted_scan *scan, const struct wb_sorted_item *item, bool *there_out);
+
 /* Whether it is a position of a sorted scan; and the order of two of these. */
 bool wb_sorted_position_is(const struct wb_store_position *position);
 int wb_sorted_position_compare(const struct wb_store_position *a, const struct wb_store_position *b);

@@ -24,7 +24,9 @@
 static const struct wb_organisation *find_organisation(const struct wb_design *design)
 {
     WB_CHECK(wb_organisation_log.create != NULL);
-    return design->batch || design->read.organisation != WB_ORGANISATION_LOG ? NULL : &wb_organisation_log;
+    if (design->batch || design->read.organisation == WB_ORGANISATION_HASH)
+        return NULL;
+    return &wb_organisation_log; /* and hashed-log, which differs from it in where pages go and how they are scanned */
 }
 
 /* ---- creating and opening --------------------------------------------------------------- */
