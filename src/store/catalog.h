@@ -139,6 +139,12 @@ struct wb_catalog_segment {
     bool split;           /* parts were split off: places with its number may be in segments that have it as origin */
 };
 
+/* The number that the places of a segment have. */
+static inline uint32_t wb_catalog_segment_origin(const struct wb_catalog_segment *row)
+{
+    return row->origin ? row->origin : row->number;
+}
+
 /*
  * A node: a directory that holds files of pages. In a repository with the default of one node there is no row: it is
  * node 1, the repository's own directory.

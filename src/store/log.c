@@ -258,6 +258,7 @@ static void log_close(struct wb_store *store)
         wb_segment_close(&log->files[i]);
     wb_catalog_close(log->catalog);
     wb_segment_reader_release(&log->source);
+    wb_vec_release(&log->parts);
     wb_free(log->dir);
     wb_store_release(&log->store);
     log->magic = 0;
@@ -332,15 +333,13 @@ static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *r
     return err;
 }
 
-int wb_log_segment(struct wb_log *log, uint32_t number, struct wb_segment **segment_out)
+int wb_log_segment(struct wb_log *log, uint32_t origin, struct wb_pageid id, struct wb_segment **segment_out)
 {
     struct wb_catalog_segment row;
-    int err = wb_catalog_segment_get(&log->reader, number, &row);
+    int err = wb_log_row_of(&log->reader, &log->parts, origin, id, &row);
 
-    WB_CHECK(number > 0);
+    WB_CHECK(origin > 0);
     WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    if (err == WB_E_NOTFOUND)
-        err = wb_catalog_corrupt(log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
     return err < 0 ? err : cached_segment(log, &row, segment_out);
 }
 
@@ -430,7 +429,7 @@ static int look_up_page(void *context)
     WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(err < 0 || l->entry.place.segment > 0);
     /* While the transaction is awake, so that compaction does not delete the file before we open it. */
-    return err < 0 ? err : wb_log_segment(l->log, l->entry.place.segment, &l->segment);
+    return err < 0 ? err : wb_log_segment(l->log, l->entry.place.segment, l->id, &l->segment);
 }
 
 int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
@@ -493,7 +492,8 @@ int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_ou
 /* Reads the file of a place that a view knows. */
 struct place_lookup {
     struct wb_log *log;
-    uint32_t number;
+    uint32_t origin;
+    struct wb_pageid id;
     struct wb_segment *segment;
 };
 
@@ -501,19 +501,19 @@ static int look_up_place(void *context)
 {
     struct place_lookup *l = context;
 
-    WB_CHECK(l->number > 0);
+    WB_CHECK(l->origin > 0);
     WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_log_segment(l->log, l->number, &l->segment);
+    return wb_log_segment(l->log, l->origin, l->id, &l->segment);
 }
 
 int wb_log_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_place *place,
                        struct wb_buf *record_out)
 {
-    struct place_lookup l = {.log = log, .number = place->segment};
+    struct place_lookup l = {.log = log, .origin = place->segment, .id = id};
     int err = wb_log_read(log, look_up_place, &l);
 
     WB_CHECK(place->segment > 0);
-    WB_CHECK(err < 0 || l.segment->number == place->segment);
+    WB_CHECK(err < 0 || l.segment->origin == place->segment);
     return err < 0 ? err : wb_segment_read_record(l.segment, &log->source, place, id, record_out);
 }
 
@@ -561,7 +561,7 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_stor
     if (when->kind == WB_STORE_WHEN_LATEST && wb_log_has_ops(log, id))
         return get_changed(log, id, page_out, mem_out);
     int err = wb_log_read(log, look_up_page, &l);
-    WB_CHECK(err < 0 || l.segment->number == l.entry.place.segment);
+    WB_CHECK(err < 0 || l.segment->origin == l.entry.place.segment);
     if (err == 0)
         err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
     return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);

@@ -7,6 +7,7 @@
  *
  *   log.c          opening and closing, reading single pages
  *   log_stat.c     statistics; reading all segment rows at once
+ *   log_parts.c    which segment has a place, after segments were split
  *   log_write.c    collects what a writer puts, touches and removes, until it commits
  *   log_flush.c    compresses collected pages into blocks and appends them to a segment
  *   log_commit.c   makes it all durable: one transaction of the catalog
@@ -126,6 +127,33 @@ extern struct wb_log_sizes wb_log_sizes;
 
 struct wb_log_writer;
 
+/* ---- parts of segments (log_parts.c) --------------------------------------------------------------- */
+
+/*
+ * A segment can be split: pages whose ids are in some range go to another segment, whose `origin` is the first one. Their
+ * places keep the number of the origin. So the segment of a place is the one of this origin whose range has the page's
+ * id. For a segment that was never split, that is the segment with that number.
+ */
+
+/* One segment that was split, or split off. */
+struct wb_log_part {
+    uint32_t origin, number;
+    struct wb_catalog_range range;
+};
+
+/* The parts that were there when somebody looked last. All bytes zero: none. */
+struct wb_log_parts WB_VEC_OF(struct wb_log_part);
+
+/* Finds the part that has a page, in a list that may be old. Returns 0 if the list has none. */
+uint32_t wb_log_parts_find(const struct wb_log_parts *parts, uint32_t origin, struct wb_pageid id);
+
+/* Lists the parts anew. */
+int wb_log_parts_read(struct wb_catalog_txn *txn, struct wb_log_parts *parts);
+
+/* The row of the segment that has this place. WB_E_CORRUPT if there is none. */
+int wb_log_row_of(struct wb_catalog_txn *txn, struct wb_log_parts *parts, uint32_t origin, struct wb_pageid id,
+                  struct wb_catalog_segment *row_out);
+
 /* An open repository of this organisation. */
 struct wb_log {
     struct wb_store store; /* must be the first member */
@@ -138,6 +166,7 @@ struct wb_log {
     uint64_t content_seed;        /* for wb_history_content() */
     uint64_t bars_txn;            /* cached: in the catalog's state with this number ... */
     uint64_t bars;                /* ... there were this many bars */
+    struct wb_log_parts parts;    /* for single reads and for changes */
     struct wb_segment_reader source;
     struct wb_segment files[WB_LOG_FILES_MAX]; /* open segments, replaced in turn */
     unsigned file_next;
@@ -371,8 +400,8 @@ int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_c
 int wb_log_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_place *place,
                        struct wb_buf *record_out);
 
-/* Opens the segment of a place; log->reader must be awake. The file is good until the next call. */
-int wb_log_segment(struct wb_log *log, uint32_t number, struct wb_segment **segment_out);
+/* Opens the segment of a page's place; log->reader must be awake. The file is good until the next call. */
+int wb_log_segment(struct wb_log *log, uint32_t origin, struct wb_pageid id, struct wb_segment **segment_out);
 
 /* Opens the catalog, or opens it again. If that fails, the old handle stays. */
 int wb_log_open_catalog(struct wb_log *log);
@@ -448,6 +477,10 @@ void wb_log_edit_release(struct wb_log_edit *edit);
 
 /* Returns the row of a segment, to be changed by the caller. */
 int wb_log_edit_row(struct wb_log_edit *edit, uint32_t number, struct wb_catalog_segment **row_out);
+
+/* Returns the row of the segment that has a place of this page. */
+int wb_log_edit_row_of(struct wb_log_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
+                       struct wb_catalog_segment **row_out);
 
 /* Loads a page into edit->view; the caller changes the view. */
 int wb_log_edit_load(struct wb_log_edit *edit, struct wb_pageid id);

@@ -302,7 +302,7 @@ static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalo
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(row->number > 0);
     return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old || apart ||
-                              (c->grouping && wb_log_group_wants(c, row->number)));
+                              (c->grouping && wb_log_group_wants(c, row)));
 }
 
 /* Compacts a segment, unless there is nothing to do, or another process has locked it. */
@@ -347,10 +347,10 @@ static int compact_all(struct wb_log_compaction *c)
     int err = wb_log_overview(c->log, &o);
 
     for (size_t i = 0; i < o.rows.count; i++)
-        if (needs_work(c, &o.rows.items[i]) && (!c->grouping || wb_log_group_wants(c, o.rows.items[i].number)))
+        if (needs_work(c, &o.rows.items[i]) && (!c->grouping || wb_log_group_wants(c, &o.rows.items[i])))
             c->total += o.rows.items[i].bytes;
     for (size_t i = 0; i < o.rows.count && err == 0; i++)
-        if (!c->grouping || wb_log_group_wants(c, o.rows.items[i].number))
+        if (!c->grouping || wb_log_group_wants(c, &o.rows.items[i]))
             err = consider_segment(c, &o.rows.items[i]);
     wb_log_rows_release(&o.rows);
     return err;

@@ -97,8 +97,8 @@ int wb_log_copy_blocks(struct wb_log_compaction *c);
 /* Finds out which pages have old versions that can be moved. */
 int wb_log_group_plan(struct wb_log_compaction *c);
 
-/* Whether a segment has the latest version of such a page. */
-bool wb_log_group_wants(const struct wb_log_compaction *c, uint32_t segment);
+/* Whether a segment has the latest version of such a page, and takes its old ones. */
+bool wb_log_group_wants(const struct wb_log_compaction *c, const struct wb_catalog_segment *row);
 
 /* Begins with the first item of the current segment. */
 void wb_log_group_begin(struct wb_log_compaction *c);

@@ -127,6 +127,32 @@ int wb_log_edit_row(struct wb_log_edit *edit, uint32_t number, struct wb_catalog
     return 0;
 }
 
+int wb_log_edit_row_of(struct wb_log_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
+                       struct wb_catalog_segment **row_out)
+{
+    uint32_t number = place->segment;
+    struct wb_catalog_segment found;
+
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(place->segment > 0);
+    *row_out = NULL;
+    if (number < edit->row_count && edit->rows[number].number == 0) {
+        int err = wb_catalog_segment_get(&edit->txn, number, &edit->rows[number]);
+        if (err < 0 && err != WB_E_NOTFOUND)
+            return err;
+        edit->rows[number].number = err == 0 ? number : 0;
+    }
+    bool here = number < edit->row_count && edit->rows[number].number &&
+                wb_catalog_range_has(&edit->rows[number].range, id);
+    if (!here) {
+        int err = wb_log_row_of(&edit->txn, &edit->log->parts, number, id, &found);
+        if (err < 0)
+            return err;
+        number = found.number;
+    }
+    return wb_log_edit_row(edit, number, row_out);
+}
+
 /*
  * Marks a segment that has dead pages, so that the next compaction removes all dead
  * bytes from it, even those that other pages are compressed with. `seen` is only used for its number.
@@ -237,7 +263,7 @@ int wb_log_edit_load(struct wb_log_edit *edit, struct wb_pageid id)
 static int bury(struct wb_log_edit *edit, const struct wb_log_place *place)
 {
     struct wb_catalog_segment *row;
-    int err = wb_log_edit_row(edit, place->place.segment, &row);
+    int err = wb_log_edit_row_of(edit, &place->place, edit->view.id, &row);
 
     WB_CHECK(place->place.segment > 0);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
@@ -262,7 +288,7 @@ static int settle(struct wb_log_edit *edit, const struct wb_log_place *was, cons
     WB_CHECK(!was || wb_catalog_place_equal(&was->place, &is->place));
     if (was && was->latest == is->latest && !(is->latest && touched))
         return 0;
-    int err = wb_log_edit_row(edit, is->place.segment, &row);
+    int err = wb_log_edit_row_of(edit, &is->place, edit->view.id, &row);
     if (err < 0)
         return err;
     if (was && !was->latest && row->old == 0)

@@ -32,7 +32,7 @@ static int find_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
         return err == WB_E_NOMEM
                    ? err
                    : wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
-    bool mine = scan->parts <= 1 || id.hi % scan->parts == scan->part - 1;
+    bool mine = scan->shares <= 1 || id.hi % scan->shares == scan->share - 1;
     if (wb_history_latest(&scan->view.history) || (scan->site && site != scan->site_hash) || !mine)
         return 0;
     return wb_vec_push(&search->ids, id);
@@ -85,7 +85,7 @@ static int read_gone(struct wb_log_scan *scan, struct wb_pageid id, struct wb_pa
     bool there = version && !wb_history_latest(&scan->view.history) && version->arrived > scan->since;
     WB_CHECK(!there || version->ceased != 0);
     if (there)
-        err = wb_catalog_segment_get(&scan->txn, version->place.segment, &row);
+        err = wb_log_row_of(&scan->txn, &scan->known_parts, version->place.segment, id, &row);
     if (err == 0 && there)
         err = wb_segment_open(scan->log->dir, scan->log->superblock.id, &row, false, &segment);
     wb_catalog_txn_abort(&scan->txn);
@@ -106,7 +106,7 @@ static int read_gone(struct wb_log_scan *scan, struct wb_pageid id, struct wb_pa
 int wb_log_scan_gone(struct wb_log_scan *scan, struct wb_page *page_out)
 {
     WB_CHECK(scan->gone_phase);
-    WB_CHECK(scan->parts <= 1 || scan->part <= scan->parts);
+    WB_CHECK(scan->shares <= 1 || scan->share <= scan->shares);
     for (;;) {
         while (scan->gone_ids.count) {
             struct wb_pageid id = wb_vec_pop(&scan->gone_ids);

@@ -126,19 +126,29 @@ static size_t first_item(const struct wb_log_compaction *c, uint32_t segment)
     return low;
 }
 
-bool wb_log_group_wants(const struct wb_log_compaction *c, uint32_t segment)
+/*
+ * Blocks of a segment that was split get no new slots. Another part may have a block of the same name, and scans
+ * merge the two by their slots, so no slot may be in both.
+ */
+static bool is_part(const struct wb_catalog_segment *row)
 {
-    size_t first = first_item(c, segment);
+    WB_CHECK(row->number > 0);
+    return row->split || row->origin;
+}
+
+bool wb_log_group_wants(const struct wb_log_compaction *c, const struct wb_catalog_segment *row)
+{
+    size_t first = first_item(c, row->number);
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
-    return first < c->plan.count && c->plan.items[first].place.segment == segment;
+    return !is_part(row) && first < c->plan.count && c->plan.items[first].place.segment == row->number;
 }
 
 void wb_log_group_begin(struct wb_log_compaction *c)
 {
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->row.number > 0);
-    c->plan_at = first_item(c, c->row.number);
+    c->plan_at = is_part(&c->row) ? c->plan.count : first_item(c, c->row.number);
     wb_vec_clear(&c->moves);
     wb_log_group_clear(c);
 }
@@ -284,7 +294,7 @@ static int relocate_page(struct wb_log_edit *edit, const struct wb_log_move *mov
         if (found)
             continue;
         /* It was given up or taken down in the meantime: the copy must disappear, too. */
-        err = wb_log_edit_row(edit, moves[i].to.segment, &row);
+        err = wb_log_edit_row_of(edit, &moves[i].to, moves[i].id, &row);
         if (err == 0) {
             row->bytes_dead += moves[i].stored_bytes;
             row->removed++;

@@ -170,7 +170,7 @@ struct live_question {
 /* The questions which of the items are alive, in the order of their ids. */
 struct live_judging {
     struct wb_catalog_txn *txn;
-    uint32_t segment;
+    uint32_t segment; /* the number that their places have */
     bool any_gone;
     struct live_question *questions;
     size_t count, next; /* those before `next` were answered */
@@ -316,6 +316,7 @@ static int judge(struct live_judging *j)
 struct live_claims {
     struct wb_catalog_txn *txn;
     const struct wb_segment *segment;
+    const struct wb_catalog_range *range; /* of the segment */
     struct wb_log_live *live;
     struct wb_log_view view;
 };
@@ -329,14 +330,14 @@ static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t 
 }
 
 /* A version is stored at this place. */
-static int claim(struct live_claims *c, const struct wb_catalog_place *place)
+static int claim(struct live_claims *c, struct wb_pageid id, const struct wb_catalog_place *place)
 {
     struct wb_log_live *live = c->live;
     uint64_t physical;
 
     WB_CHECK(place->segment > 0);
     WB_CHECK(c->segment->magic == WB_SEGMENT_MAGIC);
-    if (place->segment != c->segment->number)
+    if (place->segment != c->segment->origin || !wb_catalog_range_has(c->range, id))
         return 0;
     if (wb_segment_locate(c->segment, place->logical, &physical) < 0) {
         live->nowhere++;
@@ -356,8 +357,7 @@ static int claim_entry(void *context, struct wb_pageid id, const struct wb_catal
 {
     WB_CHECK(entry->epoch > 0);
     WB_CHECK(entry->place.segment > 0);
-    (void)id;
-    return claim(context, &entry->place);
+    return claim(context, id, &entry->place);
 }
 
 /* Older versions; several may have the same place, which counts once, and not at all if the latest has it too. */
@@ -375,7 +375,7 @@ static int claim_history(void *context, struct wb_pageid id, struct wb_slice byt
         for (size_t k = i + 1; k < c->view.history.versions.count && !counted; k++)
             counted = wb_catalog_place_equal(&versions[k].place, &versions[i].place);
         if (!counted)
-            err = claim(c, &versions[i].place);
+            err = claim(c, id, &versions[i].place);
     }
     return err;
 }
@@ -401,9 +401,10 @@ static int compare_blocks(const void *a, const void *b)
 }
 
 /* Finds the live pages in damaged parts, and gives each part its range of blocks. */
-static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segment, struct wb_log_live *live)
+static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segment,
+                       const struct wb_catalog_range *range, struct wb_log_live *live)
 {
-    struct live_claims c = {.txn = txn, .segment = segment, .live = live};
+    struct live_claims c = {.txn = txn, .segment = segment, .range = range, .live = live};
     size_t at = 0;
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
@@ -428,7 +429,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
                      const struct wb_catalog_segment *row, struct wb_log_live *live_out)
 {
     struct live_gathering g = {.live = live_out};
-    struct live_judging j = {.txn = txn, .segment = row->number, .live = live_out};
+    struct live_judging j = {.txn = txn, .segment = segment->origin, .live = live_out};
     int err;
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
@@ -438,7 +439,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
     *live_out = (struct wb_log_live){0};
     err = gather(&g, segment, wb_log_blocks_end(row));
     if (err == 0)
-        err = find_claims(txn, segment, live_out);
+        err = find_claims(txn, segment, &row->range, live_out);
     if (err == 0)
         err = order_by_id(&g, &j.questions);
     if (err == 0) {

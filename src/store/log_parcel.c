@@ -14,7 +14,7 @@
  * segment, removes the mark. There is one exception: blocks that could not be scrubbed because they are damaged. So a
  * block also loses its hidden pages if one of the frames that these need does not match its checksum.
  *
- * Pages that are gone (log_gone.c) are packed into new blocks.
+ * Pages that are gone (log_gone.c), and those of a block that was split (log_scan_parts.c), are packed into new blocks.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -24,7 +24,7 @@
 #include "store/log_scan.h"
 #include "store/sorted_scan.h"
 
-enum { GONE_PACKED = 256 }; /* pages that are gone, in one parcel */
+enum { PACKED_MAX = 256 }; /* pages in a parcel that is packed anew */
 
 /* ---- positions ------------------------------------------------------------------------------------- */
 
@@ -130,19 +130,19 @@ void wb_log_scan_parcel_release(struct wb_log_scan *scan)
 /* Adds a page to the list of those that count. */
 static void add_page(struct wb_log_scan *scan, size_t at)
 {
-    const struct wb_block_entry *entry = &scan->walk.index.entries.items[at];
-    struct wb_catalog_place place = {scan->row.number, entry->slot, scan->head.logical};
+    const struct wb_block_entry *entry = &scan->at->walk.index.entries.items[at];
+    struct wb_catalog_place place = {scan->origin, entry->slot, scan->logical};
     struct wb_store_parcel_page *page = &scan->parcel_pages.items[scan->parcel_pages.count++];
 
     WB_CHECK(scan->parcel_pages.count <= scan->parcel_pages.cap);
     *page = (struct wb_store_parcel_page){.id = entry->id, .slot = entry->slot, .own_time = true, .own_lifetime = true};
     put_position(scan, &place, &page->position);
     scan->dropped.items[at] = false;
-    if (scan->plain) {
-        page->epoch = scan->block_epoch;
+    if (scan->at->plain) {
+        page->epoch = scan->at->block_epoch;
         return;
     }
-    const struct wb_catalog_entry *known = &scan->known.items[at].entry;
+    const struct wb_catalog_entry *known = &scan->at->known.items[at].entry;
     page->own_time = false;
     page->own_lifetime = known->ended;
     page->time_ms = known->time_ms;
@@ -156,11 +156,11 @@ static int is_of_site(struct wb_log_scan *scan, size_t at, bool *mine_out)
 {
     struct wb_page page;
 
-    WB_CHECK(scan->block != NULL);
+    WB_CHECK(scan->here == 1);
     *mine_out = true;
-    if (!scan->site || scan->head.site == scan->site_hash)
+    if (!scan->site || scan->at->head.site == scan->site_hash)
         return 0;
-    int err = wb_block_read_facts(scan->zstd, at, &page);
+    int err = wb_block_read_facts(scan->at->zstd, at, &page);
     if (err == 0)
         *mine_out = wb_slice_equal(wb_key_site(page.key), wb_slice_str(scan->site));
     return err == WB_E_CORRUPT ? 0 : err;
@@ -169,32 +169,32 @@ static int is_of_site(struct wb_log_scan *scan, size_t at, bool *mine_out)
 /* Whether a frame and those below it match their checksums. */
 static bool frames_match(const struct wb_log_scan *scan, uint32_t number)
 {
-    const struct wb_block_frame *frames = scan->walk.index.frames.items;
+    const struct wb_block_frame *frames = scan->at->walk.index.frames.items;
     bool match = true;
 
-    WB_CHECK(number < scan->walk.index.frames.count);
+    WB_CHECK(number < scan->at->walk.index.frames.count);
     for (int32_t f = (int32_t)number; f >= 0 && match; f = frames[f].base)
-        match = wb_hash32(scan->block + frames[f].at, frames[f].stored_bytes) == frames[f].check;
+        match = wb_hash32(scan->at->block + frames[f].at, frames[f].stored_bytes) == frames[f].check;
     return match;
 }
 
 /* Lists the pages of the block that count. *secret_out: bytes of the others may have been taken down. */
 static int choose_pages(struct wb_log_scan *scan, bool *secret_out)
 {
-    bool marked = scan->row.removed > 0 || wb_block_is_old(&scan->head), outside, hidden, mine;
+    bool marked = scan->at->row.removed > 0 || wb_block_is_old(&scan->at->head), outside, hidden, mine;
     int64_t matched = -1; /* the frame that was checked last */
-    int err = wb_vec_reserve(&scan->dropped, scan->head.count);
+    int err = wb_vec_reserve(&scan->dropped, scan->at->head.count);
 
-    WB_CHECK(scan->index < scan->head.count);
+    WB_CHECK(scan->index < scan->at->head.count);
     *secret_out = false;
     wb_vec_clear(&scan->parcel_pages);
     if (err == 0)
-        err = wb_vec_reserve(&scan->parcel_pages, scan->head.count);
+        err = wb_vec_reserve(&scan->parcel_pages, scan->at->head.count);
     if (err == 0)
-        memset(scan->dropped.items, true, scan->head.count * sizeof *scan->dropped.items);
-    for (size_t i = 0; i < scan->head.count && err == 0; i++) {
+        memset(scan->dropped.items, true, scan->at->head.count * sizeof *scan->dropped.items);
+    for (size_t i = 0; i < scan->at->head.count && err == 0; i++) {
         size_t at = wb_log_scan_entry(scan, i, &outside, &hidden);
-        uint32_t frame = scan->walk.index.entries.items[at].frame;
+        uint32_t frame = scan->at->walk.index.entries.items[at].frame;
         if (hidden) {
             *secret_out = *secret_out || marked || (matched != frame && !frames_match(scan, frame));
             matched = frame;
@@ -210,7 +210,7 @@ static int choose_pages(struct wb_log_scan *scan, bool *secret_out)
 /* Whether more than half of the block is of no use to those who get it. */
 static bool is_mostly_waste(const struct wb_log_scan *scan)
 {
-    const struct wb_block_index *index = &scan->walk.index;
+    const struct wb_block_index *index = &scan->at->walk.index;
     double waste = 0, all = 0;
 
     WB_CHECK(scan->parcel_pages.count > 0);
@@ -236,11 +236,11 @@ static int drop_unreadable(struct wb_log_scan *scan)
     int err = 0;
 
     WB_CHECK(scan->salvaging);
-    wb_block_reader_open_bytes(scan->zstd, &scan->walk.index, scan->block);
+    wb_block_reader_open_bytes(scan->at->zstd, &scan->at->walk.index, scan->at->block);
     for (size_t i = 0; i < scan->parcel_pages.count && err == 0; i++) {
         size_t at;
-        WB_CHECK(wb_block_find_slot(&scan->walk.index, scan->parcel_pages.items[i].slot, &at));
-        err = wb_block_read_page(scan->zstd, at, &page);
+        WB_CHECK(wb_block_find_slot(&scan->at->walk.index, scan->parcel_pages.items[i].slot, &at));
+        err = wb_block_read_page(scan->at->zstd, at, &page);
         scan->dropped.items[at] = err < 0;
         if (err == 0)
             scan->parcel_pages.items[kept++] = scan->parcel_pages.items[i];
@@ -256,13 +256,13 @@ static int rebuild(struct wb_log_scan *scan, bool scrub)
     struct wb_block_change change = {.dead = scan->dropped.items, .scrub = scrub};
     int err = scan->builder ? 0 : wb_block_builder_new(&scan->builder);
 
-    WB_CHECK(scan->block != NULL);
+    WB_CHECK(scan->here == 1);
     if (err == 0 && scan->salvaging)
         err = drop_unreadable(scan);
     wb_buf_clear(&scan->rebuilt);
     if (err == 0 && scan->parcel_pages.count)
-        err = wb_block_rewrite(scan->builder, scan->zstd, &scan->walk.index, scan->block, &change, &scan->rebuilt);
-    wb_block_reader_open_bytes(scan->zstd, &scan->walk.index, scan->block);
+        err = wb_block_rewrite(scan->builder, scan->at->zstd, &scan->at->walk.index, scan->at->block, &change, &scan->rebuilt);
+    wb_block_reader_open_bytes(scan->at->zstd, &scan->at->walk.index, scan->at->block);
     return err;
 }
 
@@ -277,7 +277,7 @@ static int pack_block(struct wb_log_scan *scan, struct wb_store_parcel *parcel_o
 
     if (err < 0)
         return err;
-    parcel_out->bytes = wb_slice(scan->block, (size_t)scan->head.bytes);
+    parcel_out->bytes = wb_slice(scan->at->block, (size_t)scan->at->head.bytes);
     if (scan->parcel_pages.count && (secret || is_mostly_waste(scan))) {
         err = rebuild(scan, secret || scan->salvaging);
         if (err == WB_E_CORRUPT && !scan->salvaging) {
@@ -287,32 +287,32 @@ static int pack_block(struct wb_log_scan *scan, struct wb_store_parcel *parcel_o
         parcel_out->bytes = wb_buf_slice(&scan->rebuilt);
     }
     scan->salvaging = false;
-    scan->index = scan->head.count;
+    scan->index = scan->at->head.count;
     if (err < 0 || scan->parcel_pages.count == 0)
         return err;
     parcel_out->pages = scan->parcel_pages.items;
     parcel_out->count = scan->parcel_pages.count;
     uint16_t slot = parcel_out->pages[parcel_out->count - 1].slot;
-    scan->told = (struct wb_catalog_place){scan->row.number, slot, scan->head.logical};
+    scan->told = (struct wb_catalog_place){scan->origin, slot, scan->logical};
     return 1;
 }
 
-/* ---- pages that are gone -------------------------------------------------------------------------------- */
+/* ---- pages that are packed anew ------------------------------------------------------------------------ */
 
-/* Packs the next pages that are gone. An error that comes after the first of them is returned by the next call. */
-static int pack_gone(struct wb_log_scan *scan, struct wb_store_parcel *parcel_out)
+/*
+ * Packs the next pages that next() returns, until there are no more, or enough. An error that comes after the first of
+ * them is returned by the next call.
+ */
+static int pack_pages(struct wb_log_scan *scan, int (*next)(struct wb_log_scan *scan, struct wb_page *page_out),
+                      struct wb_store_parcel *parcel_out)
 {
     struct wb_store_position position;
     struct wb_page page;
     int got = scan->packer ? 0 : wb_store_packer_new(&scan->packer);
     size_t count = 0;
 
-    WB_CHECK(scan->gone_phase);
-    if (scan->gone_error.code < 0) {
-        got = wb_error_restore(&scan->gone_error);
-        scan->gone_error.code = 0;
-    }
-    while (got >= 0 && count < GONE_PACKED && (got = wb_log_scan_gone(scan, &page)) > 0) {
+    WB_CHECK(scan->gone_phase || scan->here > 1);
+    while (got >= 0 && count < PACKED_MAX && (got = next(scan, &page)) > 0) {
         put_position(scan, &scan->told, &position);
         got = wb_store_packer_add(scan->packer, &page, &position);
         count += got == 0;
@@ -322,9 +322,32 @@ static int pack_gone(struct wb_log_scan *scan, struct wb_store_parcel *parcel_ou
     if (count == 0)
         return got;
     if (got < 0)
-        wb_error_save(got, &scan->gone_error);
+        wb_error_save(got, &scan->packed_error);
     got = wb_store_packer_finish(scan->packer, parcel_out);
     return got < 0 ? got : 1;
+}
+
+/* The next page of a block that was split. Returns 0 at its end. */
+static int next_of_parts(struct wb_log_scan *scan, struct wb_page *page_out)
+{
+    int got = 0;
+
+    WB_CHECK(scan->here > 1);
+    while (got == 0 && scan->index < scan->count)
+        got = wb_log_scan_page(scan, page_out);
+    return got == WB_E_CORRUPT ? wb_log_scan_name(scan) : got;
+}
+
+/* Packs the pages of a block that was split: they come from several files in turn. */
+static int pack_parts(struct wb_log_scan *scan, struct wb_store_parcel *parcel_out)
+{
+    return pack_pages(scan, next_of_parts, parcel_out);
+}
+
+/* Packs the next pages that are gone. */
+static int pack_gone(struct wb_log_scan *scan, struct wb_store_parcel *parcel_out)
+{
+    return pack_pages(scan, wb_log_scan_gone, parcel_out);
 }
 
 int wb_log_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parcel_out)
@@ -334,13 +357,18 @@ int wb_log_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parce
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(scan->epoch > 0);
     WB_CHECK(!scan->facts);
+    if (scan->packed_error.code < 0) {
+        int err = wb_error_restore(&scan->packed_error);
+        scan->packed_error.code = 0;
+        return err;
+    }
     while (!scan->gone_phase) {
-        int err = scan->block && scan->index < scan->head.count ? 1 : wb_log_scan_block(scan);
+        int err = scan->index < scan->count ? 1 : wb_log_scan_block(scan);
         if (err < 0)
             return err;
         if (err > 0)
-            err = pack_block(scan, parcel_out);
-        if (err == WB_E_CORRUPT)
+            err = scan->here > 1 ? pack_parts(scan, parcel_out) : pack_block(scan, parcel_out);
+        if (err == WB_E_CORRUPT && scan->here == 1)
             return wb_log_scan_name(scan);
         if (err != 0)
             return err;

@@ -34,6 +34,7 @@ struct log_verifier {
     bool sound;                    /* the catalog has passed step 1; otherwise pages are not looked up in it */
     struct wb_catalog_summary summary;
     struct wb_log_rows rows;
+    struct wb_log_parts parts;
     struct segment_tally *tallies; /* by segment number */
     uint64_t pages, versions, captures, gone;                       /* counted in step 1 ... */
     uint64_t bytes_pages, site_pages, sites, revisits, bars;
@@ -82,13 +83,15 @@ static int absorb(struct log_verifier *v, int err, const char *file, uint64_t of
 
 /* ---- the catalog by itself ---------------------------------------------------------------------- */
 
-static int check_place(struct log_verifier *v, const struct wb_catalog_place *place, bool old)
+static int check_place(struct log_verifier *v, struct wb_pageid id, const struct wb_catalog_place *place, bool old)
 {
+    uint32_t part = place->segment ? wb_log_parts_find(&v->parts, place->segment, id) : 0;
+
     WB_CHECK(v->tallies != NULL);
-    if (place->segment == 0 || place->segment >= v->summary.next_segment)
+    if (place->segment == 0 || place->segment >= v->summary.next_segment || part >= v->summary.next_segment)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page in a segment that was never made");
-    v->tallies[place->segment].entries++;
-    v->tallies[place->segment].old += old;
+    v->tallies[part ? part : place->segment].entries++;
+    v->tallies[part ? part : place->segment].old += old;
     return 0;
 }
 
@@ -98,7 +101,6 @@ static int check_page_row(void *context, struct wb_pageid id, const struct wb_ca
 
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(entry->epoch > 0);
-    (void)id;
     v->pages++;
     v->bytes_pages += entry->body_bytes;
     if (!entry->history) { /* otherwise its history counts them */
@@ -107,14 +109,13 @@ static int check_page_row(void *context, struct wb_pageid id, const struct wb_ca
     }
     if (entry->epoch > v->summary.epoch)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page of an epoch that has not begun");
-    return check_place(v, &entry->place, false);
+    return check_place(v, id, &entry->place, false);
 }
 
 /* Versions that only the snapshot of a repository of format 2 has. */
 static int check_old_row(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    (void)id;
-    return check_place(context, &entry->place, false);
+    return check_place(context, id, &entry->place, false);
 }
 
 /* The past of a page: it must agree with the entry, and no version may be from the future. */
@@ -141,7 +142,7 @@ static int check_history_row(void *context, struct wb_pageid id, struct wb_slice
         if (version->arrived > v->summary.epoch || version->ceased > v->summary.epoch)
             err = wb_catalog_corrupt(v->catalog, WB_CATALOG_HISTORY, "a version of an epoch that has not begun");
         else if (!counted)
-            err = check_place(v, &version->place, true);
+            err = check_place(v, id, &version->place, true);
     }
     return err;
 }
@@ -228,6 +229,8 @@ static int check_rows(struct log_verifier *v)
 
     if (err == 0)
         err = wb_log_rows_read(&v->txn, &v->rows);
+    if (err == 0)
+        err = wb_log_parts_read(&v->txn, &v->parts);
     if (err < 0)
         return err;
     v->tallies = wb_alloc_zero((size_t)v->summary.next_segment + 1, sizeof *v->tallies);
@@ -322,7 +325,7 @@ static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_
 static int check_page(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
                       const struct wb_block_entry *entry, struct wb_slice record)
 {
-    struct wb_catalog_place place = {row->number, entry->slot, head->logical};
+    struct wb_catalog_place place = {wb_catalog_segment_origin(row), entry->slot, head->logical};
     struct page_claim c;
     struct wb_page page, again;
     int err = wb_log_page(record, entry->id, NULL, &page);
@@ -592,6 +595,7 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
     wb_catalog_txn_abort(&v.txn);
     wb_catalog_close(v.catalog);
     wb_log_rows_release(&v.rows);
+    wb_vec_release(&v.parts);
     wb_block_reader_free(v.zstd);
     wb_buf_release(&v.record);
     wb_log_view_release(&v.view);

@@ -80,6 +80,7 @@ static int open_file(const char *dir, uint32_t number, uint32_t revision, unsign
     wb_free(path);
     segment_out->number = number;
     segment_out->revision = revision;
+    segment_out->origin = number;
     segment_out->magic = err == 0 ? WB_SEGMENT_MAGIC : 0;
     return err;
 }
@@ -202,6 +203,7 @@ int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_cat
                        row->revision);
     if (err < 0)
         return err;
+    segment_out->origin = wb_catalog_segment_origin(row);
     err = wb_file_read_exact(&segment_out->file, 0, found, sizeof found);
     if (err == 0) {
         put_header(expected, repo_id, row->number, row->revision);
@@ -477,7 +479,7 @@ static int read_record(const struct wb_segment *segment, struct wb_segment_reade
                        struct wb_buf *record_out)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(place->segment == segment->number);
+    WB_CHECK(place->segment == segment->origin);
 
     struct wb_block_name name = {segment->number, segment->revision, place->logical};
     struct block_place block = {.segment = segment, .source = source, .at = at};
@@ -502,7 +504,7 @@ int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_r
                            const struct wb_catalog_place *place, struct wb_pageid id, struct wb_buf *record_out)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(segment->number == place->segment);
+    WB_CHECK(segment->origin == place->segment);
 
     char why[WB_ERROR_MESSAGE_MAX];
     uint64_t at;

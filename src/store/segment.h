@@ -54,6 +54,7 @@ struct wb_segment {
     uint32_t magic; /* 0 if it is closed */
     struct wb_file file;
     uint32_t number, revision;
+    uint32_t origin; /* the number that its places have: its own, or that of the segment it was split off from */
     struct wb_segment_map_entry *map; /* in compacted files, sorted by logical offset */
     size_t map_count;
 };
