@@ -311,6 +311,16 @@ const struct wb_option wb_robots_options[] = {
     END,
 };
 
+const struct wb_option wb_advise_options[] = {
+    {"add", 0, WB_OPTION_COUNT, "N", "pages that a crawl adds per second (default 0)"},
+    {"get", 0, WB_OPTION_COUNT, "N", "single pages that are read per second (default 0)"},
+    {"stream", 0, WB_OPTION_COUNT, "N", "pages that streams deliver per second (default 0)"},
+    {"update-ratio", 0, WB_OPTION_TEXT, "X", "which part of the pages is replaced between two transfers or "
+                                             "compactions, from 0 to 1 (default 0.25)"},
+    {"nodes", 0, WB_OPTION_NUMBER, "N", "nodes that there are, update nodes included (default 1)"},
+    END,
+};
+
 const struct wb_option wb_web_options[] = {
     {"listen", 0, WB_OPTION_TEXT, "ADDR:PORT", "where to listen (default 127.0.0.1:0, a free port that only this "
                                                "machine can reach)"},

@@ -27,6 +27,7 @@ extern const struct wb_option wb_why_options[];
 extern const struct wb_option wb_graph_options[];
 extern const struct wb_option wb_url_options[];
 extern const struct wb_option wb_robots_options[];
+extern const struct wb_option wb_advise_options[];
 extern const struct wb_option wb_web_options[];
 extern const struct wb_option wb_extract_options[];
 extern const struct wb_option wb_help_options[];

@@ -526,6 +526,21 @@ const struct wb_command wb_commands[] = {
      "  webbase robots robots.txt --agent examplebot https://example.org/private/",
      wb_robots_options, 1, WB_ARGS_ANY, wb_cmd_robots},
 
+    {"advise", "--add N --get N --stream N [--update-ratio X] [--nodes N]", NULL, "say which design suits a load",
+     "Lists all storage designs for a described load, the best first. The score is how many\n"
+     "times the load a design can carry: below 1 it is too much. add, get and stream are the\n"
+     "pages per second that the design manages on these nodes if nothing else is asked of it.\n"
+     "The last lines give the reason for the best.\n"
+     "\n"
+     "In a batch design the nodes are divided into update nodes and read nodes as it suits the\n"
+     "load. Readers wait while pages are transferred; if they must never wait, choose the best\n"
+     "incremental design. The costs of each operation were measured by 'bench/run paper', on a\n"
+     "machine that the last line describes; run it on yours before you rely on the order of\n"
+     "designs that are close. It needs no repository.\n"
+     "\n"
+     "  webbase advise --add 100 --get 50 --stream 1000 --update-ratio 0.25 --nodes 4",
+     wb_advise_options, 0, 0, wb_cmd_advise},
+
     {"web", "[OPTION...]", NULL, "serve a synthetic web to crawl",
      "Plays many sites on the loopback interface: s1.localhost:PORT, s2.localhost:PORT and so\n"
      "on. They have robots.txt, sitemaps, aliases, redirects and copies; with --speed their\n"

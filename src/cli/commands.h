@@ -108,6 +108,7 @@ int wb_cmd_graph(const struct wb_options *options);
 int wb_cmd_url(const struct wb_options *options);
 int wb_cmd_robots(const struct wb_options *options);
 int wb_cmd_web(const struct wb_options *options);
+int wb_cmd_advise(const struct wb_options *options);
 int wb_cmd_extract(const struct wb_options *options);
 int wb_cmd_help(const struct wb_options *options);
 

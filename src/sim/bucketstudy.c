@@ -83,7 +83,7 @@ double wb_bucketstudy_use(const struct wb_bucketstudy *study, uint64_t bucket_by
     WB_CHECK(study->count > 0 && bucket_bytes > 0);
     for (size_t i = 0; i < study->count; i++) {
         uint64_t chain = (study->bytes[i] + bucket_bytes - 1) / bucket_bytes;
-        buckets += (double)(chain ? chain : 1);   /* an empty bucket has its place, too */
+        buckets += (double)(chain ? chain : 1); /* an empty bucket has its place, too */
     }
     return (double)study->total_bytes / (buckets * (double)bucket_bytes);
 }

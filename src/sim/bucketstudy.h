@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 struct wb_bucketstudy {
-    uint64_t *bytes;   /* owned: of the pages in each bucket, S(b) in the paper */
-    uint32_t *pages;   /* owned: how many there are in each */
-    size_t count;      /* buckets */
+    uint64_t *bytes; /* owned: of the pages in each bucket, S(b) in the paper */
+    uint32_t *pages; /* owned: how many there are in each */
+    size_t count;    /* buckets */
     uint64_t total_pages, total_bytes;
 };
 

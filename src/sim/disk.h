@@ -23,14 +23,14 @@
 
 /* Bytes unless the name says otherwise. The letter is the paper's. */
 struct wb_disk_sizes {
-    uint64_t disk;     /* S: all of the disk */
-    uint64_t bucket;   /* B: a hash bucket */
-    uint64_t node;     /* T: a node of the B-tree */
-    uint64_t memory;   /* M: the buffer, and a log of a hashed-log */
-    uint64_t page;     /* p: a page, on average */
-    uint64_t buffer;   /* b: one read or write of a stream */
-    double use;        /* u: which part of a bucket is full */
-    double ratio;      /* r: which part of the pages an update replaces */
+    uint64_t disk;   /* S: all of the disk */
+    uint64_t bucket; /* B: a hash bucket */
+    uint64_t node;   /* T: a node of the B-tree */
+    uint64_t memory; /* M: the buffer, and a log of a hashed-log */
+    uint64_t page;   /* p: a page, on average */
+    uint64_t buffer; /* b: one read or write of a stream */
+    double use;      /* u: which part of a bucket is full */
+    double ratio;    /* r: which part of the pages an update replaces */
 };
 
 /* Those of the paper, except that S is 6.5 GB: its Table 4 follows from that, and not from the 6 GB of Table S-2. */
@@ -65,14 +65,14 @@ struct wb_disk_step {
 };
 
 #define WB_DISK_STEPS_MAX 4
-#define WB_DISK_ROWS 9   /* of Table S-4 */
+#define WB_DISK_ROWS 9 /* of Table S-4 */
 #define WB_DISK_SEQUENCES 12
 
 struct wb_disk_sequence {
     const char *operation, *organisation;
-    const char *unit;    /* what the time of Table S-4 is per: page, bucket or log */
-    double paper_ms;     /* Table S-4; 0 in rows that the paper does not have */
-    bool per_page;       /* one round moves b bytes, and the time is per page: rows 3 and 9 */
+    const char *unit; /* what the time of Table S-4 is per: page, bucket or log */
+    double paper_ms;  /* Table S-4; 0 in rows that the paper does not have */
+    bool per_page;    /* one round moves b bytes, and the time is per page: rows 3 and 9 */
     size_t count;
     struct wb_disk_step steps[WB_DISK_STEPS_MAX];
 };
@@ -89,24 +89,24 @@ uint64_t wb_disk_extent_bytes(const struct wb_disk_sizes *sizes, enum wb_disk_ex
 /* ---- disks ----------------------------------------------------------------------------------- */
 
 struct wb_disk {
-    void *state;                     /* owned */
+    void *state; /* owned */
     int (*read)(void *state, uint64_t offset, uint64_t bytes);
     int (*write)(void *state, uint64_t offset, uint64_t bytes);
-    int (*sync)(void *state);        /* everything written is on the disk */
-    double (*now_ms)(void *state);   /* the disk's clock */
+    int (*sync)(void *state);      /* everything written is on the disk */
+    double (*now_ms)(void *state); /* the disk's clock */
     void (*free)(void *state);
 };
 
 /* A disk with one arm. */
 struct wb_disk_model {
     uint64_t bytes;
-    double turn_ms;      /* one revolution */
-    double rate;         /* bytes per ms under the head */
-    double near_ms;      /* moving the arm by one cylinder... */
-    double far_ms;       /* ...and across all of them; in between it grows with the root of the distance */
-    double request_ms;   /* for a request that does not continue the one before: the system, the bus, the controller */
-    double write_ms;     /* added to each write */
-    double leave_ms;     /* when the next request does not continue a write: until the written bytes are settled */
+    double turn_ms;    /* one revolution */
+    double rate;       /* bytes per ms under the head */
+    double near_ms;    /* moving the arm by one cylinder... */
+    double far_ms;     /* ...and across all of them; in between it grows with the root of the distance */
+    double request_ms; /* for a request that does not continue the one before: the system, the bus, the controller */
+    double write_ms;   /* added to each write */
+    double leave_ms;   /* when the next request does not continue a write: until the written bytes are settled */
 };
 
 /* The paper's disk, as bench/run paper fits it to Table S-4. */
@@ -143,18 +143,18 @@ enum wb_disk_organisation { WB_DISK_ORG_LOG, WB_DISK_ORG_HASH, WB_DISK_ORG_HASHE
 
 /* A column of Table 3: pages per second of one node. */
 struct wb_disk_rates {
-    double stream;        /* in the order that suits the organisation; by id in hash and hashed-log */
+    double stream; /* in the order that suits the organisation; by id in hash and hashed-log */
     double get;
-    double add;           /* in random order, without a buffer */
+    double add; /* in random order, without a buffer */
     double add_buffered;
     double add_sorted;
-    double space;         /* which part of the disk is pages */
+    double space; /* which part of the disk is pages */
 };
 
 /* A row of Table 4: a batch design whose read nodes are hash-based. */
 struct wb_disk_batch {
-    double add;           /* pages per second of one update node */
-    double update_s;      /* the batch update */
+    double add;      /* pages per second of one update node */
+    double update_s; /* the batch update */
 };
 
 /* ms are the times of all sequences, R(1) first. Table 3 has an update ratio of 1, Table 4 that of sizes. */

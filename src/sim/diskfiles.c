@@ -26,9 +26,9 @@ struct disk_files {
     struct wb_file *files; /* each of FILE_BYTES, except the last */
     size_t count;
     uint64_t bytes;
-    char *memory, *piece;  /* piece is memory, aligned to a block */
+    char *memory, *piece; /* piece is memory, aligned to a block */
     bool direct;
-    unsigned requests;     /* since the kernel was told to forget */
+    unsigned requests; /* since the kernel was told to forget */
 };
 
 static char *file_path(const struct disk_files *d, size_t number)

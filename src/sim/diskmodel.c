@@ -15,16 +15,22 @@
 
 /* Fitted by `bench_disk fit`; docs/design/0036-paper-disk.md has the derivation. */
 const struct wb_disk_model wb_disk_paper = {
-    .bytes = (uint64_t)13 << 29, .turn_ms = 60000.0 / 7200, .rate = 16490, .near_ms = 1.43, .far_ms = 17.68,
-    .request_ms = 0.5, .write_ms = 0.036, .leave_ms = 12.76,
+    .bytes = (uint64_t)13 << 29,
+    .turn_ms = 60000.0 / 7200,
+    .rate = 16490,
+    .near_ms = 1.43,
+    .far_ms = 17.68,
+    .request_ms = 0.5,
+    .write_ms = 0.036,
+    .leave_ms = 12.76,
 };
 
 struct disk_model {
     struct wb_disk_model is;
     double clock_ms;
-    double angle;       /* under the head at the end of the last request, in revolutions */
-    uint64_t head;      /* the byte that comes next under the head */
-    bool wrote;         /* the last request was a write */
+    double angle;  /* under the head at the end of the last request, in revolutions */
+    uint64_t head; /* the byte that comes next under the head */
+    bool wrote;    /* the last request was a write */
 };
 
 static double track_bytes(const struct disk_model *m)

@@ -16,8 +16,14 @@
 #define CATALOG_SHARE 0.01
 
 const struct wb_disk_sizes wb_disk_sizes_paper = {
-    .disk = 6 * GB + GB / 2, .bucket = 64 * KB, .node = 8 * KB, .memory = 16 * MB, .page = 2591 /* 2.53 KB */,
-    .buffer = 64 * KB, .use = 0.6, .ratio = 0.25,
+    .disk = 6 * GB + GB / 2,
+    .bucket = 64 * KB,
+    .node = 8 * KB,
+    .memory = 16 * MB,
+    .page = 2591 /* 2.53 KB */,
+    .buffer = 64 * KB,
+    .use = 0.6,
+    .ratio = 0.25,
 };
 
 struct wb_disk_sizes wb_disk_sizes_for(uint64_t disk_bytes)
@@ -32,29 +38,58 @@ struct wb_disk_sizes wb_disk_sizes_for(uint64_t disk_bytes)
 
 /* ---- sequences ----------------------------------------------------------------------------------- */
 
-#define SEEK(extent, course) {WB_DISK_SEEK, WB_DISK_##extent, WB_DISK_##course}
-#define READ(extent) {WB_DISK_READ, WB_DISK_##extent, WB_DISK_AHEAD}
-#define WRITE(extent) {WB_DISK_WRITE, WB_DISK_##extent, WB_DISK_AHEAD}
+#define SEEK(extent, course)                                                                                           \
+    {                                                                                                                  \
+        WB_DISK_SEEK, WB_DISK_##extent, WB_DISK_##course                                                               \
+    }
+#define READ(extent)                                                                                                   \
+    {                                                                                                                  \
+        WB_DISK_READ, WB_DISK_##extent, WB_DISK_AHEAD                                                                  \
+    }
+#define WRITE(extent)                                                                                                  \
+    {                                                                                                                  \
+        WB_DISK_WRITE, WB_DISK_##extent, WB_DISK_AHEAD                                                                 \
+    }
 
 /*
  * Table S-3-8 does not say whether its seek is fixed or variable. Logs end at different places, so it is variable here.
  */
 const struct wb_disk_sequence wb_disk_sequences[WB_DISK_SEQUENCES] = {
     {"random read", "hash", "page", 19.8, false, 2, {SEEK(HALF, VARIABLE), READ(BUCKET)}},
-    {"random read", "log", "page", 28.2, false, 4,
+    {"random read",
+     "log",
+     "page",
+     28.2,
+     false,
+     4,
      {SEEK(HALF, VARIABLE), READ(NODE), SEEK(HALF, VARIABLE), READ(PAGE)}},
     {"streaming", "log", "page", 0.159, true, 1, {READ(BUFFER)}},
     {"streaming", "hash", "bucket", 3.87, false, 1, {READ(BUCKET)}},
-    {"addition, random order", "hash", "page", 42.9, false, 4,
+    {"addition, random order",
+     "hash",
+     "page",
+     42.9,
+     false,
+     4,
      {SEEK(HALF, VARIABLE), READ(BUCKET), SEEK(BUCKET, BACK), WRITE(BUCKET)}},
-    {"addition, random order, buffered", "hash", "page", 28.9, false, 4,
+    {"addition, random order, buffered",
+     "hash",
+     "page",
+     28.9,
+     false,
+     4,
      {SEEK(SWEEP, VARIABLE), READ(BUCKET), SEEK(BUCKET, BACK), WRITE(BUCKET)}},
     {"addition, sorted order", "hash", "bucket", 11.8, false, 3, {READ(BUCKET), SEEK(BUCKET, BACK), WRITE(BUCKET)}},
     {"addition, random order, buffered", "hashed-log", "log", 23.71, false, 2, {SEEK(LOG, VARIABLE), WRITE(SHARE)}},
     {"addition", "log", "page", 0.164, true, 1, {WRITE(BUFFER)}},
     {"addition, random order", "hashed-log", "page", 0, false, 2, {SEEK(HALF, VARIABLE), WRITE(PAGE)}},
     {"addition, sorted order", "hashed-log", "log", 0, false, 2, {SEEK(LOG, VARIABLE), WRITE(LOG)}},
-    {"a stream and an addition in turn", "log", "turn", 0, false, 4,
+    {"a stream and an addition in turn",
+     "log",
+     "turn",
+     0,
+     false,
+     4,
      {SEEK(HALF, VARIABLE), READ(BUFFER), SEEK(HALF, VARIABLE), WRITE(BUFFER)}},
 };
 
@@ -179,7 +214,7 @@ static double per_second(double ms)
 struct wb_disk_rates wb_disk_rates(const double ms[WB_DISK_SEQUENCES], const struct wb_disk_sizes *sizes,
                                    enum wb_disk_organisation organisation)
 {
-    const double *r = ms - 1;   /* R(1) is r[1], as in the paper */
+    const double *r = ms - 1; /* R(1) is r[1], as in the paper */
     double in_bucket = (double)sizes->bucket * sizes->use / (double)sizes->page;
     double in_share = (double)wb_disk_extent_bytes(sizes, WB_DISK_SHARE) / (double)sizes->page;
     double in_log = (double)sizes->memory / (double)sizes->page;
@@ -187,20 +222,31 @@ struct wb_disk_rates wb_disk_rates(const double ms[WB_DISK_SEQUENCES], const str
     switch (organisation) {
     case WB_DISK_ORG_HASH:
         return (struct wb_disk_rates){
-            .stream = per_second(r[4]) * in_bucket, .get = per_second(r[1]), .add = per_second(r[5]),
-            .add_buffered = per_second(r[6]), .add_sorted = per_second(r[7]) * in_bucket, .space = sizes->use,
+            .stream = per_second(r[4]) * in_bucket,
+            .get = per_second(r[1]),
+            .add = per_second(r[5]),
+            .add_buffered = per_second(r[6]),
+            .add_sorted = per_second(r[7]) * in_bucket,
+            .space = sizes->use,
         };
     case WB_DISK_ORG_HASHED_LOG:
         return (struct wb_disk_rates){
-            .stream = per_second(r[3]), .get = per_second(r[2]), .add = per_second(r[10]),
-            .add_buffered = per_second(r[8]) * in_share, .add_sorted = per_second(r[11]) * in_log,
+            .stream = per_second(r[3]),
+            .get = per_second(r[2]),
+            .add = per_second(r[10]),
+            .add_buffered = per_second(r[8]) * in_share,
+            .add_sorted = per_second(r[11]) * in_log,
             .space = 1 - CATALOG_SHARE,
         };
     default:
         WB_CHECK(organisation == WB_DISK_ORG_LOG);
         return (struct wb_disk_rates){
-            .stream = per_second(r[3]), .get = per_second(r[2]), .add = per_second(r[9]),
-            .add_buffered = per_second(r[9]), .add_sorted = per_second(r[9]), .space = 1 - CATALOG_SHARE,
+            .stream = per_second(r[3]),
+            .get = per_second(r[2]),
+            .add = per_second(r[9]),
+            .add_buffered = per_second(r[9]),
+            .add_sorted = per_second(r[9]),
+            .space = 1 - CATALOG_SHARE,
         };
     }
 }

@@ -5,7 +5,7 @@ import hashlib, os, pty, signal, subprocess, time
 from e2e import *
 
 COMMANDS = ('init import export get stream versions snapshot history stat verify compact url help webdb update generate push '
-            'expunge run control serve').split()
+            'expunge run control serve advise').split()
 
 
 @test
@@ -43,10 +43,27 @@ def usage_errors_exit_2_and_name_the_word(folder):
                          (['import', '--dir', '.', '--url', 'nothing'], 'nothing'),
                          (['init', '--organisation', 'drawer'], 'drawer'),
                          (['export', '--warc', 'x.txt'], 'x.txt'),
-                         (['get', 'http://h/', '--body', '--headers'], '--headers')):
+                         (['get', 'http://h/', '--body', '--headers'], '--headers'),
+                         (['advise'], '--add'), (['advise', '--add', 'many'], 'many'),
+                         (['advise', '--add', '1', '--update-ratio', '1.5'], '--update-ratio'),
+                         (['advise', '--add', '1', '--update-ratio', 'often'], 'often'),
+                         (['advise', '--get', '1', '--nodes', '0'], '--nodes'),
+                         (['advise', '--get', '1', '--nodes', '1000000'], '--nodes')):
         text = refused(repo, named, *words, status=2, one_line=False)
         assert '--help' in text, text
     assert not repo.exists()
+
+
+@test
+def advice_ranks_every_design(folder):
+    load = ['advise', '--add', '5000', '--get', '20', '--stream', '100', '--update-ratio', '0.1', '--nodes', '3']
+    rows = ask(folder / 'r', *load)
+    assert len(rows) == 42 and len({r['design'] for r in rows}) == 42, len(rows)
+    assert [r['score'] for r in rows] == sorted((r['score'] for r in rows), reverse=True)
+    assert all(r['add'] > 0 and r['get'] > 0 and r['stream'] > 0 and len(r['reason']) > 20 for r in rows)
+    text = call(folder / 'r', *load).stdout.decode()
+    assert text.count('\n') == 46 and '\n' + rows[0]['design'] + ': ' + rows[0]['reason'] in text, text
+    assert not list(folder.iterdir())
 
 
 @test

@@ -84,19 +84,19 @@ static void test_table_4_follows_from_s4(void **state)
 /* A disk without an arm, so that every time can be worked out by hand. */
 static void test_model_by_hand(void **state)
 {
-    struct wb_disk_model model = {.bytes = 100 * MB, .turn_ms = 10, .rate = 1000, .request_ms = 1, .write_ms = 2,
-                                  .leave_ms = 4};
+    struct wb_disk_model model = {
+        .bytes = 100 * MB, .turn_ms = 10, .rate = 1000, .request_ms = 1, .write_ms = 2, .leave_ms = 4};
     struct wb_disk disk;
 
     (void)state;
     ok(wb_disk_model_init(&model, &disk));
-    ok(disk.read(disk.state, 0, 3000));           /* from the start: no seek, no wait */
+    ok(disk.read(disk.state, 0, 3000)); /* from the start: no seek, no wait */
     assert_true(fabs(disk.now_ms(disk.state) - 3) < 1e-9);
-    ok(disk.read(disk.state, 3000, 1000));        /* goes on */
+    ok(disk.read(disk.state, 3000, 1000)); /* goes on */
     assert_true(fabs(disk.now_ms(disk.state) - 4) < 1e-9);
-    ok(disk.write(disk.state, 0, 1000));          /* back: the rest of the revolution, then the write */
+    ok(disk.write(disk.state, 0, 1000)); /* back: the rest of the revolution, then the write */
     assert_true(fabs(disk.now_ms(disk.state) - (10 + 1 + 2)) < 1e-9);
-    ok(disk.read(disk.state, 1000, 1000));        /* continues the write: nothing has to settle */
+    ok(disk.read(disk.state, 1000, 1000)); /* continues the write: nothing has to settle */
     assert_true(fabs(disk.now_ms(disk.state) - 14) < 1e-9);
     ok(disk.write(disk.state, 2000, 1000));
     /* Leaving a write: at angle 0.3, 1 + 4 ms later at 0.8, so byte 5000 (0.5) comes after 7 more. */
@@ -114,7 +114,7 @@ static void test_arm_takes_longer_to_go_further(void **state)
     for (uint64_t to = 1 * MB; to < wb_disk_paper.bytes; to *= 8) {
         struct wb_disk_model still = wb_disk_paper;
         struct wb_disk disk;
-        still.turn_ms = 1e-3;   /* so that the wait for the platter does not hide the arm */
+        still.turn_ms = 1e-3; /* so that the wait for the platter does not hide the arm */
         still.rate *= 1e4;
         ok(wb_disk_model_init(&still, &disk));
         ok(disk.read(disk.state, to, 1));
@@ -132,7 +132,7 @@ static void test_sizes(void **state)
 
     (void)state;
     assert_int_equal(wb_disk_extent_bytes(s, WB_DISK_HALF), s->disk / 2);
-    assert_int_equal(wb_disk_extent_bytes(s, WB_DISK_SHARE), 40329);    /* 39.4 KB */
+    assert_int_equal(wb_disk_extent_bytes(s, WB_DISK_SHARE), 40329); /* 39.4 KB */
     assert_int_equal(wb_disk_extent_bytes(s, WB_DISK_SWEEP) / 1000, 1077);
     near_to((double)wb_disk_extent_bytes(&small, WB_DISK_SHARE), 40329, 0.001, "the share on a smaller disk");
     assert_int_equal(small.disk, 2048 * MB);
@@ -158,7 +158,7 @@ static void test_files_are_a_disk(void **state)
         ok(wb_disk_run(&disk, &sizes, &wb_disk_sequences[i], (struct wb_disk_budget){.ms = 1e-3}, &ms));
         assert_true(ms > 0);
     }
-    ok(disk.read(disk.state, 64 * MB - 1, 1));    /* rounded to the last block */
+    ok(disk.read(disk.state, 64 * MB - 1, 1)); /* rounded to the last block */
     wb_disk_release(&disk);
     assert_int_equal(wb_path_kind(test_path("disk/disk-0")), WB_PATH_NONE);
 }
