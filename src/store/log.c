@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/path.h"
+#include "store/nodes_make.h"
 
 #include <stdio.h>
 
@@ -78,19 +79,27 @@ struct wb_log *wb_log_of_writer(struct wb_store *store)
 
 /* ---- creating and opening --------------------------------------------------------------- */
 
-static int write_first_summary(struct wb_catalog *catalog, const struct wb_store_history *history)
+/* The first transaction: the summary, and the nodes. */
+static int write_first_rows(const char *dir, const struct wb_superblock *superblock, struct wb_catalog *catalog,
+                            const struct wb_store_options *options)
 {
-    struct wb_catalog_summary summary = {.epoch = 1, .next_segment = 1, .history = *history};
+    struct wb_catalog_summary summary = {.epoch = 1, .next_segment = 1, .history = options->history};
+    struct wb_nodes_made made = {0};
     struct wb_catalog_txn txn;
     int err = wb_catalog_txn_write(catalog, &txn);
 
     WB_CHECK(catalog != NULL);
-    WB_CHECK(history->keep <= WB_STORE_KEEP_DURATION);
+    WB_CHECK(options->history.keep <= WB_STORE_KEEP_DURATION);
     if (err == 0)
         err = wb_catalog_summary_put(&txn, &summary);
+    if (err == 0 && wb_nodes_have_rows(options))
+        err = wb_nodes_make(dir, superblock, options, &txn, &made);
     if (err == 0)
         err = wb_catalog_txn_commit(&txn);
     wb_catalog_txn_abort(&txn);
+    if (err < 0)
+        wb_nodes_undo(dir, superblock, &made);
+    wb_vec_release(&made);
     return err;
 }
 
@@ -111,17 +120,16 @@ static int log_create(const char *dir, const struct wb_superblock *superblock, c
     char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
     int err;
 
-    (void)superblock;
     if (!pages)
         return WB_E_NOMEM;
-    err = wb_path_mkdirs(pages);
-    if (err == 0)
+    err = wb_nodes_have_rows(options) ? 0 : wb_path_mkdirs(pages);
+    if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE)
         err = wb_path_each(pages, refuse_segment, (void *)(uintptr_t)dir);
     /* A catalog that an interrupted creation left is replaced. Nobody has used it, because there was no superblock. */
     if (err == 0)
         err = wb_catalog_open(dir, WB_TREE_CREATE, &catalog);
     if (err == 0)
-        err = write_first_summary(catalog, &options->history);
+        err = write_first_rows(dir, superblock, catalog, options);
     wb_catalog_close(catalog);
     if (err == 0)
         err = wb_path_sync_dir(dir);
@@ -171,8 +179,10 @@ static int check_seal(struct rollback_check *c, const struct wb_catalog_segment 
 
     WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(row->number > 0);
-    if (wb_segment_open(c->log->dir, c->log->superblock.id, row, false, &segment) < 0)
-        return 0; /* a damaged segment is reported when somebody reads from it */
+    const char *dir;
+    if (wb_log_node_dir(c->log, row->node, &dir) < 0 ||
+        wb_segment_open(dir, c->log->superblock.id, row, false, &segment) < 0)
+        return 0; /* a damaged segment is reported when somebody reads from it, and so is a node that is down */
     wb_segment_last_seal(&segment, &sealed_at);
     if (sealed_at > c->summary.commit) /* a writer may have committed and left since we read the summary */
         err = refresh_summary(c->log, &c->summary);
@@ -226,6 +236,7 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         log->files[i] = WB_SEGMENT_INIT;
     log->dir = wb_strdup(dir);
+    wb_log_nodes_init(&log->nodes, log->dir ? log->dir : dir, &log->superblock);
     err = log->dir ? wb_segment_reader_init(&log->source) : WB_E_NOMEM;
     if (err == 0)
         err = wb_log_open_catalog(log);
@@ -259,6 +270,7 @@ static void log_close(struct wb_store *store)
     wb_catalog_close(log->catalog);
     wb_segment_reader_release(&log->source);
     wb_vec_release(&log->parts);
+    wb_log_nodes_release(&log->nodes);
     wb_free(log->dir);
     wb_store_release(&log->store);
     log->magic = 0;
@@ -291,7 +303,9 @@ static int read_once(void *context)
     WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     if (err < 0)
         return err;
-    err = r->read(r->context);
+    err = wb_log_nodes_refresh(&r->log->nodes, &r->log->reader);
+    if (err == 0)
+        err = r->read(r->context);
     if (r->log->reader.kind != WB_CATALOG_TXN_PARKED) /* it is parked if the function failed to wake it again */
         wb_catalog_txn_park(&r->log->reader);
     return err;
@@ -327,7 +341,10 @@ static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *r
     struct wb_segment *file = &log->files[log->file_next];
     log->file_next = (log->file_next + 1) % WB_LOG_FILES_MAX;
     wb_segment_close(file);
-    int err = wb_segment_open(log->dir, log->superblock.id, row, false, file);
+    const char *dir;
+    int err = wb_log_node_dir(log, row->node, &dir);
+    if (err == 0)
+        err = wb_segment_open(dir, log->superblock.id, row, false, file);
     if (err == 0)
         *segment_out = file;
     return err;

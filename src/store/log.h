@@ -18,7 +18,8 @@
  *   log_history.c  the past of a page for readers; forgetting what nobody keeps
  *   log_revisit.c  revisits that wait for their original
  *   log_bar.c      bars: what was taken down and must not come back
- *   log_recover.c  repairs what a crash left behind; chooses the segment to append to
+ *   log_nodes.c    the nodes: where segments are, and where new pages go
+ *   log_recover.c  repairs what a crash left behind; chooses the segments to append to
  *   log_scan.c     all pages, in the order of the disk
  *   log_gone.c     ... and after them the pages that are gone but have a past
  *   log_parcel.c   ... as parcels; positions
@@ -48,6 +49,7 @@
 #include "base/vec.h"
 #include "store/catalog.h"
 #include "store/history.h"
+#include "store/log_nodes.h"
 #include "store/organisation.h"
 #include "store/segment.h"
 #include "store/superblock.h"
@@ -162,6 +164,7 @@ struct wb_log {
     struct wb_superblock superblock;
     struct wb_catalog *catalog;
     struct wb_catalog_txn reader; /* for single reads; parked between calls */
+    struct wb_log_nodes nodes;    /* as of the last read */
     uint64_t commit_at_open;      /* the catalog's last commit when the store was opened */
     uint64_t content_seed;        /* for wb_history_content() */
     uint64_t bars_txn;            /* cached: in the catalog's state with this number ... */
@@ -236,8 +239,9 @@ struct wb_log_site {
     int64_t delta; /* by how much its number of pages changes; counted during the commit */
 };
 
-/* A segment that the writer has locked to append to. The last one is the current one. */
+/* A segment that the writer has locked to append to. */
 struct wb_log_tail {
+    struct wb_log_bin bin;    /* of all its pages */
     struct wb_segment segment;
     uint64_t bytes;           /* end of the blocks that were appended */
     uint64_t bytes_committed; /* end of the blocks that were committed */
@@ -288,6 +292,7 @@ struct wb_log_writer {
     bool any_gone, any_waiting;       /* ... and whether a page is gone, and a revisit waits */
     struct wb_pool *pool;             /* the workers */
     struct wb_log_builders *builders; /* their compression contexts */
+    struct wb_pool *sync_pool;        /* syncs the files of several nodes at once; NULL until that is needed */
     struct wb_log_flight *flight;     /* groups that they are compressing, the oldest first; NULL if there is none */
     WB_VEC(struct wb_log_tail) tails;
     uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
@@ -414,7 +419,7 @@ int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_cat
                 struct wb_page *page_out);
 
 /*
- * Runs a function through log->reader: wakes it, calls read(context), parks it again. If
+ * Runs a function through log->reader: wakes it, takes note of changed nodes, calls read(context), parks it again. If
  * the state of the catalog disappears during that, it all happens once more (see
  * wb_catalog_call), so read() must be repeatable.
  */
@@ -566,8 +571,8 @@ uint64_t wb_log_newest_commit(struct wb_log *log);
  */
 void wb_log_seal_any(struct wb_log *log, uint64_t commit);
 
-/* Adds a segment to append to: an unfinished one that nobody has locked, or a new one. */
-int wb_log_tail_open(struct wb_log *log);
+/* Adds a tail for the bin, the last one of all: an unfinished segment that nobody has locked, or a new one. */
+int wb_log_tail_open(struct wb_log *log, const struct wb_log_bin *bin);
 
 /* ---- scanning (log_scan.c) -------------------------------------------------------------------- */
 

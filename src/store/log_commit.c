@@ -268,15 +268,59 @@ static int apply(struct log_commit *c)
 
 /* ---- before and after the transaction --------------------------------------------------------------------- */
 
-static int sync_tails(struct wb_log_writer *writer)
+/* A file that a thread syncs. */
+struct sync_job {
+    const struct wb_file *file;
+    struct wb_error_copy error;
+};
+
+static void sync_file(void *context)
 {
-    int err = 0;
+    struct sync_job *job = context;
+    int err = wb_file_sync(job->file);
+
+    if (err < 0)
+        wb_error_save(err, &job->error);
+}
+
+/* Syncs files of several nodes, each of which may be a disk of its own, at the same time. */
+static int sync_together(struct wb_log_writer *writer, struct sync_job *jobs, size_t count)
+{
+    enum { THREADS_MAX = 16 };
+    int err = writer->sync_pool ? 0 : wb_pool_new(THREADS_MAX, &writer->sync_pool);
+
+    WB_CHECK(count > 1);
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = wb_pool_submit(writer->sync_pool, sync_file, &jobs[i]);
+    if (writer->sync_pool)
+        wb_pool_wait(writer->sync_pool);
+    for (size_t i = 0; i < count && err == 0; i++)
+        if (jobs[i].error.code < 0)
+            err = wb_error_restore(&jobs[i].error);
+    return err;
+}
+
+static int sync_tails(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(writer->flight == NULL);
+
+    struct sync_job *jobs = wb_alloc_zero(writer->tails.count + 1, sizeof *jobs);
+    size_t count = 0;
+    int err = jobs ? 0 : WB_E_NOMEM;
+
     for (size_t i = 0; i < writer->tails.count && err == 0; i++)
         if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
-            err = wb_file_sync(&writer->tails.items[i].segment.file);
+            jobs[count++].file = &writer->tails.items[i].segment.file;
+    if (count > 1 && log->nodes.items.count > 1)
+        err = sync_together(writer, jobs, count);
+    else
+        for (size_t i = 0; i < count && err == 0; i++)
+            err = wb_file_sync(jobs[i].file);
+    wb_free(jobs);
     return err;
 }
 
@@ -349,7 +393,7 @@ static int try_commit(struct wb_log *log, struct wb_store_commit_counts *counts_
     int err = wb_log_flush_all(log);
 
     if (err == 0)
-        err = sync_tails(writer);
+        err = sync_tails(log);
     if (err < 0)
         return err;
     WB_CHECK(!writer->flight);

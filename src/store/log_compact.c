@@ -159,18 +159,20 @@ done:
  */
 static int create_revision(struct wb_log_compaction *c)
 {
-    char name[WB_SEGMENT_NAME_MAX];
-    int err;
+    const char *dir;
+    char *path = NULL;
+    int err = wb_log_nodes_path(&c->log->nodes, c->row.node, c->row.number, c->row.revision + 1, &path);
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->to.file.fd < 0);
-    wb_segment_name(c->row.number, c->row.revision + 1, name);
-    char *path = wb_path_join(c->log->dir, name);
-    err = path ? wb_path_unlink(path) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_path_unlink(path);
     wb_free(path);
+    if (err == 0)
+        err = wb_log_node_dir(c->log, c->row.node, &dir);
     if (err < 0)
         return err;
-    return wb_segment_create(c->log->dir, c->log->superblock.id, c->row.number, c->row.revision + 1, &c->to);
+    return wb_segment_create(dir, c->log->superblock.id, c->row.number, c->row.revision + 1, &c->to);
 }
 
 /* Writes the file of the next revision, complete and synced. If this fails, the caller removes the file. */
@@ -229,17 +231,6 @@ static void discard_revision(struct wb_log_compaction *c)
     wb_error_restore(&why);
 }
 
-static int sync_pages_dir(struct wb_log *log)
-{
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-
-    char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
-    int err = pages ? wb_path_sync_dir(pages) : WB_E_NOMEM;
-
-    wb_free(pages);
-    return err;
-}
-
 /* Steps 2 to 4, for the current segment. */
 static int compact_segment(struct wb_log_compaction *c)
 {
@@ -254,7 +245,7 @@ static int compact_segment(struct wb_log_compaction *c)
         if (err == 0)
             err = write_revision(c, &row);
         if (err == 0)
-            err = sync_pages_dir(c->log);
+            err = wb_path_sync_parent(c->to.file.path);
     }
     wb_catalog_txn_abort(&c->txn);
     if (err == 0)
@@ -281,11 +272,15 @@ static int open_segment(struct wb_log_compaction *c, const struct wb_catalog_seg
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->from.file.fd < 0);
 
-    int err = wb_segment_open(c->log->dir, c->log->superblock.id, row, true, &c->from);
+    const char *dir;
+    int err = wb_log_nodes_dir_to_write(&c->log->nodes, row->node, &dir);
 
+    if (err < 0)
+        return err;
+    err = wb_segment_open(dir, c->log->superblock.id, row, true, &c->from);
     if (err != WB_E_CORRUPT || row->live > 0)
         return err;
-    err = wb_segment_open_unread(c->log->dir, row, &c->from);
+    err = wb_segment_open_unread(dir, row, &c->from);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 

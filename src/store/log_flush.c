@@ -25,6 +25,7 @@ struct block_job {
     struct wb_record_digest *digests; /* the same records, to compute their digests */
     size_t *ops;                      /* the index of the op of each page */
     size_t count;                     /* of pages */
+    struct wb_log_bin bin;            /* where they belong */
     struct wb_buf block;              /* the result */
     struct wb_error_copy error;       /* or the error */
 };
@@ -126,6 +127,7 @@ static void build_block(void *context)
 
 /* The key by which a group is sorted. */
 struct site_order {
+    struct wb_log_bin bin;
     uint32_t site;
     size_t op;
 };
@@ -134,6 +136,12 @@ static int compare_site_order(const void *a, const void *b)
 {
     const struct site_order *x = a, *y = b;
 
+    if (x->bin.node != y->bin.node)
+        return x->bin.node < y->bin.node ? -1 : 1;
+    if (x->bin.range.prefix != y->bin.range.prefix)
+        return x->bin.range.prefix < y->bin.range.prefix ? -1 : 1;
+    if (x->bin.range.bits != y->bin.range.bits)
+        return x->bin.range.bits < y->bin.range.bits ? -1 : 1;
     if (x->site != y->site)
         return x->site < y->site ? -1 : 1;
     return x->op < y->op ? -1 : x->op > y->op;
@@ -154,7 +162,8 @@ static bool block_ends(const struct wb_block_page *next, const struct wb_block_p
 }
 
 /* Divides the sorted pages of a flight into jobs. */
-static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log_builders *builders)
+static void cut_blocks(struct wb_log_flight *flight, const struct site_order *order, size_t pages,
+                       struct wb_log_builders *builders)
 {
     size_t bytes = 0;
 
@@ -163,10 +172,12 @@ static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log
     WB_CHECK(flight->job_count == 0);
     for (size_t i = 0; i < pages; i++) {
         struct block_job *job = flight->job_count ? &flight->jobs[flight->job_count - 1] : NULL;
-        if (!job || block_ends(&flight->pages[i], &flight->pages[i - 1], job->count, bytes)) {
+        if (!job || !wb_log_bin_equal(&job->bin, &order[i].bin) ||
+            block_ends(&flight->pages[i], &flight->pages[i - 1], job->count, bytes)) {
             job = &flight->jobs[flight->job_count++];
             job->builders = builders;
             job->flight = flight;
+            job->bin = order[i].bin;
             job->pages = flight->pages + i;
             job->digests = flight->digests + i;
             job->ops = flight->ops + i;
@@ -200,9 +211,57 @@ static bool must_be_stored(const struct wb_log_op *op)
     return op->kind == WB_LOG_OP_PUT && !op->appended;
 }
 
-/* Makes a flight of the current group, which contains `puts` pages. */
-static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_flight **flight_out)
+/*
+ * Uniform distribution: each node gets a part of the group that is sorted by site, so that all have the same to do, and
+ * pages of a site stay together. A group that is too small to be divided goes to one node, and the next one to another.
+ */
+static int deal_out(struct wb_log *log, struct site_order *order, size_t count)
 {
+    const struct wb_log_op *ops = log->writer->ops.items;
+    uint64_t bytes = 0, all = 0;
+    int err = 0;
+
+    for (size_t i = 0; i < count; i++)
+        all += ops[order[i].op].record.len;
+    uint64_t parts = wb_log_nodes_in_turn(log), least = wb_log_sizes.block_bytes / 16;
+    if (parts > 1 && all / parts < least)
+        parts = all / least ? all / least : 1;
+    WB_CHECK(parts > 0);
+    qsort(order, count, sizeof *order, compare_site_order);
+    for (size_t i = 0; i < count && err == 0; i++) {
+        if (bytes >= all / parts) {
+            wb_log_nodes_turn(log);
+            bytes = 0;
+        }
+        bytes += ops[order[i].op].record.len;
+        err = wb_log_bin_of(log, ops[order[i].op].id, &order[i].bin);
+    }
+    wb_log_nodes_turn(log);
+    return err;
+}
+
+/* Finds the bins of a group. */
+static int assign_bins(struct wb_log *log, struct site_order *order, size_t count)
+{
+    int err = 0;
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(count > 0);
+    if (log->nodes.distribution == WB_DISTRIBUTION_UNIFORM && log->nodes.items.count)
+        return deal_out(log, order, count);
+    for (size_t i = 0; i < count && err == 0; i++) {
+        err = wb_log_bin_of(log, log->writer->ops.items[order[i].op].id, &order[i].bin);
+        if (err == WB_E_DOWN) /* since the page was put. A segment that is open there may still be good. */
+            err = 0;
+    }
+    return err;
+}
+
+/* Makes a flight of the current group, which contains `puts` pages. */
+static int flight_new(struct wb_log *log, size_t puts, struct wb_log_flight **flight_out)
+{
+    struct wb_log_writer *writer = log->writer;
+
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(puts > 0);
     WB_CHECK(puts <= writer->ops.count - writer->group_at);
@@ -210,20 +269,24 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_f
     struct site_order *order = wb_alloc(puts * sizeof *order);
     struct wb_log_flight *flight = wb_alloc_zero(1, sizeof *flight);
     size_t n = 0;
+    int err = WB_E_NOMEM;
 
     *flight_out = NULL;
     if (!order || !flight)
-        goto nomem;
+        goto failed;
     flight->jobs = wb_alloc_zero(puts, sizeof *flight->jobs);
     flight->pages = wb_alloc_zero(puts, sizeof *flight->pages);
     flight->digests = wb_alloc_zero(puts, sizeof *flight->digests);
     flight->ops = wb_alloc_zero(puts, sizeof *flight->ops);
     if (!flight->jobs || !flight->pages || !flight->digests || !flight->ops)
-        goto nomem;
+        goto failed;
     for (size_t i = writer->group_at; i < writer->ops.count; i++)
         if (must_be_stored(&writer->ops.items[i]))
-            order[n++] = (struct site_order){writer->ops.items[i].site, i};
+            order[n++] = (struct site_order){.site = writer->ops.items[i].site, .op = i};
     WB_CHECK(n == puts);
+    err = assign_bins(log, order, n);
+    if (err < 0)
+        goto failed;
     qsort(order, n, sizeof *order, compare_site_order);
     for (size_t i = 0; i < n; i++) {
         const struct wb_log_op *op = &writer->ops.items[order[i].op];
@@ -235,42 +298,67 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_f
         flight->pages[i] = (struct wb_block_page){
             .id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites.items[op->site].hash};
     }
-    cut_blocks(flight, n, writer->builders);
+    cut_blocks(flight, order, n, writer->builders);
     wb_free(order);
     *flight_out = flight;
     return 0;
-nomem:
+failed:
     wb_free(order);
     flight_free(flight);
-    return WB_E_NOMEM;
+    return err;
 }
 
 /* ---- appending ---------------------------------------------------------------------------------- */
 
-/* Appends a finished block to the current segment, and tells its ops where they are. */
-static int append_block(struct wb_log *log, struct block_job *job)
+/* The segment to which a bin's next block is appended. */
+static int find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb_log_tail **tail_out)
 {
     struct wb_log_writer *writer = log->writer;
-    struct wb_log_tail *tail = writer->tails.count ? &writer->tails.items[writer->tails.count - 1] : NULL;
-    int err;
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
-    WB_CHECK(job->error.code < 0 || job->count > 0);
-    if (job->error.code < 0)
-        return wb_error_restore(&job->error);
-    if (!tail || tail->bytes >= wb_log_sizes.segment_bytes) {
-        err = wb_log_tail_open(log);
-        if (err < 0)
-            return err;
-        tail = &writer->tails.items[writer->tails.count - 1];
+    WB_CHECK(bin->node > 0);
+    for (size_t i = writer->tails.count; i > 0; i--) {
+        *tail_out = &writer->tails.items[i - 1];
+        if (wb_log_bin_equal(&(*tail_out)->bin, bin) && (*tail_out)->bytes < wb_log_sizes.segment_bytes)
+            return 0;
     }
+    int err = wb_log_tail_open(log, bin);
+    *tail_out = err == 0 ? &writer->tails.items[writer->tails.count - 1] : NULL;
+    return err;
+}
+
+/* Writes a finished block behind the others of its bin. */
+static int write_block(struct wb_log *log, struct block_job *job, struct wb_log_tail **tail_out)
+{
+    int err = find_tail(log, &job->bin, tail_out);
+    struct wb_log_tail *tail = *tail_out;
+
+    if (err < 0)
+        return err;
     WB_CHECK(tail->bytes >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(tail->segment.revision == 0);
     WB_CHECK(job->block.len > WB_BLOCK_HEADER_BYTES);
-    wb_block_stamp(job->block.ptr, tail->bytes, writer->commit); /* in revision 0, logical offsets are file offsets */
-    err = wb_file_write_at(&tail->segment.file, tail->bytes, job->block.ptr, job->block.len);
+    /* In revision 0, logical offsets are file offsets. */
+    wb_block_stamp(job->block.ptr, tail->bytes, log->writer->commit);
+    return wb_file_write_at(&tail->segment.file, tail->bytes, job->block.ptr, job->block.len);
+}
+
+/* Appends a finished block to the segment of its bin, and tells its ops where they are. */
+static int append_block(struct wb_log *log, struct block_job *job)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_log_tail *tail = NULL;
+    int err = job->error.code < 0 ? wb_error_restore(&job->error) : 0;
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(job->error.code < 0 || job->count > 0);
     if (err < 0)
         return err;
+    while ((err = write_block(log, job, &tail)) < 0) { /* each time, there is one node less to choose from */
+        err = wb_log_bin_instead(log, job->pages[0].id, err, &job->bin);
+        if (err < 0)
+            return err;
+    }
     for (size_t i = 0; i < job->count; i++) {
         struct wb_log_op *op = &writer->ops.items[job->ops[i]];
         WB_CHECK(op->kind == WB_LOG_OP_PUT);
@@ -338,7 +426,7 @@ static int start(struct wb_log *log)
     for (size_t i = writer->group_at; i < writer->ops.count; i++)
         puts += must_be_stored(&writer->ops.items[i]);
     if (puts) {
-        err = flight_new(writer, puts, &flight);
+        err = flight_new(log, puts, &flight);
         if (err < 0)
             return err;
         WB_CHECK(!older || !older->next);

@@ -87,7 +87,7 @@ static int read_gone(struct wb_log_scan *scan, struct wb_pageid id, struct wb_pa
     if (there)
         err = wb_log_row_of(&scan->txn, &scan->known_parts, version->place.segment, id, &row);
     if (err == 0 && there)
-        err = wb_segment_open(scan->log->dir, scan->log->superblock.id, &row, false, &segment);
+        err = wb_log_scan_open_file(scan, &row, &segment);
     wb_catalog_txn_abort(&scan->txn);
     if (err == 0 && there)
         err = wb_segment_read_record(&segment, &scan->reader, &version->place, id, &scan->text);

@@ -165,7 +165,7 @@ static bool was_taken(const struct wb_log_compaction *c, size_t first, const str
     return false;
 }
 
-/* Reads a version and adds it to what the block gets. Damage keeps it where it is. */
+/* Reads a version and adds it to what the block gets. One that cannot be read stays where it is. */
 static int add_version(struct wb_log_compaction *c, const struct wb_history_version *version, uint32_t newest)
 {
     struct wb_buf record = WB_BUF_INIT;
@@ -173,7 +173,7 @@ static int add_version(struct wb_log_compaction *c, const struct wb_history_vers
 
     WB_CHECK(version->ceased != 0);
     WB_CHECK(c->extras.count == c->extra_records.count);
-    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) {
+    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND || err == WB_E_DOWN) {
         wb_buf_release(&record);
         return 0;
     }

@@ -3,15 +3,24 @@
  *
  * The nodes are rows of the catalog. Segments, and so pages, belong to a *bin*: a node, and a range of page ids. All
  * pages of a segment are of one bin. With hash distribution a node takes the ids in its ranges; with uniform
- * distribution any node takes any id, and the range of its bins is that of all ids. The organisation hashed-log
- * divides bins further, into ranges whose logs have a few megabytes each.
+ * distribution any node takes any id, and the range of its bins is that of all ids. The organisation hashed-log divides
+ * bins further, into ranges whose logs have a few megabytes each.
+ *
+ * A handle, a scan and a verification have a table of nodes each, because they may run in different threads. A node is
+ * looked at whenever one of its files is about to be opened, and found to be down if its directory is not the one that
+ * the catalog means (node.h). So a directory that disappears, or in whose place another one appears, is noticed before
+ * anything in it is touched, and so is its return. Files that are open stay usable.
  */
 #ifndef WB_STORE_LOG_NODES_H
 #define WB_STORE_LOG_NODES_H
 
+#include "base/vec.h"
+#include "design/design.h"
+#include "os/folder.h"
 #include "store/catalog.h"
 
 struct wb_log;
+struct wb_superblock;
 
 struct wb_log_bin {
     uint32_t node;
@@ -23,8 +32,63 @@ static inline bool wb_log_bin_equal(const struct wb_log_bin *a, const struct wb_
     return a->node == b->node && a->range.prefix == b->range.prefix && a->range.bits == b->range.bits;
 }
 
-/* The directory of a node, for reading. WB_E_DOWN: the message names the node and says what is wrong with it. */
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+/* A node as it was found when it was looked at last. */
+struct wb_log_node {
+    struct wb_catalog_node row;
+    char *dir;                     /* as this process opens it */
+    struct wb_folder_stamp stamp;  /* of its webbase.node, when it was found to be the right one */
+    bool down;
+    char why[512];                 /* of a node that is down: the whole message */
+    int64_t looked_ns;             /* when the following was found out; 0: not yet */
+    bool read_only, full;
+    int64_t failed_ns;             /* when something could not be written there; 0: never */
+};
+
+/* In a repository of one node in its own directory the table is empty: that node has the number 1 and is never down. */
+struct wb_log_nodes {
+    const char *dir;               /* of the repository; borrowed */
+    const uint8_t *repository;     /* its id; borrowed */
+    enum wb_distribution distribution;
+    uint64_t version;              /* of the rows (wb_catalog_version) */
+    WB_VEC(struct wb_log_node) items; /* in the order of their numbers */
+    size_t turn;                   /* uniform distribution: the node that takes new pages */
+};
+
+/* dir and the superblock must stay. */
+void wb_log_nodes_init(struct wb_log_nodes *nodes, const char *dir, const struct wb_superblock *superblock);
+void wb_log_nodes_release(struct wb_log_nodes *nodes);
+
+/* Reads the rows, if they are others than last time. The transaction is one for reading. */
+int wb_log_nodes_refresh(struct wb_log_nodes *nodes, struct wb_catalog_txn *txn);
+
+/* How many nodes there are, and the number of each; i counts from 0. */
+size_t wb_log_nodes_count(const struct wb_log_nodes *nodes);
+uint32_t wb_log_nodes_number(const struct wb_log_nodes *nodes, size_t i);
+
+/*
+ * The directory of a node, for reading. WB_E_DOWN, with a message that names the node and says what is wrong with it.
+ * Good until the next refresh.
+ */
+int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
+
+/* The same, for making, changing or deleting files. WB_E_DOWN also if it is read-only. */
+int wb_log_nodes_dir_to_write(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
+
+/* Whether the catalog has such a node. */
+bool wb_log_nodes_has(const struct wb_log_nodes *nodes, uint32_t number);
+
+/* Composes the path of a segment file on its node, allocated (wb_free). */
+int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out);
+
+/* ---- for the handle of a store ---------------------------------------------------------------------------------- */
+
+/* wb_log_nodes_dir() of the handle's table. */
 int wb_log_node_dir(struct wb_log *log, uint32_t node, const char **dir_out);
+
+/* Whether the error means that a node cannot be used, while others can. */
+bool wb_log_node_failed(const struct wb_log *log, int err);
 
 /*
  * The bin for a new page. With hash distribution it follows from the id; WB_E_DOWN if that node cannot be used. With
@@ -32,5 +96,17 @@ int wb_log_node_dir(struct wb_log *log, uint32_t node, const char **dir_out);
  * is no other.
  */
 int wb_log_bin_of(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_out);
+
+/* Uniform distribution: the next node takes what comes now. */
+void wb_log_nodes_turn(struct wb_log *log);
+
+/* How many nodes take new pages in turn; 1 with hash distribution. */
+size_t wb_log_nodes_in_turn(struct wb_log *log);
+
+/*
+ * Something could not be written to a bin: with uniform distribution, finds another one, and avoids this node for a
+ * while. Otherwise, or if there is no other, returns the error err, whose message then names the node.
+ */
+int wb_log_bin_instead(struct wb_log *log, struct wb_pageid id, int err, struct wb_log_bin *bin_inout);
 
 #endif

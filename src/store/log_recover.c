@@ -44,11 +44,15 @@ static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, stru
                  struct wb_catalog_segment *row_out)
 {
     struct row_read r = {.log = log, .number = seen->number};
-    int err = wb_segment_open(log->dir, log->superblock.id, seen, true, segment_out);
+    const char *dir;
+    int err = wb_log_nodes_dir_to_write(&log->nodes, seen->node, &dir);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(seen->number > 0);
     WB_CHECK(!seen->sealed);
+    *segment_out = WB_SEGMENT_INIT;
+    if (err == 0)
+        err = wb_segment_open(dir, log->superblock.id, seen, true, segment_out);
     if (err < 0)
         return err;
     err = wb_file_lock(&segment_out->file, false);
@@ -80,10 +84,12 @@ static bool try_to_seal(struct wb_log *log, const struct wb_catalog_segment *see
     struct row_read now = {.log = log, .number = seen->number};
     struct wb_segment segment;
     bool done = false;
+    const char *dir;
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->tails.count == 0);
-    if (wb_segment_open(log->dir, log->superblock.id, seen, true, &segment) < 0)
+    if (wb_log_nodes_dir_to_write(&log->nodes, seen->node, &dir) < 0 ||
+        wb_segment_open(dir, log->superblock.id, seen, true, &segment) < 0)
         return false;
     if (wb_file_lock(&segment.file, false) == 0 && wb_log_read(log, read_row, &now) == 0 &&
         now.row.revision == segment.revision && wb_file_truncate(&segment.file, now.row.bytes) == 0)
@@ -120,7 +126,7 @@ static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
     WB_CHECK(!seen->sealed);
     WB_CHECK(seen->revision == 0);
     if (err < 0) /* if somebody is writing to it, leave it alone; if it is damaged, verify and get report that */
-        return err == WB_E_NOMEM || err == WB_E_IO ? err : 0;
+        return (err == WB_E_NOMEM || err == WB_E_IO) && !wb_log_node_failed(log, err) ? err : 0;
     err = wb_file_size(&segment.file, &size);
     if (err == 0 && size > row.bytes) {
         bool sealed =
@@ -129,12 +135,12 @@ static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
             err = wb_file_truncate(&segment.file, row.bytes);
     }
     wb_segment_close(&segment);
-    return err;
+    return wb_log_node_failed(log, err) ? 0 : err;
 }
 
 struct file_known {
     struct wb_log *log;
-    uint32_t number, revision;
+    uint32_t node, number, revision;
     bool known;
 };
 
@@ -148,19 +154,25 @@ static int look_up_file(void *context)
 
     WB_CHECK(f->log->magic == WB_LOG_MAGIC);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    if (err == 0)
-        f->known = f->revision <= row.revision;
-    else if (err == WB_E_NOTFOUND)
-        err = wb_catalog_retired_has(txn, f->number, f->revision, &f->known);
-    return err;
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    f->known = err == 0 && f->node == row.node && f->revision <= row.revision;
+    return f->known ? 0 : wb_catalog_retired_has(txn, f->number, f->revision, &f->known);
 }
+
+/* A directory of files of pages that a writer looks through. */
+struct orphan_walk {
+    struct wb_log *log;
+    uint32_t node;
+    char *pages;
+};
 
 /* A segment file that the catalog does not know was created by a process that died before it could add the row. */
 static int remove_orphan(void *context, const struct wb_path_entry *entry)
 {
-    struct file_known f = {.log = context};
+    const struct orphan_walk *walk = context;
+    struct file_known f = {.log = walk->log, .node = walk->node};
     struct wb_file file = WB_FILE_INIT;
-    char name[WB_SEGMENT_NAME_MAX];
     int err;
 
     WB_CHECK(f.log->magic == WB_LOG_MAGIC);
@@ -169,8 +181,7 @@ static int remove_orphan(void *context, const struct wb_path_entry *entry)
     err = wb_log_read(f.log, look_up_file, &f);
     if (err < 0 || f.known)
         return err;
-    wb_segment_name(f.number, f.revision, name);
-    char *path = wb_path_join(f.log->dir, name);
+    char *path = wb_path_join(walk->pages, entry->name);
     if (!path)
         return WB_E_NOMEM;
     err = wb_file_open(path, WB_FILE_READ, &file);
@@ -185,6 +196,23 @@ static int remove_orphan(void *context, const struct wb_path_entry *entry)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
+/* Removes the orphans of a node. One that is out of reach is looked through when it is back. */
+static int remove_orphans(struct wb_log *log, uint32_t node)
+{
+    struct orphan_walk walk = {.log = log, .node = node};
+    const char *dir;
+    int err = wb_log_nodes_dir_to_write(&log->nodes, node, &dir);
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(node > 0);
+    if (err == 0) {
+        walk.pages = wb_path_join(dir, WB_SEGMENT_DIR);
+        err = walk.pages ? wb_path_each(walk.pages, remove_orphan, &walk) : WB_E_NOMEM;
+    }
+    wb_free(walk.pages);
+    return wb_log_node_failed(log, err) ? 0 : err;
+}
+
 int wb_log_recover(struct wb_log *log)
 {
     WB_CHECK(log->magic == WB_LOG_MAGIC);
@@ -192,18 +220,16 @@ int wb_log_recover(struct wb_log *log)
     WB_CHECK(!log->writer);
 
     struct wb_log_overview o = {0};
-    char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
-    int err = pages ? wb_log_purge(log) : WB_E_NOMEM;
+    int err = wb_log_purge(log);
 
     if (err == 0)
         err = wb_log_overview(log, &o);
     for (size_t i = 0; i < o.rows.count && err == 0; i++)
         if (!o.rows.items[i].sealed)
             err = cut_tail(log, &o.rows.items[i]);
-    if (err == 0)
-        err = wb_path_each(pages, remove_orphan, log);
+    for (size_t i = 0; i < wb_log_nodes_count(&log->nodes) && err == 0; i++)
+        err = remove_orphans(log, wb_log_nodes_number(&log->nodes, i));
     wb_log_rows_release(&o.rows);
-    wb_free(pages);
     return err;
 }
 
@@ -223,10 +249,14 @@ struct purge_work {
 static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
     struct purge_work *p = context;
+    const char *dir;
 
     WB_CHECK(number > 0);
     WB_CHECK(p->count <= sizeof p->files / sizeof p->files[0]);
-    if (txn_id <= p->oldest && p->count < sizeof p->files / sizeof p->files[0]) {
+    if (txn_id > p->oldest || p->count == sizeof p->files / sizeof p->files[0])
+        return 0;
+    /* What is on a node that is out of reach is deleted when it is back; what was on one that was removed is gone. */
+    if (!wb_log_nodes_has(&p->log->nodes, node) || wb_log_nodes_dir_to_write(&p->log->nodes, node, &dir) == 0) {
         p->files[p->count].number = number;
         p->files[p->count].node = node;
         p->files[p->count++].revision = revision;
@@ -237,20 +267,21 @@ static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint
 /* The file goes first, then its row: if we die in between, the next purge finds the file already gone. */
 static int delete_retired(struct purge_work *p)
 {
-    char name[WB_SEGMENT_NAME_MAX];
     int err = 0;
 
     WB_CHECK(p->count > 0);
     WB_CHECK(p->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < p->count && err == 0; i++) {
-        wb_segment_name(p->files[i].number, p->files[i].revision, name);
-        char *path = wb_path_join(p->log->dir, name);
-        if (!path)
-            return WB_E_NOMEM;
-        err = wb_path_unlink(path);
-        if (err == 0)
-            err = wb_catalog_retired_delete(&p->txn, p->files[i].number, p->files[i].revision);
+        char *path = NULL;
+        if (wb_log_nodes_has(&p->log->nodes, p->files[i].node))
+            err = wb_log_nodes_path(&p->log->nodes, p->files[i].node, p->files[i].number, p->files[i].revision, &path);
+        if (err == 0 && path)
+            err = wb_path_unlink(path);
         wb_free(path);
+        if (wb_log_node_failed(p->log, err)) /* it is deleted when the node can be used again */
+            err = 0;
+        else if (err == 0)
+            err = wb_catalog_retired_delete(&p->txn, p->files[i].number, p->files[i].revision);
     }
     return err;
 }
@@ -305,13 +336,14 @@ int wb_log_purge(struct wb_log *log)
 /* ---- choosing a segment to append to --------------------------------------------------------------- */
 
 /* The writer owns the segment from now on; on error the caller still does. */
-static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segment, uint64_t bytes)
+static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segment, const struct wb_log_bin *bin,
+                    uint64_t bytes)
 {
     WB_CHECK(bytes >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(segment->file.fd >= 0);
     WB_CHECK(segment->revision == 0);
-    return wb_vec_push(&writer->tails,
-                       (struct wb_log_tail){.segment = *segment, .bytes = bytes, .bytes_committed = bytes});
+    return wb_vec_push(&writer->tails, (struct wb_log_tail){
+                                           .segment = *segment, .bin = *bin, .bytes = bytes, .bytes_committed = bytes});
 }
 
 static bool is_tail(const struct wb_log_writer *writer, uint32_t number)
@@ -325,7 +357,8 @@ static bool is_tail(const struct wb_log_writer *writer, uint32_t number)
 }
 
 /* Takes an unfinished segment that nobody has locked, and cuts it back to its committed bytes. */
-static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, bool *done_out)
+static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, const struct wb_log_bin *bin,
+                         bool *done_out)
 {
     struct wb_segment segment;
     struct wb_catalog_segment row;
@@ -334,13 +367,14 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, boo
     *done_out = false;
     for (size_t i = rows->count; i > 0 && !*done_out; i--) {
         const struct wb_catalog_segment *seen = &rows->items[i - 1];
-        if (seen->sealed || is_tail(log->writer, seen->number))
+        if (seen->sealed || is_tail(log->writer, seen->number) ||
+            !wb_log_bin_equal(&(struct wb_log_bin){seen->node, seen->range}, bin))
             continue;
         if (claim(log, seen, &segment, &row) < 0)
             continue;
         int err = wb_file_truncate(&segment.file, row.bytes);
         if (err == 0)
-            err = add_tail(log->writer, &segment, row.bytes);
+            err = add_tail(log->writer, &segment, bin, row.bytes);
         if (err < 0) {
             wb_segment_close(&segment);
             return err;
@@ -350,14 +384,18 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, boo
     return 0;
 }
 
-/* Adds the row of a new, empty segment to the catalog. */
-static int register_segment(struct wb_log *log, uint32_t number)
+/*
+ * Adds the row of a new, empty segment to the catalog. Returns 1 if the number was given to another segment in the
+ * meantime: on another node there may be a file of the same number. Then *next_out is the first number that is free.
+ */
+static int register_segment(struct wb_log *log, uint32_t number, const struct wb_log_bin *bin, uint32_t *next_out)
 {
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     struct wb_catalog_segment row = {
         .number = number,
-        .node = 1,
+        .node = bin->node,
+        .range = bin->range,
         .bytes = WB_SEGMENT_HEADER_BYTES,
         .logical_end = WB_SEGMENT_HEADER_BYTES,
         .block_format = WB_BLOCK_FORMAT,
@@ -369,11 +407,14 @@ static int register_segment(struct wb_log *log, uint32_t number)
     WB_CHECK(number > 0);
     if (err == 0)
         err = wb_catalog_summary_get(&txn, &summary);
+    if (err == 0 && number < summary.next_segment) {
+        *next_out = summary.next_segment;
+        err = 1;
+    }
     if (err == 0)
         err = wb_catalog_segment_put(&txn, &row);
     if (err == 0) {
-        if (summary.next_segment <= number)
-            summary.next_segment = number + 1;
+        summary.next_segment = number + 1;
         summary.commit++;
         err = wb_catalog_summary_put(&txn, &summary);
     }
@@ -386,36 +427,45 @@ static int register_segment(struct wb_log *log, uint32_t number)
 }
 
 /* Creates the file of the next free number. The file claims the number, before there is a row. */
-static int create_segment(struct wb_log *log, uint32_t number, struct wb_segment *segment_out)
+static int create_segment(struct wb_log *log, uint32_t node, uint32_t number, struct wb_segment *segment_out)
 {
-    int err;
+    const char *dir;
+    int err = wb_log_nodes_dir_to_write(&log->nodes, node, &dir);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(number > 0);
+    if (err < 0)
+        return err;
     do {
-        err = wb_segment_create(log->dir, log->superblock.id, number, 0, segment_out);
+        err = wb_segment_create(dir, log->superblock.id, number, 0, segment_out);
         number++;
     } while (err == WB_E_INVALID);
-    return err < 0 ? err : wb_file_sync(&segment_out->file);
+    if (err == 0)
+        err = wb_file_sync(&segment_out->file);
+    return err < 0 ? err : wb_path_sync_parent(segment_out->file.path);
 }
 
 /* Creates a segment and its row, and adds it to the tails. first: the number to try first. */
-static int new_segment(struct wb_log *log, uint32_t first)
+static int new_segment(struct wb_log *log, const struct wb_log_bin *bin, uint32_t first)
 {
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     struct wb_segment segment = WB_SEGMENT_INIT;
-    char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     struct wb_error_copy why;
-    int err = pages ? create_segment(log, first, &segment) : WB_E_NOMEM;
+    int err;
 
     WB_CHECK(first > 0);
+    for (;;) {
+        err = create_segment(log, bin->node, first, &segment);
+        if (err == 0)
+            err = register_segment(log, segment.number, bin, &first);
+        if (err <= 0)
+            break;
+        wb_path_unlink(segment.file.path); /* without a row, it is an orphan anyway */
+        wb_segment_close(&segment);
+    }
     if (err == 0)
-        err = wb_path_sync_dir(pages);
-    if (err == 0)
-        err = register_segment(log, segment.number);
-    if (err == 0)
-        err = add_tail(log->writer, &segment, WB_SEGMENT_HEADER_BYTES);
+        err = add_tail(log->writer, &segment, bin, WB_SEGMENT_HEADER_BYTES);
     if (err < 0) {
         wb_error_save(err, &why);
         /* The segment may have a row or not. Both are fine, and what was committed before is not affected. */
@@ -424,23 +474,23 @@ static int new_segment(struct wb_log *log, uint32_t first)
         wb_segment_close(&segment); /* without a row, the file is an orphan that the next writer removes */
         wb_error_restore(&why);
     }
-    wb_free(pages);
     return err;
 }
 
-int wb_log_tail_open(struct wb_log *log)
+int wb_log_tail_open(struct wb_log *log, const struct wb_log_bin *bin)
 {
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(bin->node > 0);
 
     struct wb_log_overview o = {0};
     bool done = false;
     int err = wb_log_overview(log, &o);
 
     if (err == 0)
-        err = reuse_segment(log, &o.rows, &done);
+        err = reuse_segment(log, &o.rows, bin, &done);
     if (err == 0 && !done)
-        err = new_segment(log, o.summary.next_segment); /* numbers are never reused */
+        err = new_segment(log, bin, o.summary.next_segment); /* numbers are never reused */
     wb_log_rows_release(&o.rows);
     WB_CHECK(err < 0 || log->writer->tails.count > 0);
     return err;

@@ -46,6 +46,7 @@ void wb_log_scan_close(struct wb_store_scan *base)
     wb_catalog_txn_abort(&scan->txn);
     wb_catalog_close(scan->catalog); /* which ends the pin */
     wb_log_rows_release(&scan->rows);
+    wb_log_nodes_release(&scan->nodes);
     wb_log_view_release(&scan->view);
     wb_vec_release(&scan->gone_ids);
     wb_segment_reader_release(&scan->reader);
@@ -150,6 +151,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     scan->since = options->since;
     scan->facts = options->facts;
     scan->gone = options->gone;
+    wb_log_nodes_init(&scan->nodes, scan->log->dir, &scan->log->superblock);
     int err = prepare(scan, options);
     if (err == 0 && options->after)
         err = wb_log_scan_take(scan, options->after);

@@ -57,6 +57,7 @@ struct wb_log_scan {
     struct wb_catalog_summary summary;
     struct wb_log_rows rows;       /* all segments, those of one origin together */
     struct wb_log_parts known_parts;
+    struct wb_log_nodes nodes;
     struct wb_log_view view;
 
     /* ---- where the scan is ---- */
@@ -130,6 +131,10 @@ int wb_log_scan_order(struct wb_log_scan *scan);
 /* Makes room for one more part. */
 int wb_log_scan_add_part(struct wb_log_scan *scan);
 void wb_log_scan_parts_release(struct wb_log_scan *scan);
+
+/* Opens the file of a segment on its node. scan->txn is held. */
+int wb_log_scan_open_file(struct wb_log_scan *scan, const struct wb_catalog_segment *row,
+                          struct wb_segment *segment_out);
 
 /* Names the current block in the current error message. */
 int wb_log_scan_name(const struct wb_log_scan *scan);

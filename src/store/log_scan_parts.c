@@ -98,6 +98,19 @@ static void seek(struct wb_log_scan_part *part, uint64_t logical)
     part->walk.next = low < segment->map_count ? segment->map[low].physical : part->walk.end;
 }
 
+int wb_log_scan_open_file(struct wb_log_scan *scan, const struct wb_catalog_segment *row,
+                          struct wb_segment *segment_out)
+{
+    const char *dir;
+    int err = wb_log_nodes_refresh(&scan->nodes, &scan->txn);
+
+    WB_CHECK(row->number > 0);
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    if (err == 0)
+        err = wb_log_nodes_dir(&scan->nodes, row->node, &dir);
+    return err < 0 ? err : wb_segment_open(dir, scan->log->superblock.id, row, false, segment_out);
+}
+
 /* Opens one more part of the current segment, at the place where the scan is. */
 static int open_part(struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
@@ -109,7 +122,7 @@ static int open_part(struct wb_log_scan *scan, const struct wb_catalog_segment *
         return err;
     struct wb_log_scan_part *part = scan->parts.items[scan->open];
     part->row = *row;
-    err = wb_segment_open(scan->log->dir, scan->log->superblock.id, row, false, &part->segment);
+    err = wb_log_scan_open_file(scan, row, &part->segment);
     if (err < 0)
         return err;
     scan->open++;
@@ -226,6 +239,8 @@ int wb_log_scan_choose(struct wb_log_scan *scan)
     scan->segment_done = false;
     for (size_t i = first_behind(scan, passed); i < scan->rows.count; i = first_behind(scan, scan->origin)) {
         int err = open_parts(scan, i);
+        if (err == WB_E_DOWN) /* a damaged segment is passed over; one that is out of reach is tried again */
+            scan->origin--;
         if (err != 0)
             return err;
     }

@@ -129,19 +129,16 @@ struct retired_bytes {
 static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
     struct retired_bytes *r = context;
-    char name[WB_SEGMENT_NAME_MAX];
+    char *path;
+    int err = wb_log_nodes_path(&r->log->nodes, node, number, revision, &path);
 
     WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(number > 0);
     (void)txn_id;
-    (void)node;
-    wb_segment_name(number, revision, name);
-    char *path = wb_path_join(r->log->dir, name);
-    if (!path)
-        return WB_E_NOMEM;
-    r->bytes += wb_path_disk_bytes(path);
+    if (err == 0)
+        r->bytes += wb_path_disk_bytes(path);
     wb_free(path);
-    return 0;
+    return err == WB_E_NOMEM ? err : 0; /* of a node that is out of reach, nothing is known */
 }
 
 /* Files that compaction has replaced, but that a reader may still need. A later writer deletes them. */
@@ -153,6 +150,22 @@ static int count_retired(void *context)
     WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     r->bytes = 0;
     return wb_catalog_retired_each(&r->log->reader, add_retired, r);
+}
+
+/* Everything in the repository's directory, and in nodes that are elsewhere and can be reached. */
+static int count_stored(struct wb_log *log, uint64_t *bytes_out)
+{
+    int err = disk_bytes(log->dir, bytes_out);
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    for (size_t i = 0; i < log->nodes.items.count && err == 0; i++) {
+        const struct wb_log_node *node = &log->nodes.items.items[i];
+        const char *dir;
+        if (!node->row.inside && wb_log_node_dir(log, node->row.number, &dir) == 0)
+            err = disk_bytes(dir, bytes_out);
+        err = wb_log_node_failed(log, err) ? 0 : err;
+    }
+    return err;
 }
 
 int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
@@ -187,12 +200,12 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .bytes_dead = retired.bytes + readable.bytes_dead,
         .history = o.summary.history,
         .design = log->superblock.design,
-        .nodes = 1,
+        .nodes = wb_log_nodes_count(&log->nodes),
     };
     for (size_t i = 0; i < o.rows.count; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
         stat_out->bytes_dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
     }
     wb_log_rows_release(&o.rows);
-    return disk_bytes(log->dir, &stat_out->bytes_stored);
+    return count_stored(log, &stat_out->bytes_stored);
 }

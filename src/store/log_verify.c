@@ -5,7 +5,7 @@
  *
  *   1 the catalog by itself: every page of its tree, then every row and the counters
  *   2 each segment: every block, every page, and whether the catalog agrees
- *   3 files in the directory that no row mentions
+ *   3 files on the nodes that no row mentions
  *
  * A problem is damage. A note is something that a crash left and the next writer removes.
  */
@@ -13,46 +13,14 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/log.h"
+#include "store/log_verify.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Counts of one segment. */
-struct segment_tally {
-    uint64_t entries; /* places in this segment that versions have */
-    uint64_t old;     /* ... of which so many are not the latest version of their page */
-    uint64_t found;   /* how many of those pages the segment really has */
-};
-
-struct log_verifier {
-    const char *dir;
-    const struct wb_superblock *superblock;
-    struct wb_catalog *catalog;
-    struct wb_catalog_txn txn;
-    bool sound;                    /* the catalog has passed step 1; otherwise pages are not looked up in it */
-    struct wb_catalog_summary summary;
-    struct wb_log_rows rows;
-    struct wb_log_parts parts;
-    struct segment_tally *tallies; /* by segment number */
-    uint64_t pages, versions, captures, gone;                       /* counted in step 1 ... */
-    uint64_t bytes_pages, site_pages, sites, revisits, bars;
-    struct wb_log_view view;
-    struct wb_block_reader *zstd;
-    struct wb_buf record;
-    wb_store_found found;
-    void *found_context;
-    wb_store_progress progress;
-    void *progress_context;
-    uint64_t done, total;
-    struct wb_store_verify_counts *result;
-};
-
-static void report(struct log_verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-
-static void report(struct log_verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
+void wb_log_verify_report(struct wb_log_verifier *v, bool problem, const char *file, uint64_t offset,
+                          const char *format, ...)
 {
     char message[WB_ERROR_MESSAGE_MAX];
     va_list args;
@@ -71,203 +39,14 @@ static void report(struct log_verifier *v, bool problem, const char *file, uint6
 }
 
 /* Reports damage as a problem, so that the work continues. Any other error, such as a failing disk, ends it. */
-static int absorb(struct log_verifier *v, int err, const char *file, uint64_t offset)
+static int absorb(struct wb_log_verifier *v, int err, const char *file, uint64_t offset)
 {
     WB_CHECK(v->result != NULL);
     WB_CHECK(err <= 0);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER)
         return err;
-    report(v, true, file, offset, "%s", wb_error_message());
+    wb_log_verify_report(v, true, file, offset, "%s", wb_error_message());
     return 0;
-}
-
-/* ---- the catalog by itself ---------------------------------------------------------------------- */
-
-static int check_place(struct log_verifier *v, struct wb_pageid id, const struct wb_catalog_place *place, bool old)
-{
-    uint32_t part = place->segment ? wb_log_parts_find(&v->parts, place->segment, id) : 0;
-
-    WB_CHECK(v->tallies != NULL);
-    if (place->segment == 0 || place->segment >= v->summary.next_segment || part >= v->summary.next_segment)
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page in a segment that was never made");
-    v->tallies[part ? part : place->segment].entries++;
-    v->tallies[part ? part : place->segment].old += old;
-    return 0;
-}
-
-static int check_page_row(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    struct log_verifier *v = context;
-
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(entry->epoch > 0);
-    v->pages++;
-    v->bytes_pages += entry->body_bytes;
-    if (!entry->history) { /* otherwise its history counts them */
-        v->versions++;
-        v->captures++;
-    }
-    if (entry->epoch > v->summary.epoch)
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page of an epoch that has not begun");
-    return check_place(v, id, &entry->place, false);
-}
-
-/* Versions that only the snapshot of a repository of format 2 has. */
-static int check_old_row(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    return check_place(context, id, &entry->place, false);
-}
-
-/* The past of a page: it must agree with the entry, and no version may be from the future. */
-static int check_history_row(void *context, struct wb_pageid id, struct wb_slice bytes)
-{
-    struct log_verifier *v = context;
-    const struct wb_history *history = &v->view.history;
-    int err = wb_log_view_load(&v->txn, true, id, &v->view);
-
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    (void)bytes;
-    if (err < 0)
-        return err;
-    if (!v->view.had_rows)
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_HISTORY, "a history that its entry does not know of");
-    v->versions += history->versions.count;
-    v->captures += history->times.count;
-    v->gone += !v->view.had_entry;
-    for (size_t i = 0; i < history->versions.count && err == 0; i++) {
-        const struct wb_history_version *version = &history->versions.items[i];
-        bool counted = version->ceased == 0; /* check_page_row() has counted the latest */
-        for (size_t k = i + 1; k < history->versions.count && !counted; k++)
-            counted = wb_catalog_place_equal(&history->versions.items[k].place, &version->place);
-        if (version->arrived > v->summary.epoch || version->ceased > v->summary.epoch)
-            err = wb_catalog_corrupt(v->catalog, WB_CATALOG_HISTORY, "a version of an epoch that has not begun");
-        else if (!counted)
-            err = check_place(v, id, &version->place, true);
-    }
-    return err;
-}
-
-static int check_snapshot_row(void *context, const struct wb_store_snapshot *snapshot)
-{
-    struct log_verifier *v = context;
-
-    WB_CHECK(snapshot->number > 0);
-    WB_CHECK(snapshot->epoch > 0);
-    if (snapshot->number > v->summary.snapshot || snapshot->epoch > v->summary.epoch)
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SNAPSHOTS, "a snapshot that was never sealed");
-    return 0;
-}
-
-static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
-{
-    struct log_verifier *v = context;
-
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    (void)site;
-    v->sites++;
-    v->site_pages += pages;
-    return 0;
-}
-
-static int check_revisit_row(void *context, const struct wb_store_revisit *revisit, uint64_t site)
-{
-    struct log_verifier *v = context;
-
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    (void)revisit;
-    (void)site;
-    v->revisits++;
-    return 0;
-}
-
-static int check_bar_row(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
-{
-    struct log_verifier *v = context;
-
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->kind == WB_STORE_BAR_SITE);
-    WB_CHECK(row->except == bar->except);
-    v->bars++;
-    if (bar->kind == WB_STORE_BAR_SITE && (row->except || bar->site.len == 0))
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_BARS, "a row that is not a bar");
-    return 0;
-}
-
-static int check_counts(struct log_verifier *v)
-{
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(v->tallies != NULL);
-    if (v->revisits != v->summary.revisits || v->bars != v->summary.bars)
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
-    if (v->versions != v->summary.versions || v->captures != v->summary.captures || v->gone != v->summary.gone)
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
-    if (v->pages != v->summary.pages || v->bytes_pages != v->summary.bytes_pages ||
-        v->sites != v->summary.sites || v->site_pages != v->summary.pages)
-        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
-    for (size_t i = 0; i < v->rows.count; i++) {
-        const struct wb_catalog_segment *row = &v->rows.items[i];
-        if (row->number >= v->summary.next_segment || v->tallies[row->number].entries != row->live ||
-            v->tallies[row->number].old != row->old)
-            return wb_catalog_corrupt(v->catalog, WB_CATALOG_SEGMENTS,
-                                      "a segment whose pages are not those of the catalog");
-    }
-    return 0;
-}
-
-static void report_catalog(void *context, bool problem, uint64_t offset, const char *message)
-{
-    report(context, problem, WB_CATALOG_NAME, offset, "%s", message);
-}
-
-/* Checks all rows and the counters. Steps 2 and 3 need the summary and the rows, so those are read first. */
-static int check_rows(struct log_verifier *v)
-{
-    WB_CHECK(v->catalog != NULL);
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(!v->tallies);
-
-    int err = wb_catalog_summary_get(&v->txn, &v->summary);
-
-    if (err == 0)
-        err = wb_log_rows_read(&v->txn, &v->rows);
-    if (err == 0)
-        err = wb_log_parts_read(&v->txn, &v->parts);
-    if (err < 0)
-        return err;
-    v->tallies = wb_alloc_zero((size_t)v->summary.next_segment + 1, sizeof *v->tallies);
-    if (!v->tallies)
-        return WB_E_NOMEM;
-    err = wb_catalog_entry_each(&v->txn, WB_CATALOG_PAGES, check_page_row, v);
-    if (err == 0)
-        err = wb_catalog_entry_each(&v->txn, WB_CATALOG_OLD, check_old_row, v);
-    if (err == 0)
-        err = wb_catalog_history_each(&v->txn, (struct wb_pageid){0}, check_history_row, v);
-    if (err == 0)
-        err = wb_catalog_snapshot_each(&v->txn, check_snapshot_row, v);
-    if (err == 0)
-        err = wb_catalog_site_each(&v->txn, check_site_row, v);
-    if (err == 0)
-        err = wb_catalog_revisit_each(&v->txn, check_revisit_row, v);
-    if (err == 0)
-        err = wb_catalog_bar_each(&v->txn, check_bar_row, v);
-    return err < 0 ? err : check_counts(v);
-}
-
-/* Checks every page of the tree first, which finds all damage; then the rows, which stops at the first problem. */
-static int check_catalog(struct log_verifier *v)
-{
-    WB_CHECK(v->catalog != NULL);
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_CLOSED);
-
-    int err = wb_catalog_txn_read(v->catalog, &v->txn);
-
-    if (err == 0)
-        err = wb_catalog_check(&v->txn, report_catalog, v);
-    if (err < 0)
-        return err;
-    bool known = v->result->problems > 0;
-    err = check_rows(v);
-    v->sound = err == 0 && !known;
-    return err == WB_E_CORRUPT && known ? 0 : err;
 }
 
 /* ---- segments against the catalog ------------------------------------------------------------------- */
@@ -280,7 +59,7 @@ struct page_claim {
 };
 
 /* Finds the version, if there is one, that is stored at this place. */
-static int look_up_claim(struct log_verifier *v, struct wb_pageid id, const struct wb_catalog_place *place,
+static int look_up_claim(struct wb_log_verifier *v, struct wb_pageid id, const struct wb_catalog_place *place,
                          struct page_claim *claim_out)
 {
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
@@ -322,7 +101,7 @@ static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_
     return hold && flagged && latest;
 }
 
-static int check_page(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
+static int check_page(struct wb_log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
                       const struct wb_block_entry *entry, struct wb_slice record)
 {
     struct wb_catalog_place place = {wb_catalog_segment_origin(row), entry->slot, head->logical};
@@ -360,8 +139,8 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
     return 0;
 }
 
-static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_index *index,
-                       const char *block, const char *file, uint64_t at)
+static int check_block(struct wb_log_verifier *v, const struct wb_catalog_segment *row,
+                       const struct wb_block_index *index, const char *block, const char *file, uint64_t at)
 {
     const struct wb_block_frame *lead = &index->frames.items[index->head.lead];
     struct wb_slice raw;
@@ -386,8 +165,8 @@ static int check_block(struct log_verifier *v, const struct wb_catalog_segment *
     return 0;
 }
 
-static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment,
-                        const char *file)
+static int check_blocks(struct wb_log_verifier *v, const struct wb_catalog_segment *row,
+                        const struct wb_segment *segment, const char *file)
 {
     struct wb_segment_walk walk;
     struct wb_block_head head;
@@ -407,9 +186,10 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
             continue;
         }
         if (head.commit > v->summary.commit)
-            report(v, true, WB_CATALOG_NAME, 0,
-                   "the catalog is at commit %llu, but a block in %s knows of commit %llu: it has lost commits",
-                   (unsigned long long)v->summary.commit, file, (unsigned long long)head.commit);
+            wb_log_verify_report(
+                v, true, WB_CATALOG_NAME, 0,
+                "the catalog is at commit %llu, but a block in %s knows of commit %llu: it has lost commits",
+                (unsigned long long)v->summary.commit, file, (unsigned long long)head.commit);
         err = check_block(v, row, &walk.index, block, file, at);
         v->done = before + at + head.bytes;
         if (err == 0 && v->progress && !v->progress(v->progress_context, v->done, v->total))
@@ -421,7 +201,7 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
     return err;
 }
 
-static int read_newest_commit(struct log_verifier *v, uint64_t *commit_out)
+static int read_newest_commit(struct wb_log_verifier *v, uint64_t *commit_out)
 {
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(v->catalog != NULL);
@@ -440,7 +220,7 @@ static int read_newest_commit(struct log_verifier *v, uint64_t *commit_out)
 }
 
 /* A seal may be newer than the state that we hold, because a writer has committed and left since. So ask again. */
-static int check_seal(struct log_verifier *v, uint64_t sealed_at, const char *file)
+static int check_seal(struct wb_log_verifier *v, uint64_t sealed_at, const char *file)
 {
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
 
@@ -448,14 +228,14 @@ static int check_seal(struct log_verifier *v, uint64_t sealed_at, const char *fi
     int err = sealed_at > commit ? read_newest_commit(v, &commit) : 0;
 
     if (err == 0 && sealed_at > commit)
-        report(v, true, WB_CATALOG_NAME, 0,
-               "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
-               (unsigned long long)commit, file, (unsigned long long)sealed_at);
+        wb_log_verify_report(v, true, WB_CATALOG_NAME, 0,
+                             "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
+                             (unsigned long long)commit, file, (unsigned long long)sealed_at);
     return absorb(v, err, WB_CATALOG_NAME, 0);
 }
 
 /* After the committed bytes there is nothing, a seal, the work of a running writer, or what a crash left. */
-static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment,
+static int check_tail(struct wb_log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment,
                       const char *file)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
@@ -469,8 +249,8 @@ static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *r
     if (err < 0 || size == row->bytes)
         return err;
     if (size < row->bytes) {
-        report(v, true, file, size, "the file ends here, %llu bytes too early",
-               (unsigned long long)(row->bytes - size));
+        wb_log_verify_report(v, true, file, size, "the file ends here, %llu bytes too early",
+                             (unsigned long long)(row->bytes - size));
         return 0;
     }
     if (size == row->bytes + WB_SEGMENT_SEAL_BYTES && wb_segment_read_seal(segment, row->bytes, &sealed_at))
@@ -478,14 +258,15 @@ static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *r
     if (wb_file_lock(&segment->file, false) < 0)
         return 0;
     wb_file_unlock(&segment->file);
-    report(v, false, file, row->bytes,
-           "%llu bytes after the last commit, left by a process that was stopped: not part of the repository, dropped "
-           "by the next writer",
-           (unsigned long long)(size - row->bytes));
+    wb_log_verify_report(
+        v, false, file, row->bytes,
+        "%llu bytes after the last commit, left by a process that was stopped: not part of the repository, dropped "
+        "by the next writer",
+        (unsigned long long)(size - row->bytes));
     return 0;
 }
 
-static int check_segment(struct log_verifier *v, const struct wb_catalog_segment *row)
+static int check_segment(struct wb_log_verifier *v, const struct wb_catalog_segment *row)
 {
     struct wb_segment segment = WB_SEGMENT_INIT;
     char file[WB_SEGMENT_NAME_MAX];
@@ -493,8 +274,15 @@ static int check_segment(struct log_verifier *v, const struct wb_catalog_segment
 
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(row->number > 0);
+    const char *dir;
     wb_segment_name(row->number, row->revision, file);
-    err = wb_segment_open(v->dir, v->superblock->id, row, false, &segment);
+    err = wb_log_nodes_dir(&v->nodes, row->node, &dir);
+    if (err == WB_E_DOWN) { /* check_nodes() has reported it */
+        v->done += row->bytes;
+        return 0;
+    }
+    if (err == 0)
+        err = wb_segment_open(dir, v->superblock->id, row, false, &segment);
     if (err < 0) {
         v->done += row->bytes;
         return absorb(v, err, file, 0);
@@ -505,10 +293,10 @@ static int check_segment(struct log_verifier *v, const struct wb_catalog_segment
     wb_segment_close(&segment);
     if (err < 0 || !v->sound)
         return err;
-    const struct segment_tally *tally = &v->tallies[row->number];
+    const struct wb_log_tally *tally = &v->tallies[row->number];
     if (tally->found != tally->entries)
-        report(v, true, file, 0, "%llu of %llu pages that the catalog says are here cannot be found",
-               (unsigned long long)(tally->entries - tally->found), (unsigned long long)tally->entries);
+        wb_log_verify_report(v, true, file, 0, "%llu of %llu pages that the catalog says are here cannot be found",
+                             (unsigned long long)(tally->entries - tally->found), (unsigned long long)tally->entries);
     return 0;
 }
 
@@ -516,7 +304,7 @@ static int check_segment(struct log_verifier *v, const struct wb_catalog_segment
 
 static int check_file(void *context, const struct wb_path_entry *entry)
 {
-    struct log_verifier *v = context;
+    struct wb_log_verifier *v = context;
     struct wb_file file = WB_FILE_INIT;
     char name[WB_SEGMENT_NAME_MAX];
     uint32_t number, revision;
@@ -524,25 +312,28 @@ static int check_file(void *context, const struct wb_path_entry *entry)
     WB_CHECK(v->catalog != NULL);
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     if (!wb_segment_name_parse(entry->name, &number, &revision)) {
-        report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
+        wb_log_verify_report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
         return 0;
     }
     for (size_t i = 0; i < v->rows.count; i++)
-        if (v->rows.items[i].number == number && revision <= v->rows.items[i].revision)
+        if (v->rows.items[i].number == number && v->rows.items[i].node == v->node &&
+            revision <= v->rows.items[i].revision)
             return 0;
     bool retired;
     int err = wb_catalog_retired_has(&v->txn, number, revision, &retired);
     if (err < 0 || retired) /* compaction has replaced it; it is deleted when its last reader has gone */
         return err;
+    char *path;
     wb_segment_name(number, revision, name);
-    char *path = wb_path_join(v->dir, name);
-    if (!path)
-        return WB_E_NOMEM;
+    err = wb_log_nodes_path(&v->nodes, v->node, number, revision, &path);
+    if (err < 0)
+        return err;
     /* If somebody has locked the file, or it is newer than the state that we hold, it is work in progress. */
     if (wb_file_open(path, WB_FILE_READ, &file) == 0 && wb_file_lock(&file, false) == 0 &&
         number < v->summary.next_segment + 1)
-        report(v, false, name, 0,
-               "left by a process that was stopped: not part of the repository, removed by the next writer");
+        wb_log_verify_report(
+            v, false, name, 0,
+            "left by a process that was stopped: not part of the repository, removed by the next writer");
     wb_file_close(&file);
     wb_free(path);
     return 0;
@@ -550,23 +341,57 @@ static int check_file(void *context, const struct wb_path_entry *entry)
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
-static int check_segments(struct log_verifier *v)
+/* A node that is down is a problem: nothing is known about what is on it. */
+static int check_nodes(struct wb_log_verifier *v)
+{
+    WB_CHECK(v->tallies != NULL);
+    for (size_t i = 0; i < v->nodes.items.count; i++) {
+        const struct wb_log_node *node = &v->nodes.items.items[i];
+        const char *dir;
+        int err = wb_log_nodes_dir(&v->nodes, node->row.number, &dir);
+        if (err == WB_E_DOWN)
+            wb_log_verify_report(v, true, node->row.dir, 0, "%s: its pages were not checked", node->why);
+        else if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* Looks through the files of all nodes that are not down. */
+static int check_files(struct wb_log_verifier *v)
+{
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
+    for (size_t i = 0; i < wb_log_nodes_count(&v->nodes); i++) {
+        const char *dir;
+        v->node = wb_log_nodes_number(&v->nodes, i);
+        if (wb_log_nodes_dir(&v->nodes, v->node, &dir) < 0)
+            continue;
+        char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
+        int err = pages ? wb_path_each(pages, check_file, v) : WB_E_NOMEM;
+        wb_free(pages);
+        if (err == WB_E_NOMEM)
+            return err;
+        if (err < 0)
+            wb_log_verify_report(v, true, WB_SEGMENT_DIR, 0, "%s", wb_error_message());
+    }
+    return 0;
+}
+
+static int check_segments(struct wb_log_verifier *v)
 {
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(v->tallies != NULL);
     WB_CHECK(!v->zstd);
 
-    char *pages = wb_path_join(v->dir, WB_SEGMENT_DIR);
-    int err = pages ? wb_block_reader_new(&v->zstd) : WB_E_NOMEM;
+    int err = wb_block_reader_new(&v->zstd);
 
+    if (err == 0)
+        err = check_nodes(v);
     for (size_t i = 0; i < v->rows.count; i++)
         v->total += v->rows.items[i].bytes;
     for (size_t i = 0; i < v->rows.count && err == 0; i++)
         err = check_segment(v, &v->rows.items[i]);
-    if (err == 0 && wb_path_each(pages, check_file, v) < 0)
-        report(v, true, WB_SEGMENT_DIR, 0, "%s", wb_error_message());
-    wb_free(pages);
-    return err;
+    return err < 0 ? err : check_files(v);
 }
 
 int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
@@ -574,28 +399,32 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
 {
     WB_CHECK(counts_out->problems == 0);
     WB_CHECK(counts_out->pages == 0);
-    struct log_verifier v = {
-        .dir = dir,
+    struct wb_log_verifier v = {
         .superblock = superblock,
-        .found = found, .found_context = found_context,
-        .progress = progress, .progress_context = progress_context,
+        .found = found,
+        .found_context = found_context,
+        .progress = progress,
+        .progress_context = progress_context,
         .result = counts_out,
     };
     int err = wb_catalog_open(dir, WB_TREE_READ, &v.catalog);
 
+    wb_log_nodes_init(&v.nodes, dir, superblock);
     if (err == 0)
-        err = check_catalog(&v);
+        err = wb_log_verify_catalog(&v);
     err = absorb(&v, err, WB_CATALOG_NAME, 0);
     if (err == 0 && v.tallies)
         err = check_segments(&v);
     /* If a walk finds rows that a search does not find, the tree itself is damaged. */
     if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages != v.summary.pages)
-        report(&v, true, WB_CATALOG_NAME, 0, "%llu pages are in the catalog, %llu can be found through it",
-               (unsigned long long)v.summary.pages, (unsigned long long)counts_out->pages);
+        wb_log_verify_report(&v, true, WB_CATALOG_NAME, 0,
+                             "%llu pages are in the catalog, %llu can be found through it",
+                             (unsigned long long)v.summary.pages, (unsigned long long)counts_out->pages);
     wb_catalog_txn_abort(&v.txn);
     wb_catalog_close(v.catalog);
     wb_log_rows_release(&v.rows);
     wb_vec_release(&v.parts);
+    wb_log_nodes_release(&v.nodes);
     wb_block_reader_free(v.zstd);
     wb_buf_release(&v.record);
     wb_log_view_release(&v.view);

@@ -150,6 +150,7 @@ void wb_log_writer_free(struct wb_log *log)
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     wb_log_flush_drop(log);
     wb_pool_free(writer->pool);
+    wb_pool_free(writer->sync_pool);
     wb_log_builders_free(writer->builders);
     wb_log_ops_clear(writer);
     if (writer->tails.count == 0 && writer->commit > log->commit_at_open)
@@ -381,7 +382,7 @@ static int learn_content(struct wb_log *log, struct wb_pageid id, struct wb_log_
     if (err == 0)
         latest->content = wb_history_content(&page, log->content_seed);
     wb_buf_release(&memory);
-    return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err; /* then it is a new version */
+    return err == WB_E_CORRUPT || err == WB_E_NOTFOUND || err == WB_E_DOWN ? 0 : err; /* then it is a new version */
 }
 
 /* The view includes the op that was just added: keeps it for the next one. */
@@ -491,6 +492,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     bool needed, spare;
     int err = wb_log_check_usable(writer);
     int barred = err == 0 ? wb_log_barred(store, page->id, site) : err;
+    struct wb_log_bin bin;
 
     WB_CHECK(page->body.len <= WB_STORE_BODY_MAX);
     if (barred) {
@@ -498,6 +500,9 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
         *outcome_out = WB_STORE_PUT_BARRED;
         return barred < 0 ? barred : 0;
     }
+    err = wb_log_bin_of(log, page->id, &bin); /* whatever becomes of it, its node must be there */
+    if (err < 0)
+        return err;
     op.content = wb_history_content(page, log->content_seed);
     op.entry = (struct wb_catalog_entry){
         .body_bytes = (uint32_t)page->body.len,

@@ -14,6 +14,7 @@
 
 struct sorted_log {
     struct wb_log *log;
+    struct wb_log_nodes nodes;
     struct wb_block_reader *zstd;
     WB_VEC(struct wb_sorted_item *) order; /* the items of the chunk in the order of the disk */
     WB_VEC(uint64_t) entries;              /* of a block: its entry << 32 | its item, in the order of the directory */
@@ -26,6 +27,7 @@ static void close_source(void *context)
     wb_block_reader_free(source->zstd);
     wb_vec_release(&source->order);
     wb_vec_release(&source->entries);
+    wb_log_nodes_release(&source->nodes);
     wb_free(source);
 }
 
@@ -38,6 +40,7 @@ static int open_source(struct wb_log *log, void **context_out)
     if (!source)
         return WB_E_NOMEM;
     source->log = log;
+    wb_log_nodes_init(&source->nodes, log->dir, &log->superblock);
     int err = wb_block_reader_new(&source->zstd);
     if (err < 0) {
         close_source(source);
@@ -203,7 +206,12 @@ static int load_segment(struct sorted_log *source, struct wb_sorted_chunk *chunk
     WB_CHECK(count > 0);
     if (!row)
         return wb_catalog_corrupt(chunk->txn->catalog, WB_CATALOG_SEGMENTS, "a missing segment");
-    err = wb_segment_open(source->log->dir, source->log->superblock.id, row, false, &segment);
+    const char *dir;
+    err = wb_log_nodes_refresh(&source->nodes, chunk->txn);
+    if (err == 0)
+        err = wb_log_nodes_dir(&source->nodes, row->node, &dir);
+    if (err == 0)
+        err = wb_segment_open(dir, source->log->superblock.id, row, false, &segment);
     if (err == WB_E_CORRUPT)
         return wb_sorted_damaged(chunk, number, 0);
     if (err < 0)

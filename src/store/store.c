@@ -15,6 +15,7 @@
 #include "os/file.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "store/nodes_make.h"
 #include "store/organisation.h"
 #include "store/superblock.h"
 
@@ -59,6 +60,8 @@ static int refuse_foreign(void *context, const struct wb_path_entry *entry)
         for (const char *const *name = lists[i]; *name; name++)
             if (strcmp(entry->name, *name) == 0)
                 return 0;
+    if (wb_nodes_is_leftover(c->dir, entry->name))
+        return 0;
     return wb_fail(WB_E_INVALID, "%s is not a repository, and not empty", c->dir);
 }
 
@@ -101,6 +104,9 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
     wb_design_format(&c.options.design, design);
     if (!c.organisation)
         return wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
+    err = wb_nodes_check(dir, &c.options); /* before anything is made */
+    if (err < 0)
+        return err;
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_DIR && !wb_store_exists(dir))
         err = wb_path_each(dir, refuse_foreign, &c);

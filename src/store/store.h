@@ -85,6 +85,7 @@ struct wb_store_options {
     struct wb_store_history history;              /* all zero means newest */
     struct wb_store_node_list nodes;              /* in a batch design, the read nodes */
     struct wb_store_node_list update_nodes;       /* batch designs only */
+    uint32_t first_node;                          /* the number of the first node; 0 means 1 */
 };
 
 /*

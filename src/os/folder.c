@@ -1,0 +1,63 @@
+/* folder.c - directories as places for files: room, permission, emptiness. It never reads or writes a file. */
+#include "os/folder.h"
+#include "base/error.h"
+#include "os/path.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+int wb_folder_space(const char *path, struct wb_folder_space *space_out)
+{
+    struct statvfs fs;
+
+    *space_out = (struct wb_folder_space){0};
+    if (statvfs(path, &fs) != 0)
+        return wb_fail_errno("cannot find out how much room there is in %s", path);
+    space_out->capacity = (uint64_t)fs.f_blocks * fs.f_frsize;
+    space_out->free = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (space_out->free > space_out->capacity)
+        space_out->free = space_out->capacity;
+    return 0;
+}
+
+bool wb_folder_is_writable(const char *path)
+{
+    return access(path, W_OK | X_OK) == 0;
+}
+
+static int stop_at_first(void *context, const struct wb_path_entry *entry)
+{
+    (void)context;
+    (void)entry;
+    return 1;
+}
+
+int wb_folder_is_empty(const char *path, bool *empty_out)
+{
+    int err = wb_path_each(path, stop_at_first, NULL);
+
+    *empty_out = err == 0;
+    return err < 0 ? err : 0;
+}
+
+int wb_folder_remove(const char *path)
+{
+    if (rmdir(path) != 0 && errno != ENOENT)
+        return wb_fail_errno("cannot remove the directory %s", path);
+    return 0;
+}
+
+bool wb_folder_stamp(const char *path, struct wb_folder_stamp *stamp_out)
+{
+    struct stat st;
+
+    *stamp_out = (struct wb_folder_stamp){0};
+    if (stat(path, &st) != 0)
+        return false;
+    stamp_out->device = st.st_dev;
+    stamp_out->inode = st.st_ino;
+    stamp_out->changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    return true;
+}

@@ -1,0 +1,48 @@
+/*
+ * nodes_make.h - makes the nodes of a new repository, and says whether a directory can become a node.
+ *
+ *   --nodes N      REPO/node1 ... REPO/nodeN, which are found relative to the repository
+ *   --nodes A,B    these directories: new, or empty
+ *
+ * One node in the repository's own directory, which is the default, needs nothing of this.
+ */
+#ifndef WB_STORE_NODES_MAKE_H
+#define WB_STORE_NODES_MAKE_H
+
+#include "base/vec.h"
+#include "store/catalog.h"
+
+struct wb_superblock;
+
+/* Whether the nodes of a new repository have rows in the catalog; false: it is one node in its own directory. */
+bool wb_nodes_have_rows(const struct wb_store_options *options);
+
+/*
+ * Checks that a directory can become a node of the repository in repo_dir, which may not exist yet: it is new or empty,
+ * its parent exists, and it is not inside or around the repository, another repository or node, or one of the other
+ * directories. WB_E_INVALID names it and says why not. *dir_out is how it is written down: an absolute path, allocated
+ * (wb_free).
+ */
+int wb_nodes_check_dir(const char *repo_dir, const char *dir, const char *const *others, size_t other_count,
+                       char **dir_out);
+
+/* Checks all directories of a new repository, before anything is made. */
+int wb_nodes_check(const char *repo_dir, const struct wb_store_options *options);
+
+/*
+ * Makes the directories, and writes the rows. If that fails, what was made is removed again. undo removes it later,
+ * if the creation of the repository fails after all.
+ */
+struct wb_node_made {
+    struct wb_catalog_node row;
+    bool is_new; /* its directory did not exist before */
+};
+struct wb_nodes_made WB_VEC_OF(struct wb_node_made);
+int wb_nodes_make(const char *repo_dir, const struct wb_superblock *superblock, const struct wb_store_options *options,
+                  struct wb_catalog_txn *txn, struct wb_nodes_made *made_out);
+void wb_nodes_undo(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made);
+
+/* Whether an entry of a directory is what the interrupted creation of a repository has left of nodes inside it. */
+bool wb_nodes_is_leftover(const char *repo_dir, const char *name);
+
+#endif
