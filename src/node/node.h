@@ -21,6 +21,7 @@
 #ifndef WB_NODE_NODE_H
 #define WB_NODE_NODE_H
 
+#include "node/busy.h"
 #include "node/node_file.h"
 #include "node/node_identity.h"
 #include "node/node_message.h"
