@@ -152,6 +152,11 @@ const struct wb_option wb_snapshot_options[] = {
     END,
 };
 
+const struct wb_option wb_nodes_options[] = {
+    {"update", 0, WB_OPTION_FLAG, NULL, "add: an update node of a batch design, which takes new pages"},
+    END,
+};
+
 const struct wb_option wb_crawl_options[] = {
     CRAWL_OPTIONS
     END,

@@ -11,6 +11,7 @@ extern const struct wb_option wb_import_options[];
 extern const struct wb_option wb_export_options[];
 extern const struct wb_option wb_get_options[];
 extern const struct wb_option wb_snapshot_options[];
+extern const struct wb_option wb_nodes_options[];
 extern const struct wb_option wb_crawl_options[];
 extern const struct wb_option wb_webdb_options[];
 extern const struct wb_option wb_index_options[];

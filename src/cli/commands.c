@@ -491,6 +491,29 @@ const struct wb_command wb_commands[] = {
      "remains; 'webbase verify' shows all of it.",
      wb_no_options, 0, 0, wb_cmd_compact},
 
+    {"nodes", "[list] | add DIR [--update] | remove N", "list|add|remove",
+     "show, add and remove the directories that hold the pages",
+     "A repository may consist of several nodes. A node is a directory, typically on a disk of\n"
+     "its own; 'webbase init --nodes' makes a repository with several of them.\n"
+     "\n"
+     "  list      the nodes: role (update nodes take new pages, read nodes serve them, both),\n"
+     "            organisation, state, bytes, how much of them compact would free, pages, and\n"
+     "            requests that are under way in any process. This is the default\n"
+     "  add DIR   add a node in a new or empty directory, and move its share of the pages there\n"
+     "            if pages are distributed by hash; otherwise it gets new pages only\n"
+     "  remove N  move all pages of a node to the others, and forget it\n"
+     "\n"
+     "The state is idle, streaming (somebody is reading all of it), storing (somebody has pages\n"
+     "for it that are not committed yet) or down: its directory is missing, empty, or that of\n"
+     "another node. A node that is down is never written to, and is used again when it is back.\n"
+     "Other processes can read and write while nodes are added and removed. Both can be\n"
+     "interrupted at any moment, and continue when they are repeated. The last node cannot be\n"
+     "removed.\n"
+     "\n"
+     "  webbase nodes\n"
+     "  webbase nodes add /disk2/pages",
+     wb_nodes_options, 0, 2, wb_cmd_nodes},
+
     {"graph", "import ADJACENCY | stat | rank", "import|stat|rank", "rank the nodes of a bare link graph",
      "For a graph without pages. The repository keeps one such graph, apart from its pages.\n"
      "\n"

@@ -138,6 +138,17 @@ struct wb_store_ops {
      */
     int (*compact)(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
                    void *found_context, struct wb_store_compact_counts *counts_out);
+
+    /*
+     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves all three out; the
+     * calls then fail. node_each() must work while nodes are down. The door has checked neither the directory nor the
+     * number.
+     */
+    int (*node_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
+                     void *context);
+    int (*node_add)(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
+                    uint32_t *number_out);
+    int (*node_remove)(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
 };
 
 enum { WB_STORE_MAGIC = 0x57425354, WB_STORE_SCAN_MAGIC = 0x57425343 };
