@@ -18,11 +18,11 @@ const struct wb_command wb_commands[] = {
      "were the latest at some moment of that time). The latest version is always kept.\n"
      "'webbase history' changes this later.\n"
      "\n"
-     "The design says how pages are stored: Incr[p,o], or Batch[U(p,o),R(p,o)] for update nodes,\n"
-     "which take new pages, and read nodes, which serve them. p is the distribution of pages over\n"
-     "nodes (hash: by page id, uniform: any node), o the organisation of a node (log, hash,\n"
-     "hashed-log). A node is a directory, typically a disk of its own. 'webbase advise' helps to\n"
-     "choose.",
+     "The design says how pages are stored: Incr[p,o], or Batch[U(p,o),R(p,o)] for update\n"
+     "nodes, which take new pages, and read nodes, which serve them. p is the distribution of\n"
+     "pages over nodes (hash: by page id, uniform: any node), o the organisation of a node (log,\n"
+     "hash, hashed-log). A node is a directory, typically a disk of its own. 'webbase advise'\n"
+     "helps to choose.",
      wb_init_options, 0, 0, wb_cmd_init},
 
     {"import", "FILE... | --dir DIR --url BASE", NULL, "import web archives or a tree of files",
