@@ -12,11 +12,43 @@
 
 enum { LIST_BYTES = 64 << 10 };
 
+int wb_node_init(struct wb_node *node, const char *label)
+{
+    uint64_t first;
+
+    wb_random_bytes(&first, sizeof first);
+    node->magic = WB_NODE_MAGIC;
+    node->label = wb_strdup(label);
+    atomic_store(&node->holders, 1);
+    atomic_store(&node->next_owner, first);
+    return node->label ? 0 : WB_E_NOMEM;
+}
+
+void wb_node_hold(struct wb_node *node)
+{
+    WB_CHECK(node->magic == WB_NODE_MAGIC);
+    atomic_fetch_add(&node->holders, 1);
+}
+
+/* Owners count from a random number, because they must differ from those of all other processes. */
+uint64_t wb_node_owner(struct wb_node *node)
+{
+    uint64_t owner;
+
+    WB_CHECK(node->magic == WB_NODE_MAGIC);
+    do
+        owner = atomic_fetch_add(&node->next_owner, 1);
+    while (owner == 0);
+    return owner;
+}
+
 void wb_node_close(struct wb_node *node)
 {
     if (!node)
         return;
     WB_CHECK(node->magic == WB_NODE_MAGIC);
+    if (atomic_fetch_sub(&node->holders, 1) != 1)
+        return;
     node->close(node);
     wb_free(node->label);
     node->magic = 0;
@@ -124,22 +156,30 @@ static void close_wire(struct wb_node *node)
 int wb_node_open_wire(const char *label, wb_node_exchange exchange, void *context, struct wb_node **node_out)
 {
     struct wire_node *wire = wb_alloc_zero(1, sizeof *wire);
-    char *copy = wb_strdup(label);
 
     *node_out = NULL;
-    if (!wire || !copy) {
-        wb_free(wire);
-        wb_free(copy);
+    if (!wire)
         return WB_E_NOMEM;
-    }
-    wire->node = (struct wb_node){.magic = WB_NODE_MAGIC, .label = copy, .call = call_wire, .close = close_wire};
+    wire->node.call = call_wire;
+    wire->node.close = close_wire;
     wire->exchange = exchange;
     wire->context = context;
-    *node_out = &wire->node;
-    return 0;
+    int err = wb_node_init(&wire->node, label);
+    if (err < 0)
+        wb_node_close(&wire->node);
+    else
+        *node_out = &wire->node;
+    return err;
 }
 
 /* ---- requests about the whole node ----------------------------------------------------------- */
+
+int wb_node_probe(struct wb_node *node)
+{
+    struct wb_node_reply reply;
+
+    return wb_node_call(node, &(struct wb_node_request){.kind = WB_NODE_IDENTITY}, &reply);
+}
 
 int wb_node_space(struct wb_node *node, struct wb_node_space *space_out)
 {
@@ -192,10 +232,8 @@ int wb_node_sync_names(struct wb_node *node)
 
 int wb_node_remove(struct wb_node *node, const char *name)
 {
-    struct wb_node_request request = {.kind = WB_NODE_REMOVE, .name = name};
+    struct wb_node_request request = {.kind = WB_NODE_REMOVE, .owner = wb_node_owner(node), .name = name};
     struct wb_node_reply reply;
 
-    while (request.owner == 0)
-        wb_random_bytes(&request.owner, sizeof request.owner);
     return wb_node_call(node, &request, &reply);
 }

@@ -9,10 +9,10 @@
  * busy.h counts which requests are under way on which node, of all processes.
  *
  *   struct wb_node *node = NULL;
- *   int err = wb_node_open("/disk2/pages-of-mine", &identity, &node);      // WB_E_DOWN: and why
+ *   int err = wb_node_open("/disk2/pages-of-mine", &identity, &node);
  *   struct wb_node_file file = WB_NODE_FILE_INIT;
  *   if (err == 0)
- *       err = wb_node_file_open(node, "pages/00000007.seg", false, &file);
+ *       err = wb_node_file_open(node, "pages/00000007.seg", false, &file);  // WB_E_DOWN: and why
  *   if (err == 0)
  *       err = wb_node_file_read_exact(&file, 0, header, sizeof header);
  *   wb_node_file_close(&file);
@@ -29,10 +29,10 @@
 struct wb_node;
 
 /*
- * A directory of this machine. identity: who the node must be; it is checked now, and again whenever a file is created,
- * opened or removed or files are listed, so that a disk that goes away and another that comes in its place are noticed,
- * and one that comes back works again. NULL: the directory has no webbase.node, because it is that of the repository
- * itself. Threads may share a node.
+ * A directory of this machine. identity: who the node must be; that is checked whenever a file is created, opened or
+ * removed, and with all requests about the whole node (WB_E_DOWN), so that a disk that goes away and another that comes
+ * in its place are noticed, and one that comes back works again. It is not checked now: see wb_node_probe(). NULL: the
+ * directory has no webbase.node, because it is that of the repository itself. Threads may share a node.
  */
 int wb_node_open(const char *dir, const struct wb_node_identity *identity, struct wb_node **node_out);
 
@@ -44,7 +44,7 @@ int wb_node_open(const char *dir, const struct wb_node_identity *identity, struc
 typedef int (*wb_node_exchange)(void *context, struct wb_slice request, struct wb_buf *reply);
 int wb_node_open_wire(const char *label, wb_node_exchange exchange, void *context, struct wb_node **node_out);
 
-/* Closes all files of the node, which ends their claims. NULL is fine. */
+/* Files that are open can still be used; the node is freed when the last of them is closed. NULL is fine. */
 void wb_node_close(struct wb_node *node);
 
 /* What messages call the node: its directory. */
@@ -63,7 +63,14 @@ int wb_node_serve(struct wb_node *node, struct wb_slice request, struct wb_buf *
 /* Closes the files of one owner, whose connection has ended. */
 void wb_node_forget(struct wb_node *node, uint64_t owner);
 
+/* For node_file.c: a file that is open needs the node. An owner that no other request has. */
+void wb_node_hold(struct wb_node *node);
+uint64_t wb_node_owner(struct wb_node *node);
+
 /* ---- requests about the whole node ------------------------------------------------------------------- */
+
+/* Asks the node who it is. WB_E_DOWN: it is not there, or not the right one; the message says why. */
+int wb_node_probe(struct wb_node *node);
 
 struct wb_node_space {
     uint64_t capacity, free; /* bytes of its file system; free: those that we may use */

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "node/node.h"
 #include "os/path.h"
-#include "os/random.h"
 
 #include <stdio.h>
 
@@ -35,10 +34,8 @@ static int begin(struct wb_node *node, const char *name, enum wb_node_kind kind,
     char *path = wb_path_join(wb_node_label(node), name);
     if (!path)
         return WB_E_NOMEM;
-    struct wb_node_file file = {.node = node, .path = path};
+    struct wb_node_file file = {.node = node, .owner = wb_node_owner(node), .path = path};
     snprintf(file.name, sizeof file.name, "%s", name);
-    while (file.owner == 0)
-        wb_random_bytes(&file.owner, sizeof file.owner);
     struct wb_node_request request = request_for(&file, kind);
     request.write = write;
     int err = wb_node_call(node, &request, &reply);
@@ -47,6 +44,7 @@ static int begin(struct wb_node *node, const char *name, enum wb_node_kind kind,
         return err;
     }
     file.seat = reply.seat;
+    wb_node_hold(node);
     *file_out = file;
     return 0;
 }
@@ -68,6 +66,7 @@ void wb_node_file_close(struct wb_node_file *file)
     if (file->node) {
         wb_error_save(0, &why); /* callers close files after an error, whose message must stay */
         ask(file, WB_NODE_CLOSE);
+        wb_node_close(file->node);
         wb_error_restore(&why);
     }
     wb_free(file->path);

@@ -514,20 +514,21 @@ int wb_node_open(const char *dir, const struct wb_node_identity *identity, struc
     *node_out = NULL;
     if (!local)
         return WB_E_NOMEM;
-    local->node =
-        (struct wb_node){.magic = WB_NODE_MAGIC, .call = call_local, .forget = forget_owner, .close = close_local};
+    local->node.call = call_local;
+    local->node.forget = forget_owner;
+    local->node.close = close_local;
     pthread_mutex_init(&local->mutex, NULL);
-    local->node.label = wb_strdup(dir);
     local->identity_path = wb_path_join(dir, WB_NODE_IDENTITY_NAME);
     local->pages = wb_path_join(dir, WB_NODE_DIR);
     local->has_identity = identity != NULL;
     if (identity)
         local->identity = *identity;
-    int err = local->node.label && local->identity_path && local->pages ? check_identity(local) : WB_E_NOMEM;
-    if (err < 0) {
+    int err = wb_node_init(&local->node, dir);
+    if (err == 0 && (!local->identity_path || !local->pages))
+        err = WB_E_NOMEM;
+    if (err < 0)
         wb_node_close(&local->node);
-        return err;
-    }
-    *node_out = &local->node;
-    return 0;
+    else
+        *node_out = &local->node;
+    return err;
 }

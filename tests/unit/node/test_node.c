@@ -237,6 +237,8 @@ static void test_swap(void **state)
     ok(wb_path_rename(dir, test_path("away")));
     assert_int_equal(wb_node_file_open(node, "pages/00000001.seg", true, &another), WB_E_DOWN);
     assert_int_equal(wb_node_space(node, &space), WB_E_DOWN);
+    assert_int_equal(wb_node_probe(node), WB_E_DOWN);
+    assert_non_null(strstr(wb_error_message(), "missing"));
     ok(wb_path_mkdirs(test_path("node2/pages")));
     assert_int_equal(wb_node_file_create(node, "pages/00000002.seg", &another), WB_E_DOWN);
     other.number = 3;
@@ -250,10 +252,28 @@ static void test_swap(void **state)
     ok(wb_node_file_read_exact(&file, 0, got, 4)); /* it is still a file of the right node */
     ok(wb_path_rename(dir, test_path("three")));
     ok(wb_path_rename(test_path("away"), dir));
+    ok(wb_node_probe(node));
     ok(wb_node_file_open(node, "pages/00000001.seg", false, &another));
     ok(wb_node_file_read_exact(&another, 0, got, 4));
     expect(wb_slice(got, 4), "abcd");
     wb_node_file_close(&another);
+    wb_node_file_close(&file);
+}
+
+/* A node that was closed lives as long as its open files. */
+static void test_closed(void **state)
+{
+    struct wb_node *mine;
+    struct wb_node_file file;
+    char got[4];
+
+    (void)state;
+    ok(wb_node_open(dir, &identity, &mine));
+    ok(wb_node_file_create(mine, "pages/00000001.seg", &file));
+    wb_node_close(mine);
+    ok(wb_node_file_write_at(&file, 0, "abcd", 4));
+    ok(wb_node_file_read_exact(&file, 0, got, 4));
+    expect(wb_slice(got, 4), "abcd");
     wb_node_file_close(&file);
 }
 
@@ -368,6 +388,7 @@ int main(void)
                                        BOTH(test_list),
                                        BOTH(test_swap),
                                        BOTH(test_killed),
+                                       cmocka_unit_test_setup_teardown(test_closed, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_faults, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_bad_peer, open_node, close_node)};
 
