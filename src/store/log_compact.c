@@ -378,8 +378,7 @@ static int release_tails(struct wb_log *log)
     return err;
 }
 
-/* Makes sure that no other process compacts the same repository. */
-static int lock_compaction(const struct wb_log *log, struct wb_file *lock_out)
+int wb_log_lock_compaction(const struct wb_log *log, struct wb_file *lock_out)
 {
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(lock_out->fd < 0);
@@ -411,7 +410,7 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
         .found_context = found_context,
     };
     struct wb_file lock = WB_FILE_INIT;
-    int err = lock_compaction(log, &lock);
+    int err = wb_log_lock_compaction(log, &lock);
 
     if (err == 0)
         err = release_tails(log);

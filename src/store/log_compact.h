@@ -92,6 +92,9 @@ struct wb_log_compaction {
  */
 int wb_log_copy_blocks(struct wb_log_compaction *c);
 
+/* Makes sure that no other process compacts, splits or moves segments of the same repository. WB_E_BUSY. */
+int wb_log_lock_compaction(const struct wb_log *log, struct wb_file *lock_out);
+
 /* ---- old versions (log_group.c) ---- */
 
 /* Finds out which pages have old versions that can be moved. */

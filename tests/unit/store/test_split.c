@@ -1,0 +1,407 @@
+/*
+ * test_split.c - segments that are divided by page ids: nothing that a reader sees changes, not even the order of pages
+ * or what a position means; scans that were under way go on; compaction and takedowns reach all parts; and a process
+ * that is killed while it divides leaves everything as it was, or all of it done.
+ */
+#include "parcel_support.h"
+#include "store/log_split.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+enum { PAGES = 400, SITES = 4 };
+
+static char dir[DIR_MAX];
+static uint64_t seed;
+static bool takedowns = true; /* removals may reach snapshots, too */
+
+/* ---- what a scan returns, in order ---------------------------------------------------------------------- */
+
+struct line {
+    struct wb_pageid id;
+    uint64_t hash;
+    struct wb_store_position position;
+};
+struct lines {
+    struct line *list;
+    size_t count, cap;
+};
+
+static void add_line(struct lines *lines, const struct wb_page *page, const struct wb_store_position *position)
+{
+    must_ok(wb_grow(&lines->list, &lines->cap, lines->count + 1));
+    lines->list[lines->count++] = (struct line){page->id, page_hash(page, 0), *position};
+}
+
+static void lines_release(struct lines *lines)
+{
+    wb_free(lines->list);
+    *lines = (struct lines){0};
+}
+
+/* Reads up to max pages, through parcels or one by one. Returns false at the end. */
+static bool read_lines(struct parcel_reader *reader, bool parcels, size_t max, struct lines *lines)
+{
+    struct wb_store_position position;
+    struct wb_page page;
+
+    for (size_t i = 0; i < max; i++) {
+        int got = parcels ? parcel_next(reader, &page) : wb_store_scan_next(reader->scan, &page);
+        must_ok(got < 0 ? got : 0);
+        if (got == 0)
+            return false;
+        if (parcels)
+            parcel_tell(reader, &position);
+        else
+            wb_store_scan_tell(reader->scan, &position);
+        add_line(lines, &page, &position);
+    }
+    return true;
+}
+
+static void all_lines(struct wb_store *store, const struct wb_store_scan_options *options, bool parcels,
+                      struct lines *lines)
+{
+    struct parcel_reader reader = {0};
+
+    must_ok(wb_store_scan_open(store, options, &reader.scan));
+    while (read_lines(&reader, parcels, 100, lines))
+        ;
+    parcel_close(&reader);
+}
+
+static void must_be_same(const char *what, const struct lines *found, const struct lines *expected)
+{
+    if (found->count != expected->count)
+        fail_msg("%s: %zu pages, not %zu (seed %llu)", what, found->count, expected->count, (unsigned long long)seed);
+    for (size_t i = 0; i < found->count; i++)
+        if (!wb_pageid_equal(found->list[i].id, expected->list[i].id) ||
+            found->list[i].hash != expected->list[i].hash ||
+            memcmp(&found->list[i].position, &expected->list[i].position, sizeof found->list[i].position) != 0)
+            fail_msg("%s: page %zu of %zu differs (seed %llu)", what, i, found->count, (unsigned long long)seed);
+}
+
+/* ---- a repository ------------------------------------------------------------------------------------------ */
+
+static struct spec some_page(uint64_t *chance, int64_t time_ms)
+{
+    uint32_t number = (uint32_t)chance_below(chance, PAGES);
+
+    return (struct spec){.site = number % SITES,
+                         .number = number,
+                         .time_ms = time_ms,
+                         .size = 20 + (uint32_t)chance_below(chance, chance_one_in(chance, 40) ? 60000 : 3000),
+                         .variant = number % 7};
+}
+
+/* Puts, touches and removes pages, in a few commits. */
+static void change_some(struct wb_store *store, uint64_t *chance, int64_t *clock, unsigned commits)
+{
+    for (unsigned c = 0; c < commits; c++) {
+        unsigned ops = 1 + (unsigned)chance_below(chance, 60);
+        for (unsigned i = 0; i < ops; i++) {
+            struct spec spec = some_page(chance, *clock += 1000);
+            unsigned kind = (unsigned)chance_below(chance, 12);
+            int err = kind == 0   ? remove_spec(store, &spec, takedowns && chance_one_in(chance, 2))
+                      : kind == 1 ? wb_store_touch(store, spec_id(&spec), spec.time_ms)
+                                  : put_spec(store, &spec);
+            must_ok(err == WB_E_NOTFOUND ? 0 : err);
+        }
+        commit_store(store);
+    }
+}
+
+static struct wb_store *new_store(uint64_t *chance, int64_t *clock)
+{
+    struct wb_store_history keep = {.keep = chance_one_in(chance, 2) ? WB_STORE_KEEP_ALL : WB_STORE_KEEP_NEWEST};
+
+    test_dir(dir);
+    create_store_as(dir, keep);
+    use_small_sizes(16000 + chance_below(chance, 200000));
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    change_some(store, chance, clock, 10 + (unsigned)chance_below(chance, 20));
+    return store;
+}
+
+/* ---- dividing ------------------------------------------------------------------------------------------------ */
+
+/* Fills in the children of a range, some of which may be divided further. Returns how many there are. */
+static size_t choose_children(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
+                              struct wb_log_child *children)
+{
+    if (depth == 0 || range.bits >= 20 || (depth < 3 && chance_one_in(chance, 3))) {
+        children[0] = (struct wb_log_child){range, 1};
+        return 1;
+    }
+    struct wb_catalog_range low = {range.prefix, range.bits + 1};
+    struct wb_catalog_range high = {range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1};
+    size_t count = choose_children(low, chance, depth - 1, children);
+    return count + choose_children(high, chance, depth - 1, children + count);
+}
+
+/* Divides a random segment. Writers of other handles may have locked it. */
+static int divide_one(struct wb_store *store, uint64_t *chance)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct wb_log_overview o;
+    int err = 0;
+
+    wb_log_tails_release(log);
+    must_ok(wb_log_overview(log, &o));
+    if (o.rows.count) {
+        struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
+        size_t count = choose_children(row.range, chance, 1 + (unsigned)chance_below(chance, 3), children);
+        err = chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1)
+                                       : wb_log_split(log, row.number, children, count);
+    }
+    wb_log_rows_release(&o.rows);
+    return err;
+}
+
+static void divide_some(struct wb_store *store, uint64_t *chance, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        must_ok(divide_one(store, chance));
+    must_ok(wb_log_purge(wb_log_of(store)));
+}
+
+static void compact(struct wb_store *store)
+{
+    struct wb_store_compact_counts counts;
+
+    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+}
+
+/* ---- tests ----------------------------------------------------------------------------------------------------- */
+
+/* Compares everything that can be asked for with what it was. */
+static void test_nothing_changes(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(12); round++) {
+        uint64_t chance = seed + round;
+        int64_t clock = 1000000;
+        struct wb_store *store = new_store(&chance, &clock);
+        uint32_t snapshot = seal_store(store);
+        change_some(store, &chance, &clock, 5);
+        char site[64];
+        struct wb_buf room = WB_BUF_INIT;
+        struct wb_slice name = spec_site(&(struct spec){.site = 1, .number = 1}, &room);
+        snprintf(site, sizeof site, "%.*s", (int)name.len, name.ptr);
+        wb_buf_release(&room);
+        const struct wb_store_scan_options options[] = {
+            {0}, {.snapshot = snapshot}, {.part = 1, .parts = 3}, {.part = 3, .parts = 3},
+            {.gone = true}, {.site = wb_slice_str(site)}, {.since = 12},
+        };
+        struct lines before[COUNT(options)][2] = {0};
+        for (size_t i = 0; i < COUNT(options); i++)
+            for (int p = 0; p < 2; p++)
+                all_lines(store, &options[i], p, &before[i][p]);
+        for (unsigned k = 0; k < 3; k++) {
+            divide_some(store, &chance, 1 + (unsigned)chance_below(&chance, 6));
+            for (size_t i = 0; i < COUNT(options); i++)
+                for (int p = 0; p < 2; p++) {
+                    struct lines after = {0};
+                    all_lines(store, &options[i], p, &after);
+                    must_be_same(p ? "parcels" : "pages", &after, &before[i][p]);
+                    lines_release(&after);
+                }
+            verify_clean(dir);
+        }
+        struct wb_buf memory = WB_BUF_INIT;
+        for (size_t i = 0; i < before[0][0].count; i++) {
+            struct wb_page page;
+            must_ok(wb_store_get(store, before[0][0].list[i].id, &page, &memory));
+            must(page_hash(&page, 0) == before[0][0].list[i].hash);
+        }
+        wb_buf_release(&memory);
+        for (size_t i = 0; i < COUNT(options) * 2; i++)
+            lines_release(&before[i / 2][i % 2]);
+        wb_store_close(store);
+        verify_clean(dir);
+    }
+}
+
+/* Scans go on while segments are divided, moved and compacted, and while pages change; some are interrupted and resumed. */
+static void test_scans_go_on(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(30); round++) {
+        uint64_t chance = seed + round;
+        int64_t clock = 1000000;
+        struct wb_store *store = new_store(&chance, &clock);
+        uint32_t snapshot = seal_store(store);
+        bool parcels = chance_one_in(&chance, 2);
+        struct wb_store_scan_options options = {.snapshot = snapshot};
+        struct lines before = {0}, found = {0};
+        struct parcel_reader reader = {0};
+        struct wb_store_position position;
+
+        takedowns = false;
+        all_lines(store, &options, parcels, &before);
+        must_ok(wb_store_scan_open(store, &options, &reader.scan));
+        while (read_lines(&reader, parcels, 1 + chance_below(&chance, 60), &found)) {
+            position = found.list[found.count - 1].position;
+            if (chance_one_in(&chance, 2))
+                must_ok(divide_one(store, &chance));
+            if (chance_one_in(&chance, 6))
+                change_some(store, &chance, &clock, 1);
+            if (chance_one_in(&chance, 10))
+                compact(store);
+            if (chance_one_in(&chance, 3)) {
+                parcel_close(&reader);
+                reader = (struct parcel_reader){0};
+                options.after = &position;
+                must_ok(wb_store_scan_open(store, &options, &reader.scan));
+            }
+        }
+        parcel_close(&reader);
+        /* Times and lifetimes of pages that were touched may differ; which pages, and where, may not. */
+        must(found.count == before.count);
+        for (size_t i = 0; i < found.count; i++)
+            if (!wb_pageid_equal(found.list[i].id, before.list[i].id) ||
+                memcmp(&found.list[i].position, &before.list[i].position, sizeof position) != 0)
+                fail_msg("page %zu of %zu differs (seed %llu)", i, found.count, (unsigned long long)seed);
+        lines_release(&before);
+        lines_release(&found);
+        wb_store_close(store);
+        verify_clean(dir);
+    }
+}
+
+/* What is taken down disappears from all parts. */
+static void test_takedown(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(6); round++) {
+        uint64_t chance = seed + round;
+        struct spec spec = {.site = 1, .time_ms = 1000, .size = 3000, .variant = 5};
+
+        test_dir(dir);
+        create_store(dir);
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        for (spec.number = 0; spec.number < 60; spec.number++)
+            must_ok(put_spec(store, &spec));
+        commit_store(store);
+        divide_some(store, &chance, 3);
+        spec.number = (uint32_t)chance_below(&chance, 60);
+        must(files_with(dir, &spec) == 1);
+        must_ok(remove_spec(store, &spec, true));
+        commit_store(store);
+        if (chance_one_in(&chance, 2))
+            divide_some(store, &chance, 2);
+        compact(store);
+        wb_store_close(store);
+        wb_store_close(open_store(dir, WB_STORE_WRITE));
+        must(files_with(dir, &spec) == 0);
+        verify_clean(dir);
+    }
+}
+
+/* ---- killing ------------------------------------------------------------------------------------------------------- */
+
+static int divide_forever(void *context)
+{
+    uint64_t chance = *(uint64_t *)context;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+
+    for (;;) {
+        int err = divide_one(store, &chance);
+        if (err < 0 && err != WB_E_BUSY)
+            return 1;
+    }
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    uint64_t chance = seed;
+    int64_t clock = 1000000;
+    struct wb_store *store = new_store(&chance, &clock);
+    struct lines before = {0};
+
+    all_lines(store, &(struct wb_store_scan_options){0}, false, &before);
+    wb_store_close(store);
+    for (unsigned round = 0; round < test_rounds(20); round++) {
+        uint64_t start = chance_next(&chance);
+        pid_t child = start_child(divide_forever, &start);
+        usleep((useconds_t)chance_below(&chance, 60000));
+        kill(child, SIGKILL);
+        must(end_child(child) == -SIGKILL);
+        verify_clean(dir);
+        store = open_store(dir, WB_STORE_WRITE);
+        struct lines after = {0};
+        all_lines(store, &(struct wb_store_scan_options){0}, false, &after);
+        must_be_same("after a kill", &after, &before);
+        lines_release(&after);
+        if (chance_one_in(&chance, 4)) {
+            compact(store);
+            change_some(store, &chance, &clock, 1);
+            lines_release(&before);
+            all_lines(store, &(struct wb_store_scan_options){0}, false, &before);
+        }
+        wb_store_close(store);
+    }
+    lines_release(&before);
+}
+
+/* Another process stores and removes pages while segments are divided. */
+static int change_forever(void *context)
+{
+    uint64_t chance = *(uint64_t *)context;
+    int64_t clock = 5000000;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+
+    for (unsigned i = 0; i < 60; i++)
+        change_some(store, &chance, &clock, 1);
+    wb_store_close(store);
+    return 0;
+}
+
+static void test_beside_a_writer(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(8); round++) {
+        uint64_t chance = seed + round, start = chance_next(&chance);
+        int64_t clock = 1000000;
+        unsigned divided = 0;
+
+        wb_store_close(new_store(&chance, &clock));
+        pid_t child = start_child(change_forever, &start);
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        for (unsigned i = 0; i < 40; i++) {
+            int err = divide_one(store, &chance);
+            must_ok(err == WB_E_BUSY ? 0 : err);
+            divided += err == 0;
+        }
+        wb_store_close(store);
+        must(end_child(child) == 0);
+        must(divided > 0);
+        verify_clean(dir);
+    }
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    takedowns = true;
+    use_usual_sizes();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_nothing_changes, reset), cmocka_unit_test_teardown(test_scans_go_on, reset),
+        cmocka_unit_test_teardown(test_takedown, reset),        cmocka_unit_test_teardown(test_killed, reset),
+        cmocka_unit_test_teardown(test_beside_a_writer, reset),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
