@@ -145,6 +145,18 @@ static int32_t frame_of(const struct wb_block_plan *plan, int32_t item)
     return -1;
 }
 
+/* The number of frames that must be decompressed before this one. */
+static int frames_below(const struct wb_block_plan *plan, size_t frame)
+{
+    int depth = 0;
+
+    WB_CHECK(frame < plan->frames.count);
+    for (int32_t f = plan->frames.items[frame].base; f >= 0; f = plan->frames.items[f].base)
+        depth++;
+    WB_CHECK((size_t)depth < plan->frames.count);
+    return depth;
+}
+
 /* Bases the frames of older versions, from frame `from` on, on the frames that have their pages. */
 static void base_history(struct wb_block_plan *plan, size_t from, int32_t lead)
 {
@@ -156,11 +168,15 @@ static void base_history(struct wb_block_plan *plan, size_t from, int32_t lead)
         if (frame->from || newest < 0)
             continue;
         int32_t base = frame_of(plan, newest);
-        /* At most two frames below: the page itself must not be in a frame of older versions. */
-        bool deep = base >= 0 && plan->frames.items[base].base >= 0 &&
-                    plan->frames.items[plan->frames.items[base].base].base >= 0;
-        frame->base = base < 0 || deep ? lead : base;
+        frame->base = base < 0 ? lead : base;
     }
+    /*
+     * At most two frames below. A version that has become the latest once more may come first, and be based on what
+     * is itself based on another page, so all bases must be known before depths can be counted.
+     */
+    for (size_t i = from; i < plan->frames.count; i++)
+        if (!plan->frames.items[i].from && frames_below(plan, i) >= WB_BLOCK_DEPTH_MAX)
+            plan->frames.items[i].base = lead;
 }
 
 int wb_block_plan_rest(struct wb_block_plan *plan, size_t first, int32_t lead)

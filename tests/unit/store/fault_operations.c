@@ -335,7 +335,7 @@ static int do_open_write(void)
 
 int do_create(void)
 {
-    return wb_store_create(work_dir, &(struct wb_store_options){0});
+    return wb_store_create(work_dir, &(struct wb_store_options){.design = test_design()});
 }
 
 const struct operation operations[] = {

@@ -460,14 +460,24 @@ void sights_release(struct sights *sights)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+struct wb_design test_design(void)
+{
+    const char *text = getenv("WEBBASE_TEST_DESIGN");
+    struct wb_design design = {0};
+
+    if (text)
+        must_ok(wb_design_parse(wb_slice_str(text), &design));
+    return design;
+}
+
 void create_store(const char *dir)
 {
-    must_ok(wb_store_create(dir, &(struct wb_store_options){0}));
+    must_ok(wb_store_create(dir, &(struct wb_store_options){.design = test_design()}));
 }
 
 void create_store_as(const char *dir, struct wb_store_history history)
 {
-    must_ok(wb_store_create(dir, &(struct wb_store_options){.history = history}));
+    must_ok(wb_store_create(dir, &(struct wb_store_options){.design = test_design(), .history = history}));
 }
 
 struct wb_store *open_store(const char *dir, enum wb_store_mode mode)
