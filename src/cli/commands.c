@@ -514,6 +514,17 @@ const struct wb_command wb_commands[] = {
      "  webbase nodes add /disk2/pages",
      wb_nodes_options, 0, 2, wb_cmd_nodes},
 
+    {"transfer", "", NULL, "bring waiting pages to the read nodes (batch designs)",
+     "In a batch design, crawls and imports store pages on the update nodes, where readers do\n"
+     "not see them. transfer waits until exports and streams that are under way have ended,\n"
+     "brings everything that waits to the read nodes, and frees the space of what it replaces.\n"
+     "New exports and streams begin when it is done; get and search work all the time. It can\n"
+     "be interrupted at any moment: every page is then old or new, and the next transfer\n"
+     "completes the work. 'webbase run' transfers before it builds the index.\n"
+     "\n"
+     "  webbase import crawl.warc.gz && webbase transfer",
+     wb_no_options, 0, 0, wb_cmd_transfer},
+
     {"graph", "import ADJACENCY | stat | rank", "import|stat|rank", "rank the nodes of a bare link graph",
      "For a graph without pages. The repository keeps one such graph, apart from its pages.\n"
      "\n"

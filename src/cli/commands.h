@@ -89,6 +89,7 @@ int wb_cmd_stat(const struct wb_options *options);
 int wb_cmd_verify(const struct wb_options *options);
 int wb_cmd_compact(const struct wb_options *options);
 int wb_cmd_nodes(const struct wb_options *options);
+int wb_cmd_transfer(const struct wb_options *options);
 int wb_cmd_crawl(const struct wb_options *options);
 int wb_cmd_webdb(const struct wb_options *options);
 int wb_cmd_index(const struct wb_options *options);

@@ -41,13 +41,23 @@ int wb_bytelock_take(const struct wb_file *file, uint64_t at)
     return wait_for(file, &lock);
 }
 
-int wb_bytelock_try(const struct wb_file *file, uint64_t at)
+static int try(const struct wb_file *file, short type, uint64_t at)
 {
-    struct flock lock = lock_of(F_WRLCK, at, at + 1);
+    struct flock lock = lock_of(type, at, at + 1);
 
     if (fcntl(file->fd, F_OFD_SETLK, &lock) == 0)
         return 1;
     return errno == EAGAIN || errno == EACCES ? 0 : refuse(file);
+}
+
+int wb_bytelock_try(const struct wb_file *file, uint64_t at)
+{
+    return try(file, F_WRLCK, at);
+}
+
+int wb_bytelock_try_share(const struct wb_file *file, uint64_t at)
+{
+    return try(file, F_RDLCK, at);
 }
 
 void wb_bytelock_release(const struct wb_file *file, uint64_t at)

@@ -22,6 +22,9 @@ int wb_bytelock_take(const struct wb_file *file, uint64_t at);
 
 /* Takes an exclusive lock if nobody else has one of either kind: returns 1. Returns 0 if somebody has. Never waits. */
 int wb_bytelock_try(const struct wb_file *file, uint64_t at);
+
+/* The same for a shared lock: returns 0 if somebody has an exclusive one. */
+int wb_bytelock_try_share(const struct wb_file *file, uint64_t at);
 void wb_bytelock_release(const struct wb_file *file, uint64_t at);
 
 /* Finds the lowest byte in [from, to) that another open file has locked. Returns 1 and sets *at_out, or returns 0. */

@@ -17,6 +17,7 @@
  *   bars       page id or site -> bar         what was taken down and must not come back
  *   state      a single row, the summary      counters, the history policy, epoch, commit number
  *   nodes      number -> node                where the files are (log_nodes.c)
+ *   events     page id, time, kind -> site    batch designs: what waits for a transfer beside pages (catalog_events.c)
  *   old        page id -> entry               only in repositories of format 2: what their one snapshot still had
  *
  * Rows are read and changed in transactions (struct wb_catalog_txn). Underneath is a
@@ -50,7 +51,8 @@
     X(WB_CATALOG_SNAPSHOTS, 9, "snapshots") \
     X(WB_CATALOG_HOLDERS, 10, "holders")    \
     X(WB_CATALOG_WAITING, 11, "waiting")    \
-    X(WB_CATALOG_NODES, 12, "nodes")
+    X(WB_CATALOG_NODES, 12, "nodes")        \
+    X(WB_CATALOG_EVENTS, 13, "events")
 
 enum wb_catalog_table {
 #define WB_CATALOG_TABLE_ENUM(name, number, words) name = number,
@@ -364,6 +366,30 @@ int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kin
 /* Pages come first, then sites. For a page, bar->site is empty, and row->site is the hash of its site. */
 typedef int (*wb_catalog_each_bar)(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row);
 int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, void *context);
+
+/* What happened to a page that may be on the read nodes only. It waits on the update nodes, and a transfer repeats it. */
+enum wb_catalog_event_kind {
+    WB_CATALOG_EVENT_TOUCH = 1,   /* the latest version on the read nodes was seen again */
+    WB_CATALOG_EVENT_REVISIT = 2, /* the page was as it had been just before */
+    WB_CATALOG_EVENT_GONE = 3,    /* the page has been gone since then */
+    WB_CATALOG_EVENT_NAME = 4,    /* only names the site of the revisit of that time, which waits in table revisits */
+};
+struct wb_catalog_event {
+    struct wb_pageid id;
+    int64_t time_ms;
+    enum wb_catalog_event_kind kind;
+    struct wb_slice site; /* empty in a touch, which does not know it */
+};
+int wb_catalog_event_put(struct wb_catalog_txn *txn, const struct wb_catalog_event *event);
+int wb_catalog_event_delete(struct wb_catalog_txn *txn, const struct wb_catalog_event *event);
+
+/* Events in the order of page, time and kind. The site is valid during the call of each(). */
+typedef int (*wb_catalog_each_event)(void *context, const struct wb_catalog_event *event);
+int wb_catalog_event_of(struct wb_catalog_txn *txn, struct wb_pageid id, wb_catalog_each_event each, void *context);
+int wb_catalog_event_each(struct wb_catalog_txn *txn, wb_catalog_each_event each, void *context);
+
+/* Deletes all events of a page. */
+int wb_catalog_event_clear(struct wb_catalog_txn *txn, struct wb_pageid id);
 
 /* Files that a compaction has replaced; txn_id is the transaction that replaced them. */
 int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, uint32_t node,

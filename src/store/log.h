@@ -17,6 +17,7 @@
  *   log_snapshot.c seals and drops snapshots, sets the history policy
  *   log_history.c  the past of a page for readers; forgetting what nobody keeps
  *   log_revisit.c  revisits that wait for their original
+ *   log_event.c    what waits for a transfer beside pages (batch designs)
  *   log_bar.c      bars: what was taken down and must not come back
  *   log_nodes.c    the nodes: where segments are, and where new pages go
  *   log_recover.c  repairs what a crash left behind; chooses the segments to append to
@@ -190,7 +191,14 @@ enum wb_log_op_kind {
     WB_LOG_OP_REMOVE,
     WB_LOG_OP_REMOVE_EVERYWHERE,
     WB_LOG_OP_REVISIT, /* waits for its original */
+    WB_LOG_OP_EVENT,   /* waits for a transfer; `content` is its kind (wb_catalog_event_kind) */
 };
+
+/* Whether the op says to which site its page belongs. */
+static inline bool wb_log_op_knows_site(enum wb_log_op_kind kind)
+{
+    return kind != WB_LOG_OP_TOUCH && kind != WB_LOG_OP_EVENT;
+}
 
 /* One thing that the writer was told to do. */
 struct wb_log_op {
@@ -543,6 +551,17 @@ int wb_log_waiting_each(struct wb_store *store, struct wb_pageid original,
 /* Turns the waiting revisits of edit->view into captures, if the ops in `order` have brought their contents. */
 int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, size_t count, uint64_t *captures_inout,
                             bool *touched_inout);
+
+/* ---- events (log_event.c) ------------------------------------------------------------------------- */
+
+/* Adds an event to what the next commit stores. An event of the same page, time and kind is stored once. */
+int wb_log_put_event(struct wb_log *log, const struct wb_catalog_event *event);
+
+/* The events of a page, committed ones and those of this writer. each() must not call the store. */
+int wb_log_event_of(struct wb_log *log, struct wb_pageid id, wb_catalog_each_event each, void *context);
+
+/* In a commit: stores the event of an op, or deletes all events of a page that is taken down. */
+int wb_log_apply_event(struct wb_log_edit *edit, const struct wb_log_op *op);
 
 /* ---- many pages (log_batch.c) -------------------------------------------------------------------- */
 

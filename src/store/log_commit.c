@@ -115,6 +115,10 @@ static int apply_op(struct log_commit *c, struct wb_log_op *op, bool *touched, b
     WB_CHECK(wb_pageid_equal(view->id, op->id));
     WB_CHECK(c->edit.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(op->kind != WB_LOG_OP_PUT || op->appended);
+    if (op->kind >= WB_LOG_OP_REMOVE_EVERYWHERE && op->kind != WB_LOG_OP_REVISIT)
+        err = wb_log_apply_event(&c->edit, op);
+    if (err < 0 || op->kind == WB_LOG_OP_EVENT)
+        return err;
     if (op->kind == WB_LOG_OP_PUT || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT)
         err = is_barred(c, op, &barred);
     if (err < 0)
@@ -132,7 +136,7 @@ static int apply_op(struct log_commit *c, struct wb_log_op *op, bool *touched, b
     }
     if (op->kind == WB_LOG_OP_REVISIT || lost)
         return apply_revisit(c, op);
-    if (op->kind != WB_LOG_OP_TOUCH) { /* a touch does not know its site */
+    if (wb_log_op_knows_site(op->kind)) {
         uint64_t site = c->edit.log->writer->sites.items[op->site].hash;
         if (view->history.versions.count && view->site != site)
             return wb_catalog_corrupt(c->edit.log->catalog, WB_CATALOG_PAGES, "a page of another site");
@@ -182,7 +186,7 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
         err = wb_log_resolve_revisits(&c->edit, order, count, &c->counts.captures, &touched);
     int64_t ignored = 0, *pages = &ignored;
     for (size_t i = 0; i < count; i++)
-        if (ops[order[i]].kind != WB_LOG_OP_TOUCH)
+        if (wb_log_op_knows_site(ops[order[i]].kind))
             pages = &sites[ops[order[i]].site].delta;
     if (err == 0)
         err = wb_log_edit_save(&c->edit, touched, on_request, pages);

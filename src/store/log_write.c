@@ -282,9 +282,8 @@ static int apply_ops(struct wb_log_writer *writer, int64_t after, int64_t last, 
         err = wb_vec_push(&writer->chain, (size_t)i);
     for (size_t i = count; i > 0 && err == 0; i--) {
         size_t op = writer->chain.items[i - 1];
-        view->site = writer->ops.items[op].kind == WB_LOG_OP_TOUCH
-                         ? view->site
-                         : writer->sites.items[writer->ops.items[op].site].hash;
+        if (wb_log_op_knows_site(writer->ops.items[op].kind))
+            view->site = writer->sites.items[writer->ops.items[op].site].hash;
         err = wb_log_view_apply(view, &writer->ops.items[op], pending_place(op), &writer->moment, &ignored);
     }
     return err;
@@ -331,7 +330,7 @@ int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
     uint32_t last;
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
-    WB_CHECK(op->kind <= WB_LOG_OP_REVISIT);
+    WB_CHECK(op->kind <= WB_LOG_OP_EVENT);
     WB_CHECK(op->kind != WB_LOG_OP_PUT || op->record.len > 0);
     WB_CHECK(op->record.len == 0 || op->kind <= WB_LOG_OP_CAPTURE);
     WB_CHECK(!op->revisit || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT);

@@ -21,13 +21,20 @@
 
 #include <stdio.h>
 
-/* Who implements a design. NULL if nobody does. */
-static const struct wb_organisation *find_organisation(const struct wb_design *design)
+/* Who implements one part of a design. */
+static const struct wb_organisation *find_part(const struct wb_design_part *part)
 {
-    WB_CHECK(wb_organisation_log.create != NULL);
-    if (design->batch || design->read.organisation == WB_ORGANISATION_HASH)
-        return NULL;
-    return &wb_organisation_log; /* and hashed-log, which differs from it in where pages go and how they are scanned */
+    WB_CHECK(part->organisation <= WB_ORGANISATION_HASHED_LOG);
+    /* hashed-log differs from log in where pages go and how they are scanned */
+    return part->organisation == WB_ORGANISATION_HASH ? NULL : &wb_organisation_log;
+}
+
+const struct wb_organisation *wb_organisation_find(const struct wb_design *design)
+{
+    WB_CHECK(design != NULL);
+    if (!design->batch)
+        return find_part(&design->read);
+    return find_part(&design->read) && find_part(&design->update) ? &wb_organisation_batch : NULL;
 }
 
 /* ---- creating and opening --------------------------------------------------------------- */
@@ -100,7 +107,7 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
 
     WB_CHECK(c.options.history.keep <= WB_STORE_KEEP_DURATION);
     WB_CHECK(c.options.history.value <= WB_STORE_HISTORY_VALUE_MAX);
-    c.organisation = find_organisation(&c.options.design);
+    c.organisation = wb_organisation_find(&c.options.design);
     wb_design_format(&c.options.design, design);
     if (!c.organisation)
         return wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
@@ -135,7 +142,7 @@ static int find_repository(const char *dir, struct wb_superblock *superblock_out
         return err;
     char design[WB_DESIGN_TEXT_MAX];
     wb_design_format(&superblock_out->design, design);
-    *organisation_out = find_organisation(&superblock_out->design);
+    *organisation_out = wb_organisation_find(&superblock_out->design);
     if (!*organisation_out)
         return wb_fail(WB_E_NEWER, "%s: this program does not know the design %s", dir, design);
     WB_CHECK((*organisation_out)->open);

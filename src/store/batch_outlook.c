@@ -1,0 +1,178 @@
+/*
+ * batch_outlook.c - what a page will be after the next transfer: its past on the read nodes, then what waits for it on
+ * the update nodes, in the order in which a transfer does it (transfer.c):
+ *
+ *   1 touches, which mean the latest version on the read nodes
+ *   2 captures, removals and "not modified", in the order of time
+ *
+ * It is computed in memory and never stored.
+ */
+#include "base/check.h"
+#include "os/clock.h"
+#include "store/batch.h"
+
+#include <stdlib.h>
+
+void wb_batch_outlook_release(struct wb_batch_outlook *outlook)
+{
+    wb_history_release(&outlook->history);
+    wb_vec_release(&outlook->events);
+}
+
+static struct wb_catalog_place place_of(uint32_t segment, uint64_t content)
+{
+    WB_CHECK(segment == WB_BATCH_READ_SEGMENT || segment == WB_BATCH_UPDATE_SEGMENT);
+    return (struct wb_catalog_place){.segment = segment, .logical = content};
+}
+
+/* Begins with what is on the read nodes. */
+static int take_read(struct wb_batch *batch, const struct wb_history *from)
+{
+    struct wb_batch_outlook *o = &batch->outlook;
+    struct wb_history *to = &o->history;
+    int err = wb_vec_reserve(&to->versions, from->versions.count + 1);
+
+    WB_CHECK(to->versions.count == 0);
+    if (err == 0)
+        err = wb_vec_reserve(&to->times, from->times.count + 1);
+    if (err < 0)
+        return err;
+    if (from->versions.count) {
+        memcpy(to->versions.items, from->versions.items, from->versions.count * sizeof *to->versions.items);
+        memcpy(to->times.items, from->times.items, from->times.count * sizeof *to->times.items);
+    }
+    to->versions.count = from->versions.count;
+    to->times.count = from->times.count;
+    to->ghosts = from->ghosts;
+    to->floor_ms = from->floor_ms;
+    to->gone_ms = from->gone_ms;
+    for (size_t i = 0; i < to->versions.count; i++)
+        if (to->versions.items[i].place.segment)
+            to->versions.items[i].place = place_of(WB_BATCH_READ_SEGMENT, to->versions.items[i].content);
+    WB_CHECK(to->ghosts <= to->versions.count);
+    return 0;
+}
+
+int wb_batch_outlook_add(struct wb_batch_outlook *outlook, int64_t time_ms, uint64_t content, uint32_t segment,
+                         enum wb_store_outcome *outcome_out)
+{
+    const struct wb_history_version *known = content ? wb_history_find(&outlook->history, content) : NULL;
+    struct wb_history_version bytes = {.content = content};
+    struct wb_history_capture capture = {
+        .time_ms = time_ms, .content = content, .epoch = outlook->epoch, .now_ms = outlook->now_ms, .bytes = &bytes};
+
+    WB_CHECK(outlook->epoch > 0);
+    if (known)
+        bytes = *known;
+    else if (segment)
+        bytes.place = place_of(segment, content);
+    return wb_history_add(&outlook->history, &capture, outcome_out);
+}
+
+static int gather_event(void *context, const struct wb_catalog_event *event)
+{
+    struct wb_batch_outlook *o = context;
+    struct wb_catalog_event copy = *event;
+
+    WB_CHECK(event->kind >= WB_CATALOG_EVENT_TOUCH);
+    copy.site = WB_SLICE_EMPTY;
+    return event->kind == WB_CATALOG_EVENT_NAME ? 0 : wb_vec_push(&o->events, copy);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct wb_catalog_event *x = a, *y = b;
+
+    if (x->time_ms != y->time_ms)
+        return x->time_ms < y->time_ms ? -1 : 1;
+    return (int)x->kind - (int)y->kind;
+}
+
+/* The latest version was seen again. */
+static int apply_touch(struct wb_batch_outlook *o, int64_t time_ms)
+{
+    const struct wb_history_version *latest = wb_history_latest(&o->history);
+    enum wb_store_outcome ignored;
+
+    WB_CHECK(o->epoch > 0);
+    return latest ? wb_batch_outlook_add(o, time_ms, latest->content, WB_BATCH_READ_SEGMENT, &ignored) : 0;
+}
+
+static int apply_event(struct wb_batch_outlook *o, const struct wb_catalog_event *event)
+{
+    struct wb_history_version *latest = wb_history_latest(&o->history);
+    const struct wb_history_version *before;
+    enum wb_store_outcome ignored;
+
+    WB_CHECK(event->kind <= WB_CATALOG_EVENT_GONE);
+    if (event->kind == WB_CATALOG_EVENT_GONE) {
+        if (latest && wb_history_last_ms(&o->history, latest) <= event->time_ms)
+            wb_history_end(&o->history, event->time_ms, o->epoch);
+        return 0;
+    }
+    if (event->kind == WB_CATALOG_EVENT_TOUCH)
+        return 0; /* was done first */
+    before = wb_history_at(&o->history, event->time_ms);
+    if (!before || before->content == 0 || o->history.times.items[before->first] > event->time_ms)
+        return 0;
+    return wb_batch_outlook_add(o, event->time_ms, before->content, WB_BATCH_READ_SEGMENT, &ignored);
+}
+
+/* The captures on the update nodes together with the events, in the order of time. */
+static int take_update(struct wb_batch_outlook *o, const struct wb_history *from)
+{
+    size_t at = 0;
+    int err = 0;
+
+    WB_CHECK(from->ghosts <= from->versions.count);
+    if (o->events.count > 1)
+        qsort(o->events.items, o->events.count, sizeof *o->events.items, compare_events);
+    for (size_t i = 0; i < o->events.count && err == 0; i++)
+        if (o->events.items[i].kind == WB_CATALOG_EVENT_TOUCH)
+            err = apply_touch(o, o->events.items[i].time_ms);
+    for (size_t v = from->ghosts; v < from->versions.count && err == 0; v++) {
+        const struct wb_history_version *version = &from->versions.items[v];
+        uint32_t segment = version->place.segment ? WB_BATCH_UPDATE_SEGMENT : 0;
+        for (size_t k = 0; k < version->count && err == 0; k++) {
+            int64_t time_ms = from->times.items[version->first + k];
+            enum wb_store_outcome ignored;
+            for (; at < o->events.count && o->events.items[at].time_ms < time_ms && err == 0; at++)
+                err = apply_event(o, &o->events.items[at]);
+            if (err == 0)
+                err = wb_batch_outlook_add(o, time_ms, version->content, segment, &ignored);
+        }
+    }
+    for (; at < o->events.count && err == 0; at++)
+        err = apply_event(o, &o->events.items[at]);
+    return err;
+}
+
+int wb_batch_outlook(struct wb_batch *batch, struct wb_pageid id)
+{
+    struct wb_log *read = wb_batch_read_log(batch), *update = wb_batch_update_log(batch);
+    struct wb_batch_outlook *o = &batch->outlook;
+    struct wb_log_view *view;
+    int err = wb_log_view(read, id, &view);
+
+    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->store.mode == WB_STORE_WRITE);
+    wb_history_clear(&o->history);
+    wb_vec_clear(&o->events);
+    o->waits = o->in_update = false;
+    if (err == 0)
+        err = take_read(batch, &view->history);
+    if (err == 0)
+        err = wb_log_event_of(update, id, gather_event, o);
+    if (err == 0)
+        err = wb_log_view(update, id, &view);
+    if (err < 0)
+        return err;
+    o->epoch = read->writer->moment.epoch;
+    o->now_ms = wb_clock_wall_ms();
+    o->waits = o->events.count > 0 || view->history.versions.count > 0;
+    if (o->waits)
+        err = take_update(o, &view->history);
+    const struct wb_history_version *there = wb_history_latest(&view->history), *latest = wb_history_latest(&o->history);
+    o->in_update = err == 0 && there && latest && there->content == latest->content;
+    return err;
+}

@@ -1,0 +1,60 @@
+/*
+ * transfer.h - what the files of a transfer share (transfer.c).
+ */
+#ifndef WB_STORE_TRANSFER_H
+#define WB_STORE_TRANSFER_H
+
+#include "store/batch.h"
+
+/* A page that waits. */
+struct wb_transfer_page {
+    struct wb_pageid id;
+    bool versions; /* it has a version on the update nodes */
+    bool involved; /* there is more to it than one capture: several, or events */
+    bool known;    /* readers have it already */
+};
+
+/*
+ * A transfer under way. What is transferred is what waits in one state of the update nodes' catalog. What arrives later
+ * stays where it is.
+ */
+struct wb_transfer {
+    struct wb_batch *batch;
+    struct wb_log *from, *to;
+    struct wb_catalog *catalog;    /* of `from`: a handle of our own ... */
+    struct wb_catalog_txn waiting; /* ... that holds the state */
+    WB_VEC(struct wb_transfer_page) pages; /* in the order of their ids */
+    uint64_t known, revisits;
+    uint64_t pages_done, bytes_done;       /* brought to the read nodes */
+    struct wb_store_transfer_counts counts, uncommitted;
+    uint64_t uncommitted_pages, uncommitted_bytes;
+    int64_t commit_ns;                     /* spent in commits of the read nodes' catalog */
+    wb_store_progress progress;
+    void *progress_context;
+};
+
+/* WB_E_STOPPED if the caller wants to stop. */
+int wb_transfer_progress(struct wb_transfer *t);
+
+/* ---- transfer_plan.c ---- */
+
+/* The id lists: which pages wait. */
+int wb_transfer_list(struct wb_transfer *t);
+
+/* The intersection with those that readers have. */
+int wb_transfer_intersect(struct wb_transfer *t);
+
+/* The page in the list, or NULL. */
+const struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id);
+
+/* ---- transfer_pages.c ---- */
+
+/* Brings all pages, events and revisits to the read nodes, in bounded commits. */
+int wb_transfer_bring(struct wb_transfer *t);
+
+/* ---- transfer_empty.c ---- */
+
+/* Takes away from the update nodes what was brought and has not changed since. */
+int wb_transfer_empty(struct wb_transfer *t);
+
+#endif
