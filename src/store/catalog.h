@@ -367,7 +367,7 @@ int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kin
 typedef int (*wb_catalog_each_bar)(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row);
 int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, void *context);
 
-/* What happened to a page that may be on the read nodes only. It waits on the update nodes, and a transfer repeats it. */
+/* What happened to a page that may be on the read nodes only. It waits on the update nodes until a transfer does it. */
 enum wb_catalog_event_kind {
     WB_CATALOG_EVENT_TOUCH = 1,   /* the latest version on the read nodes was seen again */
     WB_CATALOG_EVENT_REVISIT = 2, /* the page was as it had been just before */

@@ -305,6 +305,7 @@ struct wb_log_writer {
     WB_VEC(struct wb_log_tail) tails;
     uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
     uint64_t older, barred;      /* pages that were refused since the last commit */
+    bool thorough;               /* compaction must leave nothing of what is replaced: set during a transfer */
     struct wb_error_copy failed; /* code < 0: see above */
 };
 
@@ -551,17 +552,6 @@ int wb_log_waiting_each(struct wb_store *store, struct wb_pageid original,
 /* Turns the waiting revisits of edit->view into captures, if the ops in `order` have brought their contents. */
 int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, size_t count, uint64_t *captures_inout,
                             bool *touched_inout);
-
-/* ---- events (log_event.c) ------------------------------------------------------------------------- */
-
-/* Adds an event to what the next commit stores. An event of the same page, time and kind is stored once. */
-int wb_log_put_event(struct wb_log *log, const struct wb_catalog_event *event);
-
-/* The events of a page, committed ones and those of this writer. each() must not call the store. */
-int wb_log_event_of(struct wb_log *log, struct wb_pageid id, wb_catalog_each_event each, void *context);
-
-/* In a commit: stores the event of an op, or deletes all events of a page that is taken down. */
-int wb_log_apply_event(struct wb_log_edit *edit, const struct wb_log_op *op);
 
 /* ---- many pages (log_batch.c) -------------------------------------------------------------------- */
 

@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "store/log.h"
+#include "store/log_event.h"
 
 #include <stdlib.h>
 
@@ -393,7 +394,7 @@ static int try_commit(struct wb_log *log, struct wb_store_commit_counts *counts_
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     struct wb_log_writer *writer = log->writer;
-    struct log_commit c = {.edit = {.log = log}};
+    struct log_commit c = {.edit = {.log = log, .forgetting = log->writer->thorough}};
     int err = wb_log_flush_all(log);
 
     if (err == 0)

@@ -3,7 +3,7 @@
  * commit puts them into the catalog (catalog_events.c). Nothing here asks what they mean; transfer.c does.
  */
 #include "base/check.h"
-#include "store/log.h"
+#include "store/log_event.h"
 
 int wb_log_put_event(struct wb_log *log, const struct wb_catalog_event *event)
 {

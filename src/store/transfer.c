@@ -42,7 +42,7 @@ int wb_transfer_progress(struct wb_transfer *t)
 {
     uint64_t total = t->pages.count;
 
-    WB_CHECK(t->batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(t->batch->magic == WB_BATCHED_MAGIC);
     if (!t->progress || t->progress(t->progress_context, t->pages_done < total ? t->pages_done : total, total))
         return 0;
     return wb_fail(WB_E_STOPPED, "stopped; the next transfer completes this one");
@@ -52,7 +52,7 @@ int wb_transfer_progress(struct wb_transfer *t)
 static int hold_waiting(struct wb_transfer *t)
 {
     struct wb_store_commit_counts ignored = {0};
-    int err = wb_batch_commit(&t->batch->store, &ignored);
+    int err = wb_batched_commit(&t->batch->store, &ignored);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_CLOSED);
     if (err == 0)
@@ -76,7 +76,7 @@ static int compact(struct wb_transfer *t, uint64_t *bytes_out)
 
 static void release(struct wb_transfer *t)
 {
-    WB_CHECK(t->batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(t->batch->magic == WB_BATCHED_MAGIC);
     wb_catalog_txn_abort(&t->waiting);
     wb_catalog_close(t->catalog);
     t->catalog = NULL;
@@ -101,7 +101,9 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
     if (err < 0)
         return err;
     end_stage(w, "intersection", 0, t->known, 0);
+    t->to->writer->thorough = true;
     err = wb_transfer_bring(t);
+    t->to->writer->thorough = false;
     if (err < 0)
         return err;
     end_stage(w, "transfer", t->commit_ns, t->pages_done, t->bytes_done);
@@ -128,34 +130,33 @@ static int refuse_design(struct wb_store *store)
     if (err < 0)
         return err;
     wb_design_format(&stat.design, design);
-    return wb_fail(WB_E_INVALID, "nothing to transfer: the design of this repository is %s, which is not a batch design",
-                   design);
+    return wb_fail(WB_E_INVALID, "transfer is for batch designs: the design of this repository is %s", design);
 }
 
 int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *stage_context,
                       wb_store_progress progress, void *progress_context, struct wb_store_transfer_counts *counts_out)
 {
     struct transfer_watch w = {.each = stage, .context = stage_context, .began_ns = wb_clock_mono_ns()};
-    struct wb_batch_gate gate = WB_BATCH_GATE_INIT;
+    struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;
 
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(store->mode == WB_STORE_WRITE);
     *counts_out = (struct wb_store_transfer_counts){0};
-    if (!wb_batch_is(store))
+    if (!wb_batched_is(store))
         return refuse_design(store);
-    struct wb_transfer t = {.batch = wb_batch_of(store), .progress = progress, .progress_context = progress_context};
-    t.from = wb_batch_update_log(t.batch);
-    t.to = wb_batch_read_log(t.batch);
+    struct wb_transfer t = {.batch = wb_batched_of(store), .progress = progress, .progress_context = progress_context};
+    t.from = wb_batched_update_log(t.batch);
+    t.to = wb_batched_read_log(t.batch);
     w.stage_ns = w.began_ns;
-    int err = wb_batch_gate_shut(t.batch->dir, &gate);
+    int err = wb_batched_gate_shut(t.batch->dir, &gate);
     if (err == 0)
-        err = wb_batch_gate_clear(&gate, progress, progress_context);
+        err = wb_batched_gate_clear(&gate, progress, progress_context);
     if (err == 0) {
         end_stage(&w, "isolate", 0, 0, 0);
         err = run(&t, &w);
     }
     release(&t);
-    wb_batch_gate_leave(&gate);
+    wb_batched_gate_leave(&gate);
     if (err == 0)
         end_stage(&w, "restart", 0, 0, 0);
     *counts_out = t.counts;

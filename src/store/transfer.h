@@ -4,7 +4,7 @@
 #ifndef WB_STORE_TRANSFER_H
 #define WB_STORE_TRANSFER_H
 
-#include "store/batch.h"
+#include "store/batched.h"
 
 /* A page that waits. */
 struct wb_transfer_page {
@@ -19,16 +19,16 @@ struct wb_transfer_page {
  * stays where it is.
  */
 struct wb_transfer {
-    struct wb_batch *batch;
+    struct wb_batched *batch;
     struct wb_log *from, *to;
-    struct wb_catalog *catalog;    /* of `from`: a handle of our own ... */
-    struct wb_catalog_txn waiting; /* ... that holds the state */
+    struct wb_catalog *catalog;            /* of `from`: a handle of our own ... */
+    struct wb_catalog_txn waiting;         /* ... that holds the state */
     WB_VEC(struct wb_transfer_page) pages; /* in the order of their ids */
     uint64_t known, revisits;
-    uint64_t pages_done, bytes_done;       /* brought to the read nodes */
+    uint64_t pages_done, bytes_done; /* brought to the read nodes */
     struct wb_store_transfer_counts counts, uncommitted;
     uint64_t uncommitted_pages, uncommitted_bytes;
-    int64_t commit_ns;                     /* spent in commits of the read nodes' catalog */
+    int64_t commit_ns; /* spent in commits of the read nodes' catalog */
     wb_store_progress progress;
     void *progress_context;
 };

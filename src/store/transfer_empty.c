@@ -36,7 +36,7 @@ struct emptied_site {
 struct emptying {
     struct wb_transfer *t;
     struct wb_log_edit edit;
-    struct wb_log_view view; /* as it was brought */
+    struct wb_log_view view;           /* as it was brought */
     WB_VEC(struct emptied_site) sites; /* by hash */
     struct wb_buf names;
 };

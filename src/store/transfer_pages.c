@@ -41,7 +41,7 @@ static int count_page(struct wb_transfer *t, uint64_t bytes)
 {
     int err = 0;
 
-    WB_CHECK(t->batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(t->batch->magic == WB_BATCHED_MAGIC);
     t->pages_done++;
     t->bytes_done += bytes;
     t->uncommitted_pages++;
@@ -95,8 +95,8 @@ static int bring_plain_pages(struct wb_transfer *t)
 struct involved_page {
     struct wb_transfer *t;
     struct wb_pageid id;
-    struct wb_batch_events events;
-    struct wb_buf sites;               /* their names: pointed to by offset until all are there */
+    struct wb_batched_events events;
+    struct wb_buf sites; /* their names: pointed to by offset until all are there */
     struct wb_store_timeline timeline;
     struct wb_buf memory;
     uint64_t bytes;
@@ -117,8 +117,8 @@ static int gather_event(void *context, const struct wb_catalog_event *event)
 
 static int bring_revisit(struct involved_page *p, const struct wb_catalog_event *event)
 {
-    struct wb_store_revisit revisit = {.id = p->id, .site = event->site, .time_ms = event->time_ms,
-                                       .not_modified = true, .original = p->id};
+    struct wb_store_revisit revisit = {
+        .id = p->id, .site = event->site, .time_ms = event->time_ms, .not_modified = true, .original = p->id};
 
     WB_CHECK(event->kind == WB_CATALOG_EVENT_REVISIT);
     return wb_store_put_revisit(p->t->batch->read, &revisit, NULL);
@@ -237,13 +237,13 @@ static int bring_involved(struct wb_transfer *t, const struct wb_transfer_page *
 
 /* ---- revisits that wait for their original ----------------------------------------------------------------------- */
 
-struct revisit_list WB_VEC_OF(struct wb_store_revisit);
+struct waiting_revisits WB_VEC_OF(struct wb_store_revisit);
 
 static int list_revisit(void *context, const struct wb_store_revisit *revisit, uint64_t site)
 {
     WB_CHECK(context != NULL);
     (void)site;
-    return wb_vec_push((struct revisit_list *)context, *revisit);
+    return wb_vec_push((struct waiting_revisits *)context, *revisit);
 }
 
 /* Looks for the name of its site, and for its URL. */
@@ -294,7 +294,7 @@ static int bring_waiting_revisit(struct wb_transfer *t, struct wb_store_revisit 
 
 static int bring_revisits(struct wb_transfer *t)
 {
-    struct revisit_list list = {0};
+    struct waiting_revisits list = {0};
     int err = wb_catalog_revisit_each(&t->waiting, list_revisit, &list);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);

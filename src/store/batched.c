@@ -1,8 +1,8 @@
 /*
- * batch.c - repositories of a batch design: creating, opening, closing, verifying, and the calls that go to one of the
- * two parts as they are. batch.h has the picture. It never looks at a page.
+ * batched.c - repositories of a batch design: creating, opening, closing, verifying, and the calls that go to one of
+ * the two parts as they are. batched.h has the picture. It never looks at a page.
  */
-#include "store/batch.h"
+#include "store/batched.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
@@ -28,15 +28,15 @@ static struct wb_superblock read_superblock(const struct wb_superblock *superblo
     return part;
 }
 
-struct wb_log *wb_batch_read_log(struct wb_batch *batch)
+struct wb_log *wb_batched_read_log(struct wb_batched *batch)
 {
-    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     return wb_log_of(batch->read);
 }
 
-struct wb_log *wb_batch_update_log(struct wb_batch *batch)
+struct wb_log *wb_batched_update_log(struct wb_batched *batch)
 {
-    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(batch->update != NULL);
     return wb_log_of(batch->update);
 }
@@ -80,7 +80,7 @@ static int create_update(const char *dir, const struct wb_design *design, const 
     struct wb_store_options part = {.design = part_design(&design->update),
                                     .history = update_history(&options->history),
                                     .nodes = options->update_nodes};
-    char *path = wb_path_join(dir, WB_BATCH_UPDATE_DIR);
+    char *path = wb_path_join(dir, WB_BATCHED_UPDATE_DIR);
     int err = path ? 0 : WB_E_NOMEM;
 
     WB_CHECK(design->batch);
@@ -92,8 +92,7 @@ static int create_update(const char *dir, const struct wb_design *design, const 
     return err;
 }
 
-static int batch_create(const char *dir, const struct wb_superblock *superblock,
-                        const struct wb_store_options *options)
+static int batch_create(const char *dir, const struct wb_superblock *superblock, const struct wb_store_options *options)
 {
     struct wb_superblock part = read_superblock(superblock);
     struct wb_store_options read = *options;
@@ -106,20 +105,20 @@ static int batch_create(const char *dir, const struct wb_superblock *superblock,
     int err = organisation->create(dir, &part, &read);
     if (err == 0)
         err = create_update(dir, &superblock->design, options);
-    return err < 0 ? err : wb_batch_gate_create(dir);
+    return err < 0 ? err : wb_batched_gate_create(dir);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------------ */
 
-int wb_batch_open_update(struct wb_batch *batch)
+int wb_batched_open_update(struct wb_batched *batch)
 {
     char *path;
     int err;
 
-    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     if (batch->update)
         return 0;
-    path = wb_path_join(batch->dir, WB_BATCH_UPDATE_DIR);
+    path = wb_path_join(batch->dir, WB_BATCHED_UPDATE_DIR);
     err = path ? wb_store_open(path, batch->store.mode, &batch->update) : WB_E_NOMEM;
     wb_free(path);
     /* Equal contents must be recognised across the two parts. */
@@ -130,12 +129,12 @@ int wb_batch_open_update(struct wb_batch *batch)
 
 static void batch_close(struct wb_store *store)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
 
-    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     wb_store_close(batch->update);
     wb_store_close(batch->read);
-    wb_batch_outlook_release(&batch->outlook);
+    wb_batched_outlook_release(&batch->outlook);
     wb_free(batch->dir);
     wb_store_release(store);
     batch->magic = 0;
@@ -147,7 +146,7 @@ static const struct wb_store_ops batch_ops;
 static int batch_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
                       struct wb_store **store_out)
 {
-    struct wb_batch *batch = wb_alloc_zero(1, sizeof *batch);
+    struct wb_batched *batch = wb_alloc_zero(1, sizeof *batch);
     struct wb_superblock part = read_superblock(superblock);
     const struct wb_organisation *organisation = wb_organisation_find(&part.design);
     int err;
@@ -157,12 +156,12 @@ static int batch_open(const char *dir, const struct wb_superblock *superblock, e
     if (!batch)
         return WB_E_NOMEM;
     wb_store_init(&batch->store, mode, &batch_ops);
-    batch->magic = WB_BATCH_MAGIC;
+    batch->magic = WB_BATCHED_MAGIC;
     batch->superblock = *superblock;
     batch->dir = wb_strdup(dir);
     err = batch->dir ? organisation->open(dir, &part, mode, &batch->read) : WB_E_NOMEM;
     if (err == 0 && mode == WB_STORE_WRITE)
-        err = wb_batch_open_update(batch);
+        err = wb_batched_open_update(batch);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
@@ -190,7 +189,7 @@ static void pass_prefixed(void *context, const struct wb_store_finding *finding)
     WB_CHECK(finding->file != NULL);
     if (!p->found)
         return;
-    snprintf(name, sizeof name, WB_BATCH_UPDATE_DIR "/%s", finding->file);
+    snprintf(name, sizeof name, WB_BATCHED_UPDATE_DIR "/%s", finding->file);
     prefixed.file = name;
     p->found(p->context, &prefixed);
 }
@@ -230,9 +229,9 @@ static int batch_verify(const char *dir, const struct wb_superblock *superblock,
     struct wb_superblock part = read_superblock(superblock);
     struct prefixed_found prefixed = {found, found_context};
     struct wb_store_verify_counts there = {0};
-    char *path = wb_path_join(dir, WB_BATCH_UPDATE_DIR);
-    int err = path ? wb_organisation_find(&part.design)->verify(dir, &part, found, found_context, progress,
-                                                                progress_context, counts_out)
+    char *path = wb_path_join(dir, WB_BATCHED_UPDATE_DIR);
+    int err = path ? wb_organisation_find(&part.design)
+                         ->verify(dir, &part, found, found_context, progress, progress_context, counts_out)
                    : WB_E_NOMEM;
 
     WB_CHECK(superblock->design.batch);
@@ -255,62 +254,62 @@ static int batch_verify(const char *dir, const struct wb_superblock *superblock,
 
 static int batch_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site)
 {
-    return wb_store_barred(wb_batch_of(store)->read, id, site);
+    return wb_store_barred(wb_batched_of(store)->read, id, site);
 }
 
 static int batch_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar),
                           void *context)
 {
-    return wb_store_bar_each(wb_batch_of(store)->read, each, context);
+    return wb_store_bar_each(wb_batched_of(store)->read, each, context);
 }
 
 static int batch_bar_version(struct wb_store *store, uint64_t *version_out)
 {
-    return wb_store_bar_version(wb_batch_of(store)->read, version_out);
+    return wb_store_bar_version(wb_batched_of(store)->read, version_out);
 }
 
 static int batch_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
                       struct wb_store_snapshot *snapshot_out)
 {
     struct wb_store_commit_counts ignored = {0};
-    int err = wb_batch_commit(store, &ignored);
+    int err = wb_batched_commit(store, &ignored);
 
-    return err < 0 ? err : wb_store_seal(wb_batch_of(store)->read, name, holder, snapshot_out);
+    return err < 0 ? err : wb_store_seal(wb_batched_of(store)->read, name, holder, snapshot_out);
 }
 
 static int batch_drop(struct wb_store *store, uint32_t number)
 {
-    return wb_store_drop(wb_batch_of(store)->read, number);
+    return wb_store_drop(wb_batched_of(store)->read, number);
 }
 
 static int batch_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
 {
-    return wb_store_hold(wb_batch_of(store)->read, number, holder);
+    return wb_store_hold(wb_batched_of(store)->read, number, holder);
 }
 
 static int batch_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder)
 {
-    return wb_store_let_go(wb_batch_of(store)->read, number, holder);
+    return wb_store_let_go(wb_batched_of(store)->read, number, holder);
 }
 
 static int batch_snapshot_each(struct wb_store *store,
                                int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context)
 {
-    return wb_store_snapshot_each(wb_batch_of(store)->read, each, context);
+    return wb_store_snapshot_each(wb_batched_of(store)->read, each, context);
 }
 
 static int batch_history(struct wb_store *store, struct wb_store_history *history_out)
 {
-    return wb_store_history(wb_batch_of(store)->read, history_out);
+    return wb_store_history(wb_batched_of(store)->read, history_out);
 }
 
 static int batch_set_history(struct wb_store *store, const struct wb_store_history *history)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     struct wb_store_history there = update_history(history);
     bool newest = history->keep == WB_STORE_KEEP_NEWEST;
     struct wb_store_commit_counts ignored = {0};
-    int err = wb_batch_commit(store, &ignored);
+    int err = wb_batched_commit(store, &ignored);
 
     /* At any moment, the update part keeps at least what the read part may want. */
     if (err == 0 && !newest)
@@ -323,7 +322,7 @@ static int batch_set_history(struct wb_store *store, const struct wb_store_histo
 static int batch_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
                           const struct wb_store_when *when, wb_store_each_page each, void *context)
 {
-    return wb_store_get_many(wb_batch_of(store)->read, ids, count, when, each, context);
+    return wb_store_get_many(wb_batched_of(store)->read, ids, count, when, each, context);
 }
 
 static int batch_position_compare(const struct wb_store_position *a, const struct wb_store_position *b)
@@ -356,7 +355,7 @@ static int count_event(void *context, const struct wb_catalog_event *event)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-int wb_batch_count_waiting(struct wb_log *update, uint64_t *pages_out)
+int wb_batched_count_waiting(struct wb_log *update, uint64_t *pages_out)
 {
     struct waiting_count c = {0};
     struct wb_catalog_summary summary = {0};
@@ -374,16 +373,16 @@ int wb_batch_count_waiting(struct wb_log *update, uint64_t *pages_out)
 
 static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     struct wb_store_stat there;
-    int err = wb_batch_open_update(batch);
+    int err = wb_batched_open_update(batch);
 
     if (err == 0)
         err = wb_store_stat(batch->read, stat_out);
     if (err == 0)
         err = wb_store_stat(batch->update, &there);
     if (err == 0)
-        err = wb_batch_count_waiting(wb_batch_update_log(batch), &stat_out->pages_waiting);
+        err = wb_batched_count_waiting(wb_batched_update_log(batch), &stat_out->pages_waiting);
     if (err < 0)
         return err;
     WB_CHECK(batch->superblock.design.batch);
@@ -398,11 +397,11 @@ static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 static int batch_compact(struct wb_store *store, wb_store_progress progress, void *progress_context,
                          wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     struct prefixed_found prefixed = {found, found_context};
     struct wb_store_compact_counts there = {0};
     struct wb_store_commit_counts ignored = {0};
-    int err = wb_batch_commit(store, &ignored);
+    int err = wb_batched_commit(store, &ignored);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     if (err == 0)
@@ -423,19 +422,19 @@ static int batch_compact(struct wb_store *store, wb_store_progress progress, voi
 
 static const struct wb_store_ops batch_ops = {
     .close = batch_close,
-    .put = wb_batch_put,
-    .touch = wb_batch_touch,
-    .remove = wb_batch_remove,
-    .put_revisit = wb_batch_put_revisit,
-    .get_revisit = wb_batch_get_revisit,
-    .waiting_each = wb_batch_waiting_each,
-    .bar = wb_batch_bar,
-    .allow = wb_batch_allow,
+    .put = wb_batched_put,
+    .touch = wb_batched_touch,
+    .remove = wb_batched_remove,
+    .put_revisit = wb_batched_put_revisit,
+    .get_revisit = wb_batched_get_revisit,
+    .waiting_each = wb_batched_waiting_each,
+    .bar = wb_batched_bar,
+    .allow = wb_batched_allow,
     .barred = batch_barred,
     .bar_each = batch_bar_each,
     .bar_version = batch_bar_version,
-    .list_site = wb_batch_list_site,
-    .commit = wb_batch_commit,
+    .list_site = wb_batched_list_site,
+    .commit = wb_batched_commit,
     .seal = batch_seal,
     .drop = batch_drop,
     .hold = batch_hold,
@@ -443,38 +442,38 @@ static const struct wb_store_ops batch_ops = {
     .snapshot_each = batch_snapshot_each,
     .history = batch_history,
     .set_history = batch_set_history,
-    .timeline = wb_batch_timeline,
-    .get = wb_batch_get,
+    .timeline = wb_batched_timeline,
+    .get = wb_batched_get,
     .get_many = batch_get_many,
-    .time = wb_batch_time,
-    .scan_open = wb_batch_scan_open,
-    .scan_next = wb_batch_scan_next,
-    .scan_parcel = wb_batch_scan_parcel,
-    .scan_tell = wb_batch_scan_tell,
+    .time = wb_batched_time,
+    .scan_open = wb_batched_scan_open,
+    .scan_next = wb_batched_scan_next,
+    .scan_parcel = wb_batched_scan_parcel,
+    .scan_tell = wb_batched_scan_tell,
     .position_compare = batch_position_compare,
-    .scan_holds = wb_batch_scan_holds,
-    .scan_close = wb_batch_scan_close,
+    .scan_holds = wb_batched_scan_holds,
+    .scan_close = wb_batched_scan_close,
     .stat = batch_stat,
     .compact = batch_compact,
 };
 
-bool wb_batch_is(const struct wb_store *store)
+bool wb_batched_is(const struct wb_store *store)
 {
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     return store->ops == &batch_ops;
 }
 
-struct wb_batch *wb_batch_of(struct wb_store *store)
+struct wb_batched *wb_batched_of(struct wb_store *store)
 {
-    struct wb_batch *batch = (struct wb_batch *)store;
+    struct wb_batched *batch = (struct wb_batched *)store;
 
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(store->ops == &batch_ops);
-    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     return batch;
 }
 
-static const char *const batch_files[] = {WB_CATALOG_NAME, WB_SEGMENT_DIR, WB_BATCH_UPDATE_DIR, WB_BATCH_GATE_NAME,
+static const char *const batch_files[] = {WB_CATALOG_NAME, WB_SEGMENT_DIR, WB_BATCHED_UPDATE_DIR, WB_BATCHED_GATE_NAME,
                                           NULL};
 
 const struct wb_organisation wb_organisation_batch = {

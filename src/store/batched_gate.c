@@ -1,5 +1,5 @@
 /*
- * batch_gate.c - keeps a transfer and scans apart, across processes, by locks on two bytes of the file transfer.gate:
+ * batched_gate.c - keeps a transfer and scans apart, across processes, by locks on two bytes of the file transfer.gate:
  *
  *   byte 0   a transfer has it exclusively all the time; a scan takes it, shared, for the moment in which it enters
  *   byte 1   a scan has it, shared, until it ends; a transfer waits until it can have it exclusively
@@ -13,7 +13,7 @@
 #include "os/clock.h"
 #include "os/path.h"
 #include "os/stop.h"
-#include "store/batch.h"
+#include "store/batched.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -33,10 +33,10 @@ static void wait_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
 }
 
-int wb_batch_gate_create(const char *dir)
+int wb_batched_gate_create(const char *dir)
 {
     struct wb_file file = WB_FILE_INIT;
-    char *path = wb_path_join(dir, WB_BATCH_GATE_NAME);
+    char *path = wb_path_join(dir, WB_BATCHED_GATE_NAME);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file) : WB_E_NOMEM;
 
     if (err == 0)
@@ -56,7 +56,7 @@ static bool has_entered(const char *path)
 }
 
 /* Tries to enter; returns 1, 0 if a transfer is under way, or an error. The caller has the lock of the entries. */
-static int try_to_enter(struct wb_batch_gate *gate, struct gate_entry *entry)
+static int try_to_enter(struct wb_batched_gate *gate, struct gate_entry *entry)
 {
     bool inside = has_entered(entry->path);
     int got = inside ? 1 : wb_bytelock_try_share(&gate->file, GATE_INTENT);
@@ -74,13 +74,13 @@ static int try_to_enter(struct wb_batch_gate *gate, struct gate_entry *entry)
     return 1;
 }
 
-int wb_batch_gate_enter(const char *dir, struct wb_batch_gate *gate_out)
+int wb_batched_gate_enter(const char *dir, struct wb_batched_gate *gate_out)
 {
     struct gate_entry *entry = wb_alloc_zero(1, sizeof *entry);
-    char *path = wb_path_join(dir, WB_BATCH_GATE_NAME);
+    char *path = wb_path_join(dir, WB_BATCHED_GATE_NAME);
     int got = entry && path ? 0 : WB_E_NOMEM;
 
-    *gate_out = WB_BATCH_GATE_INIT;
+    *gate_out = WB_BATCHED_GATE_INIT;
     if (got == 0)
         got = wb_file_open(path, WB_FILE_READ, &gate_out->file);
     if (got == WB_E_NOTFOUND) /* the repository was copied without it */
@@ -108,12 +108,12 @@ int wb_batch_gate_enter(const char *dir, struct wb_batch_gate *gate_out)
     return got;
 }
 
-int wb_batch_gate_shut(const char *dir, struct wb_batch_gate *gate_out)
+int wb_batched_gate_shut(const char *dir, struct wb_batched_gate *gate_out)
 {
-    char *path = wb_path_join(dir, WB_BATCH_GATE_NAME);
+    char *path = wb_path_join(dir, WB_BATCHED_GATE_NAME);
     int err = path ? 0 : WB_E_NOMEM, got = 0;
 
-    *gate_out = WB_BATCH_GATE_INIT;
+    *gate_out = WB_BATCHED_GATE_INIT;
     if (err == 0)
         err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &gate_out->file);
     wb_free(path);
@@ -132,7 +132,7 @@ int wb_batch_gate_shut(const char *dir, struct wb_batch_gate *gate_out)
     return err;
 }
 
-int wb_batch_gate_clear(struct wb_batch_gate *gate, wb_store_progress progress, void *context)
+int wb_batched_gate_clear(struct wb_batched_gate *gate, wb_store_progress progress, void *context)
 {
     int got;
 
@@ -146,7 +146,7 @@ int wb_batch_gate_clear(struct wb_batch_gate *gate, wb_store_progress progress, 
     return got < 0 ? got : 0;
 }
 
-void wb_batch_gate_leave(struct wb_batch_gate *gate)
+void wb_batched_gate_leave(struct wb_batched_gate *gate)
 {
     struct gate_entry **at = &entries;
 

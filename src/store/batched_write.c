@@ -1,18 +1,18 @@
 /*
- * batch_write.c - what a writer does to a repository of a batch design. Pages go to the update nodes as they come; the
- * history policy is applied when they are transferred. What concerns a page that may be on the read nodes
+ * batched_write.c - what a writer does to a repository of a batch design. Pages go to the update nodes as they come;
+ * the history policy is applied when they are transferred. What concerns a page that may be on the read nodes
  * only becomes an event (catalog.h), because the update nodes know nothing about that page.
  *
  * Takedowns are the exception: they reach both parts at once. Bars are set on both before anything is removed, so that
  * nothing that is barred can be transferred, whatever happens in between.
  */
 #include "base/check.h"
-#include "store/batch.h"
+#include "store/batched.h"
 
 /* ---- pages --------------------------------------------------------------------------------------------- */
 
 /* Counts what readers will see of it. */
-static void count(struct wb_batch *batch, enum wb_store_outcome outcome)
+static void count(struct wb_batched *batch, enum wb_store_outcome outcome)
 {
     struct wb_store_commit_counts *f = &batch->forecast;
 
@@ -25,26 +25,26 @@ static void count(struct wb_batch *batch, enum wb_store_outcome outcome)
 }
 
 /* Whether the read nodes forget everything but the latest version of a page. */
-static bool forgets(struct wb_batch *batch)
+static bool forgets(struct wb_batched *batch)
 {
-    const struct wb_log_writer *writer = wb_batch_read_log(batch)->writer;
+    const struct wb_log_writer *writer = wb_batched_read_log(batch)->writer;
 
     WB_CHECK(writer->moment_known);
     return writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
 }
 
-int wb_batch_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
+int wb_batched_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
-    struct wb_batch_outlook *o = &batch->outlook;
+    struct wb_batched *batch = wb_batched_of(store);
+    struct wb_batched_outlook *o = &batch->outlook;
     enum wb_store_outcome forecast = WB_STORE_PUT_OLDER, there;
-    int err = wb_batch_outlook(batch, page->id);
+    int err = wb_batched_outlook(batch, page->id);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     if (err == 0)
-        err = wb_batch_outlook_add(o, page->time_ms,
-                                   wb_history_content(page, wb_batch_read_log(batch)->content_seed),
-                                   WB_BATCH_UPDATE_SEGMENT, &forecast);
+        err =
+            wb_batched_outlook_add(o, page->time_ms, wb_history_content(page, wb_batched_read_log(batch)->content_seed),
+                                   WB_BATCHED_UPDATE_SEGMENT, &forecast);
     if (err < 0)
         return err;
     if (forecast == WB_STORE_PUT_PAST && forgets(batch))
@@ -62,18 +62,18 @@ int wb_batch_put(struct wb_store *store, const struct wb_page *page, enum wb_sto
     return 0;
 }
 
-static int put_event(struct wb_batch *batch, enum wb_catalog_event_kind kind, struct wb_pageid id, struct wb_slice site,
-                     int64_t time_ms)
+static int put_event(struct wb_batched *batch, enum wb_catalog_event_kind kind, struct wb_pageid id,
+                     struct wb_slice site, int64_t time_ms)
 {
-    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(kind == WB_CATALOG_EVENT_TOUCH || site.ptr || site.len == 0);
-    return wb_log_put_event(wb_batch_update_log(batch), &(struct wb_catalog_event){id, time_ms, kind, site});
+    return wb_log_put_event(wb_batched_update_log(batch), &(struct wb_catalog_event){id, time_ms, kind, site});
 }
 
-int wb_batch_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
+int wb_batched_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
-    struct wb_batch *batch = wb_batch_of(store);
-    int err = wb_batch_outlook(batch, id);
+    struct wb_batched *batch = wb_batched_of(store);
+    int err = wb_batched_outlook(batch, id);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     if (err < 0)
@@ -91,9 +91,9 @@ int wb_batch_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 /* ---- removals ------------------------------------------------------------------------------------------- */
 
 /* The page leaves both parts, and so does everything that waits for it. */
-static int remove_everywhere(struct wb_batch *batch, struct wb_pageid id, struct wb_slice site, int64_t time_ms)
+static int remove_everywhere(struct wb_batched *batch, struct wb_pageid id, struct wb_slice site, int64_t time_ms)
 {
-    struct wb_log *update = wb_batch_update_log(batch);
+    struct wb_log *update = wb_batched_update_log(batch);
     bool events = batch->outlook.events.count > 0;
     int there = wb_store_remove(batch->update, id, site, time_ms, true);
 
@@ -112,11 +112,11 @@ static int remove_everywhere(struct wb_batch *batch, struct wb_pageid id, struct
     return err == WB_E_NOTFOUND && there == 0 ? 0 : err;
 }
 
-int wb_batch_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms,
-                    bool everywhere)
+int wb_batched_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms,
+                      bool everywhere)
 {
-    struct wb_batch *batch = wb_batch_of(store);
-    int err = wb_batch_outlook(batch, id);
+    struct wb_batched *batch = wb_batched_of(store);
+    int err = wb_batched_outlook(batch, id);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     if (err < 0)
@@ -136,11 +136,11 @@ int wb_batch_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice
     return err;
 }
 
-int wb_batch_bar(struct wb_store *store, const struct wb_store_bar *bar)
+int wb_batched_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     struct wb_store_commit_counts ignored = {0};
-    int err = wb_batch_commit(store, &ignored);
+    int err = wb_batched_commit(store, &ignored);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     if (err == 0)
@@ -148,11 +148,11 @@ int wb_batch_bar(struct wb_store *store, const struct wb_store_bar *bar)
     return err < 0 ? err : wb_store_bar(batch->read, bar);
 }
 
-int wb_batch_allow(struct wb_store *store, const struct wb_store_bar *bar)
+int wb_batched_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     struct wb_store_commit_counts ignored = {0};
-    int err = wb_batch_commit(store, &ignored);
+    int err = wb_batched_commit(store, &ignored);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     /* The update nodes first: if this is interrupted, the read nodes still know the bar, and it can be repeated. */
@@ -166,7 +166,7 @@ int wb_batch_allow(struct wb_store *store, const struct wb_store_bar *bar)
 /* ---- revisits -------------------------------------------------------------------------------------------- */
 
 /* Whether the read nodes have the content that the revisit means; the update nodes do not. */
-static int is_on_read_nodes(struct wb_batch *batch, const struct wb_store_revisit *revisit, bool *found_out)
+static int is_on_read_nodes(struct wb_batched *batch, const struct wb_store_revisit *revisit, bool *found_out)
 {
     const struct wb_history *history = &batch->outlook.history;
     struct wb_buf memory = WB_BUF_INIT;
@@ -177,7 +177,7 @@ static int is_on_read_nodes(struct wb_batch *batch, const struct wb_store_revisi
     for (size_t i = history->versions.count; i > 0 && err == 0 && !*found_out; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
         const int64_t *times = history->times.items + version->first;
-        if (version->place.segment != WB_BATCH_READ_SEGMENT)
+        if (version->place.segment != WB_BATCHED_READ_SEGMENT)
             continue;
         if (!revisit->has_sha1) {
             for (size_t k = 0; k < version->count && revisit->original_ms; k++)
@@ -186,9 +186,9 @@ static int is_on_read_nodes(struct wb_batch *batch, const struct wb_store_revisi
         }
         struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = times[0]};
         err = wb_store_get_when(batch->read, revisit->id, &when, &page, &memory);
-        *found_out = err == 0 && (memcmp(page.sha1, revisit->sha1, WB_SHA1_BYTES) == 0 ||
-                                  (page.has_payload_sha1 &&
-                                   memcmp(page.payload_sha1, revisit->sha1, WB_SHA1_BYTES) == 0));
+        *found_out =
+            err == 0 && (memcmp(page.sha1, revisit->sha1, WB_SHA1_BYTES) == 0 ||
+                         (page.has_payload_sha1 && memcmp(page.payload_sha1, revisit->sha1, WB_SHA1_BYTES) == 0));
         err = err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
     }
     wb_buf_release(&memory);
@@ -196,17 +196,17 @@ static int is_on_read_nodes(struct wb_batch *batch, const struct wb_store_revisi
 }
 
 /* "Not modified" means whatever the page was just before, which the update nodes alone cannot know. */
-static int put_not_modified(struct wb_batch *batch, const struct wb_store_revisit *revisit,
+static int put_not_modified(struct wb_batched *batch, const struct wb_store_revisit *revisit,
                             enum wb_store_outcome *outcome_out)
 {
-    struct wb_batch_outlook *o = &batch->outlook;
+    struct wb_batched_outlook *o = &batch->outlook;
     const struct wb_history_version *before = wb_history_at(&o->history, revisit->time_ms);
     int err = 0;
 
     WB_CHECK(revisit->not_modified);
     WB_CHECK(!revisit->has_sha1);
     if (before && before->content && o->history.times.items[before->first] <= revisit->time_ms)
-        err = wb_batch_outlook_add(o, revisit->time_ms, before->content, WB_BATCH_READ_SEGMENT, outcome_out);
+        err = wb_batched_outlook_add(o, revisit->time_ms, before->content, WB_BATCHED_READ_SEGMENT, outcome_out);
     if (err < 0 || *outcome_out >= WB_STORE_PUT_KNOWN)
         return err;
     if (*outcome_out != WB_STORE_PUT_NEW || before)
@@ -214,12 +214,12 @@ static int put_not_modified(struct wb_batch *batch, const struct wb_store_revisi
     return put_event(batch, WB_CATALOG_EVENT_REVISIT, revisit->id, revisit->site, revisit->time_ms);
 }
 
-int wb_batch_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
-                         enum wb_store_outcome *outcome_out)
+int wb_batched_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
+                           enum wb_store_outcome *outcome_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     bool found = false;
-    int err = wb_batch_outlook(batch, revisit->id);
+    int err = wb_batched_outlook(batch, revisit->id);
     int barred = err == 0 ? wb_store_barred(batch->read, revisit->id, revisit->site) : err;
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
@@ -244,9 +244,9 @@ int wb_batch_put_revisit(struct wb_store *store, const struct wb_store_revisit *
 
 /* ---- commit ---------------------------------------------------------------------------------------------- */
 
-int wb_batch_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout)
+int wb_batched_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     struct wb_store_commit_counts there = {0}, here = {0};
     int err = wb_store_commit(batch->update, &there);
 
@@ -258,7 +258,7 @@ int wb_batch_commit(struct wb_store *store, struct wb_store_commit_counts *count
         batch->forecast.barred = there.barred;
         wb_store_counts_add(counts_inout, &batch->forecast);
     } else {
-        wb_log_ops_clear(wb_batch_read_log(batch)->writer); /* nothing of it is stored */
+        wb_log_ops_clear(wb_batched_read_log(batch)->writer); /* nothing of it is stored */
     }
     batch->forecast = (struct wb_store_commit_counts){0};
     return err;

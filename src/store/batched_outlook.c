@@ -1,6 +1,6 @@
 /*
- * batch_outlook.c - what a page will be after the next transfer: its past on the read nodes, then what waits for it on
- * the update nodes, in the order in which a transfer does it (transfer.c):
+ * batched_outlook.c - what a page will be after the next transfer: its past on the read nodes, then what waits for it
+ * on the update nodes, in the order in which a transfer does it (transfer_pages.c):
  *
  *   1 touches, which mean the latest version on the read nodes
  *   2 captures, removals and "not modified", in the order of time
@@ -9,11 +9,11 @@
  */
 #include "base/check.h"
 #include "os/clock.h"
-#include "store/batch.h"
+#include "store/batched.h"
 
 #include <stdlib.h>
 
-void wb_batch_outlook_release(struct wb_batch_outlook *outlook)
+void wb_batched_outlook_release(struct wb_batched_outlook *outlook)
 {
     wb_history_release(&outlook->history);
     wb_vec_release(&outlook->events);
@@ -21,14 +21,14 @@ void wb_batch_outlook_release(struct wb_batch_outlook *outlook)
 
 static struct wb_catalog_place place_of(uint32_t segment, uint64_t content)
 {
-    WB_CHECK(segment == WB_BATCH_READ_SEGMENT || segment == WB_BATCH_UPDATE_SEGMENT);
+    WB_CHECK(segment == WB_BATCHED_READ_SEGMENT || segment == WB_BATCHED_UPDATE_SEGMENT);
     return (struct wb_catalog_place){.segment = segment, .logical = content};
 }
 
 /* Begins with what is on the read nodes. */
-static int take_read(struct wb_batch *batch, const struct wb_history *from)
+static int take_read(struct wb_batched *batch, const struct wb_history *from)
 {
-    struct wb_batch_outlook *o = &batch->outlook;
+    struct wb_batched_outlook *o = &batch->outlook;
     struct wb_history *to = &o->history;
     int err = wb_vec_reserve(&to->versions, from->versions.count + 1);
 
@@ -48,13 +48,13 @@ static int take_read(struct wb_batch *batch, const struct wb_history *from)
     to->gone_ms = from->gone_ms;
     for (size_t i = 0; i < to->versions.count; i++)
         if (to->versions.items[i].place.segment)
-            to->versions.items[i].place = place_of(WB_BATCH_READ_SEGMENT, to->versions.items[i].content);
+            to->versions.items[i].place = place_of(WB_BATCHED_READ_SEGMENT, to->versions.items[i].content);
     WB_CHECK(to->ghosts <= to->versions.count);
     return 0;
 }
 
-int wb_batch_outlook_add(struct wb_batch_outlook *outlook, int64_t time_ms, uint64_t content, uint32_t segment,
-                         enum wb_store_outcome *outcome_out)
+int wb_batched_outlook_add(struct wb_batched_outlook *outlook, int64_t time_ms, uint64_t content, uint32_t segment,
+                           enum wb_store_outcome *outcome_out)
 {
     const struct wb_history_version *known = content ? wb_history_find(&outlook->history, content) : NULL;
     struct wb_history_version bytes = {.content = content};
@@ -71,7 +71,7 @@ int wb_batch_outlook_add(struct wb_batch_outlook *outlook, int64_t time_ms, uint
 
 static int gather_event(void *context, const struct wb_catalog_event *event)
 {
-    struct wb_batch_outlook *o = context;
+    struct wb_batched_outlook *o = context;
     struct wb_catalog_event copy = *event;
 
     WB_CHECK(event->kind >= WB_CATALOG_EVENT_TOUCH);
@@ -89,16 +89,16 @@ static int compare_events(const void *a, const void *b)
 }
 
 /* The latest version was seen again. */
-static int apply_touch(struct wb_batch_outlook *o, int64_t time_ms)
+static int apply_touch(struct wb_batched_outlook *o, int64_t time_ms)
 {
     const struct wb_history_version *latest = wb_history_latest(&o->history);
     enum wb_store_outcome ignored;
 
     WB_CHECK(o->epoch > 0);
-    return latest ? wb_batch_outlook_add(o, time_ms, latest->content, WB_BATCH_READ_SEGMENT, &ignored) : 0;
+    return latest ? wb_batched_outlook_add(o, time_ms, latest->content, WB_BATCHED_READ_SEGMENT, &ignored) : 0;
 }
 
-static int apply_event(struct wb_batch_outlook *o, const struct wb_catalog_event *event)
+static int apply_event(struct wb_batched_outlook *o, const struct wb_catalog_event *event)
 {
     struct wb_history_version *latest = wb_history_latest(&o->history);
     const struct wb_history_version *before;
@@ -115,11 +115,11 @@ static int apply_event(struct wb_batch_outlook *o, const struct wb_catalog_event
     before = wb_history_at(&o->history, event->time_ms);
     if (!before || before->content == 0 || o->history.times.items[before->first] > event->time_ms)
         return 0;
-    return wb_batch_outlook_add(o, event->time_ms, before->content, WB_BATCH_READ_SEGMENT, &ignored);
+    return wb_batched_outlook_add(o, event->time_ms, before->content, WB_BATCHED_READ_SEGMENT, &ignored);
 }
 
 /* The captures on the update nodes together with the events, in the order of time. */
-static int take_update(struct wb_batch_outlook *o, const struct wb_history *from)
+static int take_update(struct wb_batched_outlook *o, const struct wb_history *from)
 {
     size_t at = 0;
     int err = 0;
@@ -132,14 +132,14 @@ static int take_update(struct wb_batch_outlook *o, const struct wb_history *from
             err = apply_touch(o, o->events.items[i].time_ms);
     for (size_t v = from->ghosts; v < from->versions.count && err == 0; v++) {
         const struct wb_history_version *version = &from->versions.items[v];
-        uint32_t segment = version->place.segment ? WB_BATCH_UPDATE_SEGMENT : 0;
+        uint32_t segment = version->place.segment ? WB_BATCHED_UPDATE_SEGMENT : 0;
         for (size_t k = 0; k < version->count && err == 0; k++) {
             int64_t time_ms = from->times.items[version->first + k];
             enum wb_store_outcome ignored;
             for (; at < o->events.count && o->events.items[at].time_ms < time_ms && err == 0; at++)
                 err = apply_event(o, &o->events.items[at]);
             if (err == 0)
-                err = wb_batch_outlook_add(o, time_ms, version->content, segment, &ignored);
+                err = wb_batched_outlook_add(o, time_ms, version->content, segment, &ignored);
         }
     }
     for (; at < o->events.count && err == 0; at++)
@@ -147,14 +147,14 @@ static int take_update(struct wb_batch_outlook *o, const struct wb_history *from
     return err;
 }
 
-int wb_batch_outlook(struct wb_batch *batch, struct wb_pageid id)
+int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id)
 {
-    struct wb_log *read = wb_batch_read_log(batch), *update = wb_batch_update_log(batch);
-    struct wb_batch_outlook *o = &batch->outlook;
+    struct wb_log *read = wb_batched_read_log(batch), *update = wb_batched_update_log(batch);
+    struct wb_batched_outlook *o = &batch->outlook;
     struct wb_log_view *view;
     int err = wb_log_view(read, id, &view);
 
-    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(batch->store.mode == WB_STORE_WRITE);
     wb_history_clear(&o->history);
     wb_vec_clear(&o->events);
@@ -172,7 +172,8 @@ int wb_batch_outlook(struct wb_batch *batch, struct wb_pageid id)
     o->waits = o->events.count > 0 || view->history.versions.count > 0;
     if (o->waits)
         err = take_update(o, &view->history);
-    const struct wb_history_version *there = wb_history_latest(&view->history), *latest = wb_history_latest(&o->history);
+    const struct wb_history_version *there = wb_history_latest(&view->history);
+    const struct wb_history_version *latest = wb_history_latest(&o->history);
     o->in_update = err == 0 && there && latest && there->content == latest->content;
     return err;
 }

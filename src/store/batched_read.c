@@ -1,13 +1,13 @@
 /*
- * batch_read.c - reading a repository of a batch design. Readers see the read nodes only. A writer sees single pages
+ * batched_read.c - reading a repository of a batch design. Readers see the read nodes only. A writer sees single pages
  * as they will be after a transfer, because whoever puts pages must know what was put before: a crawl asks
  * for its validators, an import for the originals of revisits.
  *
- * Scans show the read nodes in any case, and keep transfers waiting until they end (batch_gate.c).
+ * Scans show the read nodes in any case, and keep transfers waiting until they end (batched_gate.c).
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/batch.h"
+#include "store/batched.h"
 
 /* ---- single pages ------------------------------------------------------------------------------------------ */
 
@@ -24,13 +24,13 @@ static int64_t newest_until(const struct wb_history *history, int64_t time_ms)
 }
 
 /* Which of the two parts has the version of a time that a writer means. */
-static int part_of_time(struct wb_batch *batch, struct wb_pageid id, int64_t time_ms, struct wb_store **part_out)
+static int part_of_time(struct wb_batched *batch, struct wb_pageid id, int64_t time_ms, struct wb_store **part_out)
 {
     struct wb_log_view *here, *there;
-    int err = wb_log_view(wb_batch_read_log(batch), id, &here);
+    int err = wb_log_view(wb_batched_read_log(batch), id, &here);
 
     if (err == 0)
-        err = wb_log_view(wb_batch_update_log(batch), id, &there);
+        err = wb_log_view(wb_batched_update_log(batch), id, &there);
     if (err < 0)
         return err;
     WB_CHECK(here != there);
@@ -40,10 +40,10 @@ static int part_of_time(struct wb_batch *batch, struct wb_pageid id, int64_t tim
     return 0;
 }
 
-static int get_latest(struct wb_batch *batch, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+static int get_latest(struct wb_batched *batch, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
 {
     const struct wb_history *history = &batch->outlook.history;
-    int err = wb_batch_outlook(batch, id);
+    int err = wb_batched_outlook(batch, id);
 
     WB_CHECK(batch->store.mode == WB_STORE_WRITE);
     if (err < 0)
@@ -57,10 +57,10 @@ static int get_latest(struct wb_batch *batch, struct wb_pageid id, struct wb_pag
     return err;
 }
 
-int wb_batch_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when,
-                 struct wb_page *page_out, struct wb_buf *mem_out)
+int wb_batched_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when,
+                   struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     struct wb_store *part = batch->read;
 
     WB_CHECK(when->kind <= WB_STORE_WHEN_SNAPSHOT);
@@ -74,14 +74,14 @@ int wb_batch_get(struct wb_store *store, struct wb_pageid id, const struct wb_st
     return wb_store_get_when(part, id, when, page_out, mem_out);
 }
 
-int wb_batch_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
+int wb_batched_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
 
     WB_CHECK(time_ms_out != NULL);
     if (store->mode == WB_STORE_READ)
         return wb_store_time(batch->read, id, time_ms_out);
-    int err = wb_batch_outlook(batch, id);
+    int err = wb_batched_outlook(batch, id);
     if (err < 0)
         return err;
     const struct wb_history_version *latest = wb_history_latest(&batch->outlook.history);
@@ -91,9 +91,9 @@ int wb_batch_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_
     return 0;
 }
 
-int wb_batch_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
+int wb_batched_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     int err = wb_store_timeline(batch->read, id, timeline_out);
 
     WB_CHECK(err < 0 || timeline_out->count > 0);
@@ -103,10 +103,10 @@ int wb_batch_timeline(struct wb_store *store, struct wb_pageid id, struct wb_sto
     return err;
 }
 
-int wb_batch_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
-                       size_t *count_out)
+int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
+                         size_t *count_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     size_t waiting = 0, here = 0;
     struct wb_log_view *view;
 
@@ -118,16 +118,16 @@ int wb_batch_list_site(struct wb_store *store, struct wb_slice site, struct wb_p
         err = wb_store_list_site(batch->read, site, ids_out + waiting, max - waiting, &here);
     *count_out = waiting;
     for (size_t i = waiting; i < waiting + here && err == 0; i++) { /* each page once */
-        err = wb_log_view(wb_batch_update_log(batch), ids_out[i], &view);
+        err = wb_log_view(wb_batched_update_log(batch), ids_out[i], &view);
         if (err == 0 && view->history.versions.count == 0)
             ids_out[(*count_out)++] = ids_out[i];
     }
     return err;
 }
 
-int wb_batch_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
+int wb_batched_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     int err = WB_E_NOTFOUND;
 
     WB_CHECK(revisit_out != NULL);
@@ -136,10 +136,10 @@ int wb_batch_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
     return err == WB_E_NOTFOUND ? wb_store_get_revisit(batch->read, id, revisit_out) : err;
 }
 
-int wb_batch_waiting_each(struct wb_store *store, struct wb_pageid original,
-                          int (*each)(void *context, const struct wb_store_revisit *revisit), void *context)
+int wb_batched_waiting_each(struct wb_store *store, struct wb_pageid original,
+                            int (*each)(void *context, const struct wb_store_revisit *revisit), void *context)
 {
-    struct wb_batch *batch = wb_batch_of(store);
+    struct wb_batched *batch = wb_batched_of(store);
     int err = 0;
 
     WB_CHECK(each != NULL);
@@ -151,35 +151,35 @@ int wb_batch_waiting_each(struct wb_store *store, struct wb_pageid original,
 /* ---- scans ------------------------------------------------------------------------------------------------- */
 
 /* A scan of the read nodes, and its stay in the gate. */
-struct wb_batch_scan {
+struct wb_batched_scan {
     struct wb_store_scan scan; /* must be the first member */
     struct wb_store_scan *inner;
-    struct wb_batch_gate gate;
+    struct wb_batched_gate gate;
 };
 
 static struct wb_store_scan *inner_of(const struct wb_store_scan *scan)
 {
-    const struct wb_batch_scan *batch_scan = (const struct wb_batch_scan *)scan;
+    const struct wb_batched_scan *batch_scan = (const struct wb_batched_scan *)scan;
 
     WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
     WB_CHECK(batch_scan->inner != NULL);
     return batch_scan->inner;
 }
 
-int wb_batch_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
-                       struct wb_store_scan **scan_out)
+int wb_batched_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
+                         struct wb_store_scan **scan_out)
 {
-    struct wb_batch *batch = wb_batch_of(store);
-    struct wb_batch_scan *scan = wb_alloc_zero(1, sizeof *scan);
+    struct wb_batched *batch = wb_batched_of(store);
+    struct wb_batched_scan *scan = wb_alloc_zero(1, sizeof *scan);
 
     WB_CHECK(*scan_out == NULL);
     if (!scan)
         return WB_E_NOMEM;
-    int err = wb_batch_gate_enter(batch->dir, &scan->gate);
+    int err = wb_batched_gate_enter(batch->dir, &scan->gate);
     if (err == 0)
         err = wb_store_scan_open(batch->read, options, &scan->inner);
     if (err < 0) {
-        wb_batch_gate_leave(&scan->gate);
+        wb_batched_gate_leave(&scan->gate);
         wb_free(scan);
         return err;
     }
@@ -188,32 +188,32 @@ int wb_batch_scan_open(struct wb_store *store, const struct wb_store_scan_option
     return 0;
 }
 
-int wb_batch_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
+int wb_batched_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
 {
     return wb_store_scan_next(inner_of(scan), page_out);
 }
 
-int wb_batch_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out)
+int wb_batched_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out)
 {
     return wb_store_scan_parcel(inner_of(scan), parcel_out);
 }
 
-void wb_batch_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out)
+void wb_batched_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out)
 {
     wb_store_scan_tell(inner_of(scan), position_out);
 }
 
-int wb_batch_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out)
+int wb_batched_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out)
 {
     return wb_store_scan_holds(inner_of(scan), holds_out);
 }
 
-void wb_batch_scan_close(struct wb_store_scan *scan)
+void wb_batched_scan_close(struct wb_store_scan *scan)
 {
-    struct wb_batch_scan *batch_scan = (struct wb_batch_scan *)scan;
+    struct wb_batched_scan *batch_scan = (struct wb_batched_scan *)scan;
 
     wb_store_scan_close(inner_of(scan));
-    wb_batch_gate_leave(&batch_scan->gate);
+    wb_batched_gate_leave(&batch_scan->gate);
     wb_store_scan_release(scan);
     wb_free(batch_scan);
 }
