@@ -17,6 +17,7 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "cycle/cyclestate.h"
+#include "cycle/cycletransfer.h"
 #include "cycle/newseeds.h"
 #include "os/clock.h"
 #include "os/stop.h"
@@ -289,31 +290,6 @@ static int step_expunge(struct loop *loop)
     return err;
 }
 
-static bool on_transfer(void *context, uint64_t done, uint64_t total)
-{
-    const struct loop *loop = context;
-
-    if (wb_stop_requested())
-        return false;
-    return !loop->sink->progress || loop->sink->progress(loop->sink->context, "transferring", done, total);
-}
-
-/* In a batch design, readers see what was crawled after a transfer, and an index is a reader. */
-static int transfer(struct loop *loop)
-{
-    struct wb_store_transfer_counts counts;
-    struct wb_store *store = NULL;
-    struct wb_store_stat stat = {0};
-    int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
-
-    if (err == 0)
-        err = wb_store_stat(store, &stat);
-    if (err == 0 && stat.design.batch)
-        err = wb_store_transfer(store, NULL, NULL, on_transfer, loop, &counts);
-    wb_store_close(store);
-    return err;
-}
-
 static int step_index(struct loop *loop)
 {
     const struct wb_cycle_options *o = loop->options;
@@ -321,7 +297,7 @@ static int step_index(struct loop *loop)
                                        .memory_bytes = o->memory_bytes};
     struct wb_index_options options = {.dir = loop->dir};
     struct wb_index_result result;
-    int err = transfer(loop);
+    int err = wb_cycle_transfer(loop->dir, loop->sink);
 
     if (err == 0)
         err = wb_cycle_index(&update, &options, loop->sink, &result);
