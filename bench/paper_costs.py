@@ -88,7 +88,7 @@ def header(c, sim):
     body = ['{', '    .organisation =', '        {']
     for o in ORGANISATIONS:
         c_of = c['organisations'][o]
-        body += ['            [WB_ADVICE_%s] =' % o.upper().replace('-', '_'),
+        body += ['            [WB_ORGANISATION_%s] =' % o.upper().replace('-', '_'),
                  '                {%s},' % ', '.join('.%s = %.4g' % (k, c_of[k]) for k in
                                                       ('add', 'add_sorted', 'get', 'stream', 'compact'))]
     body += ['        },', '    .merge = %.4g, .index = %.4g, .lookup = %.4g, .conflict = %.4g,' % (

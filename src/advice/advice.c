@@ -9,6 +9,7 @@
 #include "advice/advice_costs.h"
 #include "base/check.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,38 +29,10 @@ const char *wb_advice_measured_where(void)
 
 /* ---- designs ------------------------------------------------------------------------------------ */
 
-static const char *const distribution_names[] = {"hash", "uniform"};
-static const char *const organisation_names[] = {"log", "hashed-log", "hash"};
-
-void wb_advice_name(const struct wb_advice_design *design, char name_out[WB_ADVICE_NAME_MAX])
+/* Where new pages arrive. */
+static const struct wb_design_part *update_part(const struct wb_design *design)
 {
-    const struct wb_advice_part *u = &design->update, *r = &design->read;
-
-    if (design->batch)
-        snprintf(name_out, WB_ADVICE_NAME_MAX, "Batch[U(%s,%s),R(%s,%s)]", distribution_names[u->distribution],
-                 organisation_names[u->organisation], distribution_names[r->distribution],
-                 organisation_names[r->organisation]);
-    else
-        snprintf(name_out, WB_ADVICE_NAME_MAX, "Incr[%s,%s]", distribution_names[r->distribution],
-                 organisation_names[r->organisation]);
-}
-
-/* 0 to 5: hash distribution first, and log first. */
-static struct wb_advice_part part_of(unsigned number)
-{
-    WB_CHECK(number < WB_ADVICE_DISTRIBUTIONS * WB_ADVICE_ORGANISATIONS);
-    return (struct wb_advice_part){(enum wb_advice_distribution)(number / WB_ADVICE_ORGANISATIONS),
-                                   (enum wb_advice_organisation)(number % WB_ADVICE_ORGANISATIONS)};
-}
-
-/* 0 to 5 are the incremental designs. */
-static struct wb_advice_design design_of(unsigned number)
-{
-    unsigned parts = WB_ADVICE_DISTRIBUTIONS * WB_ADVICE_ORGANISATIONS;
-
-    if (number < parts)
-        return (struct wb_advice_design){false, part_of(number), part_of(number)};
-    return (struct wb_advice_design){true, part_of((number - parts) / parts), part_of((number - parts) % parts)};
+    return design->batch ? &design->update : &design->read;
 }
 
 /* ---- work --------------------------------------------------------------------------------------- */
@@ -89,31 +62,30 @@ static double compaction(const struct wb_advice_organisation_costs *o, double ra
 }
 
 /* Section 3.3.1: logs compact, receive and rebuild their index; buckets are merged with a sorted stream. */
-static double transfer_cost(const struct wb_advice_costs *costs, const struct wb_advice_design *design, double ratio)
+static double transfer_cost(const struct wb_advice_costs *costs, const struct wb_design *design, double ratio)
 {
     const struct wb_advice_organisation_costs *read = &costs->organisation[design->read.organisation];
-    bool sorted = design->update.organisation != WB_ADVICE_LOG;
+    bool sorted = design->update.organisation != WB_ORGANISATION_LOG;
     double cost;
 
-    if (design->read.organisation == WB_ADVICE_HASH)
+    if (design->read.organisation == WB_ORGANISATION_HASH)
         cost = sorted ? costs->merge / ratio : read->add;
     else
         cost = (sorted ? read->add_sorted : read->add) + compaction(read, ratio) + costs->index / ratio;
     /* A page may be on any node: its old version must be found in the global index, and its new place noted there. */
-    if (design->read.distribution == WB_ADVICE_UNIFORM)
+    if (design->read.distribution == WB_DISTRIBUTION_UNIFORM)
         cost += costs->index;
     /* Each update node then has pages for each read node, so that every stream is divided. */
-    if (design->update.distribution == WB_ADVICE_UNIFORM)
+    if (design->update.distribution == WB_DISTRIBUTION_UNIFORM)
         cost += costs->index;
     return cost;
 }
 
-static struct page_costs costs_of(const struct wb_advice_costs *costs, const struct wb_advice_design *design,
-                                  double ratio)
+static struct page_costs costs_of(const struct wb_advice_costs *costs, const struct wb_design *design, double ratio)
 {
-    const struct wb_advice_organisation_costs *update = &costs->organisation[design->update.organisation];
+    const struct wb_advice_organisation_costs *update = &costs->organisation[update_part(design)->organisation];
     const struct wb_advice_organisation_costs *read = &costs->organisation[design->read.organisation];
-    bool uniform = design->read.distribution == WB_ADVICE_UNIFORM;
+    bool uniform = design->read.distribution == WB_DISTRIBUTION_UNIFORM;
     struct page_costs c = {.add = update->add, .get = read->get, .stream = read->stream};
 
     WB_CHECK(ratio > 0 && ratio <= 1);
@@ -241,16 +213,16 @@ static const char *spell_cost(double us, char text_out[32])
 
 static void explain(struct wb_advice *a, const struct page_costs *c, const struct load_work *w, unsigned nodes)
 {
-    static const char *const adding[] = {"appends to one log", "appends to logs of id ranges",
-                                         "reads and writes a bucket"};
-    static const char *const getting[] = {"takes an index and a page", "takes an index and a page", "takes one bucket"};
+    static const char *const adding[] = {"appends to one log", "reads and writes a bucket",
+                                         "appends to logs of id ranges"};
+    static const char *const getting[] = {"takes an index and a page", "takes one bucket", "takes an index and a page"};
     double share;
     const char *what = heaviest(w, &share);
     char text[200], cost[32];
 
     snprintf(a->reason, sizeof a->reason, "carries %.3g times this load; %s are %.0f %% of the work", a->score, what,
              100 * share);
-    snprintf(text, sizeof text, "; an addition %s (%s)", adding[a->design.update.organisation],
+    snprintf(text, sizeof text, "; an addition %s (%s)", adding[update_part(&a->design)->organisation],
              spell_cost(c->add + c->send, cost));
     if (w->update > 0)
         add_reason(a, text);
@@ -264,12 +236,14 @@ static void explain(struct wb_advice *a, const struct page_costs *c, const struc
 static void judge(const struct wb_advice_costs *costs, const struct wb_advice_load *load, unsigned number,
                   struct wb_advice *a)
 {
-    struct wb_advice_design design = design_of(number);
+    struct wb_design design;
+    bool known = wb_design_nth(number, &design);
     struct page_costs c = costs_of(costs, &design, most(load->update_ratio, RATIO_MIN));
     struct load_work w = work_of(&c, load);
-    bool avoid = design.read.distribution == WB_ADVICE_UNIFORM;
+    bool avoid = design.read.distribution == WB_DISTRIBUTION_UNIFORM;
     double busy;
 
+    WB_CHECK(known);
     *a = (struct wb_advice){.design = design};
     if (design.batch && load->nodes > 1)
         busy = busy_apart(&w, load->nodes, &a->update_nodes);
@@ -281,6 +255,8 @@ static void judge(const struct wb_advice_costs *costs, const struct wb_advice_lo
 }
 
 /* Of equals, the one with the lower number comes first: incremental, hash distribution, log. */
+_Static_assert(WB_ORGANISATION_HASHED_LOG == WB_ADVICE_ORGANISATIONS - 1, "each organisation has costs");
+
 struct judged {
     double score;
     unsigned number;

@@ -8,32 +8,7 @@
 #ifndef WB_ADVICE_ADVICE_H
 #define WB_ADVICE_ADVICE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-/* ---- designs ------------------------------------------------------------------------------------ */
-
-enum wb_advice_distribution { WB_ADVICE_BY_HASH, WB_ADVICE_UNIFORM, WB_ADVICE_DISTRIBUTIONS };
-enum wb_advice_organisation { WB_ADVICE_LOG, WB_ADVICE_HASHED_LOG, WB_ADVICE_HASH, WB_ADVICE_ORGANISATIONS };
-
-/* How the pages of some nodes are kept: the (p,o) of the paper's notation. */
-struct wb_advice_part {
-    enum wb_advice_distribution distribution;
-    enum wb_advice_organisation organisation;
-};
-
-struct wb_advice_design {
-    bool batch;
-    struct wb_advice_part update; /* of the update nodes; in an incremental design the same as read */
-    struct wb_advice_part read;
-};
-
-/* 6 incremental designs and 36 batch designs. */
-#define WB_ADVICE_DESIGNS 42
-#define WB_ADVICE_NAME_MAX 64
-
-/* The paper's notation, without blanks: "Incr[hash,log]", "Batch[U(hash,log),R(hash,hash)]". */
-void wb_advice_name(const struct wb_advice_design *design, char name_out[WB_ADVICE_NAME_MAX]);
+#include "design/design.h"
 
 /* ---- costs --------------------------------------------------------------------------------------- */
 
@@ -45,6 +20,10 @@ struct wb_advice_organisation_costs {
     double stream;
     double compact; /* copying a page that stays; 0 if replaced pages leave no holes */
 };
+
+/* Of enum wb_organisation_kind, and designs of wb_design_nth(). */
+#define WB_ADVICE_ORGANISATIONS 3
+#define WB_ADVICE_DESIGNS 42
 
 struct wb_advice_costs {
     struct wb_advice_organisation_costs organisation[WB_ADVICE_ORGANISATIONS];
@@ -69,7 +48,7 @@ struct wb_advice_load {
 #define WB_ADVICE_REASON_MAX 320
 
 struct wb_advice {
-    struct wb_advice_design design;
+    struct wb_design design;
     double score;            /* how many times the load it can carry; at most WB_ADVICE_SCORE_MAX */
     double add, get, stream; /* pages per second if nothing else is asked of it */
     unsigned update_nodes;   /* the best division of the nodes; 0 in an incremental design, or if all share one */
@@ -79,7 +58,7 @@ struct wb_advice {
 /* The score of a design for which the load is no work at all. */
 #define WB_ADVICE_SCORE_MAX 1e9
 
-/* Judges all designs; the best comes first, and of equals the simpler one. */
+/* Judges all designs; the best comes first, and of equals the one that wb_design_nth() gives first. */
 void wb_advice_for(const struct wb_advice_costs *costs, const struct wb_advice_load *load,
                    struct wb_advice advice_out[WB_ADVICE_DESIGNS]);
 

@@ -10,9 +10,9 @@
     {                                                                                                                  \
         .organisation =                                                                                                \
             {                                                                                                          \
-                [WB_ADVICE_LOG] = {.add = 63, .add_sorted = 63, .get = 128, .stream = 6.2, .compact = 9},              \
-                [WB_ADVICE_HASHED_LOG] = {.add = 64, .add_sorted = 61, .get = 128, .stream = 6.2, .compact = 9},       \
-                [WB_ADVICE_HASH] = {.add = 217, .add_sorted = 71, .get = 131, .stream = 8.4, .compact = 0},            \
+                [WB_ORGANISATION_LOG] = {.add = 63, .add_sorted = 63, .get = 128, .stream = 6.2, .compact = 9},              \
+                [WB_ORGANISATION_HASHED_LOG] = {.add = 64, .add_sorted = 61, .get = 128, .stream = 6.2, .compact = 9},       \
+                [WB_ORGANISATION_HASH] = {.add = 217, .add_sorted = 71, .get = 131, .stream = 8.4, .compact = 0},            \
             },                                                                                                         \
         .merge = 13, .index = 3, .lookup = 54, .conflict = 0.13,                                                       \
     }

@@ -68,7 +68,7 @@ static int print_row(const struct wb_advice *advice, const char *name)
 int wb_cmd_advise(const struct wb_options *options)
 {
     struct wb_advice advice[WB_ADVICE_DESIGNS];
-    char name[WB_ADVICE_NAME_MAX];
+    char name[WB_DESIGN_TEXT_MAX];
     struct wb_advice_load load;
     int err = read_load(options, &load);
 
@@ -78,11 +78,11 @@ int wb_cmd_advise(const struct wb_options *options)
     if (!options->json)
         err = wb_output_printf("%-46s %10s %10s %10s %10s\n", "design", "score", "add/s", "get/s", "stream/s");
     for (size_t i = 0; err == 0 && i < WB_ADVICE_DESIGNS; i++) {
-        wb_advice_name(&advice[i].design, name);
+        wb_design_format(&advice[i].design, name);
         err = options->json ? print_object(&advice[i], name) : print_row(&advice[i], name);
     }
     if (err < 0 || options->json)
         return err;
-    wb_advice_name(&advice[0].design, name);
+    wb_design_format(&advice[0].design, name);
     return wb_output_printf("\n%s: %s.\nMeasured: %s.\n", name, advice[0].reason, wb_advice_measured_where());
 }
