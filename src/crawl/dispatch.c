@@ -64,7 +64,7 @@ static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *requ
     struct wb_page page;
     int err = wb_store_get(w->repo.store, errand->id, &page, &w->scratch.old_page);
 
-    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT)
+    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
         return ITEM_SENT;
     if (err < 0)
         return err;

@@ -39,7 +39,7 @@ static int is_known(struct wb_worker *w, const struct wb_url *url)
     err = wb_store_get(w->repo.store, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), &page, &w->scratch.known_page);
     if (err == WB_E_NOTFOUND)
         return 0;
-    return err < 0 && err != WB_E_CORRUPT ? err : 1;
+    return err < 0 && err != WB_E_CORRUPT && err != WB_E_DOWN ? err : 1;
 }
 
 /*

@@ -91,7 +91,7 @@ static int content_known(struct wb_outcome *o, const struct wb_page *page)
     return err;
 }
 
-/* "Not modified", but our version is gone or damaged: asks for the page again, this time without conditions. */
+/* "Not modified", but our version is gone, damaged or out of reach: asks again, this time without conditions. */
 static int ask_again(struct wb_errand *errand, struct wb_fetch_result *result)
 {
     struct wb_item item = errand->item;
@@ -116,7 +116,7 @@ int wb_pagekeep_not_modified(struct wb_errand *errand, struct wb_fetch_result *r
         o.edit.page.bytes = page.body_bytes;
         err = wb_store_touch(w->repo.store, errand->id, result->sent_ms);
     }
-    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT)
+    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
         return ask_again(errand, result);
     if (err < 0)
         return err;
@@ -262,6 +262,8 @@ int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result)
     int err = wb_pagekeep_fill(errand, result, &page);
     if (err == 0)
         err = store_page(errand->worker, &page, &put);
+    if (err == WB_E_DOWN) /* its node is down: that costs the page, which is asked for again when it is due */
+        return wb_pagework_failed(errand, result, WB_CRAWL_STORE, wb_error_message());
     if (err < 0)
         return err;
     if (put == WB_STORE_PUT_BARRED)

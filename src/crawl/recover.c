@@ -104,6 +104,8 @@ static int take_item(void *context, const struct wb_spool_item *item)
             err = wb_store_open(r->dir, WB_STORE_WRITE, &r->store);
         if (err == 0 && item->page)
             err = wb_store_put(r->store, item->page, &put);
+        if (err == WB_E_DOWN) /* update notices that the page is not stored, and it is asked for again */
+            return 0;
         /* There is no line for a page that was taken down meanwhile. */
         return err < 0 || put == WB_STORE_PUT_BARRED ? err : wb_buf_append_slice(&r->lines, item->line);
     }

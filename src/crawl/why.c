@@ -428,7 +428,7 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
     }
     wb_buf_release(&mem);
     wb_store_close(store);
-    return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+    return err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err;
 }
 
 /* A page of a site that no crawl was told of. */

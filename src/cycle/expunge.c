@@ -100,7 +100,7 @@ static int moved_for_long(struct expunge *x, const struct wb_webdb_page *page, b
     if (err == 0)
         err = wb_store_get(x->removal.store, id, &stored, &x->removal.mem);
     if (err < 0)
-        return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+        return err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err;
     /* An imported archive may contain the redirect itself as a page: that one stays. */
     *yes_out = stored.status / 100 == 2 && stored.lifetime && stored.time_ms < page->last_tried_ms &&
                x->removal.now_ms - stored.time_ms >= (int64_t)stored.lifetime * WB_DAY_MS;
@@ -191,7 +191,7 @@ static int finish_page(struct expunge *x, struct wb_pageid id)
     int err = wb_removal_read(&x->removal, id, &page);
 
     wb_pageid_hex(id, name);
-    if (err == WB_E_CORRUPT) {
+    if (err == WB_E_CORRUPT || err == WB_E_DOWN) {
         snprintf(text, sizeof text, "%s was taken down but is still stored: repeat 'expunge URL' (%s)", name,
                  wb_error_message());
         warn(x, text);

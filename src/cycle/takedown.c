@@ -115,7 +115,7 @@ static bool is_stored(struct takedown *t, struct wb_pageid id, struct wb_page *p
 
     if (err < 0)
         *page_out = (struct wb_page){0};
-    return err == 0 || err == WB_E_CORRUPT;
+    return err == 0 || err == WB_E_CORRUPT || err == WB_E_DOWN;
 }
 
 /* Looks a page up in webdb. 1 if it is known; *href_out is its URL as webdb has it, or else as given. */

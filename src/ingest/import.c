@@ -101,7 +101,7 @@ static int commit_in_time(struct import *im)
     return commit(im);
 }
 
-/* The part of the repository that this page needs is damaged: that costs the page, not the import. */
+/* The part of the repository that this page needs is damaged or down: that costs the page, not the import. */
 static int refuse_page(struct import *im, const struct wb_import_item *item)
 {
     char message[WB_ERROR_MESSAGE_MAX + 512];
@@ -124,7 +124,7 @@ static int take_list(struct import *im, struct wb_import_item *list)
         list = item->next;
         if (err == 0 && !wb_stop_requested()) {
             err = wb_importer_take(&im->importer, item);
-            if (err == WB_E_CORRUPT)
+            if (err == WB_E_CORRUPT || err == WB_E_DOWN)
                 err = refuse_page(im, item);
             else if (err == 0 && item->kind == WB_IMPORT_ERROR)
                 err = report_error(im, item);

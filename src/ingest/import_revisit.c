@@ -55,11 +55,17 @@ static int journal_capture(struct wb_importer *importer, const struct wb_store_r
         return 0;
     int err = wb_store_get(importer->store, revisit->id, &page, &importer->body);
     if (err < 0)
-        return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+        return err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err;
     return page.time_ms == revisit->time_ms ? journal_page(importer, &page, WB_OUTCOME_UNCHANGED) : 0;
 }
 
 /* ---- copies -------------------------------------------------------------------------------------------------- */
+
+/* A copy that cannot be stored because a node is down does no harm: the revisit waits on. */
+static int unless_down(int err)
+{
+    return err == WB_E_DOWN ? 0 : err;
+}
 
 /* Stores page, an original, as what was seen at the URL and the time of the revisit. */
 static int put_copy(struct wb_importer *importer, const struct wb_store_revisit *revisit,
@@ -163,7 +169,7 @@ int wb_import_revisit_settle(struct wb_importer *importer)
     for (size_t i = 0; err == 0 && i < importer->unsettled.count; i++) {
         const struct wb_store_revisit *revisit = &importer->unsettled.items[i];
         int found = find_original(importer, revisit, &page);
-        err = found > 0 ? put_copy(importer, revisit, &page, NULL) : found;
+        err = unless_down(found > 0 ? put_copy(importer, revisit, &page, NULL) : found);
     }
     wb_vec_clear(&importer->unsettled);
     wb_arena_clear(&importer->unsettled_text);
@@ -235,6 +241,6 @@ int wb_import_revisit_feed(struct wb_importer *importer, const struct wb_page *p
     wb_arena_clear(&importer->matching_text);
     int err = wb_store_waiting_each(importer->store, page->id, gather_match, &match);
     for (size_t i = 0; err == 0 && i < importer->matching.count; i++)
-        err = put_copy(importer, &importer->matching.items[i], &original, NULL);
+        err = unless_down(put_copy(importer, &importer->matching.items[i], &original, NULL));
     return err;
 }

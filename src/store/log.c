@@ -53,6 +53,7 @@ static const struct wb_store_ops log_ops = {
     .scan_close = wb_log_scan_close,
     .stat = wb_log_stat,
     .compact = wb_log_compact,
+    .node_each = wb_log_node_each,
 };
 
 _Static_assert(offsetof(struct wb_log, store) == 0, "a wb_store of this organisation is a wb_log");
@@ -239,6 +240,8 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
     wb_log_nodes_init(&log->nodes, log->dir ? log->dir : dir, &log->superblock);
     err = log->dir ? wb_segment_reader_init(&log->source) : WB_E_NOMEM;
     if (err == 0)
+        err = wb_busy_init(&log->busy, log->dir);
+    if (err == 0)
         err = wb_log_open_catalog(log);
     if (err == 0)
         err = wb_log_read(log, check_not_rolled_back, &check);
@@ -271,6 +274,7 @@ static void log_close(struct wb_store *store)
     wb_segment_reader_release(&log->source);
     wb_vec_release(&log->parts);
     wb_log_nodes_release(&log->nodes);
+    wb_busy_release(&log->busy);
     wb_free(log->dir);
     wb_store_release(&log->store);
     log->magic = 0;

@@ -48,6 +48,7 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "base/vec.h"
+#include "node/node.h"
 #include "store/catalog.h"
 #include "store/history.h"
 #include "store/log_nodes.h"
@@ -166,6 +167,7 @@ struct wb_log {
     struct wb_catalog *catalog;
     struct wb_catalog_txn reader; /* for single reads; parked between calls */
     struct wb_log_nodes nodes;    /* as of the last read */
+    struct wb_busy busy;          /* tells other processes what is under way on the nodes */
     uint64_t commit_at_open;      /* the catalog's last commit when the store was opened */
     uint64_t content_seed;        /* for wb_history_content() */
     uint64_t bars_txn;            /* cached: in the catalog's state with this number ... */
@@ -303,6 +305,7 @@ struct wb_log_writer {
     struct wb_pool *sync_pool;        /* syncs the files of several nodes at once; NULL until that is needed */
     struct wb_log_flight *flight;     /* groups that they are compressing, the oldest first; NULL if there is none */
     WB_VEC(struct wb_log_tail) tails;
+    struct wb_busy_mark busy;    /* set while there are ops */
     uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
     uint64_t older, barred;      /* pages that were refused since the last commit */
     bool thorough;               /* compaction must leave nothing of what is replaced: set during a transfer */
@@ -337,7 +340,7 @@ int wb_log_check_usable(const struct wb_log_writer *writer);
 int wb_log_get_pending(struct wb_log *log, size_t op, struct wb_page *page_out, struct wb_buf *mem_out);
 
 /* Forgets all ops, after a commit or a failure. */
-void wb_log_ops_clear(struct wb_log_writer *writer);
+void wb_log_ops_clear(struct wb_log *log);
 
 /* Leaves the segments that were appended to: cuts off uncommitted bytes, writes seals, gives up the locks. */
 void wb_log_tails_release(struct wb_log *log);
@@ -437,6 +440,10 @@ int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context);
 /* ---- the catalog at a glance (log_stat.c) ---------------------------------------------------- */
 
 int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out);
+
+/* The table of nodes (log_nodes_stat.c). */
+int wb_log_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
+                     void *context);
 
 /* The newest summary. */
 int wb_log_summary(struct wb_log *log, struct wb_catalog_summary *summary_out);

@@ -52,7 +52,7 @@ static int pass_item(struct batch *b, struct batch_item *item, struct wb_buf *me
         if (err == 0)
             err = wb_log_read_entry(b->log, id, &item->entry, &page, memory);
     }
-    if (err < 0 && err != WB_E_NOTFOUND && err != WB_E_CORRUPT)
+    if (err < 0 && err != WB_E_NOTFOUND && err != WB_E_CORRUPT && err != WB_E_DOWN)
         return err;
     return each(context, item->index, err, err == 0 ? &page : NULL);
 }

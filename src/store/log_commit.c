@@ -365,7 +365,7 @@ static void roll_back(struct wb_log *log)
         tail->pages_appended = 0;
     }
     wb_block_cache_release(&log->source.cache); /* other blocks will take the places of those we have just dropped */
-    wb_log_ops_clear(writer);
+    wb_log_ops_clear(log);
 }
 
 void wb_log_decide(struct wb_log *log)
@@ -383,7 +383,7 @@ void wb_log_decide(struct wb_log *log)
         wb_segment_close(&writer->tails.items[i].segment);
     wb_vec_clear(&writer->tails);
     wb_block_cache_release(&log->source.cache);
-    wb_log_ops_clear(writer);
+    wb_log_ops_clear(log);
     (void)wb_log_open_catalog(log); /* if this fails, the old handle stays, and every call on it says what is wrong */
     wb_error_restore(&why);
 }
@@ -461,7 +461,7 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
     wb_store_counts_add(counts_inout, &counts);
     if (!nothing)
         close_full_tails(writer);
-    wb_log_ops_clear(writer);
+    wb_log_ops_clear(log);
     WB_CHECK(writer->ops.count == 0);
     WB_CHECK(writer->flight == NULL);
     return 0;

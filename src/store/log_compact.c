@@ -300,7 +300,27 @@ static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalo
                               (c->grouping && wb_log_group_wants(c, row)));
 }
 
-/* Compacts a segment, unless there is nothing to do, or another process has locked it. */
+/*
+ * A node is down, or its disk fails or is full: the segment stays as it is, and the others are compacted. Errors of the
+ * catalog are not of this kind: they would meet every segment.
+ */
+static int leave_out(struct wb_log_compaction *c, int err)
+{
+    char file[WB_SEGMENT_NAME_MAX];
+
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(err < 0);
+    if (!wb_log_node_failed(c->log, err) || wb_catalog_uncertain(c->log->catalog))
+        return err;
+    c->done += c->row.bytes;
+    c->result.skipped++;
+    wb_segment_name(c->row.number, c->row.revision, file);
+    if (c->found)
+        c->found(c->found_context, &(struct wb_store_finding){false, file, 0, wb_error_message()});
+    return 0;
+}
+
+/* Compacts a segment, unless there is nothing to do, its node is down, or another process has locked it. */
 static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
     int err;
@@ -326,6 +346,8 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
         c->done += row->bytes;
         err = 0;
     }
+    if (err < 0)
+        err = leave_out(c, err);
     wb_log_live_release(&c->live);
     wb_segment_close(&c->to);
     wb_segment_close(&c->from);

@@ -141,6 +141,9 @@ static int look_to_write(const struct wb_log_nodes *nodes, struct wb_log_node *n
     char *pages = wb_path_join(node->dir, WB_SEGMENT_DIR);
     if (!pages)
         return WB_E_NOMEM;
+    uint64_t requests[WB_BUSY_KINDS];
+    node->busy = nodes->distribution == WB_DISTRIBUTION_UNIFORM &&
+                 wb_busy_count(nodes->dir, node->row.number, requests) == 0 && requests[WB_BUSY_STREAM] > 0;
     node->read_only = !wb_folder_is_writable(pages);
     node->full = false;
     if (wb_folder_space(pages, &space) == 0) {
@@ -237,7 +240,7 @@ bool wb_log_node_failed(const struct wb_log *log, int err)
 /* ---- where new pages go ---------------------------------------------------------------------------------------- */
 
 /* How much speaks against storing new pages there. */
-enum node_choice { CHOICE_GOOD, CHOICE_FULL, CHOICE_BAD };
+enum node_choice { CHOICE_GOOD, CHOICE_BUSY, CHOICE_FULL, CHOICE_BAD };
 
 static enum node_choice judge(const struct wb_log_nodes *nodes, struct wb_log_node *node)
 {
@@ -246,7 +249,7 @@ static enum node_choice judge(const struct wb_log_nodes *nodes, struct wb_log_no
         return CHOICE_BAD;
     if (node->failed_ns && (wb_clock_mono_ns() - node->failed_ns) / AVOID_NS_PER_S < AVOID_S)
         return CHOICE_BAD;
-    return node->full ? CHOICE_FULL : CHOICE_GOOD;
+    return node->full ? CHOICE_FULL : node->busy ? CHOICE_BUSY : CHOICE_GOOD;
 }
 
 /* The node whose turn it is, or the next one that is better. */

@@ -42,7 +42,7 @@ struct wb_log_node {
     bool down;
     char why[512];                 /* of a node that is down: the whole message */
     int64_t looked_ns;             /* when the following was found out; 0: not yet */
-    bool read_only, full;
+    bool read_only, full, busy;
     int64_t failed_ns;             /* when something could not be written there; 0: never */
 };
 

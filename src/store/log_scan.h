@@ -58,6 +58,7 @@ struct wb_log_scan {
     struct wb_log_rows rows;       /* all segments, those of one origin together */
     struct wb_log_parts known_parts;
     struct wb_log_nodes nodes;
+    struct wb_busy_mark busy;      /* on the nodes of the current segment */
     struct wb_log_view view;
 
     /* ---- where the scan is ---- */

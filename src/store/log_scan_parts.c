@@ -59,6 +59,21 @@ void wb_log_scan_leave(struct wb_log_scan *scan)
         close_part(scan->parts.items[i]);
     scan->open = scan->here = 0;
     scan->at = NULL;
+    wb_busy_end(&scan->log->busy, &scan->busy);
+}
+
+/* Tells writers, who avoid nodes that are busy, which ones the open parts are on. */
+static void mark_nodes(struct wb_log_scan *scan)
+{
+    uint32_t first = UINT32_MAX, last = 0;
+
+    WB_CHECK(scan->open > 0);
+    for (size_t i = 0; i < scan->open; i++) {
+        uint32_t node = scan->parts.items[i]->row.node;
+        first = node < first ? node : first;
+        last = node > last ? node : last;
+    }
+    scan->busy = wb_busy_begin(&scan->log->busy, WB_BUSY_STREAM, first, last);
 }
 
 void wb_log_scan_parts_release(struct wb_log_scan *scan)
@@ -221,6 +236,8 @@ static int open_parts(struct wb_log_scan *scan, size_t first)
     }
     if (err < 0)
         wb_log_scan_leave(scan);
+    else if (scan->open)
+        mark_nodes(scan);
     return err < 0 ? err : scan->open > 0;
 }
 

@@ -98,8 +98,10 @@ int wb_log_writer_new(struct wb_log *log)
     return err;
 }
 
-void wb_log_ops_clear(struct wb_log_writer *writer)
+void wb_log_ops_clear(struct wb_log *log)
 {
+    struct wb_log_writer *writer = log->writer;
+
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(!writer->flight); /* whose jobs point into the ops */
     for (size_t i = 0; i < writer->ops.count; i++) {
@@ -120,6 +122,7 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
     writer->group_bytes = writer->spare_bytes = 0;
     writer->older = writer->barred = 0;
     writer->failed = (struct wb_error_copy){0};
+    wb_busy_end(&log->busy, &writer->busy);
 }
 
 void wb_log_tails_release(struct wb_log *log)
@@ -152,7 +155,7 @@ void wb_log_writer_free(struct wb_log *log)
     wb_pool_free(writer->pool);
     wb_pool_free(writer->sync_pool);
     wb_log_builders_free(writer->builders);
-    wb_log_ops_clear(writer);
+    wb_log_ops_clear(log);
     if (writer->tails.count == 0 && writer->commit > log->commit_at_open)
         wb_log_seal_any(log, wb_log_newest_commit(log));
     wb_log_tails_release(log);
@@ -338,6 +341,9 @@ int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
     added.previous = wb_log_index_get(&writer->page_index, op->id, &last) ? (int64_t)last : -1;
     if (err == 0)
         err = index_set(&writer->page_index, op->id, writer->ops.count);
+    if (err == 0 && writer->ops.count == 0)
+        writer->busy = wb_busy_begin(&log->busy, WB_BUSY_PUT, wb_log_nodes_number(&log->nodes, 0),
+                                     wb_log_nodes_number(&log->nodes, wb_log_nodes_count(&log->nodes) - 1));
     return err < 0 ? err : wb_vec_push(&writer->ops, added);
 }
 

@@ -109,6 +109,7 @@ static void sorted_close(struct wb_store_scan *base)
 {
     struct wb_sorted_scan *scan = scan_of(base);
 
+    wb_busy_end(&scan->log->busy, &scan->busy);
     if (scan->context)
         scan->source->close(scan->context);
     wb_catalog_txn_abort(&scan->txn);
@@ -195,6 +196,8 @@ int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *sourc
         sorted_close(&scan->scan);
         return wb_error_restore(&why);
     }
+    scan->busy = wb_busy_begin(&log->busy, WB_BUSY_STREAM, wb_log_nodes_number(&log->nodes, 0),
+                               wb_log_nodes_number(&log->nodes, wb_log_nodes_count(&log->nodes) - 1));
     scan->renewed_ms = wb_clock_wall_ms();
     *scan_out = &scan->scan;
     return 0;

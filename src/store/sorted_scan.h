@@ -87,6 +87,7 @@ struct wb_sorted_scan {
     const struct wb_sorted_source *source;
     void *context;              /* of the source */
     struct wb_catalog *catalog; /* a handle of its own, because the scan may run in another thread than the store */
+    struct wb_busy_mark busy;   /* on all nodes */
     uint64_t epoch;             /* the state that it shows */
     uint64_t first, last;       /* values of id.hi: those of its part of the repository */
     struct wb_pageid until;     /* no page behind this one is wanted */

@@ -379,7 +379,7 @@ bool wb_store_is_version(const struct wb_page *page, const struct wb_store_versi
 
 /*
  * Reads many committed pages, each block of the disk once. Calls each() for every id, in an order of the
- * store's choice: err is 0 and page is valid during the call, or err is WB_E_NOTFOUND or WB_E_CORRUPT. A
+ * store's choice: err is 0 and page is valid during the call, or err is WB_E_NOTFOUND, WB_E_CORRUPT or WB_E_DOWN. A
  * non-zero return of each() ends the work and is returned. each() must not call the store.
  */
 typedef int (*wb_store_each_page)(void *context, size_t index, int err, const struct wb_page *page);
@@ -550,7 +550,7 @@ struct wb_store_compact_counts {
     uint64_t versions; /* old versions that were given up, because nobody keeps them any more */
     uint64_t moved;    /* old versions that were put next to newer ones of the same page */
     uint64_t bytes_before, bytes_after;
-    uint64_t skipped;  /* files that another process is writing to */
+    uint64_t skipped;  /* files that another process is writing to, or whose node is down */
     uint64_t damaged;  /* damaged places that were kept as they are, because they contain live pages */
     uint64_t dropped;  /* damaged places that were removed, because all their pages were dead */
 };

@@ -50,6 +50,8 @@ static int take_page(void *context, size_t index, int err, const struct wb_page 
     struct wb_listfeed *feed = &((struct wb_stream *)context)->listfeed;
 
     WB_CHECK(index < feed->count);
+    if (err == WB_E_DOWN) /* no page is left out silently: the list can be continued when the node is back */
+        return err;
     if (err < 0) {
         feed->pages[index].state = err;
         return 0;
