@@ -89,7 +89,8 @@ int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), 
     WB_CHECK(catalog->magic == CATALOG_MAGIC);
     catalog->looked = false;
     err = function(context);
-    if (err != WB_E_CORRUPT || outer || !catalog->looked || !wb_tree_moved(catalog->tree, catalog->looked_at))
+    bool gone = err == WB_E_CORRUPT || err == WB_E_DOWN; /* of a row, a file, or a whole node */
+    if (!gone || outer || !catalog->looked || !wb_tree_moved(catalog->tree, catalog->looked_at))
         return err;
     catalog->holding = true;
     err = function(context);

@@ -349,6 +349,24 @@ static void close_full_tails(struct wb_log_writer *writer)
     writer->tails.count = kept;
 }
 
+/* Leaves segments to which no new pages go any more, because nodes were added or removed: they have to be moved. */
+static void leave_old_bins(struct wb_log *log)
+{
+    struct wb_catalog_summary summary;
+    const struct wb_log_writer *writer = log->writer;
+    bool current = true;
+
+    WB_CHECK(writer->ops.count == 0);
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    /* Reading anything takes up the newest rows of the nodes. If that fails, the next commit finds out. */
+    if (writer->tails.count == 0 || wb_log_summary(log, &summary) < 0)
+        return;
+    for (size_t i = 0; i < writer->tails.count; i++)
+        current = current && wb_log_bin_is_current(&log->nodes, &writer->tails.items[i].bin);
+    if (!current)
+        wb_log_tails_release(log);
+}
+
 /* After a failed commit: removes the bytes that were appended, and forgets the ops. */
 static void roll_back(struct wb_log *log)
 {
@@ -464,6 +482,7 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
     wb_log_ops_clear(log);
     WB_CHECK(writer->ops.count == 0);
     WB_CHECK(writer->flight == NULL);
+    leave_old_bins(log);
     return 0;
 }
 

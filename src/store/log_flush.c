@@ -355,7 +355,11 @@ static int append_block(struct wb_log *log, struct block_job *job)
     if (err < 0)
         return err;
     while ((err = write_block(log, job, &tail)) < 0) { /* each time, there is one node less to choose from */
-        err = wb_log_bin_instead(log, job->pages[0].id, err, &job->bin);
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        if (wb_log_bin_renew(log, job->pages[0].id, &job->bin) > 0) /* its node was removed in the meantime */
+            continue;
+        err = wb_log_bin_instead(log, job->pages[0].id, wb_error_restore(&why), &job->bin);
         if (err < 0)
             return err;
     }

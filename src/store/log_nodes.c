@@ -317,6 +317,43 @@ int wb_log_bin_of(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bi
     return err < 0 ? err : node->read_only ? cannot_write(node) : 0;
 }
 
+bool wb_log_bin_is_current(struct wb_log_nodes *nodes, const struct wb_log_bin *bin)
+{
+    const struct wb_log_node *node = find_node(nodes, bin->node);
+
+    WB_CHECK(bin->node > 0);
+    if (!node || nodes->distribution == WB_DISTRIBUTION_UNIFORM)
+        return node ? !node->row.leaving : nodes->items.count == 0;
+    for (uint32_t i = 0; i < node->row.range_count; i++) {
+        const struct wb_catalog_range *range = &node->row.ranges[i];
+        if (range->bits <= bin->range.bits && (bin->range.prefix & wb_catalog_range_mask(range)) == range->prefix)
+            return true;
+    }
+    return false;
+}
+
+static int look_at_nothing(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+int wb_log_bin_renew(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_inout)
+{
+    struct wb_log_bin other;
+    int err = wb_log_read(log, look_at_nothing, NULL); /* takes up the newest rows */
+    const struct wb_log_node *node = find_node(&log->nodes, bin_inout->node);
+
+    WB_CHECK(bin_inout->node > 0);
+    if (err < 0 || log->nodes.items.count == 0 || (node && !node->row.leaving))
+        return err;
+    err = wb_log_bin_of(log, id, &other);
+    if (err < 0)
+        return err;
+    bin_inout->node = other.node; /* not its range, which all pages of the block are in */
+    return 1;
+}
+
 void wb_log_nodes_turn(struct wb_log *log)
 {
     struct wb_log_nodes *nodes = &log->nodes;

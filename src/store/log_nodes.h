@@ -97,6 +97,12 @@ bool wb_log_node_failed(const struct wb_log *log, int err);
  */
 int wb_log_bin_of(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_out);
 
+/* Whether new pages of this bin still go there: nodes may have been added or removed. */
+bool wb_log_bin_is_current(struct wb_log_nodes *nodes, const struct wb_log_bin *bin);
+
+/* If the node of a bin is leaving, or gone, puts another one in its place. Returns 1 if it did. */
+int wb_log_bin_renew(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_inout);
+
 /* Uniform distribution: the next node takes what comes now. */
 void wb_log_nodes_turn(struct wb_log *log);
 

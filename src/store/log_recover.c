@@ -384,6 +384,20 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, con
     return 0;
 }
 
+/* A node that is being removed gets no segment any more, whatever this writer knew about it. */
+static int check_bin(struct wb_catalog_txn *txn, const struct wb_log_bin *bin)
+{
+    struct wb_catalog_node node;
+
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
+    if (wb_catalog_count(txn, WB_CATALOG_NODES) == 0)
+        return 0;
+    int err = wb_catalog_node_get(txn, bin->node, &node);
+    if (err == WB_E_NOTFOUND || (err == 0 && node.leaving))
+        err = wb_fail(WB_E_DOWN, "node %u was removed", bin->node);
+    return err;
+}
+
 /*
  * Adds the row of a new, empty segment to the catalog. Returns 1 if the number was given to another segment in the
  * meantime: on another node there may be a file of the same number. Then *next_out is the first number that is free.
@@ -407,6 +421,8 @@ static int register_segment(struct wb_log *log, uint32_t number, const struct wb
     WB_CHECK(number > 0);
     if (err == 0)
         err = wb_catalog_summary_get(&txn, &summary);
+    if (err == 0)
+        err = check_bin(&txn, bin);
     if (err == 0 && number < summary.next_segment) {
         *next_out = summary.next_segment;
         err = 1;

@@ -84,13 +84,13 @@ static int begin(struct wb_log_scan *scan)
 }
 
 /* Whether there is a newer state than this one. */
-static bool moved_on(struct wb_log_scan *scan, uint64_t state)
+static bool moved_on(struct wb_log_scan *scan, int err, uint64_t state)
 {
     struct wb_error_copy why;
     struct wb_catalog_txn txn;
 
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
-    wb_error_save(WB_E_CORRUPT, &why);
+    wb_error_save(err, &why);
     bool newer = wb_catalog_txn_read(scan->catalog, &txn) == 0 && wb_catalog_txn_id(&txn) != state;
     wb_catalog_txn_abort(&txn);
     wb_error_restore(&why);
@@ -362,6 +362,7 @@ static int find_far_block(struct wb_log_scan *scan)
 
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
     do {
+        scan->failed = 0;
         err = begin(scan);
         state = scan->state;
         if (err == 0)
@@ -371,7 +372,9 @@ static int find_far_block(struct wb_log_scan *scan)
             err = judged < 0 ? judged : 1;
         }
         end(scan);
-    } while (err < 0 && scan->open == 0 && moved_on(scan, state));
+    } while ((err == WB_E_CORRUPT || err == WB_E_DOWN) && scan->failed && moved_on(scan, err, state));
+    if (err == WB_E_CORRUPT && scan->failed)
+        scan->origin = scan->failed; /* a damaged segment is passed over; one that is out of reach is not */
     return err;
 }
 

@@ -68,6 +68,7 @@ struct wb_log_scan {
     bool gone_phase;               /* all segments were passed */
     uint32_t origin;               /* the current segment, or the one whose parts are current; 0: none yet */
     WB_VEC(struct wb_log_scan_part *) parts; /* its parts: the first `open` of these; the others are kept for later ... */
+    uint32_t failed;               /* a segment that could not be opened; 0: none */
     size_t open;                   /* ... 0: no segment is open; 1: a segment that was not split */
     size_t here;                   /* the first so many parts have the current block; 0: the next one must be found */
     struct wb_log_scan_part *at;   /* the part of the current page, one of those */

@@ -256,8 +256,8 @@ int wb_log_scan_choose(struct wb_log_scan *scan)
     scan->segment_done = false;
     for (size_t i = first_behind(scan, passed); i < scan->rows.count; i = first_behind(scan, scan->origin)) {
         int err = open_parts(scan, i);
-        if (err == WB_E_DOWN) /* a damaged segment is passed over; one that is out of reach is tried again */
-            scan->origin--;
+        if (err < 0)
+            scan->failed = scan->origin--; /* the next call tries it again, unless it is passed over */
         if (err != 0)
             return err;
     }
