@@ -191,6 +191,10 @@ void wb_bucket_reader_forget(struct wb_bucket_reader *reader);
 int wb_bucket_read_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
                           const struct wb_bucket *bucket, size_t at, struct wb_buf *record_out);
 
+/* Appends it to records_out, for whoever reads all records of a bucket; head: only digests and head (wb_block_read_head). */
+int wb_bucket_append_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
+                            const struct wb_bucket *bucket, size_t at, bool head, struct wb_buf *records_out);
+
 /* Composes "FILE is damaged: bucket N at offset X: WHY" and returns WB_E_CORRUPT. */
 int wb_bucket_corrupt(const struct wb_bucket_file *file, uint64_t number, const char *why);
 

@@ -486,8 +486,10 @@ static int open_extent(struct wb_bucket_reader *reader, const struct wb_bucket_f
     return 0;
 }
 
-int wb_bucket_read_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
-                          const struct wb_bucket *bucket, size_t at, struct wb_buf *record_out)
+typedef int (*read_entry)(struct wb_block_reader *reader, size_t at, struct wb_buf *out);
+
+static int read_with(struct wb_bucket_reader *reader, const struct wb_bucket_file *file, const struct wb_bucket *bucket,
+                     size_t at, read_entry read, struct wb_buf *out)
 {
     const struct wb_bucket_version *version = &bucket->versions.items[at];
     const struct wb_block_index *index = version->extent_at ? &reader->index : &bucket->index;
@@ -509,7 +511,7 @@ int wb_bucket_read_record(struct wb_bucket_reader *reader, const struct wb_bucke
     if (err == 0) {
         bool found = wb_block_find_slot(index, version->block_slot, &entry);
         WB_CHECK(found);
-        err = wb_block_read_record(reader->zstd, entry, record_out);
+        err = read(reader->zstd, entry, out);
     }
     if (err != WB_E_CORRUPT)
         return err;
@@ -518,4 +520,18 @@ int wb_bucket_read_record(struct wb_bucket_reader *reader, const struct wb_bucke
         return wb_fail(WB_E_CORRUPT, "%s is damaged: bucket %llu: the extent at offset %llu: %s", file->file.path,
                        (unsigned long long)bucket->number, (unsigned long long)version->extent_at, why);
     return wb_bucket_corrupt(file, bucket->number, why);
+}
+
+int wb_bucket_read_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
+                          const struct wb_bucket *bucket, size_t at, struct wb_buf *record_out)
+{
+    WB_CHECK(reader->zstd != NULL);
+    return read_with(reader, file, bucket, at, wb_block_read_record, record_out);
+}
+
+int wb_bucket_append_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
+                            const struct wb_bucket *bucket, size_t at, bool head, struct wb_buf *records_out)
+{
+    WB_CHECK(reader->zstd != NULL);
+    return read_with(reader, file, bucket, at, head ? wb_block_read_head : wb_block_append_record, records_out);
 }

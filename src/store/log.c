@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/path.h"
+#include "store/hash.h"
 #include "store/nodes_make.h"
 
 #include <stdio.h>
@@ -181,16 +182,19 @@ static int check_seal(struct rollback_check *c, const struct wb_catalog_segment 
     WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(row->number > 0);
     const char *dir;
-    if (wb_log_node_dir(c->log, row->node, &dir) < 0 ||
-        wb_segment_open(dir, c->log->superblock.id, row, false, &segment) < 0)
+    if (c->log->hash)
+        wb_hash_sealed_at(c->log, row, &sealed_at);
+    else if (wb_log_node_dir(c->log, row->node, &dir) < 0 ||
+             wb_segment_open(dir, c->log->superblock.id, row, false, &segment) < 0)
         return 0; /* a damaged segment is reported when somebody reads from it, and so is a node that is down */
-    wb_segment_last_seal(&segment, &sealed_at);
+    else
+        wb_segment_last_seal(&segment, &sealed_at);
     if (sealed_at > c->summary.commit) /* a writer may have committed and left since we read the summary */
         err = refresh_summary(c->log, &c->summary);
     if (err == 0 && sealed_at > c->summary.commit)
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
-                      wb_catalog_path(c->log->catalog), (unsigned long long)c->summary.commit, segment.file.path,
-                      (unsigned long long)sealed_at);
+                      wb_catalog_path(c->log->catalog), (unsigned long long)c->summary.commit,
+                      segment.file.path ? segment.file.path : "its bucket file", (unsigned long long)sealed_at);
     wb_segment_close(&segment);
     return err;
 }
@@ -243,6 +247,8 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
         err = wb_busy_init(&log->busy, log->dir);
     if (err == 0)
         err = wb_log_open_catalog(log);
+    if (err == 0 && superblock->design.read.organisation == WB_ORGANISATION_HASH)
+        err = wb_hash_new(log);
     if (err == 0)
         err = wb_log_read(log, check_not_rolled_back, &check);
     if (err == 0 && mode == WB_STORE_WRITE)
@@ -268,6 +274,7 @@ static void log_close(struct wb_store *store)
 
     WB_CHECK(log->reader.kind <= WB_CATALOG_TXN_PARKED);
     wb_log_writer_free(log);
+    wb_hash_free(log);
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         wb_segment_close(&log->files[i]);
     wb_catalog_close(log->catalog);
@@ -453,6 +460,17 @@ static int look_up_page(void *context)
     return err < 0 ? err : wb_log_segment(l->log, l->entry.place.segment, l->id, &l->segment);
 }
 
+int wb_log_look_up(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
+                   struct wb_catalog_entry *entry_out)
+{
+    struct page_lookup l = {.log = log, .id = id, .when = when};
+    int err = look_up_version(&l);
+
+    WB_CHECK(err < 0 || l.entry.place.segment > 0);
+    *entry_out = l.entry;
+    return err;
+}
+
 int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
                 struct wb_catalog_entry *entry_out)
 {
@@ -531,6 +549,9 @@ int wb_log_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_
                        struct wb_buf *record_out)
 {
     struct place_lookup l = {.log = log, .origin = place->segment, .id = id};
+
+    if (log->hash)
+        return wb_hash_read_record(log, id, place, record_out);
     int err = wb_log_read(log, look_up_place, &l);
 
     WB_CHECK(place->segment > 0);
@@ -581,6 +602,8 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_stor
     WB_CHECK(when->kind <= WB_STORE_WHEN_SNAPSHOT);
     if (when->kind == WB_STORE_WHEN_LATEST && wb_log_has_ops(log, id))
         return get_changed(log, id, page_out, mem_out);
+    if (log->hash)
+        return wb_hash_get(log, id, when, page_out, mem_out);
     int err = wb_log_read(log, look_up_page, &l);
     WB_CHECK(err < 0 || l.segment->origin == l.entry.place.segment);
     if (err == 0)

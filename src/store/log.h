@@ -126,10 +126,14 @@ struct wb_log_sizes {
     size_t group_bytes;     /* a group is compressed when it has reached this; pages are sorted by site within it */
     size_t giant_bytes;     /* a page this large is appended at once, so that memory holds only one such page */
     size_t spare_bytes;     /* so much is kept of pages whose content is stored already, in case others give it up */
+    size_t bucket_bytes;    /* of a bucket, in the organisation hash; there, so many bytes of records stay in memory */
+    size_t pending_bytes;   /* ... until the commit, and others go to a file */
 };
 extern struct wb_log_sizes wb_log_sizes;
 
 struct wb_log_writer;
+struct wb_hash;
+struct wb_hash_edit;
 
 /* ---- parts of segments (log_parts.c) --------------------------------------------------------------- */
 
@@ -177,6 +181,7 @@ struct wb_log {
     struct wb_segment files[WB_LOG_FILES_MAX]; /* open segments, replaced in turn */
     unsigned file_next;
     struct wb_log_writer *writer; /* NULL if the store was opened for reading */
+    struct wb_hash *hash;         /* in the organisation hash (hash.h); otherwise NULL */
 };
 
 struct wb_log *wb_log_of(struct wb_store *store);
@@ -217,6 +222,8 @@ struct wb_log_op {
     bool appended;
     bool has_payload_sha1;
     uint8_t sha1[WB_SHA1_BYTES];     /* of a put that was appended */
+    bool digested;                   /* organisation hash: the record has its digests */
+    uint64_t staged_at, staged_bytes, staged_check; /* ... and is in a file, and not in `record` (hash_stage.c) */
     uint8_t payload_sha1[WB_SHA1_BYTES];
     struct wb_store_revisit *revisit; /* a copy of it with its URL, without its site; see below. Otherwise NULL */
 };
@@ -409,6 +416,10 @@ int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_ou
 int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
                 struct wb_catalog_entry *entry_out);
 
+/* The same in the state that log->reader sees, which must be awake. */
+int wb_log_look_up(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
+                   struct wb_catalog_entry *entry_out);
+
 /* Reads the page that an entry describes. */
 int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_entry *entry,
                       struct wb_page *page_out, struct wb_buf *mem_out);
@@ -489,6 +500,7 @@ struct wb_log_edit {
     bool changed;                    /* a page was changed: the epoch of this commit has begun */
     bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
     bool forgetting;                 /* the bytes of versions that nobody keeps any more must disappear, too */
+    struct wb_hash_edit *hash;       /* in the organisation hash (hash.h); otherwise NULL */
     struct wb_log_view view;         /* the page that is being changed */
     WB_VEC(struct wb_log_place) before, after; /* the places of its versions */
 };

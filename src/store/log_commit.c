@@ -24,6 +24,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "store/hash.h"
 #include "store/log.h"
 #include "store/log_event.h"
 
@@ -162,6 +163,8 @@ static int bury_unused(struct log_commit *c, const struct wb_log_op *op)
 
     WB_CHECK(op->kind != WB_LOG_OP_PUT || op->appended);
     WB_CHECK(c->to_store == 0);
+    if (c->edit.hash) /* they are written only if they are needed */
+        return 0;
     if (op->kind != WB_LOG_OP_PUT || is_used(&c->edit.view, op))
         return 0;
     int err = wb_log_edit_row(&c->edit, op->entry.place.segment, &row);
@@ -179,6 +182,8 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     int err = wb_log_edit_load(&c->edit, ops[order[0]].id);
 
     WB_CHECK(count > 0);
+    if (err == 0 && c->edit.hash)
+        err = wb_hash_edit_place(&c->edit, order, count);
     for (size_t i = 0; i < count && err == 0; i++)
         err = apply_op(c, &ops[order[i]], &touched, &on_request);
     if (c->to_store) /* the remaining pages are looked at only to find all such captures at once */
@@ -367,6 +372,15 @@ static void leave_old_bins(struct wb_log *log)
         wb_log_tails_release(log);
 }
 
+/* The ops are committed, or dropped. */
+static void forget_ops(struct wb_log *log)
+{
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    wb_log_ops_clear(log);
+    if (log->hash)
+        wb_hash_stage_clear(log);
+}
+
 /* After a failed commit: removes the bytes that were appended, and forgets the ops. */
 static void roll_back(struct wb_log *log)
 {
@@ -383,7 +397,7 @@ static void roll_back(struct wb_log *log)
         tail->pages_appended = 0;
     }
     wb_block_cache_release(&log->source.cache); /* other blocks will take the places of those we have just dropped */
-    wb_log_ops_clear(log);
+    forget_ops(log);
 }
 
 void wb_log_decide(struct wb_log *log)
@@ -401,7 +415,7 @@ void wb_log_decide(struct wb_log *log)
         wb_segment_close(&writer->tails.items[i].segment);
     wb_vec_clear(&writer->tails);
     wb_block_cache_release(&log->source.cache);
-    wb_log_ops_clear(log);
+    forget_ops(log);
     (void)wb_log_open_catalog(log); /* if this fails, the old handle stays, and every call on it says what is wrong */
     wb_error_restore(&why);
 }
@@ -479,7 +493,12 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
     wb_store_counts_add(counts_inout, &counts);
     if (!nothing)
         close_full_tails(writer);
-    wb_log_ops_clear(log);
+    forget_ops(log);
+    if (log->hash && log->hash->replaced) { /* a long run would collect many of them */
+        log->hash->replaced = false;
+        (void)wb_log_purge(log); /* if this fails, the next writer deletes them */
+        wb_log_decide(log);
+    }
     WB_CHECK(writer->ops.count == 0);
     WB_CHECK(writer->flight == NULL);
     leave_old_bins(log);

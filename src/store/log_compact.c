@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
+#include "store/hash.h"
 #include "store/log_compact.h"
 
 #include <stdio.h>
@@ -445,7 +446,8 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     if (err == 0)
         err = wb_pool_new(1, &c.pool);
     if (err == 0)
-        err = compact_twice(&c);
+        err = log->hash ? wb_hash_compact(log, progress, progress_context, found, found_context, &c.result)
+                        : compact_twice(&c);
     if (err == 0)
         err = wb_log_purge(log);
     wb_log_decide(log);

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "store/hash.h"
 #include "store/log.h"
 
 #include <stdlib.h>
@@ -71,11 +72,14 @@ int wb_log_held(struct wb_catalog_txn *txn, int64_t now_ms, struct wb_log_epochs
     return err;
 }
 
+enum { NEW_FILES_MAX = 256 }; /* bucket files that one commit can begin: one for each node */
+
 /* ---- the transaction ------------------------------------------------------------------------ */
 
 void wb_log_edit_release(struct wb_log_edit *edit)
 {
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
+    wb_hash_edit_release(edit);
     wb_free(edit->rows);
     wb_free(edit->dirty);
     wb_vec_release(&edit->held);
@@ -101,10 +105,12 @@ int wb_log_edit_begin(struct wb_log *log, struct wb_log_edit *edit)
         .epoch = edit->summary.epoch + 1,
         .rule = {edit->summary.history, edit->held.items, edit->held.count, wb_clock_wall_ms()},
     };
-    edit->row_count = edit->summary.next_segment;
+    edit->row_count = edit->summary.next_segment + (log->hash ? NEW_FILES_MAX : 0);
     edit->rows = wb_alloc_zero(edit->row_count, sizeof *edit->rows);
     edit->dirty = wb_alloc_zero(edit->row_count, sizeof *edit->dirty);
-    return edit->rows && edit->dirty ? 0 : WB_E_NOMEM;
+    if (!edit->rows || !edit->dirty)
+        return WB_E_NOMEM;
+    return log->hash ? wb_hash_edit_begin(edit) : 0;
 }
 
 int wb_log_edit_row(struct wb_log_edit *edit, uint32_t number, struct wb_catalog_segment **row_out)
@@ -180,6 +186,8 @@ int wb_log_edit_end(struct wb_log_edit *edit)
     /* Older versions of a page that was taken down may be dead in any segment, and nothing remembers in which. */
     if (edit->taken_down)
         err = wb_catalog_segment_each(&edit->txn, mark_for_scrubbing, edit);
+    if (err == 0 && edit->hash)
+        err = wb_hash_edit_write(edit);
     for (size_t i = 0; i < edit->row_count && err == 0; i++)
         if (edit->dirty[i])
             err = wb_catalog_segment_put(&edit->txn, &edit->rows[i]);
@@ -188,7 +196,10 @@ int wb_log_edit_end(struct wb_log_edit *edit)
         edit->summary.epoch = edit->moment.epoch;
     if (err == 0)
         err = wb_catalog_summary_put(&edit->txn, &edit->summary);
-    return err < 0 ? err : wb_catalog_txn_commit(&edit->txn);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&edit->txn);
+    wb_hash_edit_done(edit, err);
+    return err;
 }
 
 /* ---- one page --------------------------------------------------------------------------------- */
@@ -348,5 +359,7 @@ int wb_log_edit_save(struct wb_log_edit *edit, bool touched, bool on_request, in
     err = gather_places(view, &edit->after);
     if (err == 0)
         err = settle_places(edit, touched);
+    if (err == 0 && edit->hash)
+        err = wb_hash_edit_note(edit);
     return err < 0 ? err : wb_log_view_save(&edit->txn, view);
 }

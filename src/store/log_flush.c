@@ -12,6 +12,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "store/hash.h"
 #include "store/log.h"
 
 #include <pthread.h>
@@ -456,13 +457,16 @@ int wb_log_flush_start(struct wb_log *log)
 {
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-    return remember(log->writer, start(log));
+    return log->hash ? wb_hash_stage(log) : remember(log->writer, start(log));
 }
 
 int wb_log_flush_all(struct wb_log *log)
 {
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
+    if (log->hash)
+        return wb_hash_stage(log);
 
     int err = start(log);
 

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
+#include "store/hash.h"
 #include "store/log.h"
 
 #include <stdio.h>
@@ -228,7 +229,7 @@ int wb_log_recover(struct wb_log *log)
         if (!o.rows.items[i].sealed)
             err = cut_tail(log, &o.rows.items[i]);
     for (size_t i = 0; i < wb_log_nodes_count(&log->nodes) && err == 0; i++)
-        err = remove_orphans(log, wb_log_nodes_number(&log->nodes, i));
+        err = (log->hash ? wb_hash_recover : remove_orphans)(log, wb_log_nodes_number(&log->nodes, i));
     wb_log_rows_release(&o.rows);
     return err;
 }
@@ -272,11 +273,18 @@ static int delete_retired(struct purge_work *p)
     WB_CHECK(p->count > 0);
     WB_CHECK(p->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < p->count && err == 0; i++) {
+        const struct wb_log_nodes *nodes = &p->log->nodes;
+        const char *dir;
         char *path = NULL;
-        if (wb_log_nodes_has(&p->log->nodes, p->files[i].node))
+        if (wb_log_nodes_has(nodes, p->files[i].node) && p->log->hash) {
+            err = wb_log_node_dir(p->log, p->files[i].node, &dir);
+            if (err == 0)
+                err = wb_bucket_file_unlink(dir, p->files[i].number, p->files[i].revision);
+        } else if (wb_log_nodes_has(nodes, p->files[i].node)) {
             err = wb_log_nodes_path(&p->log->nodes, p->files[i].node, p->files[i].number, p->files[i].revision, &path);
-        if (err == 0 && path)
-            err = wb_path_unlink(path);
+            if (err == 0)
+                err = wb_path_unlink(path);
+        }
         wb_free(path);
         if (wb_log_node_failed(p->log, err)) /* it is deleted when the node can be used again */
             err = 0;

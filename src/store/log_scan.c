@@ -138,6 +138,8 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
     if (wb_log_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASHED_LOG)
         return wb_sorted_scan_open(wb_log_of(store), &wb_sorted_log, options, scan_out);
+    if (wb_log_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASH)
+        return wb_sorted_scan_open(wb_log_of(store), &wb_sorted_hash, options, scan_out);
 
     struct wb_log_scan *scan = wb_alloc_zero(1, sizeof *scan);
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
+#include "store/hash.h"
 #include "store/log.h"
 
 /* ---- all segment rows ------------------------------------------------------------------------ */
@@ -130,7 +131,7 @@ static int add_retired(void *context, uint32_t number, uint32_t revision, uint32
 {
     struct retired_bytes *r = context;
     char *path;
-    int err = wb_log_nodes_path(&r->log->nodes, node, number, revision, &path);
+    int err = (r->log->hash ? wb_hash_path : wb_log_nodes_path)(&r->log->nodes, node, number, revision, &path);
 
     WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(number > 0);

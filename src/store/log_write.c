@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/limits.h"
 #include "os/random.h"
+#include "store/hash.h"
 #include "store/log.h"
 
 enum { WORKERS_MAX = 8 };
@@ -25,6 +26,8 @@ struct wb_log_sizes wb_log_sizes = {
     .group_bytes = 16 << 20,
     .giant_bytes = 8 << 20,
     .spare_bytes = 64 << 20,
+    .bucket_bytes = WB_BUCKET_BYTES,
+    .pending_bytes = 64 << 20,
 };
 
 /* ---- the index of pages and sites --------------------------------------------------------------- */
@@ -156,7 +159,9 @@ void wb_log_writer_free(struct wb_log *log)
     wb_pool_free(writer->sync_pool);
     wb_log_builders_free(writer->builders);
     wb_log_ops_clear(log);
-    if (writer->tails.count == 0 && writer->commit > log->commit_at_open)
+    if (log->hash && writer->commit > log->commit_at_open)
+        wb_hash_seal(log, wb_log_newest_commit(log));
+    else if (writer->tails.count == 0 && writer->commit > log->commit_at_open)
         wb_log_seal_any(log, wb_log_newest_commit(log));
     wb_log_tails_release(log);
     wb_vec_release(&writer->tails);
@@ -580,9 +585,11 @@ int wb_log_get_pending(struct wb_log *log, size_t number, struct wb_page *page_o
     wb_log_flush_wait(log);
     const struct wb_log_op *op = &writer->ops.items[number];
     WB_CHECK(op->kind <= WB_LOG_OP_CAPTURE);
-    WB_CHECK(op->appended == (op->record.len == 0));
+    WB_CHECK(op->appended == (op->record.len == 0) || log->hash);
     wb_buf_clear(mem_out);
-    if (op->appended) {
+    if (op->staged_bytes) {
+        err = wb_hash_staged(log, op, mem_out);
+    } else if (op->appended && !log->hash) {
         size_t i = 0;
         while (i < writer->tails.count && writer->tails.items[i].segment.number != op->entry.place.segment)
             i++;

@@ -68,6 +68,7 @@ struct wb_sorted_source {
     int (*load)(void *context, struct wb_sorted_chunk *chunk);
 };
 extern const struct wb_sorted_source wb_sorted_log;
+extern const struct wb_sorted_source wb_sorted_hash; /* hash_source.c */
 
 /*
  * Remembers the current error, WB_E_CORRUPT, for the scan to return, unless this part of a file was reported by this scan
