@@ -13,6 +13,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
+#include "store/hash.h"
+#include "store/hash_verify.h"
 #include "store/log_verify.h"
 
 #include <stdarg.h>
@@ -308,10 +310,12 @@ static int check_file(void *context, const struct wb_path_entry *entry)
     struct wb_file file = WB_FILE_INIT;
     char name[WB_SEGMENT_NAME_MAX];
     uint32_t number, revision;
+    bool hash = v->superblock->design.read.organisation == WB_ORGANISATION_HASH, doubles;
 
     WB_CHECK(v->catalog != NULL);
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    if (!wb_segment_name_parse(entry->name, &number, &revision)) {
+    if (hash ? !wb_bucket_name_parse(entry->name, &number, &revision, &doubles)
+             : !wb_segment_name_parse(entry->name, &number, &revision)) {
         wb_log_verify_report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
         return 0;
     }
@@ -324,8 +328,8 @@ static int check_file(void *context, const struct wb_path_entry *entry)
     if (err < 0 || retired) /* compaction has replaced it; it is deleted when its last reader has gone */
         return err;
     char *path;
-    wb_segment_name(number, revision, name);
-    err = wb_log_nodes_path(&v->nodes, v->node, number, revision, &path);
+    (hash ? wb_bucket_name : wb_segment_name)(number, revision, name);
+    err = (hash ? wb_hash_path : wb_log_nodes_path)(&v->nodes, v->node, number, revision, &path);
     if (err < 0)
         return err;
     /* If somebody has locked the file, or it is newer than the state that we hold, it is work in progress. */
@@ -337,6 +341,55 @@ static int check_file(void *context, const struct wb_path_entry *entry)
     wb_file_close(&file);
     wb_free(path);
     return 0;
+}
+
+/* ---- bucket files (hash_verify.c) ------------------------------------------------------------------------- */
+
+static void report_bucket(void *context, bool problem, const char *file, uint64_t offset, const char *message)
+{
+    wb_log_verify_report(context, problem, file, offset, "%s", message);
+}
+
+static int bucket_dir(void *context, uint32_t node, const char **dir_out)
+{
+    struct wb_log_verifier *v = context;
+
+    WB_CHECK(node > 0);
+    return wb_log_nodes_dir(&v->nodes, node, dir_out);
+}
+
+static int check_bucket_seal(void *context, const char *file, uint64_t commit)
+{
+    return check_seal(context, commit, file);
+}
+
+static bool bucket_progress(void *context, uint64_t done)
+{
+    struct wb_log_verifier *v = context;
+
+    return !v->progress || v->progress(v->progress_context, done, v->total > done ? v->total : done);
+}
+
+static int check_bucket_files(struct wb_log_verifier *v)
+{
+    struct wb_hash_check check = {
+        .catalog = v->catalog,
+        .repo_id = v->superblock->id,
+        .content_seed = wb_hash64(v->superblock->id, sizeof v->superblock->id),
+        .sound = v->sound,
+        .context = v,
+        .report = report_bucket,
+        .node_dir = bucket_dir,
+        .sealed = check_bucket_seal,
+        .progress = bucket_progress,
+    };
+    int err = 0;
+
+    for (size_t i = 0; i < v->rows.count && err == 0; i++)
+        err = wb_hash_check_file(&check, &v->rows.items[i]);
+    WB_CHECK(v->result->pages == 0);
+    v->result->pages = check.pages;
+    return err;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
@@ -389,8 +442,11 @@ static int check_segments(struct wb_log_verifier *v)
         err = check_nodes(v);
     for (size_t i = 0; i < v->rows.count; i++)
         v->total += v->rows.items[i].bytes;
-    for (size_t i = 0; i < v->rows.count && err == 0; i++)
-        err = check_segment(v, &v->rows.items[i]);
+    if (err == 0 && v->superblock->design.read.organisation == WB_ORGANISATION_HASH)
+        err = check_bucket_files(v);
+    else
+        for (size_t i = 0; i < v->rows.count && err == 0; i++)
+            err = check_segment(v, &v->rows.items[i]);
     return err < 0 ? err : check_files(v);
 }
 
@@ -416,7 +472,8 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
     if (err == 0 && v.tallies)
         err = check_segments(&v);
     /* If a walk finds rows that a search does not find, the tree itself is damaged. */
-    if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages != v.summary.pages)
+    if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages != v.summary.pages &&
+        superblock->design.read.organisation != WB_ORGANISATION_HASH)
         wb_log_verify_report(&v, true, WB_CATALOG_NAME, 0,
                              "%llu pages are in the catalog, %llu can be found through it",
                              (unsigned long long)v.summary.pages, (unsigned long long)counts_out->pages);
