@@ -54,7 +54,7 @@ static int put_pages(const struct bench_job *job, const struct corpus *corpus, s
 static int fill_store(const struct bench_job *job, const struct corpus *corpus, const char *dir)
 {
     struct wb_store *store = NULL;
-    int err = wb_store_create(dir, &(struct wb_store_options){.organisation = NULL});
+    int err = wb_store_create(dir, NULL);
 
     if (err == 0)
         err = wb_store_open(dir, WB_STORE_WRITE, &store);

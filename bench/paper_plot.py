@@ -17,7 +17,7 @@ def style():
         lines += ['.s%d{stroke:%s}.f%d{fill:%s}' % (i, c, i, c) for i, c in enumerate(colours)]
         return ''.join(lines)
     return ('<style>text{font:13px sans-serif}.title{font-weight:bold;font-size:15px}.grid{stroke-width:1}'
-            '.axis{stroke-width:1;fill:none}.line{fill:none;stroke-width:2.2}%s'
+            '.axis{stroke-width:1;fill:none}.line{fill:none;stroke-width:2.2}.dash{stroke-dasharray:7 4}%s'
             '@media (prefers-color-scheme:dark){%s}</style>' %
             (rules('#24292f', '#d8dee4', LIGHT), rules('#d1d7e0', '#3d444d', DARK)))
 
@@ -93,15 +93,15 @@ class Frame:
         plot.text(18, (TOP + self.bottom) / 2, labels[1], 'middle', turn=-90)
 
 
-def legend(plot, names, area=False):
-    x, y = plot.left, plot.height - 16
+def legend(plot, names, area=False, dashed=()):
+    x, y = min(plot.left, LEFT), plot.height - 16
     for i, name in enumerate(names):
         if area:
             plot.parts.append('<rect x="%.1f" y="%.1f" width="22" height="10" class="f%d"/>' % (x, y - 9, i % 6))
         else:
-            plot.line(x, y - 4, x + 22, y - 4, 'line s%d' % (i % 6))
+            plot.line(x, y - 4, x + 22, y - 4, 'line s%d%s' % (i % 6, ' dash' if name in dashed else ''))
         plot.text(x + 28, y, name)
-        x += 44 + 7.2 * len(name)
+        x += 42 + 6.8 * len(name)
 
 
 def lines(path, title, labels, series, log_x=False):
@@ -110,10 +110,9 @@ def lines(path, title, labels, series, log_x=False):
     tops = [max((y for _, s, points in series if s == side for _, y in points), default=None) for side in (0, 1)]
     frame = Frame(plot, sorted({x for _, _, points in series for x, _ in points}), tops, labels, log_x)
     for i, (_, side, points) in enumerate(series):
-        dash = ' stroke-dasharray="7 4"' if side else ''
-        plot.parts.append('<polyline class="line s%d"%s points="%s"/>' % (
-            i % 6, dash, ' '.join('%.1f,%.1f' % (frame.x(x), frame.y(y, side)) for x, y in points)))
-    legend(plot, [name for name, _, _ in series])
+        plot.parts.append('<polyline class="line s%d%s" points="%s"/>' % (
+            i % 6, ' dash' if side else '', ' '.join('%.1f,%.1f' % (frame.x(x), frame.y(y, side)) for x, y in points)))
+    legend(plot, [name for name, _, _ in series], dashed=[name for name, side, _ in series if side])
     plot.write(path)
 
 

@@ -179,12 +179,12 @@ def figures45(rows, study, suffix, title):
                      [('A random access', 0, [(x, r['a']) for x, r in four]),
                       ('B reading a bucket', 0, [(x, r['b']) for x, r in four]),
                       ('C buckets read', 1, [(x, r['c']) for x, r in four]),
-                      ('D share of buckets x 50', 1, [(x, 50 * r['d']) for x, r in four])])
+                      ('D share x 50', 1, [(x, 50 * r['d']) for x, r in four])])
     paper_plot.lines(PLOTS / ('figure5%s.svg' % suffix), 'Figure 5: the best bucket size; ' + title,
-                     ['pages per bucket', 'pages/s; KB', 'share'],
+                     ['pages per bucket', 'pages/s', '%; KB'],
                      [('E random access, pages/s', 0, [(x, r['rate']) for x, r in five]),
-                      ('F space used', 1, [(x, r['use']) for x, r in five]),
-                      ('G best size, KB', 0, [(x, r['kb']) for x, r in five])], log_x=True)
+                      ('F space used, %', 1, [(x, 100 * r['use']) for x, r in five]),
+                      ('G best size, KB', 1, [(x, r['kb']) for x, r in five])], log_x=True)
 
 
 def flat_range(rows):
@@ -413,7 +413,7 @@ def wrapped(text, width=120):
         if not re.match(r'[|#!`$]', block) or block.startswith('`Batch') or block.startswith('`Incr') or \
                 block.startswith('`webbase'):
             items = re.split(r'\n(?=- )', block)
-            block = '\n'.join(textwrap.fill(i, width, subsequent_indent='  ' if i.startswith('- ') else '',
+            block = '\n'.join(textwrap.fill(' '.join(i.split()), width, subsequent_indent='  ' if i.startswith('- ') else '',
                                             break_long_words=False, break_on_hyphens=False) for i in items)
         blocks.append(block)
     return '\n\n'.join(blocks)

@@ -22,7 +22,7 @@ static int our_open(const char *dir, bool create, void **state_out)
 
     *state_out = NULL;
     if (err == 0 && create)
-        err = wb_store_create(dir, &(struct wb_store_options){.organisation = NULL});
+        err = wb_store_create(dir, NULL);
     if (err == 0)
         err = wb_store_open(dir, create ? WB_STORE_WRITE : WB_STORE_READ, &s->store);
     if (err < 0) {
