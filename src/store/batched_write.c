@@ -258,7 +258,7 @@ int wb_batched_commit(struct wb_store *store, struct wb_store_commit_counts *cou
         batch->forecast.barred = there.barred;
         wb_store_counts_add(counts_inout, &batch->forecast);
     } else {
-        wb_log_ops_clear(wb_batched_read_log(batch)->writer); /* nothing of it is stored */
+        wb_log_ops_clear(wb_batched_read_log(batch)); /* nothing of it is stored */
     }
     batch->forecast = (struct wb_store_commit_counts){0};
     return err;
