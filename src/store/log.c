@@ -7,6 +7,7 @@
  * file in between.
  */
 #include "store/log.h"
+#include "store/log_rebalance.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -55,6 +56,8 @@ static const struct wb_store_ops log_ops = {
     .stat = wb_log_stat,
     .compact = wb_log_compact,
     .node_each = wb_log_node_each,
+    .node_add = wb_log_node_add,
+    .node_remove = wb_log_node_remove,
 };
 
 _Static_assert(offsetof(struct wb_log, store) == 0, "a wb_store of this organisation is a wb_log");
