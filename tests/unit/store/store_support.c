@@ -281,13 +281,12 @@ bool spec_barred(struct wb_store *store, const struct spec *spec)
     return barred == 1;
 }
 
-unsigned files_with(const char *dir, const struct spec *spec)
+/* Counts the files of one node that contain some bytes. */
+static unsigned node_files_with(const char *dir, const char *needle, size_t len)
 {
     char pages[DIR_MAX], path[DIR_MAX];
-    struct made made;
     unsigned count = 0;
 
-    make_page(spec, &made);
     path_in(dir, WB_SEGMENT_DIR, pages);
     DIR *d = opendir(pages);
     must(d != NULL);
@@ -297,10 +296,29 @@ unsigned files_with(const char *dir, const struct spec *spec)
             continue;
         path_in(pages, entry->d_name, path);
         must_ok(wb_path_read(path, 64 << 20, &bytes));
-        count += memmem(bytes.ptr, bytes.len, made.page.body.ptr + 1000, 64) != NULL;
+        count += memmem(bytes.ptr, bytes.len, needle, len) != NULL;
         wb_buf_release(&bytes);
     }
     closedir(d);
+    return count;
+}
+
+unsigned files_with(const char *dir, const struct spec *spec)
+{
+    char node[DIR_MAX], name[32];
+    struct made made;
+    unsigned count = 0;
+
+    make_page(spec, &made);
+    path_in(dir, WB_SEGMENT_DIR, node);
+    if (wb_path_kind(node) == WB_PATH_DIR)
+        count += node_files_with(dir, made.page.body.ptr + 1000, 64);
+    for (unsigned i = 1; i <= test_nodes(); i++) {
+        snprintf(name, sizeof name, "node%u", i);
+        path_in(dir, name, node);
+        if (wb_path_kind(node) == WB_PATH_DIR)
+            count += node_files_with(node, made.page.body.ptr + 1000, 64);
+    }
     made_release(&made);
     return count;
 }
@@ -470,14 +488,22 @@ struct wb_design test_design(void)
     return design;
 }
 
+unsigned test_nodes(void)
+{
+    const char *text = getenv("WEBBASE_TEST_NODES");
+
+    return text ? (unsigned)atoi(text) : 1;
+}
+
 void create_store(const char *dir)
 {
-    must_ok(wb_store_create(dir, &(struct wb_store_options){.design = test_design()}));
+    create_store_as(dir, (struct wb_store_history){0});
 }
 
 void create_store_as(const char *dir, struct wb_store_history history)
 {
-    must_ok(wb_store_create(dir, &(struct wb_store_options){.design = test_design(), .history = history}));
+    must_ok(wb_store_create(dir, &(struct wb_store_options){
+                                     .design = test_design(), .history = history, .nodes = {.count = test_nodes()}}));
 }
 
 struct wb_store *open_store(const char *dir, enum wb_store_mode mode)

@@ -132,6 +132,9 @@ void sights_release(struct sights *sights);
 /* The design of the repositories that tests create: the default, or the one that WEBBASE_TEST_DESIGN names. */
 struct wb_design test_design(void);
 
+/* How many nodes they have: 1, or what WEBBASE_TEST_NODES says. */
+unsigned test_nodes(void);
+
 void create_store(const char *dir);
 void create_store_as(const char *dir, struct wb_store_history history);
 struct wb_store *open_store(const char *dir, enum wb_store_mode mode);
