@@ -268,6 +268,19 @@ static int make_node(const char *repo_dir, const struct wb_superblock *superbloc
     return err;
 }
 
+/* Removes everything that makes the directory a node, and if is_new, the directory itself. */
+static void remove_node(const char *dir, const struct wb_node_identity *identity, bool is_new)
+{
+    char *pages = wb_path_join(dir, WB_NODE_DIR);
+
+    WB_CHECK(identity->number > 0);
+    if (wb_node_unmake(dir, identity) == 0 && pages)
+        (void)wb_folder_remove(pages); /* if there is no webbase.node yet, it may be there nevertheless */
+    if (is_new)
+        (void)wb_folder_remove(dir);
+    wb_free(pages);
+}
+
 void wb_nodes_undo(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made)
 {
     struct wb_error_copy why;
@@ -276,8 +289,8 @@ void wb_nodes_undo(const char *repo_dir, const struct wb_superblock *superblock,
     for (size_t i = 0; i < made->count; i++) {
         struct wb_node_identity identity = identity_of(superblock, &made->items[i].row);
         char *dir = path_of(repo_dir, &made->items[i].row);
-        if (dir && wb_node_unmake(dir, &identity) == 0 && made->items[i].is_new)
-            (void)wb_folder_remove(dir);
+        if (dir)
+            remove_node(dir, &identity, made->items[i].is_new);
         wb_free(dir);
     }
     wb_vec_release(made);
@@ -304,13 +317,60 @@ int wb_nodes_make(const char *repo_dir, const struct wb_superblock *superblock, 
     return err;
 }
 
-/* ---- what an interrupted creation has left ----------------------------------------------------------------------- */
+/* ---- what a failed creation has left ----------------------------------------------------------------------- */
 
 static int is_foreign(void *context, const struct wb_path_entry *entry)
 {
     (void)context;
     return strcmp(entry->name, WB_NODE_DIR) != 0 &&
            strncmp(entry->name, WB_NODE_IDENTITY_NAME, strlen(WB_NODE_IDENTITY_NAME)) != 0;
+}
+
+uint64_t wb_nodes_fresh(const struct wb_store_options *options)
+{
+    uint64_t fresh = 0;
+
+    for (size_t i = 0; options->nodes.dirs && i < options->nodes.count && i < 64; i++)
+        if (wb_path_kind(options->nodes.dirs[i]) == WB_PATH_NONE)
+            fresh |= (uint64_t)1 << i;
+    return fresh;
+}
+
+static int add_swept(void *context, const struct wb_catalog_node *row)
+{
+    WB_CHECK(row->number > 0);
+    return wb_vec_push((struct wb_nodes_made *)context, (struct wb_node_made){.row = *row});
+}
+
+int wb_nodes_sweep(const char *repo_dir, uint64_t fresh)
+{
+    struct wb_nodes_made made = {0};
+    struct wb_catalog *catalog = NULL;
+    struct wb_catalog_txn txn = {0};
+    char *path = wb_path_join(repo_dir, WB_CATALOG_NAME);
+    bool there = path && wb_path_kind(path) != WB_PATH_NONE;
+    int err = !path ? WB_E_NOMEM : there ? wb_catalog_open(repo_dir, WB_TREE_READ, &catalog) : 0;
+
+    if (err == 0 && there)
+        err = wb_catalog_txn_read(catalog, &txn);
+    if (err == 0 && there)
+        err = wb_catalog_node_each(&txn, add_swept, &made);
+    for (size_t i = 0; i < made.count && err == 0; i++) {
+        struct wb_node_identity found;
+        char *dir = path_of(repo_dir, &made.items[i].row);
+        if (!dir)
+            err = WB_E_NOMEM;
+        else if (wb_node_identity_read(dir, &found) == 0 && found.number == made.items[i].row.number &&
+                 memcmp(found.id, made.items[i].row.id, sizeof found.id) == 0)
+            remove_node(dir, &found, i < 64 && fresh >> i & 1);
+        wb_free(dir);
+    }
+    if (txn.catalog)
+        wb_catalog_txn_abort(&txn);
+    wb_catalog_close(catalog);
+    wb_vec_release(&made);
+    wb_free(path);
+    return err == WB_E_NOMEM ? err : 0; /* a catalog that cannot be read names no nodes */
 }
 
 bool wb_nodes_is_leftover(const char *repo_dir, const char *name)

@@ -42,6 +42,16 @@ int wb_nodes_make(const char *repo_dir, const struct wb_superblock *superblock, 
                   struct wb_catalog_txn *txn, struct wb_nodes_made *made_out);
 void wb_nodes_undo(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made);
 
+/*
+ * Makes directories of nodes ordinary directories again, if the creation of their repository failed or was interrupted:
+ * it has a catalog with their rows, but no superblock. Those of which `fresh` has the bit, counted from the first node,
+ * are removed. The caller has the lock of the creation.
+ */
+int wb_nodes_sweep(const char *repo_dir, uint64_t fresh);
+
+/* Which directories of the list do not exist: a bit for each of the first 64. */
+uint64_t wb_nodes_fresh(const struct wb_store_options *options);
+
 /* Whether an entry of a directory is what the interrupted creation of a repository has left of nodes inside it. */
 bool wb_nodes_is_leftover(const char *repo_dir, const char *name);
 

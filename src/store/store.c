@@ -94,8 +94,30 @@ static int create_locked(const struct creation *c)
     if (wb_store_exists(c->dir))
         return wb_fail(WB_E_INVALID, "there is a repository at %s already", c->dir);
     wb_random_bytes(superblock.id, sizeof superblock.id);
+    uint64_t fresh = wb_nodes_fresh(&c->options);
     err = c->organisation->create(c->dir, &superblock, &c->options);
-    return err < 0 ? err : wb_superblock_write(c->dir, &superblock);
+    if (err == 0)
+        err = wb_superblock_write(c->dir, &superblock);
+    if (err < 0 && !wb_store_exists(c->dir)) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        (void)wb_nodes_sweep(c->dir, fresh);
+        err = wb_error_restore(&why);
+    }
+    return err;
+}
+
+/* If an interrupted creation has made nodes elsewhere, nobody has ever used them: they are released. */
+static int release_leftovers(const char *dir, struct wb_file *lock_out)
+{
+    char *catalog = wb_path_join(dir, WB_CATALOG_NAME);
+    bool there = catalog && wb_path_kind(catalog) != WB_PATH_NONE;
+    int err = !catalog ? WB_E_NOMEM : there ? lock_creation(dir, lock_out) : 0;
+
+    if (err == 0 && there && !wb_store_exists(dir)) /* otherwise another process was faster */
+        err = wb_nodes_sweep(dir, 0);
+    wb_free(catalog);
+    return err;
 }
 
 int wb_store_create(const char *dir, const struct wb_store_options *options)
@@ -111,17 +133,19 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
     wb_design_format(&c.options.design, design);
     if (!c.organisation)
         return wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
-    err = wb_nodes_check(dir, &c.options); /* before anything is made */
-    if (err < 0)
-        return err;
     enum wb_path_kind kind = wb_path_kind(dir);
-    if (kind == WB_PATH_DIR && !wb_store_exists(dir))
+    if (kind == WB_PATH_DIR && !wb_store_exists(dir)) {
         err = wb_path_each(dir, refuse_foreign, &c);
-    else if (kind == WB_PATH_NONE)
-        err = wb_path_mkdirs(dir);
-    else if (kind != WB_PATH_DIR)
+        if (err == 0)
+            err = release_leftovers(dir, &lock);
+    } else if (kind != WB_PATH_DIR && kind != WB_PATH_NONE) {
         err = wb_fail(WB_E_INVALID, "%s is not a directory", dir);
+    }
     if (err == 0)
+        err = wb_nodes_check(dir, &c.options); /* before anything is made */
+    if (err == 0 && kind == WB_PATH_NONE)
+        err = wb_path_mkdirs(dir);
+    if (err == 0 && lock.fd < 0)
         err = lock_creation(dir, &lock);
     if (err == 0)
         err = create_locked(&c);
