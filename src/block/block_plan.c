@@ -172,11 +172,13 @@ static void base_history(struct wb_block_plan *plan, size_t from, int32_t lead)
     }
     /*
      * At most two frames below. A version that has become the latest once more may come first, and be based on what
-     * is itself based on another page, so all bases must be known before depths can be counted.
+     * is itself based on another page, so all bases must be known before depths can be counted. A block that has no
+     * lead names its first frame as one, which may have frames below it: that is no base for others.
      */
+    int32_t ground = lead >= 0 && plan->frames.items[lead].base < 0 ? lead : -1;
     for (size_t i = from; i < plan->frames.count; i++)
         if (!plan->frames.items[i].from && frames_below(plan, i) >= WB_BLOCK_DEPTH_MAX)
-            plan->frames.items[i].base = lead;
+            plan->frames.items[i].base = ground == (int32_t)i ? -1 : ground;
 }
 
 int wb_block_plan_rest(struct wb_block_plan *plan, size_t first, int32_t lead)
