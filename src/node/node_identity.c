@@ -206,6 +206,20 @@ static int make_dir(const char *dir)
     return wb_path_mkdirs(dir);
 }
 
+int wb_node_dir_is_empty(const char *dir, bool *empty_out)
+{
+    int err = wb_path_each(dir, foreign, NULL);
+    char *pages = err == 0 ? wb_path_join(dir, WB_NODE_DIR) : NULL;
+
+    if (err == 0 && !pages)
+        return WB_E_NOMEM;
+    if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE)
+        err = wb_path_each(pages, anything, NULL);
+    wb_free(pages);
+    *empty_out = err == 0;
+    return err < 0 ? err : 0;
+}
+
 /* Returns 1 if the directory is exactly this node, 0 if it can be made one, or an error that names it. */
 static int look_at_dir(const char *dir, const struct wb_node_identity *identity)
 {
@@ -223,16 +237,9 @@ static int look_at_dir(const char *dir, const struct wb_node_identity *identity)
                        WB_NODE_IDENTITY_NAME);
     if (err != WB_E_NOTFOUND)
         return err;
-    err = wb_path_each(dir, foreign, NULL);
-    if (err > 0)
-        return wb_fail(WB_E_INVALID, "%s cannot be a node: it is not empty", dir);
-    char *pages = err == 0 ? wb_path_join(dir, WB_NODE_DIR) : NULL;
-    if (err == 0 && !pages)
-        return WB_E_NOMEM;
-    if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE)
-        err = wb_path_each(pages, anything, NULL);
-    wb_free(pages);
-    return err > 0 ? wb_fail(WB_E_INVALID, "%s cannot be a node: it is not empty", dir) : err;
+    bool empty;
+    err = wb_node_dir_is_empty(dir, &empty);
+    return err == 0 && !empty ? wb_fail(WB_E_INVALID, "%s cannot be a node: it is not empty", dir) : err;
 }
 
 /* Writes the temporary file, which is locked, and gives it its name: from then on the directory is a node. */

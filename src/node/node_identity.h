@@ -8,6 +8,7 @@
 #ifndef WB_NODE_NODE_IDENTITY_H
 #define WB_NODE_NODE_IDENTITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define WB_NODE_IDENTITY_NAME "webbase.node"
@@ -29,6 +30,9 @@ struct wb_node_identity {
  * a node.
  */
 int wb_node_make(const char *dir, const struct wb_node_identity *identity);
+
+/* Whether there is nothing in a directory but what an interrupted wb_node_make() has left, and lost+found. */
+int wb_node_dir_is_empty(const char *dir, bool *empty_out);
 
 /*
  * Checks that the directory is this node. WB_E_DOWN, with a message that names the directory and says what is wrong:

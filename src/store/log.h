@@ -138,9 +138,9 @@ struct wb_hash_edit;
 /* ---- parts of segments (log_parts.c) --------------------------------------------------------------- */
 
 /*
- * A segment can be split: pages whose ids are in some range go to another segment, whose `origin` is the first one. Their
- * places keep the number of the origin. So the segment of a place is the one of this origin whose range has the page's
- * id. For a segment that was never split, that is the segment with that number.
+ * A segment can be split: pages whose ids are in some range go to another segment, whose `origin` is the first one.
+ * Their places keep the number of the origin. So the segment of a place is the one of this origin whose range has the
+ * page's id. For a segment that was never split, that is the segment with that number.
  */
 
 /* One segment that was split, or split off. */

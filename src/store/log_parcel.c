@@ -261,7 +261,8 @@ static int rebuild(struct wb_log_scan *scan, bool scrub)
         err = drop_unreadable(scan);
     wb_buf_clear(&scan->rebuilt);
     if (err == 0 && scan->parcel_pages.count)
-        err = wb_block_rewrite(scan->builder, scan->at->zstd, &scan->at->walk.index, scan->at->block, &change, &scan->rebuilt);
+        err = wb_block_rewrite(scan->builder, scan->at->zstd, &scan->at->walk.index, scan->at->block, &change,
+                               &scan->rebuilt);
     wb_block_reader_open_bytes(scan->at->zstd, &scan->at->walk.index, scan->at->block);
     return err;
 }

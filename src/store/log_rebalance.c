@@ -1,30 +1,29 @@
 /*
- * log_rebalance.c - adds a node to a repository, and removes one (log_rebalance.h). It decides which node takes which ids.
- * The pages are moved by the function that each organisation has for that.
+ * log_rebalance.c - adds a node to a repository, and removes one (log_rebalance.h). It decides which node takes which
+ * ids. The pages are moved by the function that each organisation has for that.
  *
- * With hash distribution, the ranges of ids are prefixes of their bits, as in extensible hashing: a new node gets half of
- * the largest range of the node that has the most, and what a removed node had goes back to the other half, if one node
- * has that, or else to the node that has the least.
+ * With hash distribution, the ranges of ids are prefixes of their bits, as in extensible hashing: a new node gets half
+ * of the largest range of the node that has the most, and what a removed node had goes back to the other half, if one
+ * node has that, or else to the node that has the least.
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "node/node_identity.h"
+#include "node/node.h"
 #include "os/clock.h"
 #include "os/path.h"
 #include "os/random.h"
 #include "store/log_rebalance.h"
 #include "store/nodes_make.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
 #define NODES_LOCK_NAME "nodes.lock"
 
 enum {
-    WAIT_MS = 20,              /* between two rounds, if something is locked */
-    PATIENCE_MS = 300 * 1000,  /* after so long without any progress, we give up; the command can be repeated */
-    READERS_MS = 30 * 1000,    /* for so long, readers that still need files of a removed node are waited for */
+    WAIT_MS = 20,             /* between two rounds, if something is locked */
+    PATIENCE_MS = 300 * 1000, /* after so long without any progress, we give up; the command can be repeated */
+    READERS_MS = 30 * 1000,   /* for so long, readers that still need files of a removed node are waited for */
 };
 
 /* One function per organisation: a round that moves what is not where the table of nodes says. */
@@ -60,8 +59,10 @@ static int settle(struct wb_log *log, wb_store_progress progress, void *context,
             pause_a_moment();
         err = wb_log_settling_report(&s);
         if (err == 0 && wb_clock_now_ms() - since > PATIENCE_MS)
-            err = wb_fail(WB_E_BUSY, "%s: another process has not let go of its pages for %d minutes: repeat the "
-                          "command to go on", log->dir, PATIENCE_MS / 60000);
+            err = wb_fail(WB_E_BUSY,
+                          "%s: another process has not let go of its pages for %d minutes: repeat the "
+                          "command to go on",
+                          log->dir, PATIENCE_MS / 60000);
     } while (err == 0);
     *stuck_out = s.stuck;
     return err;
@@ -114,104 +115,6 @@ static struct wb_catalog_node *row_of(struct nodes_change *c, uint32_t number)
         if (c->rows.items[i].number == number)
             return &c->rows.items[i];
     return NULL;
-}
-
-/* Which part of all ids a node takes. */
-static double share_of(const struct wb_catalog_node *node)
-{
-    double share = 0;
-
-    WB_CHECK(node->range_count <= WB_CATALOG_NODE_RANGES);
-    for (uint32_t i = 0; i < node->range_count; i++)
-        share += ldexp(1, -(int)node->ranges[i].bits);
-    return share;
-}
-
-/* Gives the new node half of the largest range of the node that has the most. */
-static int take_half(struct nodes_change *c)
-{
-    struct wb_catalog_node *giver = NULL;
-    uint32_t widest = 0;
-
-    WB_CHECK(c->node.range_count == 0);
-    for (size_t i = 0; i < c->rows.count; i++)
-        if (!giver || share_of(&c->rows.items[i]) > share_of(giver))
-            giver = &c->rows.items[i];
-    WB_CHECK(giver && giver->range_count > 0);
-    for (uint32_t i = 0; i < giver->range_count; i++)
-        if (giver->ranges[i].bits < giver->ranges[widest].bits)
-            widest = i;
-    struct wb_catalog_range *range = &giver->ranges[widest];
-    if (range->bits >= 32)
-        return wb_fail(WB_E_LIMIT, "%s has too many nodes", c->log->dir);
-    range->bits++;
-    c->node.ranges[c->node.range_count++] =
-        (struct wb_catalog_range){range->prefix | (uint64_t)1 << (64 - range->bits), range->bits};
-    return 0;
-}
-
-/* Joins halves that a node has both of. */
-static void join_ranges(struct wb_catalog_node *node)
-{
-    bool joined = true;
-
-    while (joined) {
-        joined = false;
-        for (uint32_t i = 0; i < node->range_count && !joined; i++)
-            for (uint32_t k = 0; k < node->range_count && !joined; k++) {
-                struct wb_catalog_range *low = &node->ranges[i], *high = &node->ranges[k];
-                if (low->bits == 0 || low->bits != high->bits || low->prefix == high->prefix ||
-                    high->prefix != (low->prefix | (uint64_t)1 << (64 - low->bits)))
-                    continue;
-                low->bits--;
-                *high = node->ranges[--node->range_count];
-                joined = true;
-            }
-    }
-    WB_CHECK(node->range_count <= WB_CATALOG_NODE_RANGES);
-}
-
-/* Whether the node has exactly the other half of the range from which this one was made. */
-static bool has_sibling(const struct wb_catalog_node *node, const struct wb_catalog_range *range)
-{
-    WB_CHECK(wb_catalog_range_is_valid(range));
-    for (uint32_t i = 0; i < node->range_count; i++)
-        if (range->bits && node->ranges[i].bits == range->bits &&
-            (node->ranges[i].prefix ^ range->prefix) == (uint64_t)1 << (64 - range->bits))
-            return true;
-    return false;
-}
-
-/* Gives the ranges of a node that leaves to others. */
-static int give_away(struct nodes_change *c, struct wb_catalog_node *leaving)
-{
-    WB_CHECK(leaving->leaving);
-    while (leaving->range_count) {
-        struct wb_catalog_range range = leaving->ranges[--leaving->range_count];
-        struct wb_catalog_node *taker = NULL;
-        for (size_t i = 0; i < c->rows.count; i++) {
-            struct wb_catalog_node *node = &c->rows.items[i];
-            if (node->leaving || (node->range_count == WB_CATALOG_NODE_RANGES && !has_sibling(node, &range)))
-                continue;
-            if (!taker || has_sibling(node, &range) || (!has_sibling(taker, &range) && share_of(node) < share_of(taker)))
-                taker = node;
-        }
-        if (!taker)
-            return wb_fail(WB_E_LIMIT, "no other node of %s can take the ids of node %u", c->log->dir, leaving->number);
-        if (has_sibling(taker, &range)) {
-            for (uint32_t i = 0; i < taker->range_count; i++)
-                if (taker->ranges[i].bits == range.bits &&
-                    (taker->ranges[i].prefix ^ range.prefix) == (uint64_t)1 << (64 - range.bits)) {
-                    taker->ranges[i].bits--;
-                    taker->ranges[i].prefix &= wb_catalog_range_mask(&taker->ranges[i]);
-                    break;
-                }
-        } else {
-            taker->ranges[taker->range_count++] = range;
-        }
-        join_ranges(taker);
-    }
-    return 0;
 }
 
 /* ---- adding --------------------------------------------------------------------------------------------------- */
@@ -283,7 +186,7 @@ static int enter_node(void *context)
     if (err == 0 && row_of(c, c->node.number))
         err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_NODES, "a node that appeared under the lock");
     if (err == 0 && c->log->nodes.distribution == WB_DISTRIBUTION_HASH)
-        err = take_half(c);
+        err = wb_log_ranges_take(c->rows.items, c->rows.count, &c->node);
     if (err == 0)
         err = wb_vec_push(&c->rows, c->node);
     return err < 0 ? err : write_rows(c);
@@ -452,7 +355,7 @@ static int mark_leaving(void *context)
         return wb_fail(WB_E_INVALID, "node %u cannot be removed: it is the last one of %s", row->number, c->log->dir);
     row->leaving = true;
     row->arriving = false;
-    err = give_away(c, row);
+    err = wb_log_ranges_give(c->rows.items, c->rows.count, row);
     c->node = *row;
     return err < 0 ? err : write_rows(c);
 }

@@ -1,11 +1,13 @@
 /*
  * log_rebalance.h - adding and removing nodes while everything goes on:
  *
- *   log_rebalance.c   the table of nodes: who takes which ids
- *   log_settle.c      ... and moving the pages to where the table says, for the organisations that have segments
+ *   log_rebalance.c   the two commands
+ *   log_ranges.c      ... which node takes which ids
+ *   log_settle.c      ... and moving the pages to where they belong, for the organisations that have segments
  *
  *   add      1 the directory becomes a node   2 it gets its share of the ids: new pages go there   3 settle   4 done
- *   remove   1 its ids go to other nodes      2 settle   3 it is taken off the table              4 the directory is none
+ *   remove   1 its ids go to other nodes      2 settle   3 it is taken off the table              4 the directory is
+ * none
  *
  * Each step is one commit, or can be repeated; so whoever repeats the command goes on where it was interrupted.
  */
@@ -14,6 +16,20 @@
 
 #include "store/log.h"
 #include "store/log_split.h"
+
+/* ---- ranges (log_ranges.c) -------------------------------------------------------------------------------- */
+
+/* Whether two ranges are the halves of one, and that one. */
+bool wb_log_ranges_are_halves(const struct wb_catalog_range *a, const struct wb_catalog_range *b);
+void wb_log_ranges_widen(struct wb_catalog_range *range);
+
+/* Gives a new node half of the largest range of the node that has the most. WB_E_LIMIT. */
+int wb_log_ranges_take(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *node);
+
+/* Gives the ranges of a node that leaves to the one that has the other half, or else to the one that has the least. */
+int wb_log_ranges_give(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *leaving);
+
+/* ---- settling ------------------------------------------------------------------------------------------------- */
 
 /* How far a settling is. */
 struct wb_log_settling {

@@ -324,9 +324,9 @@ static int find_block(struct wb_log_scan *scan)
 }
 
 /*
- * Finds the next block without asking the catalog. That is enough if the segment is plain and was not split, its row is not
- * older than a moment, and the block was committed together with the one before: blocks of a segment that name the same
- * commit were. Returns 1, 0 if the catalog must be asked, or an error.
+ * Finds the next block without asking the catalog. That is enough if the segment is plain and was not split, its row
+ * is not older than a moment, and the block was committed together with the one before: blocks of a segment that name
+ * the same commit were. Returns 1, 0 if the catalog must be asked, or an error.
  */
 static int find_near_block(struct wb_log_scan *scan)
 {
@@ -354,8 +354,8 @@ static int find_near_block(struct wb_log_scan *scan)
 }
 
 /*
- * Finds the next block in the newest state of the catalog. A file can disappear only if a newer state does not need it, for
- * example because its node was removed: then that state knows where the pages are now.
+ * Finds the next block in the newest state of the catalog. A file can disappear only if a newer state does not need
+ * it, for example because its node was removed: then that state knows where the pages are now.
  */
 static int find_far_block(struct wb_log_scan *scan)
 {

@@ -18,9 +18,9 @@ struct wb_log_scan_known {
 };
 
 /*
- * A segment file that a scan reads. Usually there is one at a time. If the segment was split, its parts are read together:
- * pages that were in one block are in blocks of the same name, and a scan passes them in the order of their slots, so
- * that positions mean the same before and after the split.
+ * A segment file that a scan reads. Usually there is one at a time. If the segment was split, its parts are read
+ * together: pages that were in one block are in blocks of the same name, and a scan passes them in the order of their
+ * slots, so that positions mean the same before and after the split.
  */
 struct wb_log_scan_part {
     struct wb_catalog_segment row;
@@ -67,7 +67,7 @@ struct wb_log_scan {
     bool told_gone;
     bool gone_phase;               /* all segments were passed */
     uint32_t origin;               /* the current segment, or the one whose parts are current; 0: none yet */
-    WB_VEC(struct wb_log_scan_part *) parts; /* its parts: the first `open` of these; the others are kept for later ... */
+    WB_VEC(struct wb_log_scan_part *) parts; /* its parts: the first `open` of these; others are kept for later ... */
     uint32_t failed;               /* a segment that could not be opened; 0: none */
     size_t open;                   /* ... 0: no segment is open; 1: a segment that was not split */
     size_t here;                   /* the first so many parts have the current block; 0: the next one must be found */
@@ -99,8 +99,8 @@ struct wb_log_scan {
 int wb_log_scan_block(struct wb_log_scan *scan);
 
 /*
- * Returns the index of the block's entry that is `number` in the order of slots; scan->at becomes its part. Outside: it is
- * before the place where the scan goes on, or behind the one where it ends. Hidden: the state does not show it.
+ * Returns the index of the block's entry that is `number` in the order of slots; scan->at becomes its part. Outside:
+ * it is before the place where the scan goes on, or behind the one where it ends. Hidden: the state does not show it.
  */
 size_t wb_log_scan_entry(struct wb_log_scan *scan, size_t number, bool *outside_out, bool *hidden_out);
 
@@ -113,8 +113,8 @@ int wb_log_scan_page(struct wb_log_scan *scan, struct wb_page *page_out);
 void wb_log_scan_sort(struct wb_log_rows *rows);
 
 /*
- * Makes sure that a segment is open, with all its parts: the current one in its newest revision, or the next one. Returns
- * 1, or 0 if there is none left.
+ * Makes sure that a segment is open, with all its parts: the current one in its newest revision, or the next one.
+ * Returns 1, or 0 if there is none left.
  */
 int wb_log_scan_choose(struct wb_log_scan *scan);
 

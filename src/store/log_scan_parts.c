@@ -1,7 +1,7 @@
 /*
  * log_scan_parts.c - the files from which a scan reads. Segments are passed in the order of the numbers that their
- * places have. Usually such a number is that of one file. If the segment was split (docs/design/0040-splits.md), all its
- * parts are open at the same time, and their blocks are merged by name:
+ * places have. Usually such a number is that of one file. If the segment was split (docs/design/0040-splits.md), all
+ * its parts are open at the same time, and their blocks are merged by name:
  *
  *   part 1    block 64    .           block 9000            in this order:  64 of part 1
  *   part 2    .           block 4000  block 9000                            4000 of part 2

@@ -1,7 +1,7 @@
 /*
- * log_settle.c - moves segments to where the table of nodes says. A segment whose ids all belong to one node is moved as
- * a whole; otherwise it is divided. What the table says is compared with the rows of the segments, so it does not matter
- * what an earlier attempt had done.
+ * log_settle.c - moves segments to where the table of nodes says. A segment whose ids all belong to one node is moved
+ * as a whole; otherwise it is divided. What the table says is compared with the rows of the segments, so it does not
+ * matter what an earlier attempt had done.
  *
  * A segment that a writer appends to is left for the next round: writers let go of it with their next commit, when they
  * see that the table has changed.
@@ -29,22 +29,16 @@ static bool is_within(const struct wb_catalog_range *inner, const struct wb_cata
 /* Joins halves of one range that go to the same node. */
 static size_t join_children(struct wb_log_child *children, size_t count)
 {
-    bool joined = true;
-
     WB_CHECK(count <= WB_LOG_CHILDREN_MAX);
-    while (joined) {
-        joined = false;
-        for (size_t i = 0; i < count && !joined; i++)
-            for (size_t k = 0; k < count && !joined; k++) {
-                struct wb_catalog_range *low = &children[i].range, *high = &children[k].range;
-                if (low->bits == 0 || low->bits != high->bits || children[i].node != children[k].node ||
-                    high->prefix != (low->prefix | (uint64_t)1 << (64 - low->bits)) || low->prefix == high->prefix)
-                    continue;
-                low->bits--;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++)
+            if (children[i].node == children[k].node &&
+                wb_log_ranges_are_halves(&children[i].range, &children[k].range)) {
+                wb_log_ranges_widen(&children[i].range);
                 children[k] = children[--count];
-                joined = true;
+                i = 0; /* the whole may be a half of something itself */
+                k = (size_t)-1;
             }
-    }
     return count;
 }
 

@@ -5,8 +5,8 @@
  *                                segment 12, whose origin is 7, ids 01...
  *
  * Blocks keep their names, and pages their slots, so all places stay what they are. A block whose pages all go to one
- * child is copied as it is. Any other is built anew for each child that gets a page of it, without a byte of the others:
- * each child is then as small as if it had never been more. Dead pages are left out.
+ * child is copied as it is. Any other is built anew for each child that gets a page of it, without a byte of the
+ * others: each child is then as small as if it had never been more. Dead pages are left out.
  *
  * While we copy, commits of other processes may replace or remove pages of the segment. If its row has changed when the
  * new rows are published, the pages of each child are counted again, inside that transaction.
@@ -33,7 +33,7 @@ struct split_child {
     uint64_t out_at;   /* ... and where they will be */
     WB_VEC(struct wb_segment_map_entry) map;
     WB_VEC(struct split_page) pages;
-    uint64_t live, old;      /* first those that were copied, then those that are still so */
+    uint64_t live, old; /* first those that were copied, then those that are still so */
     struct wb_catalog_segment row;
 };
 
@@ -71,8 +71,8 @@ static size_t choose(struct split_work *w, const struct split_child *child, cons
     WB_CHECK(w->dead.cap >= index->entries.count);
     WB_CHECK(w->judged + index->entries.count <= w->live.count);
     for (size_t i = 0; i < index->entries.count; i++) {
-        w->dead.items[i] = w->live.dead[w->judged + i] ||
-                           !wb_catalog_range_has(&child->want.range, index->entries.items[i].id);
+        w->dead.items[i] =
+            w->live.dead[w->judged + i] || !wb_catalog_range_has(&child->want.range, index->entries.items[i].id);
         kept += !w->dead.items[i];
     }
     return kept;
@@ -300,8 +300,7 @@ static int check_sums(const struct split_work *w, const struct wb_catalog_segmen
     }
     if (live == row->live && old == row->old)
         return 0;
-    return wb_fail(WB_E_CORRUPT,
-                   "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
+    return wb_fail(WB_E_CORRUPT, "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
                    w->hold.from.file.path, (unsigned long long)live, (unsigned long long)row->live);
 }
 

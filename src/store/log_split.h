@@ -56,11 +56,12 @@ int wb_log_sync_file(struct wb_segment *segment);
 
 /*
  * Divides a segment: one child takes its number, with the next revision of its file; each of the others becomes a new
- * segment whose origin it is. Children without pages are left out. The ranges of the children are disjoint, and together
- * they are that of the segment. It all happens in one commit; before it, there are only files that nobody knows.
+ * segment whose origin it is. Children without pages are left out. The ranges of the children are disjoint, and
+ * together they are that of the segment. It all happens in one commit; before it, there are only files that nobody
+ * knows.
  *
- * WB_E_BUSY, WB_E_NOTFOUND as above. WB_E_CORRUPT: something in it cannot be read, so nothing was changed: wb_log_move()
- * can still move it as a whole.
+ * WB_E_BUSY, WB_E_NOTFOUND as above. WB_E_CORRUPT: something in it cannot be read, so nothing was changed:
+ * wb_log_move() can still move it as a whole.
  */
 int wb_log_split(struct wb_log *log, uint32_t number, const struct wb_log_child *children, size_t count);
 

@@ -91,7 +91,7 @@ static int check_empty(const char *dir, const char *real)
     else if (kind == WB_PATH_DIR && wb_node_identity_read(real, &identity) != WB_E_NOTFOUND)
         err = wb_fail(WB_E_INVALID, "%s cannot be a node: it is a node of a repository already", dir);
     else if (kind == WB_PATH_DIR)
-        err = wb_folder_is_empty(real, &empty);
+        err = wb_node_dir_is_empty(real, &empty);
     if (err == 0 && !empty)
         err = wb_fail(WB_E_INVALID, "%s cannot be a node: it is not empty", dir);
     wb_free(above);

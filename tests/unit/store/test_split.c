@@ -152,8 +152,8 @@ static int divide_one(struct wb_store *store, uint64_t *chance)
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
         size_t count = choose_children(row.range, chance, 1 + (unsigned)chance_below(chance, 3), children);
-        err = chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1)
-                                       : wb_log_split(log, row.number, children, count);
+        err =
+            chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1) : wb_log_split(log, row.number, children, count);
     }
     wb_log_rows_release(&o.rows);
     return err;
@@ -192,8 +192,13 @@ static void test_nothing_changes(void **state)
         snprintf(site, sizeof site, "%.*s", (int)name.len, name.ptr);
         wb_buf_release(&room);
         const struct wb_store_scan_options options[] = {
-            {0}, {.snapshot = snapshot}, {.part = 1, .parts = 3}, {.part = 3, .parts = 3},
-            {.gone = true}, {.site = wb_slice_str(site)}, {.since = 12},
+            {0},
+            {.snapshot = snapshot},
+            {.part = 1, .parts = 3},
+            {.part = 3, .parts = 3},
+            {.gone = true},
+            {.site = wb_slice_str(site)},
+            {.since = 12},
         };
         struct lines before[COUNT(options)][2] = {0};
         for (size_t i = 0; i < COUNT(options); i++)
@@ -224,7 +229,8 @@ static void test_nothing_changes(void **state)
     }
 }
 
-/* Scans go on while segments are divided, moved and compacted, and while pages change; some are interrupted and resumed. */
+/* Scans go on while segments are divided, moved and compacted, and while pages change; some are interrupted and
+ * resumed. */
 static void test_scans_go_on(void **state)
 {
     (void)state;
@@ -302,7 +308,8 @@ static void test_takedown(void **state)
     }
 }
 
-/* ---- killing ------------------------------------------------------------------------------------------------------- */
+/* ---- killing -------------------------------------------------------------------------------------------------------
+ */
 
 static int divide_forever(void *context)
 {
