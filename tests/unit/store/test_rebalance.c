@@ -1,0 +1,369 @@
+/*
+ * test_rebalance.c - nodes are added and removed: every page stays readable all the time, no position changes, and what
+ * was interrupted can be repeated. Other processes read and write meanwhile.
+ */
+#include "lines_support.h"
+#include "store/log_rebalance.h"
+#include "store/store_nodes.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[DIR_MAX], disks[DIR_MAX];
+static unsigned disk_count;
+
+/* ---- a repository with nodes -------------------------------------------------------------------------------- */
+
+/* A directory for a node, which does not exist yet. */
+static void disk_path(unsigned number, char path_out[DIR_MAX])
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "disk%u", number);
+    path_in(disks, name, path_out);
+}
+
+static void create_with_nodes(uint64_t *chance, enum wb_distribution distribution)
+{
+    char paths[3][DIR_MAX];
+    const char *dirs[3];
+    struct wb_store_options options = {
+        .history = {.keep = chance_one_in(chance, 2) ? WB_STORE_KEEP_ALL : WB_STORE_KEEP_NEWEST},
+    };
+
+    test_dir(dir);
+    test_dir(disks);
+    disk_count = 0;
+    options.design.read.distribution = distribution;
+    unsigned nodes = (unsigned)chance_below(chance, 4);
+    for (unsigned i = 0; i < nodes; i++) {
+        disk_path(disk_count++, paths[i]);
+        dirs[i] = paths[i];
+    }
+    if (nodes)
+        options.nodes = (struct wb_store_node_list){.count = nodes, .dirs = dirs};
+    must_ok(wb_store_create(dir, &options));
+    use_small_sizes(16000 + chance_below(chance, 100000));
+}
+
+struct node_list {
+    uint32_t numbers[64];
+    char dirs[64][DIR_MAX];
+    uint64_t pages;
+    size_t count;
+};
+
+static int see_node(void *context, const struct wb_store_node *node)
+{
+    struct node_list *list = context;
+
+    must(node->state != WB_STORE_NODE_DOWN && list->count < COUNT(list->numbers));
+    snprintf(list->dirs[list->count], DIR_MAX, "%s", node->dir);
+    list->numbers[list->count++] = node->number;
+    list->pages += node->pages;
+    return 0;
+}
+
+/* Everything is where the table says, and the nodes together have all pages. */
+static void must_be_settled(struct wb_store *store)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct node_list list = {0};
+    struct wb_store_stat stat;
+    struct wb_log_overview o;
+
+    must_ok(wb_log_overview(log, &o));
+    for (size_t i = 0; i < o.rows.count; i++) {
+        size_t count = wb_log_settle_plan(&log->nodes, &o.rows.items[i], children);
+        must(count == 1 && children[0].node == o.rows.items[i].node);
+    }
+    wb_log_rows_release(&o.rows);
+    must_ok(wb_store_node_each(store, see_node, &list));
+    must_ok(wb_store_stat(store, &stat));
+    must(list.pages == stat.pages);
+}
+
+/* ---- adding and removing ------------------------------------------------------------------------------------- */
+
+/* Adds a node, or removes one with its directory. */
+static int change_nodes(struct wb_store *store, uint64_t *chance)
+{
+    char path[DIR_MAX];
+    struct node_list list = {0};
+
+    must_ok(wb_store_node_each(store, see_node, &list));
+    if (list.count < 2 || (list.count < 7 && chance_one_in(chance, 2))) {
+        disk_path(disk_count++, path);
+        return wb_store_node_add(store, path, false, NULL, NULL, NULL);
+    }
+    size_t gone = chance_below(chance, list.count);
+    int err = wb_store_node_remove(store, list.numbers[gone], NULL, NULL);
+    if (err == 0 && list.dirs[gone][0] == '/')
+        remove_tree(list.dirs[gone]);
+    return err;
+}
+
+static void test_nothing_changes(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(10); round++) {
+        uint64_t chance = seed + round;
+        int64_t clock = 1000000;
+        struct wb_store_scan_options options = {0};
+        struct parcel_reader reader = {0};
+
+        takedowns = false;
+        create_with_nodes(&chance, round % 2 ? WB_DISTRIBUTION_UNIFORM : WB_DISTRIBUTION_HASH);
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        change_some(store, &chance, &clock, 20);
+        options.snapshot = seal_store(store);
+        bool parcels = chance_one_in(&chance, 2);
+        struct lines before = {0}, found = {0};
+        all_lines(store, &options, parcels, &before);
+        must_ok(wb_store_scan_open(store, &options, &reader.scan));
+        for (unsigned i = 0; i < 6; i++) {
+            must_ok(change_nodes(store, &chance));
+            must_be_settled(store);
+            verify_clean(dir);
+            read_lines(&reader, parcels, chance_below(&chance, before.count / 4 + 1), &found);
+            change_some(store, &chance, &clock, 1);
+        }
+        while (read_lines(&reader, parcels, 100, &found))
+            ;
+        parcel_close(&reader);
+        must(found.count == before.count);
+        for (size_t i = 0; i < found.count; i++)
+            must(wb_pageid_equal(found.list[i].id, before.list[i].id) &&
+                 memcmp(&found.list[i].position, &before.list[i].position, sizeof before.list[i].position) == 0);
+        lines_release(&before);
+        lines_release(&found);
+        wb_store_close(store);
+        verify_clean(dir);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    uint64_t chance = 3;
+    char path[DIR_MAX];
+    uint32_t number;
+
+    (void)state;
+    create_with_nodes(&chance, WB_DISTRIBUTION_HASH);
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    struct node_list list = {0};
+    must_ok(wb_store_node_each(store, see_node, &list));
+    while (list.count > 1)
+        must_ok(wb_store_node_remove(store, list.numbers[--list.count], NULL, NULL));
+    assert_int_equal(wb_store_node_remove(store, list.numbers[0], NULL, NULL), WB_E_INVALID);
+    assert_non_null(strstr(wb_error_message(), "the last one"));
+    assert_int_equal(wb_store_node_remove(store, 77, NULL, NULL), WB_E_NOTFOUND);
+    assert_non_null(strstr(wb_error_message(), "77"));
+    disk_path(disk_count++, path);
+    assert_int_equal(wb_store_node_add(store, path, true, NULL, NULL, &number), WB_E_INVALID);
+    must_ok(wb_store_node_add(store, path, false, NULL, NULL, &number));
+    assert_int_equal(wb_store_node_add(store, path, false, NULL, NULL, &number), WB_E_INVALID);
+    assert_non_null(strstr(wb_error_message(), "already"));
+    assert_int_equal(wb_store_node_add(store, dir, false, NULL, NULL, &number), WB_E_INVALID);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
+/* ---- killing --------------------------------------------------------------------------------------------------- */
+
+static int change_nodes_forever(void *context)
+{
+    uint64_t chance = *(uint64_t *)context;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+
+    disk_count = 100 + (unsigned)chance_below(&chance, 1000000);
+    for (;;)
+        if (change_nodes(store, &chance) < 0)
+            return 1;
+}
+
+/* Completes what was interrupted, as the user would: the same command once more. */
+static void repeat_commands(struct wb_store *store)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_catalog_summary summary;
+
+    must_ok(wb_log_summary(log, &summary));
+    for (size_t i = 0; i < log->nodes.items.count; i++) {
+        struct wb_catalog_node row = log->nodes.items.items[i].row;
+        if (!row.arriving && !row.leaving)
+            continue;
+        if (row.arriving)
+            must_ok(wb_store_node_add(store, row.dir, false, NULL, NULL, NULL));
+        else
+            must_ok(wb_store_node_remove(store, row.number, NULL, NULL));
+        must_ok(wb_log_summary(log, &summary));
+        i = (size_t)-1;
+    }
+    must_be_settled(store);
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(30); round++) {
+        uint64_t chance = seed + round, start = chance_next(&chance);
+        int64_t clock = 1000000;
+        struct lines before = {0}, after = {0};
+
+        create_with_nodes(&chance, round % 3 ? WB_DISTRIBUTION_HASH : WB_DISTRIBUTION_UNIFORM);
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        change_some(store, &chance, &clock, 15);
+        all_lines(store, &(struct wb_store_scan_options){0}, false, &before);
+        wb_store_close(store);
+        pid_t child = start_child(change_nodes_forever, &start);
+        usleep((useconds_t)chance_below(&chance, 80000));
+        kill(child, SIGKILL);
+        must(end_child(child) == -SIGKILL);
+        verify_clean(dir);
+        store = open_store(dir, chance_one_in(&chance, 2) ? WB_STORE_WRITE : WB_STORE_READ);
+        all_lines(store, &(struct wb_store_scan_options){0}, false, &after);
+        must_be_same("after a kill", &after, &before);
+        lines_release(&after);
+        wb_store_close(store);
+        store = open_store(dir, WB_STORE_WRITE);
+        repeat_commands(store);
+        all_lines(store, &(struct wb_store_scan_options){0}, false, &after);
+        must_be_same("after the command was repeated", &after, &before);
+        wb_store_close(store);
+        verify_clean(dir);
+        lines_release(&before);
+        lines_release(&after);
+    }
+}
+
+/* ---- other processes ----------------------------------------------------------------------------------------------
+ */
+
+/* Puts pages, and reads each of them again after its commit. */
+static int put_many(void *context)
+{
+    uint64_t chance = *(uint64_t *)context;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+
+    for (unsigned i = 0; i < 60; i++) {
+        struct spec specs[20];
+        for (unsigned k = 0; k < COUNT(specs); k++) {
+            specs[k] = some_page(&chance, 5000000 + i * 1000 + k);
+            specs[k].number = 1000 + i * 100 + k;
+            must_ok(put_spec(store, &specs[k]));
+        }
+        commit_store(store);
+        for (unsigned k = 0; k < COUNT(specs); k++)
+            must(holds_spec(store, &specs[k]));
+    }
+    wb_store_close(store);
+    return 0;
+}
+
+/* Reads everything, again and again. */
+static int read_many(void *context)
+{
+    uint64_t chance = *(uint64_t *)context;
+    struct wb_store *store = open_store(dir, WB_STORE_READ);
+    size_t least = 0;
+
+    for (unsigned i = 0; i < 15; i++) {
+        struct lines lines = {0};
+        all_lines(store, &(struct wb_store_scan_options){0}, chance_one_in(&chance, 2), &lines);
+        must(lines.count >= least); /* nothing is removed meanwhile */
+        least = lines.count;
+        lines_release(&lines);
+    }
+    wb_store_close(store);
+    return 0;
+}
+
+static void test_beside_others(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(6); round++) {
+        uint64_t chance = seed + round, starts[3];
+        int64_t clock = 1000000;
+        pid_t children[3];
+
+        create_with_nodes(&chance, round % 2 ? WB_DISTRIBUTION_HASH : WB_DISTRIBUTION_UNIFORM);
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        change_some(store, &chance, &clock, 15);
+        wb_store_close(store);
+        for (unsigned i = 0; i < COUNT(children); i++) {
+            starts[i] = chance_next(&chance);
+            children[i] = start_child(i ? read_many : put_many, &starts[i]);
+        }
+        store = open_store(dir, WB_STORE_WRITE);
+        for (unsigned i = 0; i < 8; i++)
+            must_ok(change_nodes(store, &chance));
+        wb_store_close(store);
+        for (unsigned i = 0; i < COUNT(children); i++)
+            must(end_child(children[i]) == 0);
+        verify_clean(dir);
+    }
+}
+
+/* ---- ranges --------------------------------------------------------------------------------------------------------
+ */
+
+/* Whatever comes and goes, each id belongs to one node. */
+static void test_ranges(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    uint64_t chance = seed;
+    static struct wb_catalog_node rows[64];
+    size_t count = 1;
+
+    memset(rows, 0, sizeof rows);
+    rows[0] = (struct wb_catalog_node){.number = 1, .range_count = 1};
+    for (unsigned i = 0; i < 3000; i++) {
+        if (count < 2 || (count < 40 && chance_one_in(&chance, 2))) {
+            rows[count] = (struct wb_catalog_node){.number = i + 2};
+            must_ok(wb_log_ranges_take(rows, count, &rows[count]));
+            count++;
+        } else {
+            size_t gone = chance_below(&chance, count);
+            rows[gone].leaving = true;
+            must_ok(wb_log_ranges_give(rows, count, &rows[gone]));
+            must(rows[gone].range_count == 0);
+            rows[gone] = rows[--count];
+        }
+        for (unsigned k = 0; k < 20; k++) {
+            struct wb_pageid id = {.hi = chance_next(&chance)};
+            unsigned owners = 0;
+            for (size_t n = 0; n < count; n++)
+                for (uint32_t r = 0; r < rows[n].range_count; r++)
+                    owners += wb_catalog_range_has(&rows[n].ranges[r], id);
+            must(owners == 1);
+        }
+    }
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    takedowns = true;
+    use_usual_sizes();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test_teardown(test_nothing_changes, reset),
+        cmocka_unit_test_teardown(test_refusals, reset),
+        cmocka_unit_test_teardown(test_killed, reset),
+        cmocka_unit_test_teardown(test_beside_others, reset),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
