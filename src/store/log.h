@@ -122,6 +122,7 @@ enum {
  */
 struct wb_log_sizes {
     uint64_t segment_bytes; /* a segment that has reached this is full, and the writer takes another */
+    uint64_t hashed_bytes;  /* hashed-log: the same, and the range of ids is divided then */
     size_t block_bytes;     /* a block is closed when its records reach this */
     size_t group_bytes;     /* a group is compressed when it has reached this; pages are sorted by site within it */
     size_t giant_bytes;     /* a page this large is appended at once, so that memory holds only one such page */

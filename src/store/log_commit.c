@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "store/hash.h"
+#include "store/hashed_log.h"
 #include "store/log.h"
 #include "store/log_event.h"
 
@@ -221,7 +222,7 @@ static int apply_tails(struct wb_log_edit *edit)
         WB_CHECK(row->revision == 0);
         row->bytes = row->logical_end = tail->bytes;
         row->pages += tail->pages_appended;
-        row->sealed = tail->bytes >= wb_log_sizes.segment_bytes;
+        row->sealed = tail->bytes >= wb_log_segment_limit(edit->log);
     }
     return 0;
 }
@@ -293,7 +294,10 @@ static void sync_file(void *context)
         wb_error_save(err, &job->error);
 }
 
-/* Syncs files of several nodes, each of which may be a disk of its own, at the same time. */
+/* So many files of one node are synced one after the other. */
+enum { SYNC_ONE_BY_ONE = 4 };
+
+/* Syncs files of several nodes, each of which may be a disk of its own, or many files of one, at the same time. */
 static int sync_together(struct wb_log_writer *writer, struct sync_job *jobs, size_t count)
 {
     enum { THREADS_MAX = 16 };
@@ -325,7 +329,7 @@ static int sync_tails(struct wb_log *log)
     for (size_t i = 0; i < writer->tails.count && err == 0; i++)
         if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
             jobs[count++].file = &writer->tails.items[i].segment.file;
-    if (count > 1 && log->nodes.items.count > 1)
+    if (count > SYNC_ONE_BY_ONE || (count > 1 && log->nodes.items.count > 1))
         err = sync_together(writer, jobs, count);
     else
         for (size_t i = 0; i < count && err == 0; i++)
@@ -335,8 +339,9 @@ static int sync_tails(struct wb_log *log)
 }
 
 /* Closes segments that are full. The others stay open for more blocks: the current one, or more after a roll-back. */
-static void close_full_tails(struct wb_log_writer *writer)
+static void close_full_tails(struct wb_log *log)
 {
+    struct wb_log_writer *writer = log->writer;
     size_t kept = 0;
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
@@ -345,7 +350,7 @@ static void close_full_tails(struct wb_log_writer *writer)
         struct wb_log_tail *tail = &writer->tails.items[i];
         tail->bytes_committed = tail->bytes;
         tail->pages_appended = 0;
-        if (tail->bytes < wb_log_sizes.segment_bytes)
+        if (tail->bytes < wb_log_segment_limit(log))
             writer->tails.items[kept++] = *tail;
         else
             wb_segment_close(&tail->segment);
@@ -492,7 +497,7 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
     counts.barred += writer->barred;
     wb_store_counts_add(counts_inout, &counts);
     if (!nothing)
-        close_full_tails(writer);
+        close_full_tails(log);
     forget_ops(log);
     if (log->hash && log->hash->replaced) { /* a long run would collect many of them */
         log->hash->replaced = false;

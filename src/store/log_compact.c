@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "os/path.h"
 #include "store/hash.h"
+#include "store/hashed_log.h"
 #include "store/log_compact.h"
 
 #include <stdio.h>
@@ -418,6 +419,14 @@ int wb_log_lock_compaction(const struct wb_log *log, struct wb_file *lock_out)
     return err;
 }
 
+static bool was_stopped(void *context)
+{
+    struct wb_log_compaction *c = context;
+
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    return c->progress && !c->progress(c->progress_context, c->total, c->total);
+}
+
 int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
                    void *found_context, struct wb_store_compact_counts *counts_out)
 {
@@ -448,6 +457,9 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     if (err == 0)
         err = log->hash ? wb_hash_compact(log, progress, progress_context, found, found_context, &c.result)
                         : compact_twice(&c);
+    wb_file_close(&lock);
+    if (err == 0 && wb_hashed_log_is(log)) /* takes the lock for each segment */
+        err = wb_hashed_log_split(log, was_stopped, &c, &c.result);
     if (err == 0)
         err = wb_log_purge(log);
     wb_log_decide(log);
@@ -466,6 +478,5 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     wb_vec_release(&c.plan);
     wb_vec_release(&c.held);
     wb_log_view_release(&c.view);
-    wb_file_close(&lock);
     return err;
 }

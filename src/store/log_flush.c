@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/hash.h"
+#include "store/hashed_log.h"
 #include "store/log.h"
 
 #include <pthread.h>
@@ -241,6 +242,24 @@ static int deal_out(struct wb_log *log, struct site_order *order, size_t count)
     return err;
 }
 
+/* In a hashed-log, narrows the bins of a group to ranges that have a log of their own. */
+static int narrow_bins(struct wb_log *log, struct site_order *order, size_t count)
+{
+    const struct wb_log_op *ops = log->writer->ops.items;
+    struct wb_hashed_ranges ranges = {0};
+    uint64_t bytes = 0;
+
+    if (!wb_hashed_log_is(log))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += ops[order[i].op].record.len;
+    int err = wb_hashed_ranges_read(log, bytes, &ranges);
+    for (size_t i = 0; i < count && err == 0; i++)
+        wb_hashed_ranges_narrow(&ranges, ops[order[i].op].id, &order[i].bin);
+    wb_hashed_ranges_release(&ranges);
+    return err;
+}
+
 /* Finds the bins of a group. */
 static int assign_bins(struct wb_log *log, struct site_order *order, size_t count)
 {
@@ -286,6 +305,8 @@ static int flight_new(struct wb_log *log, size_t puts, struct wb_log_flight **fl
             order[n++] = (struct site_order){.site = writer->ops.items[i].site, .op = i};
     WB_CHECK(n == puts);
     err = assign_bins(log, order, n);
+    if (err == 0)
+        err = narrow_bins(log, order, n);
     if (err < 0)
         goto failed;
     qsort(order, n, sizeof *order, compare_site_order);
@@ -318,9 +339,11 @@ static int find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(bin->node > 0);
+    /* In a hashed-log, a group ends before its ranges are divided further, so its last blocks may make a log too long. */
+    uint64_t limit = wb_log_segment_limit(log) * (wb_hashed_log_is(log) ? 2 : 1);
     for (size_t i = writer->tails.count; i > 0; i--) {
         *tail_out = &writer->tails.items[i - 1];
-        if (wb_log_bin_equal(&(*tail_out)->bin, bin) && (*tail_out)->bytes < wb_log_sizes.segment_bytes)
+        if (wb_log_bin_equal(&(*tail_out)->bin, bin) && (*tail_out)->bytes < limit)
             return 0;
     }
     int err = wb_log_tail_open(log, bin);

@@ -16,12 +16,14 @@
 #include "os/limits.h"
 #include "os/random.h"
 #include "store/hash.h"
+#include "store/hashed_log.h"
 #include "store/log.h"
 
 enum { WORKERS_MAX = 8 };
 
 struct wb_log_sizes wb_log_sizes = {
     .segment_bytes = WB_SEGMENT_BYTES_MAX,
+    .hashed_bytes = 10 << 20,
     .block_bytes = WB_BLOCK_RAW_TARGET,
     .group_bytes = 16 << 20,
     .giant_bytes = 8 << 20,
@@ -144,7 +146,10 @@ void wb_log_tails_release(struct wb_log *log)
             wb_segment_write_seal(&tail->segment, tail->bytes_committed, commit);
         wb_segment_close(&tail->segment);
     }
+    bool any = writer->tails.count > 0;
     wb_vec_clear(&writer->tails);
+    if (any && wb_hashed_log_is(log)) /* the newest segment may be one of another range: that is where seals are looked for */
+        wb_log_seal_any(log, commit);
 }
 
 void wb_log_writer_free(struct wb_log *log)
@@ -368,11 +373,13 @@ static uint16_t days16(uint32_t days)
 }
 
 /* With pages of several sites, waiting for a larger group pays, because pages of one site are then stored together. */
-static bool group_is_full(const struct wb_log_writer *writer)
+static bool group_is_full(const struct wb_log *log)
 {
+    const struct wb_log_writer *writer = log->writer;
+
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(writer->group_at <= writer->ops.count);
-    return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group_bytes : wb_log_sizes.group_bytes / 4);
+    return writer->group_bytes >= wb_log_group_limit(writer, log);
 }
 
 /*
@@ -489,7 +496,7 @@ static int add_put(struct wb_log *log, struct wb_log_op *op, const struct wb_pag
     writer->group_bytes += record_bytes;
     if (record_bytes >= wb_log_sizes.giant_bytes)
         return wb_log_flush_all(log);
-    return group_is_full(writer) ? wb_log_flush_start(log) : 0;
+    return group_is_full(log) ? wb_log_flush_start(log) : 0;
 }
 
 int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)

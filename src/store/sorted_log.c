@@ -12,11 +12,18 @@
 
 #include <stdlib.h>
 
+/* An item, and the segment that has it. */
+struct sorted_place {
+    struct wb_sorted_item *item;
+    size_t row; /* the index of its row */
+};
+
 struct sorted_log {
     struct wb_log *log;
     struct wb_log_nodes nodes;
     struct wb_block_reader *zstd;
-    WB_VEC(struct wb_sorted_item *) order; /* the items of the chunk in the order of the disk */
+    struct wb_log_parts parts;
+    WB_VEC(struct sorted_place) order;     /* the items of the chunk in the order of the disk */
     WB_VEC(uint64_t) entries;              /* of a block: its entry << 32 | its item, in the order of the directory */
 };
 
@@ -26,6 +33,7 @@ static void close_source(void *context)
 
     wb_block_reader_free(source->zstd);
     wb_vec_release(&source->order);
+    wb_vec_release(&source->parts);
     wb_vec_release(&source->entries);
     wb_log_nodes_release(&source->nodes);
     wb_free(source);
@@ -73,14 +81,14 @@ static int find_edge(void *context, const struct wb_log_rows *rows, uint64_t hi,
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct wb_catalog_place *x = &(*(struct wb_sorted_item *const *)a)->entry.place;
-    const struct wb_catalog_place *y = &(*(struct wb_sorted_item *const *)b)->entry.place;
+    const struct sorted_place *x = a, *y = b;
+    const struct wb_catalog_place *p = &x->item->entry.place, *q = &y->item->entry.place;
 
-    if (x->segment != y->segment)
-        return x->segment < y->segment ? -1 : 1;
-    if (x->logical != y->logical)
-        return x->logical < y->logical ? -1 : 1;
-    return (x->slot > y->slot) - (x->slot < y->slot);
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    if (p->logical != q->logical)
+        return p->logical < q->logical ? -1 : 1;
+    return (p->slot > q->slot) - (p->slot < q->slot);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -90,11 +98,12 @@ static int compare_entries(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The row of a segment; NULL if there is none. */
-static const struct wb_catalog_segment *find_row(const struct wb_log_rows *rows, uint32_t number)
+/* The row of a segment: its index, or SIZE_MAX if there is none. */
+static size_t find_row(const struct wb_log_rows *rows, uint32_t number)
 {
     size_t low = 0, high = rows->count;
 
+    WB_CHECK(number > 0);
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (rows->items[middle].number < number)
@@ -102,7 +111,24 @@ static const struct wb_catalog_segment *find_row(const struct wb_log_rows *rows,
         else
             high = middle;
     }
-    return low < rows->count && rows->items[low].number == number ? &rows->items[low] : NULL;
+    return low < rows->count && rows->items[low].number == number ? low : SIZE_MAX;
+}
+
+/* The row of the segment that has the item: that of its place, or one that was split off from it (log_parts.c). */
+static int locate(struct sorted_log *source, const struct wb_sorted_chunk *chunk, const struct wb_sorted_item *item,
+                  size_t *row_out)
+{
+    uint32_t number = item->entry.place.segment;
+
+    WB_CHECK(number > 0);
+    *row_out = find_row(chunk->rows, number);
+    if (*row_out == SIZE_MAX || !wb_catalog_range_has(&chunk->rows->items[*row_out].range, item->id)) {
+        number = wb_log_parts_find(&source->parts, number, item->id);
+        *row_out = number ? find_row(chunk->rows, number) : SIZE_MAX;
+    }
+    if (*row_out == SIZE_MAX)
+        return wb_catalog_corrupt(chunk->txn->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
+    return 0;
 }
 
 /* Adds to the current message in which block the damage is, and remembers it. Other errors are returned. */
@@ -118,8 +144,8 @@ static int block_error(const struct wb_segment *segment, struct wb_sorted_chunk 
     return wb_sorted_damaged(chunk, segment->number, logical);
 }
 
-/* Finds the entries of a block that are wanted: items[0] to items[count - 1]. */
-static int find_entries(struct sorted_log *source, const struct wb_block_index *index, struct wb_sorted_item **items,
+/* Finds the entries of a block that are wanted: places[0] to places[count - 1]. */
+static int find_entries(struct sorted_log *source, const struct wb_block_index *index, const struct sorted_place *places,
                         size_t count)
 {
     int err = wb_vec_reserve(&source->entries, count);
@@ -128,9 +154,9 @@ static int find_entries(struct sorted_log *source, const struct wb_block_index *
     wb_vec_clear(&source->entries);
     for (size_t i = 0; i < count && err == 0; i++) {
         size_t at;
-        if (!wb_block_find_slot(index, items[i]->entry.place.slot, &at) ||
-            !wb_pageid_equal(index->entries.items[at].id, items[i]->id))
-            err = wb_fail(WB_E_CORRUPT, "the page of slot %u is not there", items[i]->entry.place.slot);
+        if (!wb_block_find_slot(index, places[i].item->entry.place.slot, &at) ||
+            !wb_pageid_equal(index->entries.items[at].id, places[i].item->id))
+            err = wb_fail(WB_E_CORRUPT, "the page of slot %u is not there", places[i].item->entry.place.slot);
         else
             source->entries.items[source->entries.count++] = (uint64_t)at << 32 | i;
     }
@@ -141,14 +167,14 @@ static int find_entries(struct sorted_log *source, const struct wb_block_index *
 
 /* Reads the wanted records of the block that the walk has found. */
 static int read_records(struct sorted_log *source, const struct wb_segment *segment, struct wb_sorted_chunk *chunk,
-                        struct wb_sorted_item **items, size_t count)
+                        const struct sorted_place *places, size_t count)
 {
-    uint64_t logical = items[0]->entry.place.logical;
+    uint64_t logical = places[0].item->entry.place.logical;
     int err = 0;
 
     WB_CHECK(source->entries.count <= count);
     for (size_t i = 0; i < source->entries.count && err == 0; i++) {
-        struct wb_sorted_item *item = items[source->entries.items[i] & UINT32_MAX];
+        struct wb_sorted_item *item = places[source->entries.items[i] & UINT32_MAX].item;
         size_t at = (size_t)(source->entries.items[i] >> 32), start = chunk->text.len;
         err = (chunk->facts ? wb_block_read_head : wb_block_append_record)(source->zstd, at, &chunk->text);
         if (err < 0) {
@@ -161,11 +187,11 @@ static int read_records(struct sorted_log *source, const struct wb_segment *segm
     return err;
 }
 
-/* Reads a block. All its items are in items[0] to items[count - 1]. */
+/* Reads a block. All its items are in places[0] to places[count - 1]. */
 static int load_block(struct sorted_log *source, struct wb_segment_walk *walk, struct wb_sorted_chunk *chunk,
-                      struct wb_sorted_item **items, size_t count)
+                      const struct sorted_place *places, size_t count)
 {
-    uint64_t logical = items[0]->entry.place.logical, at;
+    uint64_t logical = places[0].item->entry.place.logical, at;
     struct wb_block_head head;
     const char *block;
 
@@ -184,28 +210,25 @@ static int load_block(struct sorted_log *source, struct wb_segment_walk *walk, s
     WB_CHECK(err == 1);
     err = head.logical == logical ? 0 : wb_fail(WB_E_CORRUPT, "another block is in its place");
     if (err == 0)
-        err = find_entries(source, &walk->index, items, count);
+        err = find_entries(source, &walk->index, places, count);
     if (err == WB_E_CORRUPT) /* the other pages of the block are read */
         err = block_error(walk->segment, chunk, err, logical);
     if (err < 0 || head.logical != logical)
         return err;
     wb_block_reader_open_bytes(source->zstd, &walk->index, block);
-    return read_records(source, walk->segment, chunk, items, count);
+    return read_records(source, walk->segment, chunk, places, count);
 }
 
 /* Reads the items of one segment. */
-static int load_segment(struct sorted_log *source, struct wb_sorted_chunk *chunk, struct wb_sorted_item **items,
+static int load_segment(struct sorted_log *source, struct wb_sorted_chunk *chunk, const struct sorted_place *places,
                         size_t count)
 {
-    uint32_t number = items[0]->entry.place.segment;
-    const struct wb_catalog_segment *row = find_row(chunk->rows, number);
+    const struct wb_catalog_segment *row = &chunk->rows->items[places[0].row];
     struct wb_segment segment = WB_SEGMENT_INIT;
     struct wb_segment_walk walk;
     int err;
 
     WB_CHECK(count > 0);
-    if (!row)
-        return wb_catalog_corrupt(chunk->txn->catalog, WB_CATALOG_SEGMENTS, "a missing segment");
     const char *dir;
     err = wb_log_nodes_refresh(&source->nodes, chunk->txn);
     if (err == 0)
@@ -213,15 +236,15 @@ static int load_segment(struct sorted_log *source, struct wb_sorted_chunk *chunk
     if (err == 0)
         err = wb_segment_open(dir, source->log->superblock.id, row, false, &segment);
     if (err == WB_E_CORRUPT)
-        return wb_sorted_damaged(chunk, number, 0);
+        return wb_sorted_damaged(chunk, row->number, 0);
     if (err < 0)
         return err;
     wb_segment_walk_init(&walk, &segment, wb_log_blocks_end(row));
     for (size_t i = 0, next; i < count && err == 0; i = next) {
         for (next = i + 1; next < count; next++)
-            if (items[next]->entry.place.logical != items[i]->entry.place.logical)
+            if (places[next].item->entry.place.logical != places[i].item->entry.place.logical)
                 break;
-        err = load_block(source, &walk, chunk, items + i, next - i);
+        err = load_block(source, &walk, chunk, places + i, next - i);
     }
     wb_segment_walk_release(&walk);
     wb_segment_close(&segment);
@@ -237,16 +260,21 @@ static int load_chunk(void *context, struct wb_sorted_chunk *chunk)
     WB_CHECK(chunk->items.count > 0);
     if (err < 0)
         return err;
+    err = wb_log_parts_read(chunk->txn, &source->parts);
     source->order.count = chunk->items.count;
-    for (size_t i = 0; i < chunk->items.count; i++) {
-        source->order.items[i] = &chunk->items.items[i];
-        chunk->items.items[i].bytes = 0;
+    for (size_t i = 0; i < chunk->items.count && err == 0; i++) {
+        struct sorted_place *place = &source->order.items[i];
+        place->item = &chunk->items.items[i];
+        place->item->bytes = 0;
+        err = locate(source, chunk, place->item, &place->row);
     }
-    struct wb_sorted_item **order = source->order.items;
+    if (err < 0)
+        return err;
+    struct sorted_place *order = source->order.items;
     qsort(order, source->order.count, sizeof *order, compare_places);
     for (size_t i = 0, next; i < source->order.count && err == 0; i = next) {
         for (next = i + 1; next < source->order.count; next++)
-            if (order[next]->entry.place.segment != order[i]->entry.place.segment)
+            if (order[next].row != order[i].row)
                 break;
         err = load_segment(source, chunk, order + i, next - i);
     }

@@ -594,6 +594,7 @@ int run_child(int (*function)(void *context), void *context)
 void use_small_sizes(uint64_t segment_bytes)
 {
     wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
+                                         .hashed_bytes = segment_bytes / 4,
                                          .block_bytes = 6 << 10,
                                          .group_bytes = 24 << 10,
                                          .giant_bytes = 48 << 10,
@@ -603,6 +604,7 @@ void use_small_sizes(uint64_t segment_bytes)
 void use_usual_sizes(void)
 {
     wb_log_sizes = (struct wb_log_sizes){.segment_bytes = WB_SEGMENT_BYTES_MAX,
+                                         .hashed_bytes = 10 << 20,
                                          .block_bytes = WB_BLOCK_RAW_TARGET,
                                          .group_bytes = 16 << 20,
                                          .giant_bytes = 8 << 20,

@@ -42,6 +42,7 @@ static void make_repository_of(uint64_t segment_bytes, size_t block_bytes)
 {
     /* Large enough for a lead and frames beside it. */
     wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
+                                         .hashed_bytes = segment_bytes / 4,
                                          .block_bytes = block_bytes,
                                          .group_bytes = 2 * block_bytes,
                                          .giant_bytes = 1 << 20,
