@@ -207,21 +207,11 @@ static int split_segment(struct wb_log *log, const struct wb_catalog_segment *ro
     return wb_log_split(log, row->number, children, CHILDREN);
 }
 
-static uint64_t sum_bytes(const struct wb_log_rows *rows)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < rows->count; i++)
-        sum += rows->items[i].bytes;
-    return sum;
-}
-
 int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context), void *context,
                         struct wb_store_compact_counts *counts_inout)
 {
     struct wb_hashed_ranges ranges = {.limit = wb_log_sizes.hashed_bytes};
-    struct wb_log_overview o = {0}, after = {0};
-    uint64_t bytes = 0;
+    struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
     WB_CHECK(wb_hashed_log_is(log));
@@ -233,23 +223,15 @@ int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context), void *c
         const struct wb_catalog_segment *row = &o.rows.items[i];
         if (!is_worth_it(&ranges, row))
             continue;
-        err = stop && stop(context) ? wb_fail(WB_E_STOPPED, "stopped") : split_segment(log, row);
+        err = stop(context) ? wb_fail(WB_E_STOPPED, "stopped") : split_segment(log, row);
         if (err == 0) {
             counts_inout->files++;
             counts_inout->pages += row->live;
-            bytes += row->bytes;
         }
         if (err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
             err = 0; /* damage is reported by compaction itself, and by verify */
     }
-    if (err == 0 && bytes)
-        err = wb_log_overview(log, &after);
-    if (err == 0 && bytes) {
-        counts_inout->bytes_before += bytes;
-        counts_inout->bytes_after += bytes + sum_bytes(&after.rows) - sum_bytes(&o.rows);
-    }
     wb_log_rows_release(&o.rows);
-    wb_log_rows_release(&after.rows);
     wb_hashed_ranges_release(&ranges);
     return err;
 }

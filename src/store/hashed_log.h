@@ -55,7 +55,7 @@ void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pa
 
 /*
  * Splits the segments of divided ranges, as the last part of compact(). Those that cannot be split, because they are
- * damaged or in use, stay as they are. stop() is asked before each; it may be NULL.
+ * damaged or in use, stay as they are. Counts files and pages; it frees nothing. stop() is asked before each.
  */
 int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context), void *context,
                         struct wb_store_compact_counts *counts_inout);
