@@ -59,7 +59,7 @@ struct peer {
     void (*close)(void *state);
 };
 
-extern const struct peer peer_webbase, peer_sqlite;
+extern const struct peer peer_webbase, peer_webbase_hashed_log, peer_sqlite;
 extern const struct peer peer_rocksdb, peer_rocksdb_default, peer_rocksdb_64k, peer_rocksdb_dict;
 
 /* ---- clocks and counters ------------------------------------------------------------ */

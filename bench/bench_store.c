@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 static const struct peer *const peers[] = {
-    &peer_webbase, &peer_rocksdb, &peer_rocksdb_default, &peer_rocksdb_64k, &peer_rocksdb_dict, &peer_sqlite,
+    &peer_webbase,     &peer_webbase_hashed_log, &peer_rocksdb, &peer_rocksdb_default,
+    &peer_rocksdb_64k, &peer_rocksdb_dict,       &peer_sqlite,
 };
 
 static int run_add(const struct bench_job *job, struct corpus *corpus)

@@ -15,14 +15,14 @@ struct our_state {
     struct wb_buf mem; /* used by get, which only one thread calls */
 };
 
-static int our_open(const char *dir, bool create, void **state_out)
+static int open_as(const char *dir, bool create, const struct wb_store_options *options, void **state_out)
 {
     struct our_state *s = wb_alloc_zero(1, sizeof(*s));
     int err = s ? 0 : WB_E_NOMEM;
 
     *state_out = NULL;
     if (err == 0 && create)
-        err = wb_store_create(dir, NULL);
+        err = wb_store_create(dir, options);
     if (err == 0)
         err = wb_store_open(dir, create ? WB_STORE_WRITE : WB_STORE_READ, &s->store);
     if (err < 0) {
@@ -31,6 +31,18 @@ static int our_open(const char *dir, bool create, void **state_out)
     }
     *state_out = s;
     return 0;
+}
+
+static int our_open(const char *dir, bool create, void **state_out)
+{
+    return open_as(dir, create, NULL, state_out);
+}
+
+static int hashed_log_open(const char *dir, bool create, void **state_out)
+{
+    struct wb_store_options options = {.design.read.organisation = WB_ORGANISATION_HASHED_LOG};
+
+    return open_as(dir, create, &options, state_out);
 }
 
 static int our_add(void *state, const struct wb_page *pages, size_t count)
@@ -99,6 +111,17 @@ const struct peer peer_webbase = {
     .name = "webbase",
     .settings = "organisation log, defaults; MD5 and SHA-1 of every page computed",
     .open = our_open,
+    .add = our_add,
+    .finish = our_finish,
+    .get = our_get,
+    .scan = our_scan,
+    .close = our_close,
+};
+
+const struct peer peer_webbase_hashed_log = {
+    .name = "webbase-hashed-log",
+    .settings = "organisation hashed-log; otherwise as webbase",
+    .open = hashed_log_open,
     .add = our_add,
     .finish = our_finish,
     .get = our_get,

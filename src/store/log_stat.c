@@ -205,7 +205,9 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     };
     for (size_t i = 0; i < o.rows.count; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
-        stat_out->bytes_dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
+        /* What a dead page took is an estimate, if its block was compressed again when its segment was split. */
+        uint64_t dead = row->bytes_dead < row->bytes ? row->bytes_dead : row->bytes;
+        stat_out->bytes_dead += row->live || !row->pages ? dead : row->bytes;
     }
     wb_log_rows_release(&o.rows);
     return count_stored(log, &stat_out->bytes_stored);

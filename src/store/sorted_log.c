@@ -24,6 +24,7 @@ struct sorted_log {
     struct wb_block_reader *zstd;
     struct wb_log_parts parts;
     WB_VEC(struct sorted_place) order;     /* the items of the chunk in the order of the disk */
+    struct wb_buf window;                  /* of the last walk, for the next one */
     WB_VEC(uint64_t) entries;              /* of a block: its entry << 32 | its item, in the order of the directory */
 };
 
@@ -35,6 +36,7 @@ static void close_source(void *context)
     wb_vec_release(&source->order);
     wb_vec_release(&source->parts);
     wb_vec_release(&source->entries);
+    wb_buf_release(&source->window);
     wb_log_nodes_release(&source->nodes);
     wb_free(source);
 }
@@ -240,12 +242,17 @@ static int load_segment(struct sorted_log *source, struct wb_sorted_chunk *chunk
     if (err < 0)
         return err;
     wb_segment_walk_init(&walk, &segment, wb_log_blocks_end(row));
+    walk.window = source->window;
+    source->window = WB_BUF_INIT;
     for (size_t i = 0, next; i < count && err == 0; i = next) {
         for (next = i + 1; next < count; next++)
             if (places[next].item->entry.place.logical != places[i].item->entry.place.logical)
                 break;
         err = load_block(source, &walk, chunk, places + i, next - i);
     }
+    wb_buf_clear(&walk.window);
+    source->window = walk.window;
+    walk.window = WB_BUF_INIT;
     wb_segment_walk_release(&walk);
     wb_segment_close(&segment);
     return err;

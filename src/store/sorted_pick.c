@@ -95,9 +95,11 @@ static int take_entry(void *context, struct wb_pageid id, const struct wb_catalo
     int err = pass_edge(p, id);
     if (err < 0)
         return err;
-    uint64_t cost = cost_of(scan, entry);
+    /* A little more is better than to read what is kept together twice. */
+    uint64_t cost = cost_of(scan, entry), most = scan->source->chunk_bytes;
+    most += p->cut && p->cut_count ? 0 : most / 2;
     if (p->rows == ROWS_MAX || scan->chunk.items.count == ITEMS_MAX ||
-        (scan->chunk.items.count && p->bytes + cost > scan->source->chunk_bytes)) {
+        (scan->chunk.items.count && p->bytes + cost > most)) {
         close_chunk(p, id);
         return 1;
     }
@@ -264,6 +266,8 @@ int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out)
     if (err == 0 && scan->summary.gone)
         err = add_gone(&p, from);
     *reached_out = p.reached;
+    if (err == 0 && p.bytes <= 2 * (uint64_t)scan->source->chunk_bytes) /* room for the records, so that it need not grow bit by bit */
+        err = wb_buf_reserve(&scan->chunk.text, (size_t)p.bytes);
     return err < 0 ? err : p.full;
 }
 

@@ -250,6 +250,7 @@ static int load_held(struct wb_sorted_scan *scan, struct wb_pageid *reached_out,
 
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(chunk->errors.count == 0);
+    wb_buf_clear(&chunk->text);
     if (err == 0)
         err = wb_log_rows_read(&scan->txn, &scan->rows);
     int more = err == 0 ? wb_sorted_pick(scan, reached_out) : err;
@@ -258,7 +259,6 @@ static int load_held(struct wb_sorted_scan *scan, struct wb_pageid *reached_out,
     *more_out = more > 0;
     chunk->txn = &scan->txn;
     chunk->rows = &scan->rows;
-    wb_buf_clear(&chunk->text);
     return chunk->items.count ? scan->source->load(scan->context, chunk) : 0;
 }
 
