@@ -51,7 +51,7 @@ enum {
     WB_BUCKET_BYTES_MIN = 1 << 10,
     WB_BUCKET_BYTES_MAX = 16 << 20,
     WB_BUCKET_BYTES = 64 << 10,          /* usual */
-    WB_BUCKET_LARGE_BYTES = 256 << 10,   /* a record of this length has an extent of its own */
+    WB_BUCKET_LARGE_BYTES = 256 << 10,   /* a record of this length has an extent of its own, usually */
     WB_BUCKET_BLOCK_RAW_MAX = 4 << 20,   /* records of more bytes than this are not compressed into one block, ... */
     WB_BUCKET_BLOCK_PAGES_MAX = 4096,    /* ... and not more than this many */
 };
@@ -261,6 +261,7 @@ struct wb_bucket_item {
 
 /* Makes images. Can be used for any number of them. */
 struct wb_bucket_draft {
+    size_t large_bytes;              /* a record of this length has an extent of its own */
     struct wb_bucket_file *file;
     uint64_t *end;                   /* where the next extent goes */
     struct wb_block_builder *builder;
@@ -271,7 +272,7 @@ struct wb_bucket_draft {
     WB_VEC(struct wb_block_page) pages;
     WB_VEC(bool) dead;
 };
-int wb_bucket_draft_init(struct wb_bucket_draft *draft);
+int wb_bucket_draft_init(struct wb_bucket_draft *draft, size_t large_bytes);
 void wb_bucket_draft_release(struct wb_bucket_draft *draft);
 
 /* Starts a new image. The caller then adds pages to draft->bucket.pages, and items. */

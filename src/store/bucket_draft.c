@@ -16,9 +16,10 @@
 
 enum { SLOTS_WORN = 0xe000 }; /* a block whose slots are used up to here is built anew */
 
-int wb_bucket_draft_init(struct wb_bucket_draft *draft)
+int wb_bucket_draft_init(struct wb_bucket_draft *draft, size_t large_bytes)
 {
-    *draft = (struct wb_bucket_draft){0};
+    WB_CHECK(large_bytes > 0);
+    *draft = (struct wb_bucket_draft){.large_bytes = large_bytes};
     int err = wb_block_builder_new(&draft->builder);
     return err < 0 ? err : wb_block_reader_new(&draft->zstd);
 }
@@ -53,9 +54,9 @@ void wb_bucket_draft_begin(struct wb_bucket_draft *draft, struct wb_bucket_file 
 
 /* ---- blocks -------------------------------------------------------------------------------------------------- */
 
-static bool is_small(const struct wb_bucket_item *item)
+static bool is_small(const struct wb_bucket_draft *draft, const struct wb_bucket_item *item)
 {
-    return item->record.len < WB_BUCKET_LARGE_BYTES;
+    return item->record.len < draft->large_bytes;
 }
 
 /* Adds the page of an item to the next block. */
@@ -115,7 +116,7 @@ static int write_extents(struct wb_bucket_draft *draft, struct wb_bucket_item **
         uint64_t raw = 0;
         wb_vec_clear(&draft->pages);
         for (n = 0; i + n < count && err == 0 && n < WB_BUCKET_BLOCK_PAGES_MAX; n++) {
-            if (n > 0 && (!is_small(items[i]) || !is_small(items[i + n]) ||
+            if (n > 0 && (!is_small(draft, items[i]) || !is_small(draft, items[i + n]) ||
                           raw + items[i + n]->record.len > WB_BUCKET_BLOCK_RAW_MAX))
                 break;
             raw += items[i + n]->record.len;
@@ -140,7 +141,7 @@ static size_t divide(struct wb_bucket_draft *draft, uint64_t raw, size_t pages, 
 
     for (size_t i = 0; i < draft->items.count; i++) {
         struct wb_bucket_item *item = &draft->items.items[i];
-        if (item->record.len && is_small(item) && item->record.len <= raw && own < pages) {
+        if (item->record.len && is_small(draft, item) && item->record.len <= raw && own < pages) {
             raw -= item->record.len;
             order[own++] = item;
         }

@@ -250,6 +250,14 @@ static bool needs_work(const struct wb_catalog_segment *row)
            row->map_count * 2 < ideal;
 }
 
+/* Bytes that are in use. The rest of a bucket is a hole in the file. */
+static uint64_t used_bytes(const struct wb_catalog_segment *row)
+{
+    uint64_t extents_at = WB_BUCKET_FILE_HEADER_BYTES + row->map_count * wb_log_sizes.bucket_bytes;
+
+    return row->map_at + (row->bytes > extents_at ? row->bytes - extents_at : 0);
+}
+
 /* Writes one file anew, in a transaction of its own. */
 static int compact_file(struct wb_log *log, uint32_t number, struct wb_store_compact_counts *counts)
 {
@@ -261,14 +269,14 @@ static int compact_file(struct wb_log *log, uint32_t number, struct wb_store_com
         if (target->number != number)
             continue;
         struct wb_catalog_segment *row = &edit.rows[number];
-        uint64_t before = row->bytes;
+        uint64_t before = used_bytes(row);
         target->judge = true;
         err = wb_hash_merge(&edit, target, wb_hash_buckets_for(row->map_at));
         if (err == 0) {
             counts->files++;
             counts->pages += row->pages;
             counts->bytes_before += before;
-            counts->bytes_after += row->bytes;
+            counts->bytes_after += used_bytes(row);
         }
     }
     if (err == 0)

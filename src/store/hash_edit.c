@@ -66,7 +66,7 @@ int wb_hash_edit_begin(struct wb_log_edit *edit)
     edit->hash = wb_alloc_zero(1, sizeof *edit->hash);
     int err = edit->hash ? 0 : WB_E_NOMEM;
     if (err == 0 && !own->draft.builder)
-        err = wb_bucket_draft_init(&own->draft);
+        err = wb_bucket_draft_init(&own->draft, wb_log_sizes.large_bytes);
     if (err == 0)
         err = wb_catalog_segment_each(&edit->txn, add_target, edit);
     for (size_t i = 0; err == 0 && i < edit->hash->targets.count; i++)

@@ -127,8 +127,9 @@ struct wb_log_sizes {
     size_t group_bytes;     /* a group is compressed when it has reached this; pages are sorted by site within it */
     size_t giant_bytes;     /* a page this large is appended at once, so that memory holds only one such page */
     size_t spare_bytes;     /* so much is kept of pages whose content is stored already, in case others give it up */
-    size_t bucket_bytes;    /* of a bucket, in the organisation hash; there, so many bytes of records stay in memory */
-    size_t pending_bytes;   /* ... until the commit, and others go to a file */
+    size_t bucket_bytes;    /* of a bucket, in the organisation hash; there, ... */
+    size_t large_bytes;     /* ... a page this large is stored apart from its bucket, ... */
+    size_t pending_bytes;   /* ... and so many bytes of records stay in memory until the commit; others go to a file */
 };
 extern struct wb_log_sizes wb_log_sizes;
 

@@ -29,6 +29,7 @@ struct wb_log_sizes wb_log_sizes = {
     .giant_bytes = 8 << 20,
     .spare_bytes = 64 << 20,
     .bucket_bytes = WB_BUCKET_BYTES,
+    .large_bytes = WB_BUCKET_LARGE_BYTES,
     .pending_bytes = 64 << 20,
 };
 

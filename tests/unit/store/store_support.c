@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "store/bucket.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -598,7 +599,10 @@ void use_small_sizes(uint64_t segment_bytes)
                                          .block_bytes = 6 << 10,
                                          .group_bytes = 24 << 10,
                                          .giant_bytes = 48 << 10,
-                                         .spare_bytes = 48 << 10};
+                                         .spare_bytes = 48 << 10,
+                                         .bucket_bytes = 4 << 10,
+                                         .large_bytes = 16 << 10,
+                                         .pending_bytes = 96 << 10};
 }
 
 void use_usual_sizes(void)
@@ -608,5 +612,8 @@ void use_usual_sizes(void)
                                          .block_bytes = WB_BLOCK_RAW_TARGET,
                                          .group_bytes = 16 << 20,
                                          .giant_bytes = 8 << 20,
-                                         .spare_bytes = 64 << 20};
+                                         .spare_bytes = 64 << 20,
+                                         .bucket_bytes = WB_BUCKET_BYTES,
+                                         .large_bytes = WB_BUCKET_LARGE_BYTES,
+                                         .pending_bytes = 64 << 20};
 }

@@ -149,8 +149,8 @@ static void test_pages_in_hand(void **state)
     must_ok(wb_store_stat(crawler, &stat));
     assert_true(stat.pages == 9 && stat.sites == 1 && stat.revisits == 0 && stat.bars == 2);
 
-    /* Its bytes were already in the segment; the next compaction removes them. */
-    assert_int_not_equal(files_with(dir, &secret), 0);
+    /* In logs, its bytes were already in the segment; the next compaction removes them. Buckets are written later. */
+    assert_int_equal(files_with(dir, &secret) != 0, test_design().read.organisation != WB_ORGANISATION_HASH);
     wb_store_close(crawler);
     must_ok(wb_store_compact(other, NULL, NULL, NULL, NULL, &compact));
     wb_store_close(other);

@@ -123,6 +123,7 @@ static void test_reader_of_a_dropped_snapshot(void **state)
     struct conversation c;
     unsigned round = 1;
     bool yes = true, no = false;
+    bool hash = test_design().read.organisation == WB_ORGANISATION_HASH; /* a scan holds no file of buckets */
 
     (void)state;
     use_small_sizes(6000);
@@ -143,7 +144,7 @@ static void test_reader_of_a_dropped_snapshot(void **state)
     assert_int_equal(end_child(reading), 0);
     assert_int_equal(run_child(compact_once, &yes), 0);
     assert_int_equal(run_child(compact_once, &no), 0); /* deletes what the first one replaced */
-    assert_true(count_files() < held);
+    assert_true(count_files() < held || (hash && count_files() == held));
     assert_int_equal(run_child(check_sound, NULL), 0);
     end_conversation(&c);
     use_usual_sizes();
