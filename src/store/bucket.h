@@ -218,10 +218,10 @@ struct wb_bucket_swept {
 };
 
 /*
- * Reads it. WB_E_CORRUPT if it is not there or damaged, which also happens if a sweep was interrupted while it wrote it:
- * then no bucket was changed by that sweep.
+ * Reads it. If the sweep was committed, its buckets are not listed: a sweep that was interrupted after it may have
+ * overwritten them, before it changed any bucket. WB_E_CORRUPT if the file is not there or damaged.
  */
-int wb_bucket_swept_read(const struct wb_bucket_file *file, struct wb_bucket_swept *swept_out);
+int wb_bucket_swept_read(const struct wb_bucket_file *file, uint64_t committed, struct wb_bucket_swept *swept_out);
 void wb_bucket_swept_release(struct wb_bucket_swept *swept);
 
 /* The image of one bucket, from the last sweep. WB_E_NOTFOUND, WB_E_CORRUPT. */

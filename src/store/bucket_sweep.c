@@ -96,7 +96,7 @@ static int read_index(const struct wb_bucket_file *file, const struct doubles_he
     return err;
 }
 
-int wb_bucket_swept_read(const struct wb_bucket_file *file, struct wb_bucket_swept *swept_out)
+int wb_bucket_swept_read(const struct wb_bucket_file *file, uint64_t committed, struct wb_bucket_swept *swept_out)
 {
     struct doubles_header header;
     int err = read_header(file, &header);
@@ -106,7 +106,7 @@ int wb_bucket_swept_read(const struct wb_bucket_file *file, struct wb_bucket_swe
         return err;
     swept_out->stamp = header.stamp;
     swept_out->end = header.end;
-    err = read_index(file, &header, swept_out);
+    err = header.stamp > committed ? read_index(file, &header, swept_out) : 0;
     if (err < 0)
         wb_vec_release(&swept_out->buckets);
     return err;
@@ -115,7 +115,7 @@ int wb_bucket_swept_read(const struct wb_bucket_file *file, struct wb_bucket_swe
 int wb_bucket_swept_image(const struct wb_bucket_file *file, uint64_t number, char *image_out)
 {
     struct wb_bucket_swept swept;
-    int err = wb_bucket_swept_read(file, &swept);
+    int err = wb_bucket_swept_read(file, 0, &swept);
     size_t low = 0, high = swept.buckets.count;
 
     WB_CHECK(number < file->count);

@@ -319,3 +319,61 @@ int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progre
     wb_log_rows_release(&o.rows);
     return err;
 }
+
+/* ---- after a crash --------------------------------------------------------------------------------------------------------- */
+
+/* Whether an interrupted sweep has changed buckets of a file, or may have. */
+static int is_unsettled(struct wb_log *log, const struct wb_catalog_segment *row, bool *swept_out, bool *unknown_out)
+{
+    struct wb_bucket_swept swept;
+    struct wb_bucket_file *file;
+
+    *swept_out = *unknown_out = false;
+    int err = wb_hash_file(&log->hash->files, row, &file);
+    if (err < 0)
+        return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
+    err = wb_bucket_swept_read(file, row->logical_end, &swept);
+    *swept_out = err == 0 && swept.stamp > row->logical_end;
+    *unknown_out = err == WB_E_CORRUPT;
+    wb_bucket_swept_release(&swept);
+    return err == WB_E_CORRUPT ? 0 : err;
+}
+
+/* A transaction that changes nothing: its beginning repairs everything. */
+static int repair_all(struct wb_log *log)
+{
+    struct wb_log_edit edit = {.log = log};
+    int err = wb_log_edit_begin(log, &edit);
+
+    if (err == 0)
+        err = wb_log_edit_end(&edit);
+    if (err == 0)
+        log->writer->commit = edit.summary.commit;
+    wb_catalog_txn_abort(&edit.txn);
+    wb_log_edit_release(&edit);
+    return err;
+}
+
+int wb_hash_settle(struct wb_log *log)
+{
+    struct wb_store_compact_counts ignored = {0};
+    struct wb_log_overview o = {0};
+    bool swept, unknown, any = false;
+    int err = wb_log_overview(log, &o);
+
+    WB_CHECK(log->writer != NULL);
+    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
+        err = is_unsettled(log, &o.rows.items[i], &swept, &unknown);
+        any = any || swept;
+        if (err == 0 && unknown)
+            err = compact_file(log, o.rows.items[i].number, &ignored);
+    }
+    if (err == 0 && any)
+        err = repair_all(log);
+    if (err == 0 && log->hash->replaced)
+        err = wb_log_purge(log);
+    log->hash->replaced = false;
+    wb_log_rows_release(&o.rows);
+    wb_log_decide(log);
+    return err == WB_E_CORRUPT ? 0 : err; /* damage does not keep anybody from reading the rest */
+}

@@ -91,6 +91,9 @@ int wb_hash_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uin
 /* When a writer opens: removes the files that a crash left on a node. */
 int wb_hash_recover(struct wb_log *log, uint32_t node);
 
+/* When a writer has opened: repairs buckets that an interrupted commit has changed, as any transaction would. */
+int wb_hash_settle(struct wb_log *log);
+
 /* The seals (bucket.h): writes the newest commit to a file, when a writer leaves; and compares, when somebody comes. */
 void wb_hash_seal(struct wb_log *log, uint64_t commit);
 bool wb_hash_sealed_at(struct wb_log *log, const struct wb_catalog_segment *row, uint64_t *commit_out);

@@ -31,7 +31,7 @@ static int repair_target(struct wb_log_edit *edit, struct wb_hash_target *target
     WB_CHECK(row->number == target->number);
     if (err < 0)
         return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
-    err = wb_bucket_swept_read(file, &swept);
+    err = wb_bucket_swept_read(file, row->logical_end, &swept);
     if (err == WB_E_CORRUPT) { /* nobody knows which buckets an interrupted sweep has changed */
         target->judge = true;
         target->stamp = row->logical_end + STAMP_LEAP;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { STRICT_TRIES = 10 };
+enum { STRICT_TRIES = 10, CHECK_TRIES = 200 };
 
 struct used_extent {
     uint64_t at, bytes;
@@ -38,6 +38,9 @@ struct file_check {
     struct wb_buf record;
     struct wb_log_view view;
     struct wb_log_parts parts;
+    bool quiet, moved;
+    unsigned problems;             /* that were found in the bucket */
+    uint64_t pages;                /* latest versions in it */
     struct wb_pageid last;         /* in a walk over the catalog: the last id of the bucket */
     WB_VEC(struct used_extent) extents;
 };
@@ -47,10 +50,13 @@ static uint64_t offset_of(const struct file_check *f)
     return wb_bucket_at(&f->file, f->bucket.number);
 }
 
+/* Problems are counted first, and reported when it is certain that nobody changed the bucket in the meantime. */
 static void report(struct file_check *f, uint64_t offset, const char *message)
 {
     WB_CHECK(message[0] != '\0');
-    f->check->report(f->check->context, true, f->name, offset, message);
+    f->problems++;
+    if (!f->quiet)
+        f->check->report(f->check->context, true, f->name, offset, message);
 }
 
 /* Reports damage, so that the work continues. Any other error ends it. */
@@ -107,7 +113,7 @@ static int expect_page(void *context, struct wb_pageid id, const struct wb_catal
     int err = is_here(f, id, &entry->place, &here);
     if (err < 0 || !here)
         return err;
-    f->check->pages++;
+    f->pages++;
     if (!f->pending && !wb_bucket_find_page(&f->bucket, id, &copy))
         report(f, offset_of(f), "it does not have the entry of a page that the catalog knows");
     return expect_version(f, id, &entry->place);
@@ -262,19 +268,25 @@ static int read_bucket(struct file_check *f, uint64_t number)
     }
     if (err != WB_E_CORRUPT || wb_bucket_read(&f->file, number, &f->bucket) < 0)
         return err;
-    f->check->report(f->check->context, f->bucket.stamp <= f->row.logical_end, f->name, wb_bucket_at(&f->file, number),
-                     "the bucket is torn; it is read from the double-write file, and the next writer repairs it");
+    if (f->bucket.stamp <= f->row.logical_end)
+        report(f, wb_bucket_at(&f->file, number), "the bucket is damaged; it can be read from the double-write file");
+    else if (!f->quiet)
+        f->check->report(f->check->context, false, f->name, wb_bucket_at(&f->file, number),
+                         "the bucket is torn; it is read from the double-write file, and the next writer repairs it");
     return 0;
 }
 
-/* Checks the bucket that has the ids from `hi` on. *edge_out is the last one. */
-static int check_bucket(struct file_check *f, uint64_t hi, uint64_t *edge_out)
+/* Checks the bucket that has the ids from `hi` on, in the newest state. *edge_out is the last one. */
+static int check_once(struct file_check *f, uint64_t hi, uint64_t *edge_out)
 {
     int err = renew(f);
 
     *edge_out = UINT64_MAX;
+    f->problems = 0;
+    f->pages = 0;
+    f->moved = false;
     if (err > 0 && wb_catalog_range_has(&f->file.range, (struct wb_pageid){.hi = hi})) {
-        uint64_t number = wb_bucket_of(&f->file, (struct wb_pageid){.hi = hi});
+        uint64_t number = wb_bucket_of(&f->file, (struct wb_pageid){.hi = hi}), state = wb_catalog_txn_id(&f->txn);
         *edge_out = wb_bucket_edge(&f->file, number);
         err = read_bucket(f, number);
         f->pending = err == 0 && f->bucket.stamp > f->row.logical_end;
@@ -283,9 +295,33 @@ static int check_bucket(struct file_check *f, uint64_t hi, uint64_t *edge_out)
         if (err == 0)
             err = check_versions(f);
         err = absorb(f, err, wb_bucket_at(&f->file, number));
+        f->moved = wb_tree_moved(wb_catalog_tree(f->check->catalog), state);
     }
     wb_catalog_txn_abort(&f->txn);
     return err < 0 ? err : 0;
+}
+
+/* A commit may change the bucket while we compare it with the catalog: then we do it again. */
+static int check_bucket(struct file_check *f, uint64_t hi, uint64_t *edge_out)
+{
+    size_t extents = f->extents.count;
+    uint32_t revision = f->file.revision;
+    int err = 0;
+
+    f->quiet = true;
+    for (unsigned i = 0; i < CHECK_TRIES && err == 0; i++) {
+        f->extents.count = f->file.revision == revision ? extents : 0;
+        err = check_once(f, hi, edge_out);
+        if (err == 0 && f->problems && !f->moved) {
+            f->quiet = false;
+            f->extents.count = f->file.revision == revision ? extents : 0;
+            err = check_once(f, hi, edge_out);
+        }
+        if (f->problems == 0 || !f->quiet)
+            break;
+    }
+    f->check->pages += f->pages;
+    return err;
 }
 
 static int compare_extents(const void *a, const void *b)
@@ -321,7 +357,6 @@ static int check_seal(struct file_check *f)
 int wb_hash_check_file(struct wb_hash_check *check, const struct wb_catalog_segment *row)
 {
     struct file_check f = {.check = check, .file = WB_BUCKET_FILE_INIT, .row = *row};
-    struct wb_bucket_swept swept;
     uint64_t hi = row->range.prefix, last = hi | ~wb_catalog_range_mask(&row->range), edge = 0;
     int err = wb_bucket_reader_init(&f.reader);
 
@@ -331,12 +366,6 @@ int wb_hash_check_file(struct wb_hash_check *check, const struct wb_catalog_segm
     wb_catalog_txn_abort(&f.txn);
     if (err > 0)
         err = check_seal(&f);
-    if (err == 0 && f.file.magic) {
-        int read = wb_bucket_swept_read(&f.file, &swept);
-        if (read == WB_E_CORRUPT)
-            check->report(check->context, false, f.name, 0, wb_error_message());
-        wb_bucket_swept_release(&swept);
-    }
     while (err == 0 && f.file.magic) {
         err = check_bucket(&f, hi, &edge);
         check->done += f.file.bucket_bytes;

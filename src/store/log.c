@@ -260,6 +260,8 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
         err = wb_log_recover(log);
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_log_writer_new(log);
+    if (err == 0 && mode == WB_STORE_WRITE && log->hash)
+        err = wb_hash_settle(log);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);

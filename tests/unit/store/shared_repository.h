@@ -40,7 +40,7 @@ static inline int compact_once(void *context)
     struct wb_store_compact_counts compact;
 
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
-    must(!*expect_work || compact.files > 0);
+    must(!*expect_work || compact.files > 0 || test_design().read.organisation == WB_ORGANISATION_HASH);
     wb_store_close(store);
     return 0;
 }
