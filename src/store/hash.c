@@ -299,6 +299,9 @@ int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progre
 
     for (size_t i = 0; i < o.rows.count; i++)
         total += needs_work(&o.rows.items[i]) ? o.rows.items[i].bytes : 0;
+    /* Between files, not during one: other writers wait while one is written. */
+    if (err == 0 && progress && !progress(progress_context, 0, total ? total : 1))
+        err = wb_fail(WB_E_STOPPED, "compaction was stopped");
     for (size_t i = 0; i < o.rows.count && err == 0; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
         if (!needs_work(row))

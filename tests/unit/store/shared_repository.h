@@ -54,7 +54,7 @@ static inline unsigned count_files(void)
     DIR *d = opendir(pages);
     must(d != NULL);
     for (struct dirent *entry; (entry = readdir(d)) != NULL;)
-        count += entry->d_name[0] != '.';
+        count += entry->d_name[0] != '.' && !strstr(entry->d_name, ".dw"); /* which belongs to a file of buckets */
     closedir(d);
     return count;
 }
