@@ -75,19 +75,25 @@ static struct wb_store_history update_history(const struct wb_store_history *his
                                                                                    : WB_STORE_KEEP_ALL};
 }
 
-static int create_update(const char *dir, const struct wb_design *design, const struct wb_store_options *options)
+/* It has the id of the repository, to which it belongs: so equal contents have equal hashes in both parts. */
+static int create_update(const char *dir, const struct wb_superblock *superblock,
+                         const struct wb_store_options *options)
 {
-    struct wb_store_options part = {.design = part_design(&design->update),
-                                    .history = update_history(&options->history),
-                                    .nodes = options->update_nodes};
+    struct wb_superblock part = *superblock;
+    struct wb_store_options there = {.history = update_history(&options->history), .nodes = options->update_nodes};
     char *path = wb_path_join(dir, WB_BATCHED_UPDATE_DIR);
     int err = path ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(design->batch);
+    WB_CHECK(superblock->design.batch);
+    part.design = there.design = part_design(&superblock->design.update);
     if (err == 0 && wb_store_exists(path))
         err = drop_unfinished(path);
     if (err == 0)
-        err = wb_store_create(path, &part);
+        err = wb_path_mkdirs(path);
+    if (err == 0)
+        err = wb_organisation_find(&part.design)->create(path, &part, &there);
+    if (err == 0)
+        err = wb_superblock_write(path, &part);
     wb_free(path);
     return err;
 }
@@ -104,7 +110,7 @@ static int batch_create(const char *dir, const struct wb_superblock *superblock,
     read.update_nodes = (struct wb_store_node_list){0};
     int err = organisation->create(dir, &part, &read);
     if (err == 0)
-        err = create_update(dir, &superblock->design, options);
+        err = create_update(dir, superblock, options);
     return err < 0 ? err : wb_batched_gate_create(dir);
 }
 
@@ -121,9 +127,6 @@ int wb_batched_open_update(struct wb_batched *batch)
     path = wb_path_join(batch->dir, WB_BATCHED_UPDATE_DIR);
     err = path ? wb_store_open(path, batch->store.mode, &batch->update) : WB_E_NOMEM;
     wb_free(path);
-    /* Equal contents must be recognised across the two parts. */
-    if (err == 0)
-        wb_log_of(batch->update)->content_seed = wb_log_of(batch->read)->content_seed;
     return err;
 }
 
@@ -196,7 +199,7 @@ static void pass_prefixed(void *context, const struct wb_store_finding *finding)
 
 static int take_event(void *context, const struct wb_catalog_event *event)
 {
-    WB_CHECK(event->kind >= WB_CATALOG_EVENT_TOUCH);
+    WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
     (void)context;
     return 0;
 }

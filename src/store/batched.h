@@ -40,13 +40,17 @@ struct wb_batched_events WB_VEC_OF(struct wb_catalog_event);
  */
 enum { WB_BATCHED_READ_SEGMENT = 1, WB_BATCHED_UPDATE_SEGMENT = 2 };
 
+/* Stands for contents that were forgotten. That a page has this hash by chance is as likely as any other one. */
+enum { WB_BATCHED_FORGOTTEN = 1 };
+
 struct wb_batched_outlook {
     struct wb_history history;
-    struct wb_batched_events events; /* their sites are not filled in */
-    bool waits;                      /* the update nodes have a version or an event of it */
-    bool in_update;                  /* the bytes of its latest version are the latest ones on the update nodes */
-    uint64_t epoch;                  /* what the history takes for the next one */
-    int64_t now_ms;
+    struct wb_batched_events events;  /* their sites are not filled in */
+    bool waits;                       /* the update nodes have a version or an event of it */
+    uint64_t update_content;          /* of the latest version on the update nodes; 0: there is none */
+    uint64_t epoch;                   /* what the history takes for the next one */
+    struct wb_history_rule rule;      /* of the read nodes */
+    const struct wb_history *waiting; /* while it is computed: what is on the update nodes */
 };
 
 /* An open repository of a batch design. */

@@ -40,10 +40,33 @@ static int part_of_time(struct wb_batched *batch, struct wb_pageid id, int64_t t
     return 0;
 }
 
+/* Reads a content of a page from one part, where it may be the latest version or not: 1, 0 if it is not there. */
+static int get_content(struct wb_store *part, struct wb_pageid id, uint64_t content, bool latest_only,
+                       struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct wb_log_view *view;
+    int err = wb_log_view(wb_log_of(part), id, &view);
+
+    WB_CHECK(content != 0);
+    if (err < 0)
+        return err;
+    const struct wb_history_version *latest = wb_history_latest(&view->history);
+    if (latest && latest->content == content) {
+        err = wb_store_get(part, id, page_out, mem_out);
+        return err < 0 ? err : 1;
+    }
+    const struct wb_history_version *found = latest_only ? NULL : wb_history_find(&view->history, content);
+    if (!found)
+        return 0;
+    err = wb_log_read_version(wb_log_of(part), id, found, page_out, mem_out);
+    return err < 0 ? err : 1;
+}
+
+/* The latest version will be one of a content that either part has, perhaps as an older version. */
 static int get_latest(struct wb_batched *batch, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    const struct wb_history *history = &batch->outlook.history;
-    int err = wb_batched_outlook(batch, id);
+    struct wb_store *parts[] = {batch->update, batch->read};
+    int err = wb_batched_outlook(batch, id), got = 0;
 
     WB_CHECK(batch->store.mode == WB_STORE_WRITE);
     if (err < 0)
@@ -51,10 +74,13 @@ static int get_latest(struct wb_batched *batch, struct wb_pageid id, struct wb_p
     const struct wb_history_version *latest = wb_history_latest(&batch->outlook.history);
     if (!latest)
         return wb_store_not_found();
-    err = wb_store_get(batch->outlook.in_update ? batch->update : batch->read, id, page_out, mem_out);
-    if (err == 0)
-        page_out->time_ms = wb_history_last_ms(history, latest);
-    return err;
+    int64_t time_ms = wb_history_last_ms(&batch->outlook.history, latest);
+    uint64_t content = latest->content;
+    for (size_t i = 0; i < 4 && got == 0; i++)
+        got = get_content(parts[i % 2], id, content, i < 2, page_out, mem_out);
+    if (got > 0)
+        page_out->time_ms = time_ms;
+    return got < 0 ? got : got == 0 ? wb_store_not_found() : 0;
 }
 
 int wb_batched_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when,

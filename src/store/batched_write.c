@@ -62,28 +62,28 @@ int wb_batched_put(struct wb_store *store, const struct wb_page *page, enum wb_s
     return 0;
 }
 
-static int put_event(struct wb_batched *batch, enum wb_catalog_event_kind kind, struct wb_pageid id,
-                     struct wb_slice site, int64_t time_ms)
+static int put_event(struct wb_batched *batch, const struct wb_catalog_event *event)
 {
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
-    WB_CHECK(kind == WB_CATALOG_EVENT_TOUCH || site.ptr || site.len == 0);
-    return wb_log_put_event(wb_batched_update_log(batch), &(struct wb_catalog_event){id, time_ms, kind, site});
+    WB_CHECK(event->site.ptr || event->site.len == 0);
+    return wb_log_put_event(wb_batched_update_log(batch), event);
 }
 
 int wb_batched_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
     struct wb_batched *batch = wb_batched_of(store);
+    struct wb_catalog_event event = {.id = id, .time_ms = time_ms, .kind = WB_CATALOG_EVENT_CAPTURE};
     int err = wb_batched_outlook(batch, id);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     if (err < 0)
         return err;
-    if (!wb_history_latest(&batch->outlook.history))
+    const struct wb_history_version *latest = wb_history_latest(&batch->outlook.history);
+    if (!latest)
         return wb_store_not_found();
-    if (batch->outlook.in_update)
-        err = wb_store_touch(batch->update, id, time_ms);
-    else
-        err = put_event(batch, WB_CATALOG_EVENT_TOUCH, id, WB_SLICE_EMPTY, time_ms);
+    event.content = latest->content;
+    err = batch->outlook.update_content == event.content ? wb_store_touch(batch->update, id, time_ms)
+                                                         : put_event(batch, &event);
     batch->forecast.captures += err == 0;
     return err;
 }
@@ -112,6 +112,36 @@ static int remove_everywhere(struct wb_batched *batch, struct wb_pageid id, stru
     return err == WB_E_NOTFOUND && there == 0 ? 0 : err;
 }
 
+/*
+ * The page is gone. Where readers keep a past, the order of time says what came before. Where they do not, everything
+ * before is forgotten, also what waits; so what is put from now on comes after the removal, whatever its time.
+ */
+static int remove_latest(struct wb_batched *batch, struct wb_pageid id, struct wb_slice site, int64_t time_ms)
+{
+    struct wb_history *history = &batch->outlook.history;
+    const struct wb_history_version *latest = wb_history_latest(history);
+    struct wb_catalog_event event = {.id = id, .kind = WB_CATALOG_EVENT_GONE, .site = site};
+    int err = 0;
+
+    WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
+    if (!latest)
+        return wb_store_not_found();
+    event.time_ms = wb_history_last_ms(history, latest); /* as wb_history_end(): not before its last capture */
+    event.time_ms = event.time_ms > time_ms ? event.time_ms : time_ms;
+    event.time_ms = event.time_ms > 1 ? event.time_ms : 1;
+    /* What is forgotten already stays so: it may have been newer than what came after it. */
+    for (size_t i = 0; i < batch->outlook.events.count; i++)
+        if (batch->outlook.events.items[i].kind == WB_CATALOG_EVENT_FORGOTTEN &&
+            batch->outlook.events.items[i].time_ms > event.time_ms)
+            event.time_ms = batch->outlook.events.items[i].time_ms;
+    if (forgets(batch)) {
+        event.kind = WB_CATALOG_EVENT_FORGOTTEN;
+        err = wb_store_remove(batch->update, id, site, time_ms, true);
+        err = err == WB_E_NOTFOUND ? 0 : err;
+    }
+    return err < 0 ? err : put_event(batch, &event);
+}
+
 int wb_batched_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms,
                       bool everywhere)
 {
@@ -119,19 +149,8 @@ int wb_batched_remove(struct wb_store *store, struct wb_pageid id, struct wb_sli
     int err = wb_batched_outlook(batch, id);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
-    if (err < 0)
-        return err;
-    if (everywhere) {
-        err = remove_everywhere(batch, id, site, time_ms);
-    } else {
-        struct wb_history *history = &batch->outlook.history;
-        const struct wb_history_version *latest = wb_history_latest(history);
-        if (!latest)
-            return wb_store_not_found();
-        /* As wb_history_end(): not before its last capture. So the order of time says what came first. */
-        int64_t last_ms = wb_history_last_ms(history, latest), gone_ms = time_ms > last_ms ? time_ms : last_ms;
-        err = put_event(batch, WB_CATALOG_EVENT_GONE, id, site, gone_ms > 1 ? gone_ms : 1);
-    }
+    if (err == 0)
+        err = everywhere ? remove_everywhere(batch, id, site, time_ms) : remove_latest(batch, id, site, time_ms);
     batch->forecast.removed += err == 0;
     return err;
 }
@@ -165,79 +184,63 @@ int wb_batched_allow(struct wb_store *store, const struct wb_store_bar *bar)
 
 /* ---- revisits -------------------------------------------------------------------------------------------- */
 
-/* Whether the read nodes have the content that the revisit means; the update nodes do not. */
-static int is_on_read_nodes(struct wb_batched *batch, const struct wb_store_revisit *revisit, bool *found_out)
+/*
+ * The content that the revisit means, 0 if it is nowhere. "Not modified" means whatever the page was just before, which
+ * only both parts together can tell.
+ */
+static int find_original(struct wb_batched *batch, const struct wb_store_revisit *revisit, uint64_t *content_out)
 {
     const struct wb_history *history = &batch->outlook.history;
-    struct wb_buf memory = WB_BUF_INIT;
-    struct wb_page page;
     int err = 0;
 
-    WB_CHECK(!*found_out);
-    for (size_t i = history->versions.count; i > 0 && err == 0 && !*found_out; i--) {
-        const struct wb_history_version *version = &history->versions.items[i - 1];
-        const int64_t *times = history->times.items + version->first;
-        if (version->place.segment != WB_BATCHED_READ_SEGMENT)
-            continue;
-        if (!revisit->has_sha1) {
-            for (size_t k = 0; k < version->count && revisit->original_ms; k++)
-                *found_out = *found_out || times[k] / 1000 == revisit->original_ms / 1000;
-            continue;
-        }
-        struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = times[0]};
-        err = wb_store_get_when(batch->read, revisit->id, &when, &page, &memory);
-        *found_out =
-            err == 0 && (memcmp(page.sha1, revisit->sha1, WB_SHA1_BYTES) == 0 ||
-                         (page.has_payload_sha1 && memcmp(page.payload_sha1, revisit->sha1, WB_SHA1_BYTES) == 0));
-        err = err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+    WB_CHECK(*content_out == 0);
+    if (!revisit->has_sha1 && revisit->original_ms == 0) {
+        const struct wb_history_version *before =
+            revisit->not_modified ? wb_history_at(history, revisit->time_ms) : NULL;
+        if (before && before->place.segment && history->times.items[before->first] <= revisit->time_ms)
+            *content_out = before->content;
+        return 0;
     }
-    wb_buf_release(&memory);
+    if (batch->outlook.waits)
+        err = wb_log_revisit_content(wb_batched_update_log(batch), revisit, content_out);
+    if (err == 0 && *content_out == 0)
+        err = wb_log_revisit_content(wb_batched_read_log(batch), revisit, content_out);
+    /* What will be forgotten with the next transfer is as good as gone. */
+    if (err == 0 && *content_out && !wb_history_find(&batch->outlook.history, *content_out))
+        *content_out = 0;
     return err;
-}
-
-/* "Not modified" means whatever the page was just before, which the update nodes alone cannot know. */
-static int put_not_modified(struct wb_batched *batch, const struct wb_store_revisit *revisit,
-                            enum wb_store_outcome *outcome_out)
-{
-    struct wb_batched_outlook *o = &batch->outlook;
-    const struct wb_history_version *before = wb_history_at(&o->history, revisit->time_ms);
-    int err = 0;
-
-    WB_CHECK(revisit->not_modified);
-    WB_CHECK(!revisit->has_sha1);
-    if (before && before->content && o->history.times.items[before->first] <= revisit->time_ms)
-        err = wb_batched_outlook_add(o, revisit->time_ms, before->content, WB_BATCHED_READ_SEGMENT, outcome_out);
-    if (err < 0 || *outcome_out >= WB_STORE_PUT_KNOWN)
-        return err;
-    if (*outcome_out != WB_STORE_PUT_NEW || before)
-        *outcome_out = WB_STORE_PUT_CAPTURE;
-    return put_event(batch, WB_CATALOG_EVENT_REVISIT, revisit->id, revisit->site, revisit->time_ms);
 }
 
 int wb_batched_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
                            enum wb_store_outcome *outcome_out)
 {
     struct wb_batched *batch = wb_batched_of(store);
-    bool found = false;
+    struct wb_catalog_event event = {.id = revisit->id, .time_ms = revisit->time_ms, .site = revisit->site};
     int err = wb_batched_outlook(batch, revisit->id);
     int barred = err == 0 ? wb_store_barred(batch->read, revisit->id, revisit->site) : err;
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
-    if (barred < 0)
-        return barred;
-    bool vague = revisit->not_modified && !revisit->has_sha1 && revisit->original_ms == 0;
-    if (!barred && vague && batch->outlook.history.versions.count) {
-        err = put_not_modified(batch, revisit, outcome_out);
-    } else {
-        err = wb_store_put_revisit(batch->update, revisit, outcome_out);
-        if (err == 0 && *outcome_out == WB_STORE_PUT_NEW)
-            err = put_event(batch, WB_CATALOG_EVENT_NAME, revisit->id, revisit->site, revisit->time_ms);
-        if (err == 0 && *outcome_out == WB_STORE_PUT_NEW && batch->outlook.history.versions.count)
-            err = is_on_read_nodes(batch, revisit, &found);
-        if (found)
-            *outcome_out = WB_STORE_PUT_CAPTURE;
+    if (barred == 0)
+        err = find_original(batch, revisit, &event.content);
+    if (barred < 0 || err < 0)
+        return barred < 0 ? barred : err;
+    if (barred) /* which is counted there */
+        return wb_store_put_revisit(batch->update, revisit, outcome_out);
+    if (event.content == 0) { /* it waits for its original, first on the update nodes */
+        err = wb_log_wait_revisit(wb_batched_update_log(batch), revisit, outcome_out);
+        event.kind = WB_CATALOG_EVENT_NAME;
+        return err < 0 || *outcome_out != WB_STORE_PUT_NEW ? err : put_event(batch, &event);
     }
-    if (err == 0 && *outcome_out != WB_STORE_PUT_NEW)
+    bool there = batch->outlook.update_content == event.content;
+    err =
+        wb_batched_outlook_add(&batch->outlook, revisit->time_ms, event.content, WB_BATCHED_READ_SEGMENT, outcome_out);
+    if (err == 0 && *outcome_out <= WB_STORE_PUT_PAST) {
+        event.kind = WB_CATALOG_EVENT_CAPTURE;
+        *outcome_out = *outcome_out == WB_STORE_PUT_PAST && forgets(batch) ? WB_STORE_PUT_OLDER : WB_STORE_PUT_CAPTURE;
+        /* Of what is the latest version there, the update nodes must know the captures, or they might forget it. */
+        err = there ? wb_log_put_content(wb_batched_update_log(batch), &event) : put_event(batch, &event);
+    }
+    if (err == 0)
         count(batch, *outcome_out);
     return err;
 }

@@ -17,7 +17,7 @@
  *   bars       page id or site -> bar         what was taken down and must not come back
  *   state      a single row, the summary      counters, the history policy, epoch, commit number
  *   nodes      number -> node                where the files are (log_nodes.c)
- *   events     page id, time, kind -> site    batch designs: what waits for a transfer beside pages (catalog_events.c)
+ *   events     page id, time, kind -> event   batch designs: what waits for a transfer beside pages (catalog_events.c)
  *   old        page id -> entry               only in repositories of format 2: what their one snapshot still had
  *
  * Rows are read and changed in transactions (struct wb_catalog_txn). Underneath is a
@@ -369,16 +369,17 @@ int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, vo
 
 /* What happened to a page that may be on the read nodes only. It waits on the update nodes until a transfer does it. */
 enum wb_catalog_event_kind {
-    WB_CATALOG_EVENT_TOUCH = 1,   /* the latest version on the read nodes was seen again */
-    WB_CATALOG_EVENT_REVISIT = 2, /* the page was as it had been just before */
-    WB_CATALOG_EVENT_GONE = 3,    /* the page has been gone since then */
-    WB_CATALOG_EVENT_NAME = 4,    /* only names the site of the revisit of that time, which waits in table revisits */
+    WB_CATALOG_EVENT_FORGOTTEN = 1, /* the page is gone, and everything before it is forgotten (history newest) */
+    WB_CATALOG_EVENT_CAPTURE = 2,   /* a content was seen again that may be on the read nodes only */
+    WB_CATALOG_EVENT_GONE = 3,      /* the page has been gone since then */
+    WB_CATALOG_EVENT_NAME = 4,      /* names the site of the revisit of that time, which waits in table revisits */
 };
 struct wb_catalog_event {
     struct wb_pageid id;
     int64_t time_ms;
     enum wb_catalog_event_kind kind;
-    struct wb_slice site; /* empty in a touch, which does not know it */
+    uint64_t content;     /* of a capture (wb_history_content); otherwise 0 */
+    struct wb_slice site; /* may be empty in a capture */
 };
 int wb_catalog_event_put(struct wb_catalog_txn *txn, const struct wb_catalog_event *event);
 int wb_catalog_event_delete(struct wb_catalog_txn *txn, const struct wb_catalog_event *event);

@@ -3,7 +3,7 @@
  * until a transfer repeats it there. Only the catalog of the update nodes of a batch design has such rows.
  *
  *   key    page id (16), time (8, big-endian, the highest bit inverted), kind (1)
- *   value  0 (1), name of the site
+ *   value  hash of the content of a capture, or 0 (8); name of the site
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -15,6 +15,7 @@
 
 enum {
     EVENT_KEY_BYTES = WB_PAGEID_BYTES + 8 + 1,
+    EVENT_BYTES_MIN = 8,
     EVENT_SITE_MAX = 1024, /* a longer name cannot be that of a site */
 };
 
@@ -22,7 +23,7 @@ static struct wb_slice event_key(const struct wb_catalog_event *event, char key[
 {
     uint64_t time = (uint64_t)event->time_ms ^ (uint64_t)1 << 63; /* times before 1970 sort first */
 
-    WB_CHECK(event->kind >= WB_CATALOG_EVENT_TOUCH);
+    WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
     WB_CHECK(event->kind <= WB_CATALOG_EVENT_NAME);
     wb_pageid_put(event->id, key);
     wb_put32_be(key + WB_PAGEID_BYTES, (uint32_t)(time >> 32));
@@ -33,15 +34,16 @@ static struct wb_slice event_key(const struct wb_catalog_event *event, char key[
 
 int wb_catalog_event_put(struct wb_catalog_txn *txn, const struct wb_catalog_event *event)
 {
-    char key[EVENT_KEY_BYTES], row[1 + EVENT_SITE_MAX] = {0};
+    char key[EVENT_KEY_BYTES], row[EVENT_BYTES_MIN + EVENT_SITE_MAX];
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(event->site.ptr || event->site.len == 0);
     if (event->site.len > EVENT_SITE_MAX)
         return wb_fail(WB_E_LIMIT, "the name of a site is longer than %d bytes", EVENT_SITE_MAX);
+    wb_put64(row, event->content);
     if (event->site.len)
-        memcpy(row + 1, event->site.ptr, event->site.len);
-    return wb_catalog_row_put(txn, WB_CATALOG_EVENTS, event_key(event, key), row, 1 + event->site.len);
+        memcpy(row + EVENT_BYTES_MIN, event->site.ptr, event->site.len);
+    return wb_catalog_row_put(txn, WB_CATALOG_EVENTS, event_key(event, key), row, EVENT_BYTES_MIN + event->site.len);
 }
 
 int wb_catalog_event_delete(struct wb_catalog_txn *txn, const struct wb_catalog_event *event)
@@ -66,16 +68,20 @@ static int walk_event(void *context, struct wb_slice key, struct wb_slice row)
 
     WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(walk->each != NULL);
-    if (key.len != EVENT_KEY_BYTES || row.len < 1 || row.len > 1 + EVENT_SITE_MAX || row.ptr[0] != 0 ||
-        key.ptr[EVENT_KEY_BYTES - 1] < WB_CATALOG_EVENT_TOUCH || key.ptr[EVENT_KEY_BYTES - 1] > WB_CATALOG_EVENT_NAME)
+    if (key.len != EVENT_KEY_BYTES || row.len < EVENT_BYTES_MIN || row.len > EVENT_BYTES_MIN + EVENT_SITE_MAX ||
+        key.ptr[EVENT_KEY_BYTES - 1] < WB_CATALOG_EVENT_FORGOTTEN ||
+        key.ptr[EVENT_KEY_BYTES - 1] > WB_CATALOG_EVENT_NAME)
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_EVENTS, "a row that is not an event");
     uint64_t time = (uint64_t)wb_get32_be(key.ptr + WB_PAGEID_BYTES) << 32 | wb_get32_be(key.ptr + WB_PAGEID_BYTES + 4);
     struct wb_catalog_event event = {
         .id = wb_pageid_get(key.ptr),
         .time_ms = (int64_t)(time ^ (uint64_t)1 << 63),
         .kind = (enum wb_catalog_event_kind)key.ptr[EVENT_KEY_BYTES - 1],
-        .site = wb_slice(row.ptr + 1, row.len - 1),
+        .content = wb_get64(row.ptr),
+        .site = wb_slice(row.ptr + EVENT_BYTES_MIN, row.len - EVENT_BYTES_MIN),
     };
+    if ((event.kind == WB_CATALOG_EVENT_CAPTURE) != (event.content != 0))
+        return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_EVENTS, "a capture without a content");
     if (walk->only && !wb_pageid_equal(*walk->only, event.id))
         return 1;
     walk->result = walk->each(walk->context, &event);

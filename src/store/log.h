@@ -200,7 +200,7 @@ enum wb_log_op_kind {
     WB_LOG_OP_REMOVE,
     WB_LOG_OP_REMOVE_EVERYWHERE,
     WB_LOG_OP_REVISIT, /* waits for its original */
-    WB_LOG_OP_EVENT,   /* waits for a transfer; `content` is its kind (wb_catalog_event_kind) */
+    WB_LOG_OP_EVENT,   /* waits for a transfer */
 };
 
 /* Whether the op says to which site its page belongs. */
@@ -216,7 +216,8 @@ struct wb_log_op {
     uint32_t site;                   /* index into the writer's sites */
     int64_t previous;                /* the op before this one that concerns the same page; -1: there is none */
     int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
-    uint64_t content;                /* of a put or capture (wb_history_content) */
+    uint64_t content;                /* of a put or capture (wb_history_content); of a touch: 0, or what was seen */
+    enum wb_catalog_event_kind event; /* of an event */
     struct wb_buf record;            /* of a put that has not been appended yet; of a capture: see below */
     struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */

@@ -7,13 +7,32 @@
 
 int wb_log_put_event(struct wb_log *log, const struct wb_catalog_event *event)
 {
-    struct wb_log_op op = {.kind = WB_LOG_OP_EVENT, .id = event->id, .time_ms = event->time_ms, .content = event->kind};
+    struct wb_log_op op = {.kind = WB_LOG_OP_EVENT,
+                           .id = event->id,
+                           .time_ms = event->time_ms,
+                           .content = event->content,
+                           .event = event->kind};
     int err = wb_log_check_usable(log->writer);
 
-    WB_CHECK(event->kind >= WB_CATALOG_EVENT_TOUCH);
+    WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
     WB_CHECK(event->kind <= WB_CATALOG_EVENT_NAME);
     if (err == 0)
         err = wb_log_site_index(log->writer, event->site, &op.site);
+    return err < 0 ? err : wb_log_op_add(log, &op);
+}
+
+int wb_log_put_content(struct wb_log *log, const struct wb_catalog_event *event)
+{
+    struct wb_log_op op = {
+        .kind = WB_LOG_OP_TOUCH, .id = event->id, .time_ms = event->time_ms, .content = event->content};
+    int err = wb_log_check_usable(log->writer);
+
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(event->content != 0);
+    if (event->site.len) {
+        op.kind = WB_LOG_OP_CAPTURE; /* which may also bring a page back that is gone */
+        err = err == 0 ? wb_log_site_index(log->writer, event->site, &op.site) : err;
+    }
     return err < 0 ? err : wb_log_op_add(log, &op);
 }
 
@@ -43,9 +62,10 @@ static int pending_events(const struct event_lookup *l)
         if (op->kind != WB_LOG_OP_EVENT)
             continue;
         const struct wb_log_site *site = &writer->sites.items[op->site];
-        struct wb_catalog_event event = {op->id, op->time_ms, (enum wb_catalog_event_kind)op->content,
-                                         wb_slice(site->name, site->len)};
+        struct wb_catalog_event event = {op->id, op->time_ms, op->event, op->content, wb_slice(site->name, site->len)};
         err = l->each(l->context, &event);
+        if (err == 0 && op->event == WB_CATALOG_EVENT_FORGOTTEN)
+            return 1;
     }
     return err;
 }
@@ -92,8 +112,10 @@ int wb_log_apply_event(struct wb_log_edit *edit, const struct wb_log_op *op)
     WB_CHECK(op->kind == WB_LOG_OP_EVENT || op->kind == WB_LOG_OP_REMOVE_EVERYWHERE);
     if (op->kind == WB_LOG_OP_REMOVE_EVERYWHERE)
         return wb_catalog_event_clear(&edit->txn, op->id);
+    int err = op->event == WB_CATALOG_EVENT_FORGOTTEN ? wb_catalog_event_clear(&edit->txn, op->id) : 0;
+    if (err < 0)
+        return err;
     const struct wb_log_site *site = &edit->log->writer->sites.items[op->site];
-    struct wb_catalog_event event = {op->id, op->time_ms, (enum wb_catalog_event_kind)op->content,
-                                     wb_slice(site->name, site->len)};
+    struct wb_catalog_event event = {op->id, op->time_ms, op->event, op->content, wb_slice(site->name, site->len)};
     return wb_catalog_event_put(&edit->txn, &event);
 }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/log.h"
+#include "store/log_event.h"
 
 static bool same_second(int64_t a_ms, int64_t b_ms)
 {
@@ -43,8 +44,7 @@ static const struct wb_history_version *find_by_time(const struct wb_history *hi
     return NULL;
 }
 
-/* Reads a version of the view, committed or not. */
-static int read_version(struct wb_log *log, struct wb_pageid id, const struct wb_history_version *version,
+int wb_log_read_version(struct wb_log *log, struct wb_pageid id, const struct wb_history_version *version,
                         struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_catalog_entry entry = {
@@ -72,7 +72,7 @@ static int find_by_digest(struct wb_log *log, const struct wb_log_view *view, co
         const struct wb_history_version *version = &view->history.versions.items[i - 1];
         if (version->place.segment == 0)
             continue;
-        err = read_version(log, view->id, version, &page, &memory);
+        err = wb_log_read_version(log, view->id, version, &page, &memory);
         if (err == 0 && has_digest(revisit, page.sha1, page.has_payload_sha1 ? page.payload_sha1 : NULL))
             *found_out = (int64_t)i - 1;
         err = err == WB_E_CORRUPT ? 0 : err; /* a version that cannot be read is not recognised */
@@ -247,6 +247,32 @@ static int find_original(struct wb_log *log, const struct wb_store_revisit *revi
     if (err == 0 && found >= 0)
         *version_out = &(*view_out)->history.versions.items[found];
     return err;
+}
+
+int wb_log_revisit_content(struct wb_log *log, const struct wb_store_revisit *revisit, uint64_t *content_out)
+{
+    const struct wb_history_version *version;
+    struct wb_log_view *view;
+    int err = find_original(log, revisit, &version, &view);
+
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    *content_out = err == 0 && version ? version->content : 0;
+    return err;
+}
+
+int wb_log_wait_revisit(struct wb_log *log, const struct wb_store_revisit *revisit, enum wb_store_outcome *outcome_out)
+{
+    struct wb_log_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
+    struct wb_log_view *view;
+    int err = wb_log_check_usable(log->writer);
+
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    *outcome_out = WB_STORE_PUT_NEW;
+    if (err == 0)
+        err = wb_log_view(log, revisit->id, &view); /* which finds out whether anything waits */
+    if (err == 0)
+        err = wb_log_site_index(log->writer, revisit->site, &op.site);
+    return err < 0 ? err : put_waiting(log, &op, revisit, outcome_out);
 }
 
 int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,

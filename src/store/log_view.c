@@ -129,7 +129,7 @@ static int add_capture(struct wb_log_view *view, const struct wb_log_op *op, str
     WB_CHECK(op->kind == WB_LOG_OP_TOUCH || op->content != 0);
     if (op->learned && latest && latest->content == 0)
         latest->content = op->content;
-    if (op->kind == WB_LOG_OP_TOUCH)
+    if (op->kind == WB_LOG_OP_TOUCH && op->content == 0)
         known = latest;
     else
         known = wb_history_find(history, op->content);
@@ -145,7 +145,7 @@ static int add_capture(struct wb_log_view *view, const struct wb_log_op *op, str
         };
     struct wb_history_capture capture = {
         .time_ms = op->time_ms,
-        .content = op->kind == WB_LOG_OP_TOUCH ? 0 : op->content,
+        .content = op->content,
         .epoch = moment->epoch,
         .now_ms = moment->rule.now_ms,
         .bytes = &bytes,
@@ -176,6 +176,8 @@ int wb_log_view_apply(struct wb_log_view *view, const struct wb_log_op *op, stru
     *outcome_out = WB_STORE_PUT_KNOWN;
     switch (op->kind) {
     case WB_LOG_OP_TOUCH:
+        if (op->content)
+            return add_capture(view, op, place, moment, outcome_out);
         if (!wb_history_latest(&view->history))
             return 0;
         renewed = view->lifetime_count != view->lifetime;

@@ -2,8 +2,9 @@
  * transfer_pages.c - brings what waits to the read nodes, in bounded commits. All that concerns one page is in one
  * commit, in this order:
  *
- *   1 touches, which mean the version that readers see
- *   2 captures, removals and "not modified", in the order of time
+ *   1 removals before which everything is forgotten
+ *   2 captures and other removals, in the order of time
+ *   3 how far the update nodes have forgotten its past
  *
  * So it does not matter whether a page was brought before: a capture that is there already is known, and a removal
  * that is older than the latest version does nothing.
@@ -115,25 +116,39 @@ static int gather_event(void *context, const struct wb_catalog_event *event)
     return wb_vec_push(&p->events, copy);
 }
 
-static int bring_revisit(struct involved_page *p, const struct wb_catalog_event *event)
-{
-    struct wb_store_revisit revisit = {
-        .id = p->id, .site = event->site, .time_ms = event->time_ms, .not_modified = true, .original = p->id};
-
-    WB_CHECK(event->kind == WB_CATALOG_EVENT_REVISIT);
-    return wb_store_put_revisit(p->t->batch->read, &revisit, NULL);
-}
-
 static int bring_removal(struct involved_page *p, const struct wb_catalog_event *event)
 {
     struct wb_store *read = p->t->batch->read;
     int64_t latest_ms;
     int err = wb_store_time(read, p->id, &latest_ms);
 
-    WB_CHECK(event->kind == WB_CATALOG_EVENT_GONE);
+    WB_CHECK(event->kind == WB_CATALOG_EVENT_GONE || event->kind == WB_CATALOG_EVENT_FORGOTTEN);
     if (err == 0 && latest_ms <= event->time_ms)
         err = wb_store_remove(read, p->id, event->site, event->time_ms, false);
     return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+/* A content was seen again. If it is one that waits, it may come later than this: then its bytes are put. */
+static int bring_capture(struct involved_page *p, const struct wb_catalog_event *event)
+{
+    struct wb_log_view *view;
+    struct wb_page page;
+    int err = wb_log_view(p->t->to, p->id, &view);
+
+    WB_CHECK(event->content != 0);
+    if (err < 0)
+        return err;
+    if (wb_history_find(&view->history, event->content) == NULL)
+        for (size_t i = 0; i < p->timeline.count; i++) {
+            int got = wb_store_get_version(p->t->batch->update, p->id, &p->timeline.versions[i], &page, &p->memory);
+            if (got < 0)
+                return got;
+            if (got == 0 || wb_history_content(&page, p->t->to->content_seed) != event->content)
+                continue;
+            page.time_ms = event->time_ms;
+            return wb_store_put(p->t->batch->read, &page, NULL);
+        }
+    return wb_log_put_content(p->t->to, event);
 }
 
 /* The events before a time. */
@@ -148,8 +163,8 @@ static int bring_events(struct involved_page *p, size_t *at_inout, int64_t befor
             break;
         if (event->kind == WB_CATALOG_EVENT_GONE)
             err = bring_removal(p, event);
-        else if (event->kind == WB_CATALOG_EVENT_REVISIT)
-            err = bring_revisit(p, event);
+        else if (event->kind == WB_CATALOG_EVENT_CAPTURE)
+            err = bring_capture(p, event);
     }
     return err;
 }
@@ -173,22 +188,36 @@ static int bring_version(struct involved_page *p, const struct wb_store_version 
     return err;
 }
 
+/* How far the update nodes have forgotten the past of the page. */
+static int bring_floor(struct involved_page *p)
+{
+    struct wb_catalog_event forgotten = {
+        .id = p->id, .kind = WB_CATALOG_EVENT_CAPTURE, .content = WB_BATCHED_FORGOTTEN};
+    struct wb_log_view view = {0};
+    int err = wb_log_view_load(&p->t->waiting, true, p->id, &view);
+
+    WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
+    forgotten.time_ms = view.history.floor_ms;
+    if (err == 0 && forgotten.time_ms != INT64_MIN)
+        err = wb_log_put_content(p->t->to, &forgotten);
+    wb_log_view_release(&view);
+    return err;
+}
+
 static int bring_all(struct involved_page *p)
 {
     size_t at = 0;
     int err = 0;
 
     WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
-    for (size_t i = 0; i < p->events.count && err == 0; i++) {
-        if (p->events.items[i].kind == WB_CATALOG_EVENT_TOUCH)
-            err = wb_store_touch(p->t->batch->read, p->id, p->events.items[i].time_ms);
-        err = err == WB_E_NOTFOUND ? 0 : err;
-    }
+    for (size_t i = 0; i < p->events.count && err == 0; i++)
+        if (p->events.items[i].kind == WB_CATALOG_EVENT_FORGOTTEN)
+            err = bring_removal(p, &p->events.items[i]);
     for (size_t i = 0; i < p->timeline.count && err == 0; i++)
         err = bring_version(p, &p->timeline.versions[i], &at);
     if (err == 0)
         err = bring_events(p, &at, INT64_MAX);
-    return err;
+    return err < 0 ? err : bring_floor(p);
 }
 
 /* What readers see of the page: the hash of its content, 0 if there is none. */

@@ -12,7 +12,8 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_catalog
     struct wb_transfer *t = context;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    return wb_vec_push(&t->pages, (struct wb_transfer_page){.id = id, .versions = true, .involved = entry->history});
+    bool involved = entry->history || entry->floor_ms != INT64_MIN;
+    return wb_vec_push(&t->pages, (struct wb_transfer_page){.id = id, .versions = true, .involved = involved});
 }
 
 /* Events come in the order of ids; those of pages that have no version are put behind the others, and sorted later. */
