@@ -80,7 +80,9 @@ static int create_update(const char *dir, const struct wb_superblock *superblock
                          const struct wb_store_options *options)
 {
     struct wb_superblock part = *superblock;
-    struct wb_store_options there = {.history = update_history(&options->history), .nodes = options->update_nodes};
+    struct wb_store_options there = {.history = update_history(&options->history),
+                                     .nodes = options->update_nodes,
+                                     .first_node = WB_BATCHED_FIRST_NODE};
     char *path = wb_path_join(dir, WB_BATCHED_UPDATE_DIR);
     int err = path ? 0 : WB_E_NOMEM;
 
@@ -378,6 +380,7 @@ static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct wb_batched *batch = wb_batched_of(store);
     struct wb_store_stat there;
+    uint64_t outside = 0;
     int err = wb_batched_open_update(batch);
 
     if (err == 0)
@@ -386,6 +389,8 @@ static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         err = wb_store_stat(batch->update, &there);
     if (err == 0)
         err = wb_batched_count_waiting(wb_batched_update_log(batch), &stat_out->pages_waiting);
+    if (err == 0)
+        err = wb_batched_outside_bytes(batch, &outside);
     if (err < 0)
         return err;
     WB_CHECK(batch->superblock.design.batch);
@@ -393,7 +398,8 @@ static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     stat_out->nodes += there.nodes;
     stat_out->revisits += there.revisits;
     stat_out->files += there.files;
-    stat_out->bytes_dead += there.bytes_dead; /* bytes_stored has the directory of the update part already */
+    stat_out->bytes_dead += there.bytes_dead;
+    stat_out->bytes_stored += outside; /* the directory of the update part is in it already */
     return 0;
 }
 
@@ -458,6 +464,9 @@ static const struct wb_store_ops batch_ops = {
     .scan_close = wb_batched_scan_close,
     .stat = batch_stat,
     .compact = batch_compact,
+    .node_each = wb_batched_node_each,
+    .node_add = wb_batched_node_add,
+    .node_remove = wb_batched_node_remove,
 };
 
 bool wb_batched_is(const struct wb_store *store)

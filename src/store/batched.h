@@ -14,6 +14,7 @@
  *   batched_outlook.c  what a page will be after the next transfer
  *   batched_write.c    puts, touches, removals, revisits, takedowns, commit
  *   batched_read.c     reading: single pages, scans
+ *   batched_nodes.c    the nodes of both parts
  *   batched_gate.c     keeps a transfer and scans apart
  *   transfer.c       the transfer: its steps, and what it does with each page
  *   transfer_plan.c  ... which pages wait, and which of them readers have already
@@ -112,6 +113,19 @@ int wb_batched_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *p
 void wb_batched_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
 int wb_batched_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_batched_scan_close(struct wb_store_scan *scan);
+
+/* ---- nodes (batched_nodes.c) ---------------------------------------------------------------------------- */
+
+enum { WB_BATCHED_FIRST_NODE = 101 }; /* of the update nodes */
+
+int wb_batched_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
+                         void *context);
+int wb_batched_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
+                        uint32_t *number_out);
+int wb_batched_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
+
+/* Bytes on update nodes that are not in the repository's directory. */
+int wb_batched_outside_bytes(struct wb_batched *batch, uint64_t *bytes_out);
 
 /* ---- the gate (batched_gate.c) ----------------------------------------------------------------------------- */
 

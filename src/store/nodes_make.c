@@ -168,15 +168,19 @@ int wb_nodes_check_dir(const char *repo_dir, const char *dir, const char *const 
 
 int wb_nodes_check(const char *repo_dir, const struct wb_store_options *options)
 {
-    const struct wb_store_node_list *list = &options->nodes;
+    const struct wb_store_node_list *lists[] = {&options->nodes, &options->update_nodes};
+    WB_VEC(const char *) dirs = WB_VEC_INIT; /* of both, which must be apart from each other, too */
     int err = 0;
 
-    WB_CHECK(!list->dirs || list->count > 0);
-    for (size_t i = 0; list->dirs && i < list->count && err == 0; i++) {
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; lists[l]->dirs && i < lists[l]->count && err == 0; i++)
+            err = wb_vec_push(&dirs, lists[l]->dirs[i]);
+    for (size_t i = 0; i < dirs.count && err == 0; i++) {
         char *written;
-        err = wb_nodes_check_dir(repo_dir, list->dirs[i], list->dirs, i, &written);
+        err = wb_nodes_check_dir(repo_dir, dirs.items[i], dirs.items, i, &written);
         wb_free(written);
     }
+    wb_vec_release(&dirs);
     return err;
 }
 
