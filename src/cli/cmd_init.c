@@ -4,6 +4,7 @@
  *   created an empty repository in DIR (Incr[hash,log], history newest)
  *   {"event":"done","repository":"DIR","design":"Incr[hash,log]","history":"newest"}
  */
+#include "base/error.h"
 #include "base/json.h"
 #include "cli/design_args.h"
 #include "cli/output.h"
@@ -13,8 +14,13 @@ int wb_cmd_init(const struct wb_options *options)
     char history[WB_STORE_HISTORY_TEXT_MAX], design[WB_DESIGN_TEXT_MAX];
     struct wb_design_args args;
     struct wb_json j;
+    const char *policy = wb_options_text(options, "history");
     int err = wb_design_args_read(options, &args);
 
+    if (err == 0 && policy && wb_store_history_parse(wb_slice_str(policy), &args.store.history) < 0) {
+        err = wb_options_usage("--history: %s", wb_error_message());
+        wb_design_args_release(&args);
+    }
     if (err < 0)
         return err;
     wb_store_history_format(&args.store.history, history);

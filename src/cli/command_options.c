@@ -100,10 +100,15 @@ const struct wb_option wb_common_options[] = {
                                                          "once, or a batch at a time"},                                \
     {"distribution", 0, WB_OPTION_CHOICE, "hash|uniform", "instead of --design: which node a page is put on"},         \
     {"nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "so many nodes in the repository, or these directories (default 1)"},\
-    {"update-nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "the same for update nodes of a batch design (default 1)"},   \
-    {"history", 0, WB_OPTION_TEXT, "newest|all|N|DURATION", "which old versions of pages are kept (default newest)"},
+    {"update-nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "the same for update nodes of a batch design (default 1)"},
 
-const struct wb_option wb_init_options[] = {DESIGN_OPTIONS END};
+const struct wb_option wb_init_options[] = {
+    DESIGN_OPTIONS
+    {"history", 0, WB_OPTION_TEXT, "newest|all|N|DURATION", "which old versions of pages are kept (default newest)"},
+    END,
+};
+
+const struct wb_option wb_convert_options[] = {DESIGN_OPTIONS END};
 
 const struct wb_option wb_emulate_options[] = {
     {"rate", 0, WB_OPTION_NUMBER, "N", "so many pages in a second; required"},

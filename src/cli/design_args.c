@@ -66,9 +66,7 @@ static int read_nodes(const struct wb_options *options, const char *name, unsign
 
 int wb_design_args_read(const struct wb_options *options, struct wb_design_args *args_out)
 {
-    const char *policy = wb_options_text(options, "history");
-
-    *args_out = (struct wb_design_args){.has_history = policy != NULL};
+    *args_out = (struct wb_design_args){0};
     int err = read_design(options, &args_out->store.design);
     if (err == 0)
         err = read_nodes(options, "nodes", 0, args_out, &args_out->store.nodes);
@@ -76,8 +74,6 @@ int wb_design_args_read(const struct wb_options *options, struct wb_design_args 
         err = read_nodes(options, "update-nodes", 1, args_out, &args_out->store.update_nodes);
     if (err == 0 && args_out->store.update_nodes.count && !args_out->store.design.batch)
         err = wb_options_usage("--update-nodes: only a batch design has update nodes");
-    if (err == 0 && policy && wb_store_history_parse(wb_slice_str(policy), &args_out->store.history) < 0)
-        err = wb_options_usage("--history: %s", wb_error_message());
     if (err < 0)
         wb_design_args_release(args_out);
     return err;

@@ -1,6 +1,6 @@
 /*
  * design_args.h - the options that describe a new repository, shared by init and convert: --design or its parts,
- * --nodes, --update-nodes and --history.
+ * --nodes and --update-nodes.
  */
 #ifndef WB_CLI_DESIGN_ARGS_H
 #define WB_CLI_DESIGN_ARGS_H
@@ -13,7 +13,6 @@
 
 struct wb_design_args {
     struct wb_store_options store;
-    bool has_history;                            /* --history was given */
     char *lists[2];                              /* copies of the lists of directories, cut at their commas ... */
     const char *dirs[2][WB_DESIGN_NODES_MAX];    /* ... to which these point */
 };

@@ -144,6 +144,15 @@ int wb_expunge(const struct wb_update_options *options, const char *what, bool a
 int wb_cycle_index(const struct wb_update_options *update, const struct wb_index_options *options,
                    const struct wb_cycle_sink *sink, struct wb_index_result *result_out);
 
+/* ---- convert -------------------------------------------------------------------------------------- */
+
+/*
+ * Copies a repository into a new one of another design: all that the store has (wb_store_convert), the newest edition
+ * of webdb, and the journal. Indexes, streams and the state of crawls are not copied.
+ */
+int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
+               const struct wb_cycle_sink *sink, struct wb_store_convert_counts *counts_out);
+
 /* ---- run ------------------------------------------------------------------------------------------ */
 
 enum wb_cycle_step {

@@ -13,6 +13,7 @@
  *   log_commit.c   makes it all durable: one transaction of the catalog
  *   log_edit.c     ... what it changes: pages, the segments they are in, counters
  *   log_view.c     ... one page with its past
+ *   log_adopt.c    takes over records and pages of another repository
  *   log_batch.c    reads many pages at once
  *   log_snapshot.c seals and drops snapshots, sets the history policy
  *   log_history.c  the past of a page for readers; forgetting what nobody keeps
@@ -201,6 +202,7 @@ enum wb_log_op_kind {
     WB_LOG_OP_REMOVE_EVERYWHERE,
     WB_LOG_OP_REVISIT, /* waits for its original */
     WB_LOG_OP_EVENT,   /* waits for a transfer */
+    WB_LOG_OP_COPY,    /* bytes that get a place; which page has them is decided later (log_adopt.h) */
 };
 
 /* Whether the op says to which site its page belongs. */

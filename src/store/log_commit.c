@@ -180,9 +180,11 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     struct wb_log_op *ops = c->edit.log->writer->ops.items;
     struct wb_log_site *sites = c->edit.log->writer->sites.items;
     bool touched = false, on_request = false;
-    int err = wb_log_edit_load(&c->edit, ops[order[0]].id);
 
     WB_CHECK(count > 0);
+    if (ops[order[0]].kind == WB_LOG_OP_COPY) /* the page that has these bytes comes later */
+        return 0;
+    int err = wb_log_edit_load(&c->edit, ops[order[0]].id);
     if (err == 0 && c->edit.hash)
         err = wb_hash_edit_place(&c->edit, order, count);
     for (size_t i = 0; i < count && err == 0; i++)

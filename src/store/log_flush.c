@@ -209,8 +209,10 @@ static void flight_free(struct wb_log_flight *flight)
 /* Ops that were appended may be among the current group if captures have become puts (log_commit.c). */
 static bool must_be_stored(const struct wb_log_op *op)
 {
-    WB_CHECK(!op->appended || op->kind == WB_LOG_OP_PUT);
-    return op->kind == WB_LOG_OP_PUT && !op->appended;
+    bool has_bytes = op->kind == WB_LOG_OP_PUT || op->kind == WB_LOG_OP_COPY;
+
+    WB_CHECK(!op->appended || has_bytes);
+    return has_bytes && !op->appended;
 }
 
 /*
@@ -389,8 +391,7 @@ static int append_block(struct wb_log *log, struct block_job *job)
     }
     for (size_t i = 0; i < job->count; i++) {
         struct wb_log_op *op = &writer->ops.items[job->ops[i]];
-        WB_CHECK(op->kind == WB_LOG_OP_PUT);
-        WB_CHECK(!op->appended);
+        WB_CHECK(must_be_stored(op));
         op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, tail->bytes};
         op->entry.stored_bytes = job->pages[i].stored_bytes;
         op->appended = true;

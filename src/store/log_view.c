@@ -172,7 +172,7 @@ int wb_log_view_apply(struct wb_log_view *view, const struct wb_log_op *op, stru
 
     WB_CHECK(wb_pageid_equal(view->id, op->id));
     WB_CHECK(moment->epoch > 0);
-    WB_CHECK(op->kind <= WB_LOG_OP_EVENT);
+    WB_CHECK(op->kind <= WB_LOG_OP_COPY);
     *outcome_out = WB_STORE_PUT_KNOWN;
     switch (op->kind) {
     case WB_LOG_OP_TOUCH:
@@ -206,6 +206,7 @@ int wb_log_view_apply(struct wb_log_view *view, const struct wb_log_op *op, stru
         return 0;
     case WB_LOG_OP_REVISIT:
     case WB_LOG_OP_EVENT:
+    case WB_LOG_OP_COPY:
         return 0;
     }
     return 0;

@@ -37,8 +37,7 @@ static char *cut_path(char *path)
     return slash + 1;
 }
 
-/* The absolute path without symbolic links of something that may not exist yet. NULL after an error, with a message. */
-static char *real_path(const char *path)
+char *wb_nodes_real_path(const char *path)
 {
     if (wb_path_kind(path) != WB_PATH_NONE)
         return wb_path_real(path);
@@ -49,7 +48,7 @@ static char *real_path(const char *path)
     if (!last && above[0] == '/')
         wb_fail(WB_E_INVALID, "%s cannot be found", path);
     else
-        real = real_path(!last ? "." : above[0] ? above : "/");
+        real = wb_nodes_real_path(!last ? "." : above[0] ? above : "/");
     if (real)
         joined = wb_path_join(real, last ? last : above);
     wb_free(real);
@@ -123,7 +122,7 @@ static int check_above(const char *dir, const char *real)
 /* Two directories must not be in each other. */
 static int check_apart(const char *dir, const char *real, const char *other, const char *what)
 {
-    char *real_other = real_path(other);
+    char *real_other = wb_nodes_real_path(other);
     int err = real_other ? 0 : WB_E_INVALID;
 
     WB_CHECK(real[0] == '/');
@@ -140,7 +139,7 @@ static int check_apart(const char *dir, const char *real, const char *other, con
 int wb_nodes_check_dir(const char *repo_dir, const char *dir, const char *const *others, size_t other_count,
                        char **dir_out)
 {
-    char *real = dir[0] ? real_path(dir) : NULL;
+    char *real = dir[0] ? wb_nodes_real_path(dir) : NULL;
     int err = real ? check_apart(dir, real, repo_dir, "the repository") : WB_E_INVALID;
 
     *dir_out = NULL;

@@ -26,6 +26,12 @@ bool wb_nodes_have_rows(const struct wb_store_options *options);
 int wb_nodes_check_dir(const char *repo_dir, const char *dir, const char *const *others, size_t other_count,
                        char **dir_out);
 
+/*
+ * The absolute path without symbolic links of something that may not exist yet, allocated (wb_free). NULL after an
+ * error, with a message.
+ */
+char *wb_nodes_real_path(const char *path);
+
 /* Checks all directories of a new repository, before anything is made. */
 int wb_nodes_check(const char *repo_dir, const struct wb_store_options *options);
 

@@ -37,6 +37,11 @@ const struct wb_organisation *wb_organisation_find(const struct wb_design *desig
     return find_part(&design->read) && find_part(&design->update) ? &wb_organisation_batch : NULL;
 }
 
+const struct wb_organisation *wb_organisation_of(const struct wb_design *design)
+{
+    return find_organisation(design);
+}
+
 /* ---- creating and opening --------------------------------------------------------------- */
 
 bool wb_store_exists(const char *dir)
@@ -134,7 +139,9 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
     if (!c.organisation)
         return wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
     enum wb_path_kind kind = wb_path_kind(dir);
-    if (kind == WB_PATH_DIR && !wb_store_exists(dir)) {
+    if (kind == WB_PATH_DIR && wb_superblock_is_unfinished(dir)) {
+        err = wb_superblock_refuse_unfinished(dir);
+    } else if (kind == WB_PATH_DIR && !wb_store_exists(dir)) {
         err = wb_path_each(dir, refuse_foreign, &c);
         if (err == 0)
             err = release_leftovers(dir, &lock);

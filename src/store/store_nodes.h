@@ -76,17 +76,28 @@ int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *s
 /* ---- conversion -------------------------------------------------------------------------------------------- */
 
 struct wb_store_convert_counts {
-    uint64_t pages, versions, bytes;
+    uint64_t pages, versions; /* that the copy has */
+    uint64_t bytes;           /* of bodies that were copied */
+};
+
+/* What a conversion reports and asks for. Each function may be NULL. */
+struct wb_store_convert_sink {
+    wb_store_progress progress; /* with numbers of pages and versions instead of bytes */
+
+    /* Copies what other rooms keep in the repository, before it becomes one, and before any page is copied. */
+    int (*rest)(void *context, const char *from, const char *to);
+    void *context;
 };
 
 /*
  * Copies the repository `from` into a new one of another design: pages with all versions, captures and epochs,
- * snapshots (numbers, names, times, and their holders), bars, revisits that wait, history policy, and what waits on
- * update nodes. The source is not changed. Until the copy is complete, the target cannot be opened; repeating the call
- * starts it anew.
- * options->history is ignored: the policy is that of the source. Fails with WB_E_INVALID if the target is in use.
+ * snapshots that a person holds (numbers, names, times), bars, revisits that wait, history policy, and what waits on
+ * update nodes. The copy is of one moment; others may write to the source, which is not changed. Until the copy is
+ * complete, the target cannot be opened; repeating the call starts it anew.
+ * options->history is ignored: the policy is that of the source. WB_E_INVALID, by name: the target is in use, its parent
+ * does not exist, or it is inside a repository. WB_E_BUSY: another process makes a repository there.
  */
 int wb_store_convert(const char *from, const char *to, const struct wb_store_options *options,
-                     wb_store_progress progress, void *context, struct wb_store_convert_counts *counts_out);
+                     const struct wb_store_convert_sink *sink, struct wb_store_convert_counts *counts_out);
 
 #endif

@@ -102,6 +102,27 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
     return 0;
 }
 
+/* Whether there is such a file in a directory. */
+static bool has_file(const char *dir, const char *name)
+{
+    char *path = wb_path_join(dir, name);
+    bool there = path && wb_path_kind(path) != WB_PATH_NONE;
+
+    wb_free(path);
+    return there;
+}
+
+bool wb_superblock_is_unfinished(const char *dir)
+{
+    return has_file(dir, WB_SUPERBLOCK_UNFINISHED) && !has_file(dir, WB_SUPERBLOCK_NAME);
+}
+
+int wb_superblock_refuse_unfinished(const char *dir)
+{
+    return wb_fail(WB_E_INVALID, "%s is an unfinished copy of a repository: run 'webbase convert' again, or delete it",
+                   dir);
+}
+
 int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
 {
     struct wb_buf bytes = WB_BUF_INIT;
@@ -114,6 +135,8 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_NONE)
         err = wb_fail(WB_E_NOTFOUND, "there is no repository at %s", dir);
+    else if (kind == WB_PATH_DIR && wb_superblock_is_unfinished(dir))
+        err = wb_superblock_refuse_unfinished(dir);
     else if (kind != WB_PATH_DIR || wb_path_kind(path) == WB_PATH_NONE)
         err = wb_fail(WB_E_NOTFOUND, "%s is not a repository", dir);
     else
