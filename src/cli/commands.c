@@ -234,25 +234,6 @@ const struct wb_command wb_commands[] = {
      "  webbase update && webbase generate --budget 10000 && webbase crawl",
      wb_generate_options, 0, 0, wb_cmd_generate},
 
-    {"convert", "TARGET [OPTION...]", NULL, "copy everything into a new repository of another design",
-     "Copies the repository into a new one in the directory TARGET: all versions and captures of\n"
-     "pages, snapshots with their numbers, names and times, what was taken down and must not\n"
-     "come back, the history policy, pages that wait for a transfer, webdb and the journal. The\n"
-     "options say how the new one stores pages, as with init. The repository itself is not\n"
-     "changed, and others can go on using it; the copy is of the moment at which it began.\n"
-     "\n"
-     "Not copied are indexes ('webbase index' builds one), streams, and the state of crawls.\n"
-     "Snapshots that only an index or a stream holds are not copied either.\n"
-     "\n"
-     "TARGET must be new or empty, and the directory above it must exist. Until the copy is\n"
-     "complete, TARGET is not a repository and says so. If convert is stopped or killed, run it\n"
-     "again: it starts anew.\n"
-     "\n"
-     "  webbase -r crawl convert /archive --design 'Incr[hash,hashed-log]' --nodes /d1,/d2\n"
-     "\n"
-     "  {\"event\":\"done\",\"pages\":37,\"versions\":52,\"bytes\":90112,\"ms\":210}",
-     wb_convert_options, 1, 1, wb_cmd_convert},
-
     {"emulate", "SOURCE --rate N [--pages N]", NULL, "add the pages of another repository at a set rate",
      "Takes pages from the repository SOURCE, in the order in which they are stored, and adds\n"
      "them to this repository, N in a second, as a crawler would: each gets the time at which it\n"
@@ -543,6 +524,25 @@ const struct wb_command wb_commands[] = {
      "\n"
      "  webbase import crawl.warc.gz && webbase transfer",
      wb_no_options, 0, 0, wb_cmd_transfer},
+
+    {"convert", "TARGET [OPTION...]", NULL, "copy everything into a new repository of another design",
+     "Copies the repository into a new one in the directory TARGET: all versions and captures of\n"
+     "pages, snapshots with their numbers, names and times, what was taken down and must not\n"
+     "come back, the history policy, pages that wait for a transfer, webdb and the journal. The\n"
+     "options say how the new one stores pages, as with init. The repository itself is not\n"
+     "changed, and others can go on using it; the copy is of the moment at which it began.\n"
+     "\n"
+     "Not copied are indexes ('webbase index' builds one), streams, and the state of crawls.\n"
+     "Snapshots that only an index or a stream holds are not copied either.\n"
+     "\n"
+     "TARGET must be new or empty, and the directory above it must exist. Until the copy is\n"
+     "complete, TARGET is not a repository and says so. If convert is stopped or killed, run it\n"
+     "again: it starts anew.\n"
+     "\n"
+     "  webbase -r crawl convert /archive --design 'Incr[hash,hashed-log]' --nodes /d1,/d2\n"
+     "\n"
+     "  {\"event\":\"done\",\"pages\":37,\"versions\":52,\"bytes\":90112,\"ms\":210}",
+     wb_convert_options, 1, 1, wb_cmd_convert},
 
     {"graph", "import ADJACENCY | stat | rank", "import|stat|rank", "rank the nodes of a bare link graph",
      "For a graph without pages. The repository keeps one such graph, apart from its pages.\n"

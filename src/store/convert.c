@@ -30,7 +30,7 @@
 #define MARK_HEAD "webbase unfinished copy\nformat 1\n"
 enum { MARK_BYTES_MAX = 1 << 20, CHECK_LINE_BYTES = 6 + 16 + 1 };
 
-/* ---- the mark ---------------------------------------------------------------------------------------------- */
+/* ---- the mark ----------------------------------------------------------------------------------------------- */
 
 static int write_mark(const char *dir, const struct wb_superblock *superblock, const struct wb_store_options *options)
 {
@@ -116,12 +116,18 @@ done:
     return err;
 }
 
-/* ---- what is in the directory ----------------------------------------------------------------------------------- */
+/* ---- what is in the directory ------------------------------------------------------------------------------- */
 
 /* What a copy may have in its directory. Nodes are there, too. The last two are those of other rooms. */
 static const char *const ours[] = {
-    WB_SUPERBLOCK_UNFINISHED, WB_SUPERBLOCK_UNFINISHED ".tmp",   WB_SUPERBLOCK_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp",
-    WB_CATALOG_NAME, WB_SEGMENT_DIR,           "update",                "journal",
+    WB_SUPERBLOCK_UNFINISHED,
+    WB_SUPERBLOCK_UNFINISHED ".tmp",
+    WB_SUPERBLOCK_LOCK_NAME,
+    WB_SUPERBLOCK_NAME ".tmp",
+    WB_CATALOG_NAME,
+    WB_SEGMENT_DIR,
+    "update",
+    "journal",
     "webdb",
 };
 
@@ -194,7 +200,7 @@ static int clear(const char *dir)
     return err < 0 ? err : wb_path_sync_dir(dir);
 }
 
-/* ---- which directory ----------------------------------------------------------------------------------------------- */
+/* ---- which directory ---------------------------------------------------------------------------------------- */
 
 /* Neither the directory itself nor one above it may be a repository or a node of one. */
 static int check_above(const char *dir, char *real)
@@ -261,7 +267,7 @@ static int lock_target(const char *dir, struct wb_file *lock_out)
     return err;
 }
 
-/* ---- the copy --------------------------------------------------------------------------------------------------------- */
+/* ---- the copy ----------------------------------------------------------------------------------------------- */
 
 int wb_convert_progress(struct wb_convert *convert, uint64_t more)
 {

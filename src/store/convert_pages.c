@@ -12,11 +12,11 @@
 #include "table/table.h"
 
 enum {
-    COMMIT_RECORDS = 50000,         /* that are copied in one commit ... */
-    COMMIT_BYTES = 256 << 20,       /* ... and their bytes */
-    COMMIT_PAGES = 20000,           /* that are made in one commit ... */
-    COMMIT_VERSIONS = 100000,       /* ... and their versions */
-    SORT_BYTES = 64 << 20,          /* of memory */
+    COMMIT_RECORDS = 50000,   /* that are copied in one commit ... */
+    COMMIT_BYTES = 256 << 20, /* ... and their bytes */
+    COMMIT_PAGES = 20000,     /* that are made in one commit ... */
+    COMMIT_VERSIONS = 100000, /* ... and their versions */
+    SORT_BYTES = 64 << 20,    /* of memory */
     NOTE_KEY_BYTES = WB_PAGEID_BYTES + 4 + 8 + 2,
     NOTE_VALUE_BYTES = 4 + 8 + 2 + 4 + 8 + 8 + 2,
 };

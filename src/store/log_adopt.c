@@ -41,7 +41,8 @@ static int is_plain_beside(struct wb_log_edit *edit, const struct wb_history_ver
 
     WB_CHECK(latest->ceased == 0);
     WB_CHECK(latest->arrived > 0);
-    *plain_out = err == 0 && (row->live == 0 || (row->epoch_min == latest->arrived && row->epoch_max == latest->arrived));
+    *plain_out =
+        err == 0 && (row->live == 0 || (row->epoch_min == latest->arrived && row->epoch_max == latest->arrived));
     return err;
 }
 

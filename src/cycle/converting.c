@@ -1,6 +1,6 @@
 /*
- * carry.c - carries what is known about pages over to a copy of a repository, when it is converted: the newest edition
- * of webdb and the journal. Indexes, streams and the state of crawls stay behind; `index` builds its own.
+ * converting.c - carries what is known about pages over to a copy of a repository, when it is converted: the newest
+ * edition of webdb and the journal. Indexes, streams and the state of crawls stay behind; `index` builds its own.
  *
  * An edition says how far each log of the journal was merged into it, and an update removes the logs that it has merged
  * in full. So edition and journal belong together: if an update has made another edition in the meantime, both are
