@@ -22,6 +22,7 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "store/batched.h"
 #include "store/nodes_make.h"
 
 #include <stdio.h>
@@ -126,7 +127,8 @@ static const char *const ours[] = {
     WB_SUPERBLOCK_NAME ".tmp",
     WB_CATALOG_NAME,
     WB_SEGMENT_DIR,
-    "update",
+    WB_BATCHED_UPDATE_DIR,
+    WB_BATCHED_GATE_NAME,
     "journal",
     "webdb",
 };
@@ -279,48 +281,49 @@ int wb_convert_progress(struct wb_convert *convert, uint64_t more)
     return wb_fail(WB_E_STOPPED, "stopped");
 }
 
-/* What the copy has. */
-static int count(struct wb_convert *convert)
-{
-    struct wb_catalog_summary summary;
-    int err = wb_log_summary(convert->target, &summary);
-
-    convert->counts.pages = summary.pages;
-    convert->counts.versions = summary.versions;
-    return err;
-}
-
 /* Everything but the superblock. */
 static int copy_all(struct wb_convert *convert, const char *from, const char *to,
                     const struct wb_organisation *organisation, const struct wb_superblock *superblock,
                     struct wb_store_options *options)
 {
-    const struct wb_store_convert_sink *sink = convert->sink;
+    struct wb_convert_source source = {0};
     struct wb_store *store = NULL;
     struct wb_error_copy why;
-    int err = sink->rest ? sink->rest(sink->context, from, to) : 0;
+    int err = wb_convert_source_open(from, &source);
 
-    if (err == 0)
-        err = wb_convert_source_open(from, &convert->source);
-    options->history = convert->source.summary.history;
-    convert->total = convert->source.summary.versions + convert->source.summary.pages + convert->source.summary.gone;
+    options->history = source.summary.history;
     if (err == 0)
         err = organisation->create(to, superblock, options);
     if (err == 0)
         err = organisation->open(to, superblock, WB_STORE_WRITE, &store);
-    if (err == 0) {
-        convert->target = wb_log_of_writer(store);
-        err = wb_convert_rows(convert);
-    }
     if (err == 0)
-        err = wb_convert_pages(convert);
-    if (err == 0)
-        err = count(convert);
+        err = wb_convert_parts(convert, &source, store);
     if (err < 0)
         wb_error_save(err, &why);
     wb_store_close(store);
-    wb_convert_source_close(&convert->source);
+    wb_convert_source_close(&source);
     return err < 0 ? wb_error_restore(&why) : 0;
+}
+
+/* The same while no transfer of the source can begin, if it is of a batch design. */
+static int copy_behind_gate(struct wb_convert *convert, const char *from, const char *to,
+                            const struct wb_organisation *organisation, const struct wb_superblock *superblock,
+                            struct wb_store_options *options)
+{
+    const struct wb_store_convert_sink *sink = convert->sink;
+    struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;
+    struct wb_superblock source;
+    int err = wb_superblock_read(from, &source);
+
+    if (err == 0 && source.design.batch)
+        err = wb_batched_gate_enter(from, &gate);
+    if (err == 0 && sink->rest)
+        err = sink->rest(sink->context, from, to);
+    if (err == 0)
+        err = copy_all(convert, from, to, organisation, superblock, options);
+    if (source.design.batch)
+        wb_batched_gate_leave(&gate);
+    return err;
 }
 
 /* From an empty directory, which is locked, to a repository. */
@@ -336,12 +339,12 @@ static int make_copy(struct wb_convert *convert, const char *from, const char *t
     if (err == 0)
         err = write_mark(to, &superblock, options);
     if (err == 0) {
-        err = copy_all(convert, from, to, organisation, &superblock, options);
+        err = copy_behind_gate(convert, from, to, organisation, &superblock, options);
         if (err == 0)
             err = wb_superblock_write(to, &superblock);
         if (err < 0) {
             char why[WB_ERROR_MESSAGE_MAX];
-            snprintf(why, sizeof why, "%s", wb_error_message());
+            snprintf(why, sizeof why, "%s", err == WB_E_STOPPED ? "stopped" : wb_error_message());
             err = wb_fail(err, "%s; %s is unfinished: run convert again, or delete it", why, to);
         }
     }
@@ -358,7 +361,7 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
 {
     struct wb_convert convert = {.sink = sink};
     struct wb_store_options made = *options;
-    const struct wb_organisation *organisation = wb_organisation_of(&options->design);
+    const struct wb_organisation *organisation = wb_organisation_find(&options->design);
     struct wb_superblock source;
     struct wb_file lock = WB_FILE_INIT;
     char design[WB_DESIGN_TEXT_MAX];
@@ -367,7 +370,7 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
 
     *counts_out = (struct wb_store_convert_counts){0};
     wb_design_format(&options->design, design);
-    if (err == 0 && !wb_organisation_of(&source.design))
+    if (err == 0 && !wb_organisation_find(&source.design))
         err = wb_fail(WB_E_NEWER, "%s: this program does not know its design", from);
     if (err == 0 && !organisation)
         err = wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);

@@ -73,11 +73,11 @@ static int copy_snapshot(void *context, const struct wb_store_snapshot *snapshot
 
     WB_CHECK(snapshot->number > 0);
     c->held = false;
-    int err = wb_catalog_holder_each(&c->convert->source.txn, snapshot->number, look_at_holder, c);
+    int err = wb_catalog_holder_each(&c->convert->source->txn, snapshot->number, look_at_holder, c);
     if (err < 0 || !c->held)
         return err;
-    if (snapshot->epoch > c->convert->source.summary.epoch)
-        return wb_catalog_corrupt(c->convert->source.catalog, WB_CATALOG_SNAPSHOTS, "a snapshot of an epoch to come");
+    if (snapshot->epoch > c->convert->source->summary.epoch)
+        return wb_catalog_corrupt(c->convert->source->catalog, WB_CATALOG_SNAPSHOTS, "a snapshot of an epoch to come");
     err = make_room(c);
     if (err == 0)
         err = wb_catalog_snapshot_put(&c->txn, snapshot);
@@ -113,22 +113,46 @@ static int copy_site(void *context, struct wb_slice site, uint64_t pages)
     int err = make_room(c);
 
     if (err == 0 && pages > INT64_MAX)
-        err = wb_catalog_corrupt(c->convert->source.catalog, WB_CATALOG_SITES, "a number of pages");
+        err = wb_catalog_corrupt(c->convert->source->catalog, WB_CATALOG_SITES, "a number of pages");
     return err < 0 ? err : wb_catalog_site_add(&c->txn, site, (int64_t)pages, &c->summary);
+}
+
+/* What waits on update nodes beside pages. */
+static int copy_event(void *context, const struct wb_catalog_event *event)
+{
+    struct row_copy *c = context;
+    int err = make_room(c);
+
+    WB_CHECK(event->kind >= WB_CATALOG_EVENT_TOUCH);
+    return err < 0 ? err : wb_catalog_event_put(&c->txn, event);
+}
+
+int wb_convert_bars(struct wb_convert *convert)
+{
+    struct row_copy c = {.convert = convert};
+    int err = begin(&c);
+
+    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
+    if (err == 0)
+        err = wb_catalog_bar_each(&convert->source->txn, copy_bar, &c);
+    if (err == 0)
+        err = end(&c);
+    wb_catalog_txn_abort(&c.txn);
+    return err;
 }
 
 int wb_convert_rows(struct wb_convert *convert)
 {
     struct row_copy c = {.convert = convert, .now_ms = wb_clock_wall_ms()};
-    struct wb_catalog_txn *from = &convert->source.txn;
+    struct wb_catalog_txn *from = &convert->source->txn;
     int err = begin(&c);
 
     WB_CHECK(from->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(convert->target->writer != NULL);
     if (err == 0) {
-        c.summary.epoch = convert->source.summary.epoch;
-        c.summary.snapshot = convert->source.summary.snapshot;
-        c.summary.history = convert->source.summary.history;
+        c.summary.epoch = convert->source->summary.epoch;
+        c.summary.snapshot = convert->source->summary.snapshot;
+        c.summary.history = convert->source->summary.history;
         err = wb_catalog_snapshot_each(from, copy_snapshot, &c);
     }
     if (err == 0)
@@ -137,6 +161,8 @@ int wb_convert_rows(struct wb_convert *convert)
         err = wb_catalog_revisit_each(from, copy_revisit, &c);
     if (err == 0)
         err = wb_catalog_site_each(from, copy_site, &c);
+    if (err == 0)
+        err = wb_catalog_event_each(from, copy_event, &c);
     if (err == 0)
         err = end(&c);
     wb_catalog_txn_abort(&c.txn);

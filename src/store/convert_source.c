@@ -15,7 +15,10 @@ int wb_convert_source_open(const char *dir, struct wb_convert_source *source)
     if (err < 0)
         return err;
     wb_log_nodes_init(&source->nodes, dir, &source->superblock);
-    err = wb_block_reader_new(&source->zstd);
+    source->hash = source->superblock.design.read.organisation == WB_ORGANISATION_HASH;
+    source->files.nodes = &source->nodes;
+    source->files.repository = source->superblock.id;
+    err = source->hash ? wb_bucket_reader_init(&source->buckets) : wb_segment_reader_init(&source->reader);
     if (err == 0)
         err = wb_catalog_open(dir, WB_TREE_READ, &source->catalog);
     if (err == 0)
@@ -37,8 +40,13 @@ void wb_convert_source_close(struct wb_convert_source *source)
     if (source->txn.catalog)
         wb_catalog_txn_abort(&source->txn);
     wb_catalog_close(source->catalog);
-    wb_log_nodes_release(&source->nodes);
-    wb_block_reader_free(source->zstd);
+    wb_hash_files_release(&source->files);
+    wb_bucket_release(&source->bucket);
+    wb_bucket_reader_release(&source->buckets);
+    wb_segment_reader_release(&source->reader);
+    wb_vec_release(&source->parts);
+    if (source->nodes.dir)
+        wb_log_nodes_release(&source->nodes);
     wb_buf_release(&source->record);
 }
 
@@ -74,7 +82,7 @@ static int read_entry(struct convert_segment *s, size_t i, uint64_t logical)
         .place = {s->segment.origin, entry->slot, logical},
         .record = &source->record,
     };
-    int err = wb_block_read_record(source->zstd, i, &source->record);
+    int err = wb_block_read_record(source->reader.zstd, i, &source->record);
 
     WB_CHECK(s->segment.magic == WB_SEGMENT_MAGIC);
     if (err == 0)
@@ -89,7 +97,7 @@ static int read_block(struct convert_segment *s, const struct wb_block_head *hea
     int err = 0;
 
     WB_CHECK(s->at + head->count <= s->live.count);
-    wb_block_reader_open_bytes(s->source->zstd, &s->walk.index, block);
+    wb_block_reader_open_bytes(s->source->reader.zstd, &s->walk.index, block);
     for (size_t i = 0; i < head->count && err == 0; i++)
         if (!s->live.dead[s->at + i])
             err = read_entry(s, i, head->logical);
@@ -142,7 +150,7 @@ static int read_segment(struct convert_segment *s, const struct wb_catalog_segme
     return err;
 }
 
-int wb_convert_records(struct wb_convert_source *source, wb_convert_each each, void *context)
+static int read_segments(struct wb_convert_source *source, wb_convert_each each, void *context)
 {
     struct convert_segment s = {.source = source, .segment = WB_SEGMENT_INIT, .each = each, .context = context};
     struct wb_log_rows rows = {0};
@@ -150,9 +158,35 @@ int wb_convert_records(struct wb_convert_source *source, wb_convert_each each, v
 
     WB_CHECK(each != NULL);
     WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(!source->hash);
     for (size_t i = 0; i < rows.count && err == 0; i++)
         if (rows.items[i].live)
             err = read_segment(&s, &rows.items[i]);
     wb_log_rows_release(&rows);
+    return err;
+}
+
+int wb_convert_records(struct wb_convert_source *source, wb_convert_each each, void *context)
+{
+    return source->hash ? wb_convert_bucket_records(source, each, context) : read_segments(source, each, context);
+}
+
+int wb_convert_record_at(struct wb_convert_source *source, struct wb_pageid id, const struct wb_catalog_place *place,
+                         struct wb_buf *record_out)
+{
+    struct wb_segment segment = WB_SEGMENT_INIT;
+    struct wb_catalog_segment row;
+    const char *dir;
+
+    if (source->hash)
+        return wb_convert_bucket_record_at(source, id, place, record_out);
+    int err = wb_log_row_of(&source->txn, &source->parts, place->segment, id, &row);
+    if (err == 0)
+        err = wb_log_nodes_dir(&source->nodes, row.node, &dir);
+    if (err == 0)
+        err = wb_segment_open(dir, source->superblock.id, &row, false, &segment);
+    if (err == 0)
+        err = wb_segment_read_record(&segment, &source->reader, place, id, record_out);
+    wb_segment_close(&segment);
     return err;
 }

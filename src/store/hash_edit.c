@@ -151,7 +151,7 @@ int wb_hash_edit_place(struct wb_log_edit *edit, const uint32_t *order, size_t c
     edit->hash->placed_count = count;
     for (size_t i = 0; i < count && err == 0; i++) {
         struct wb_log_op *op = &ops[order[i]];
-        if (op->kind != WB_LOG_OP_PUT)
+        if (!wb_log_op_has_bytes(op->kind))
             continue;
         if (!target)
             err = target_of(edit, op->id, &target);
@@ -178,7 +178,7 @@ static uint32_t op_of(const struct wb_log_edit *edit, const struct wb_catalog_pl
     const struct wb_log_op *ops = edit->log->writer->ops.items;
 
     for (size_t i = 0; i < hash->placed_count; i++)
-        if (ops[hash->placed[i]].kind == WB_LOG_OP_PUT &&
+        if (wb_log_op_has_bytes(ops[hash->placed[i]].kind) &&
             wb_catalog_place_equal(&ops[hash->placed[i]].entry.place, place))
             return hash->placed[i];
     WB_CHECK(false);
@@ -283,7 +283,7 @@ int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, b
     };
 
     WB_CHECK(note->kind == WB_HASH_NOTE_PUT);
-    WB_CHECK(op->kind == WB_LOG_OP_PUT);
+    WB_CHECK(wb_log_op_has_bytes(op->kind));
     int err = 0;
     if (op->staged_bytes) {
         err = wb_hash_staged(edit->log, op, &hash->record);
@@ -376,8 +376,11 @@ static int write_target(struct wb_log_edit *edit, struct wb_hash_target *target)
     uint64_t bytes;
 
     WB_CHECK(target->count > 0);
-    if (!target->exists)
-        return wb_hash_merge(edit, target, wb_hash_buckets_for(expected_bytes(edit, target)));
+    if (!target->exists) {
+        uint64_t share = edit->log->hash->to_come / USUAL_RATIO / wb_log_nodes_count(&edit->log->nodes);
+        bytes = expected_bytes(edit, target);
+        return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes > share ? bytes : share));
+    }
     int err = wb_hash_target_file(edit, target, &file);
     if (err < 0)
         return err;

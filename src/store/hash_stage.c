@@ -22,7 +22,7 @@ static int digest_records(struct wb_log_writer *writer)
     WB_CHECK(writer->group_at <= writer->ops.count);
     for (size_t i = writer->group_at; i < writer->ops.count && err == 0; i++) {
         struct wb_log_op *op = &writer->ops.items[i];
-        if (op->kind == WB_LOG_OP_PUT && op->record.len && !op->digested)
+        if (wb_log_op_has_bytes(op->kind) && op->record.len && !op->digested)
             err = wb_vec_push(&digests,
                               (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes});
     }
@@ -31,7 +31,7 @@ static int digest_records(struct wb_log_writer *writer)
     wb_vec_release(&digests);
     for (size_t i = writer->group_at; i < writer->ops.count && err == 0; i++) {
         struct wb_log_op *op = &writer->ops.items[i];
-        if (op->kind != WB_LOG_OP_PUT || op->record.len == 0 || op->digested)
+        if (!wb_log_op_has_bytes(op->kind) || op->record.len == 0 || op->digested)
             continue;
         memcpy(op->sha1, op->record.ptr + WB_MD5_BYTES, WB_SHA1_BYTES); /* the record starts with its digests */
         op->entry.stored_bytes = (uint32_t)(op->record.len / STORED_PART + 1);
@@ -65,7 +65,7 @@ static int spill(struct wb_log *log)
 
     for (size_t i = 0; i < log->writer->ops.count && err == 0; i++) {
         struct wb_log_op *op = &log->writer->ops.items[i];
-        if (op->kind != WB_LOG_OP_PUT || op->record.len == 0)
+        if (!wb_log_op_has_bytes(op->kind) || op->record.len == 0)
             continue;
         WB_CHECK(op->digested);
         err = wb_file_write_at(&hash->staging, hash->staged_bytes, op->record.ptr, op->record.len);
@@ -90,7 +90,7 @@ int wb_hash_stage(struct wb_log *log)
     writer->group_at = writer->ops.count;
     writer->group_bytes = 0;
     for (size_t i = 0; i < writer->ops.count && err == 0; i++)
-        if (writer->ops.items[i].kind == WB_LOG_OP_PUT)
+        if (wb_log_op_has_bytes(writer->ops.items[i].kind))
             pending += writer->ops.items[i].record.len;
     if (err == 0 && pending > wb_log_sizes.pending_bytes)
         err = spill(log);

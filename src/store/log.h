@@ -205,6 +205,12 @@ enum wb_log_op_kind {
     WB_LOG_OP_COPY,    /* bytes that get a place; which page has them is decided later (log_adopt.h) */
 };
 
+/* Whether the op brings bytes that are to be stored. */
+static inline bool wb_log_op_has_bytes(enum wb_log_op_kind kind)
+{
+    return kind == WB_LOG_OP_PUT || kind == WB_LOG_OP_COPY;
+}
+
 /* Whether the op says to which site its page belongs. */
 static inline bool wb_log_op_knows_site(enum wb_log_op_kind kind)
 {
@@ -280,6 +286,7 @@ union wb_log_index WB_MAP_OF(struct wb_log_index_entry);
 
 struct wb_log_flight;
 struct wb_log_builders;
+struct wb_log_edit;
 
 /* Epochs in ascending order. */
 struct wb_log_epochs WB_VEC_OF(uint64_t);
@@ -318,6 +325,8 @@ struct wb_log_writer {
     struct wb_log_flight *flight;     /* groups that they are compressing, the oldest first; NULL if there is none */
     WB_VEC(struct wb_log_tail) tails;
     struct wb_busy_mark busy;    /* set while there are ops */
+    int (*adopt)(void *context, struct wb_log_edit *edit, const uint32_t *order, size_t count);
+    void *adopt_context;         /* adopt makes the page of copies in the same commit; NULL: it is made later */
     uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
     uint64_t older, barred;      /* pages that were refused since the last commit */
     bool thorough;               /* compaction must leave nothing of what is replaced: set during a transfer */

@@ -174,6 +174,19 @@ static int bury_unused(struct log_commit *c, const struct wb_log_op *op)
     return err;
 }
 
+/* Makes the page of which these are copies, unless that comes later. */
+static int adopt_page(struct log_commit *c, const uint32_t *order, size_t count)
+{
+    struct wb_log_writer *writer = c->edit.log->writer;
+    int err = 0;
+
+    WB_CHECK(count > 0);
+    WB_CHECK(writer->adopt || !c->edit.hash);
+    if (c->edit.hash)
+        err = wb_hash_edit_place(&c->edit, order, count);
+    return err < 0 || !writer->adopt ? err : writer->adopt(writer->adopt_context, &c->edit, order, count);
+}
+
 /* Applies all ops of one page: order[0] to order[count - 1]. */
 static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
 {
@@ -182,8 +195,8 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     bool touched = false, on_request = false;
 
     WB_CHECK(count > 0);
-    if (ops[order[0]].kind == WB_LOG_OP_COPY) /* the page that has these bytes comes later */
-        return 0;
+    if (ops[order[0]].kind == WB_LOG_OP_COPY)
+        return adopt_page(c, order, count);
     int err = wb_log_edit_load(&c->edit, ops[order[0]].id);
     if (err == 0 && c->edit.hash)
         err = wb_hash_edit_place(&c->edit, order, count);

@@ -209,10 +209,8 @@ static void flight_free(struct wb_log_flight *flight)
 /* Ops that were appended may be among the current group if captures have become puts (log_commit.c). */
 static bool must_be_stored(const struct wb_log_op *op)
 {
-    bool has_bytes = op->kind == WB_LOG_OP_PUT || op->kind == WB_LOG_OP_COPY;
-
-    WB_CHECK(!op->appended || has_bytes);
-    return has_bytes && !op->appended;
+    WB_CHECK(!op->appended || wb_log_op_has_bytes(op->kind));
+    return wb_log_op_has_bytes(op->kind) && !op->appended;
 }
 
 /*

@@ -209,9 +209,6 @@ struct wb_organisation {
                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
 };
 
-/* Who implements a design (store.c). NULL if nobody does. */
-const struct wb_organisation *wb_organisation_of(const struct wb_design *design);
-
 extern const struct wb_organisation wb_organisation_log;
 extern const struct wb_organisation wb_organisation_batch; /* two stores of other organisations (batched.h) */
 

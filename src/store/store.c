@@ -37,11 +37,6 @@ const struct wb_organisation *wb_organisation_find(const struct wb_design *desig
     return find_part(&design->read) && find_part(&design->update) ? &wb_organisation_batch : NULL;
 }
 
-const struct wb_organisation *wb_organisation_of(const struct wb_design *design)
-{
-    return find_organisation(design);
-}
-
 /* ---- creating and opening --------------------------------------------------------------- */
 
 bool wb_store_exists(const char *dir)
