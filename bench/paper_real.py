@@ -179,8 +179,10 @@ def measure(design, archives, name='paper-design'):
 def all_designs(designs, archives, runs=1):
     rows = []
     for design in designs:
-        found = [measure(design, archives) for _ in range(runs)]
-        found = [r for r in found if r['available']] or found[:1]
+        found = [measure(design, archives)]
+        while found[0]['available'] and len(found) < runs:
+            found.append(measure(design, archives))
+        found = [r for r in found if r['available']] or found
         row = dict(found[0])
         for field, value in row.items():
             if isinstance(value, float):

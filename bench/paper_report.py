@@ -62,7 +62,7 @@ def refusals(rows):
     found = [r for r in rows if not r.get('available', True)]
     if not found:
         return ''
-    reasons = sorted({r['message'] for r in found})
+    reasons = sorted({r['message'].replace(r.get('design', '-'), '...') for r in found})
     return 'Not available in this program: %d design%s (%s).\n\n' % (
         len(found), '' if len(found) == 1 else 's', '; '.join('`%s`' % r for r in reasons))
 
