@@ -60,15 +60,17 @@ def costs(data):
                                                              for o in ORGANISATIONS]
     needed += ['Batch[U(hash,%s),R(hash,%s)]' % (o, o) for o in ORGANISATIONS[:2]]
     real = all(d in found for d in needed)
-    merge = COPY_US + 1000 * median_ms(sim, 'files', 7) / BUCKET_PAGES
+    merge, lookup = COPY_US + 1000 * median_ms(sim, 'files', 7) / BUCKET_PAGES, 500 * median_ms(sim, 'files', 2)
     if real:
         per = measured(found, per)
         merged = found['Batch[U(hash,hashed-log),R(hash,hash)]']
         merge = 1e6 * merged['update_s'] / merged['pages']
+        if 'Incr[uniform,log]' in found:
+            lookup = max(0.0, 1e6 / found['Incr[uniform,log]']['get_cold'] - per['log']['get'])
     r3, r9, r12 = (median_ms(sim, 'files', n) for n in (3, 9, 12))
     buffer_pages = 65536 / 2591
     about = next(r for r in data['real'] if r['bench'] == 'about')
-    return {'organisations': per, 'merge': merge, 'index': INDEX_US, 'lookup': 500 * median_ms(sim, 'files', 2),
+    return {'organisations': per, 'merge': merge, 'index': INDEX_US, 'lookup': lookup,
             'conflict': max(0.0, r12 / ((r3 + r9) * buffer_pages) - 1), 'real': real, 'about': about}
 
 

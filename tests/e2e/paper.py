@@ -121,6 +121,10 @@ def costs_are_those_of_the_designs_once_all_were_measured(folder):
     costs = paper_costs.costs(data)
     text = paper_costs.header(costs, data['sim'])
     assert costs['real'] and costs['organisations']['log']['get'] == 1000 and 'themselves were measured' in text
+    assert abs(costs['lookup'] - 141) < 1e-6, costs     # that of the simulator: half of row 2
+    data['real'] = measured(designs + ['Incr[uniform,log]'])
+    next(r for r in data['real'] if r.get('design') == 'Incr[uniform,log]')['get_cold'] = 800
+    assert abs(paper_costs.costs(data)['lookup'] - 250) < 1e-6
     assert abs(costs['organisations']['log']['compact'] - 1000 * 20 / 75) < 1e-6 and costs['merge'] == 3000
     (folder / 'costs.c').write_text('#include "advice/advice.h"\n' + text + 'extern const struct wb_advice_costs c;\n'
                                     'const struct wb_advice_costs c = WB_ADVICE_MEASURED;\n'
