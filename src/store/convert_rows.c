@@ -123,7 +123,7 @@ static int copy_event(void *context, const struct wb_catalog_event *event)
     struct row_copy *c = context;
     int err = make_room(c);
 
-    WB_CHECK(event->kind >= WB_CATALOG_EVENT_TOUCH);
+    WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
     return err < 0 ? err : wb_catalog_event_put(&c->txn, event);
 }
 
