@@ -398,12 +398,24 @@ def report(data, advise):
     real = '%d of %d designs could be measured' % (len(found), count) if count else 'not measured'
     direct = '' if files['direct'] else (' The file system refuses O_DIRECT, so a part of these times is that of the page '
                                          'cache.')
-    text = INTRO % {'where': where(about, data['sim']), 'direct': direct, 'real': real}
+    text = INTRO % {'where': where(about, data['sim']), 'direct': direct, 'real': real} + disturbance(data)
     for section in (section_choice(data, advise), section_s4(data['sim']), section_table3(data), section_table4(data),
                     section_buckets(data['buckets']), section_table5(data), section_figure6(data), section_table6(data),
                     section_designs(data)):
         text += section
     return wrapped(text).rstrip('\n') + '\n'
+
+
+def disturbance(data):
+    """A warning if the machine was not quiet when a part began."""
+    busy = ['%s (%.1f)' % (part, row['load']) for part in ('sim', 'real') for row in data[part] or []
+            if row['bench'] == 'about' and row['load'] > 0.5 * row['processors']]
+    if not busy:
+        return ''
+    return '''**Other programs were busy during these measurements.** The load average on %d processors before each part: %s. The
+figures of *this disk* and *real* are therefore too low and not comparable with each other. Those of the model are exact.
+
+''' % (data['sim'][0]['processors'], ', '.join(busy))
 
 
 def wrapped(text, width=120):

@@ -35,7 +35,7 @@ def the_client_sends_what_was_asked_for(folder):
 
 def simulated():
     """Rows as bench_disk prints them: the paper's times, and a disk a hundred times as fast."""
-    rows = [{'bench': 'about', 'date': '2026-01-02', 'processors': 2, 'memory': 2 ** 34},
+    rows = [{'bench': 'about', 'date': '2026-01-02', 'processors': 2, 'memory': 2 ** 34, 'load': 0.1},
             {'bench': 'files', 'bytes': 2 ** 31, 'direct': True}]
     for disk, factor in (('model', 1), ('files', 0.01)):
         for number, ms in enumerate(S4 + [20, 1000, 40], 1):
@@ -60,7 +60,7 @@ def studied():
 
 
 def measured(designs):
-    rows = [{'bench': 'about', 'date': '2026-01-03', 'processors': 2, 'memory': 2 ** 34}]
+    rows = [{'bench': 'about', 'date': '2026-01-03', 'processors': 2, 'memory': 2 ** 34, 'load': 0.1}]
     stages = [['compact', 20, 75], ['transfer', 30, 25]]
     for n, design in enumerate(designs, 1):
         row = {'bench': 'design', 'design': design, 'available': True, 'pages': 100, 'add_s': 0.01 * n, 'get_cold': 1000,
@@ -105,6 +105,10 @@ def the_report_says_what_is_missing(folder):
     text = paper_report.report({'sim': simulated(), 'buckets': None, 'real': None}, advise)
     assert text.count('Not measured') == 4, text.count('Not measured')
     assert paper_costs.costs({'sim': simulated(), 'real': None}) is None
+    assert 'Other programs' not in text
+    noisy = simulated()
+    noisy[0]['load'] = 7.25
+    assert 'sim (7.2)' in paper_report.report({'sim': noisy, 'buckets': None, 'real': None}, advise)
 
 
 @test
