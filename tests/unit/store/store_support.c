@@ -106,6 +106,15 @@ void copy_repository(const char *from, const char *to)
     closedir(dir);
 }
 
+void segment_path(const char *dir, const struct wb_catalog_segment *row, char path_out[DIR_MAX])
+{
+    char name[WB_SEGMENT_NAME_MAX], node[WB_SEGMENT_NAME_MAX + 16];
+
+    wb_segment_name(row->number, row->revision, name);
+    snprintf(node, sizeof node, "node%u/%s", row->node, name);
+    path_in(dir, test_nodes() > 1 ? node : name, path_out);
+}
+
 uint64_t file_bytes(const char *path)
 {
     struct stat st;

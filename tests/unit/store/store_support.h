@@ -41,6 +41,9 @@ void path_in(const char *dir, const char *name, char path_out[DIR_MAX]);
 /* Copies a repository to a directory that does not exist yet. */
 void copy_repository(const char *from, const char *to);
 
+/* The file of a segment, on its node. */
+void segment_path(const char *dir, const struct wb_catalog_segment *row, char path_out[DIR_MAX]);
+
 /* The size of a file; changes one byte of it and returns what it was. */
 uint64_t file_bytes(const char *path);
 uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask);

@@ -487,11 +487,10 @@ struct loss {
 /* Damages the bytes after the committed ones of a segment: what was written but not synced may be anything. */
 static void lose(const char *dir, const struct wb_catalog_segment *row, uint64_t *chance)
 {
-    char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
+    char path[DIR_MAX];
     uint8_t bytes[4096];
 
-    wb_segment_name(row->number, row->revision, name);
-    path_in(dir, name, path);
+    segment_path(dir, row, path);
     uint64_t size = file_bytes(path), left = size > row->bytes ? size - row->bytes : 0;
     int fd = open(path, O_RDWR);
     must(fd >= 0 && size >= row->bytes);

@@ -453,7 +453,7 @@ static void test_put_uniform(void **state)
     assert_int_equal(verify_clean(rig.repo).pages, 2 * PAGES);
 }
 
-/* ---- nodes that cannot be written ----------------------------------------------------------------------------------- */
+/* ---- nodes that cannot be written -------------------------------------------------------------------------- */
 
 static void test_full_uniform(void **state)
 {
