@@ -43,7 +43,8 @@ int wb_log_ranges_take(struct wb_catalog_node *rows, size_t count, struct wb_cat
     for (size_t i = 0; i < count; i++)
         if (!giver || share_of(&rows[i]) > share_of(giver))
             giver = &rows[i];
-    WB_CHECK(giver && giver->range_count > 0);
+    if (!giver || giver->range_count == 0)
+        return wb_fail(WB_E_CORRUPT, "the table of nodes is damaged: no node takes any ids");
     for (uint32_t i = 0; i < giver->range_count; i++)
         if (giver->ranges[i].bits < giver->ranges[widest].bits)
             widest = i;

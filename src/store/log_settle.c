@@ -91,7 +91,8 @@ size_t wb_log_settle_plan(const struct wb_log_nodes *nodes, const struct wb_cata
             children[count++] = (struct wb_log_child){inside ? *range : row->range, node->number};
         }
     }
-    WB_CHECK(count > 0); /* together, the nodes have all ids: catalog_nodes.c reads no others */
+    if (count == 0) /* the table is wrong: nobody takes these ids. What is stored stays where it is. */
+        return 1;
     return join_children(children, count);
 }
 

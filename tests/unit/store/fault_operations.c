@@ -1,5 +1,6 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
+#include "store/log_split.h"
 #include "os/fault.h"
 #include "parcel_support.h"
 
@@ -263,6 +264,24 @@ int do_compact(void)
     return wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
 }
 
+/* Divides a segment in two, then moves all of them to where they are. */
+static int do_divide(void)
+{
+    struct wb_log *log = wb_log_of(store);
+    const struct wb_log_child halves[] = {{{0, 1}, 1}, {{(uint64_t)1 << 63, 1}, 1}};
+    struct wb_log_overview o = {0};
+    int err = wb_log_overview(log, &o);
+
+    for (size_t i = 0; i < o.rows.count && err == 0; i++)
+        err = o.rows.items[i].range.bits == 0 && i % 2 ? wb_log_split(log, o.rows.items[i].number, halves, COUNT(halves))
+                                                       : wb_log_move(log, o.rows.items[i].number, 1);
+    wb_log_rows_release(&o.rows);
+    if (err == 0)
+        err = wb_log_purge(log);
+    wb_log_decide(log);
+    return err;
+}
+
 static int do_stat(void)
 {
     struct wb_store_stat stat;
@@ -353,6 +372,7 @@ const struct operation operations[] = {
     {"parcels", do_parcels, false, false, 0, 0, 0},
     {"compact", do_compact, false, false, 2, 3, 0},
     {"compact with pages taken", do_compact, false, true, 3, 4, 0},
+    {"divide and move", do_divide, false, false, 6, 8, 0},
     {"stat", do_stat, false, false, 0, 0, 0},
     {"touch, remove and revisits", do_small_ops, false, false, 0, 0, 0},
     {"bar and allow", do_bar, false, false, 0, 0, 0},

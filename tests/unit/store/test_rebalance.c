@@ -3,9 +3,11 @@
  * was interrupted can be repeated. Other processes read and write meanwhile.
  */
 #include "lines_support.h"
+#include "os/fault.h"
 #include "store/log_rebalance.h"
 #include "store/store_nodes.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,6 +89,9 @@ static void must_be_settled(struct wb_store *store)
 
 /* ---- adding and removing ------------------------------------------------------------------------------------- */
 
+static unsigned fault_kind; /* what fails ... */
+static uint64_t fault_nth;  /* ... and at the how many-th time; 0: nothing fails */
+
 /* Adds a node, or removes one with its directory. */
 static int change_nodes(struct wb_store *store, uint64_t *chance)
 {
@@ -94,6 +99,11 @@ static int change_nodes(struct wb_store *store, uint64_t *chance)
     struct node_list list = {0};
 
     must_ok(wb_store_node_each(store, see_node, &list));
+    if (fault_nth)
+        wb_fault_arm(fault_kind, fault_nth,
+                     fault_kind == WB_FAULT_ALLOC   ? ENOMEM
+                     : fault_kind == WB_FAULT_WRITE ? ENOSPC
+                                                    : EIO);
     if (list.count < 2 || (list.count < 7 && chance_one_in(chance, 2))) {
         disk_path(disk_count++, path);
         return wb_store_node_add(store, path, false, NULL, NULL, NULL);
@@ -241,6 +251,51 @@ static void test_killed(void **state)
     }
 }
 
+/* ---- faults ------------------------------------------------------------------------------------------------------ */
+
+/* Makes a system call or an allocation fail while nodes come and go. Returns false if there were not so many. */
+static bool strike(struct wb_store *store, uint64_t start, const struct lines *before)
+{
+    struct lines after = {0};
+    uint64_t chance = start;
+
+    int err = change_nodes(store, &chance);
+    bool struck = wb_fault_struck();
+    wb_fault_disarm();
+    must(err == 0 || (struck && wb_error_message()[0]));
+    all_lines(store, &(struct wb_store_scan_options){0}, false, &after);
+    must_be_same("after a fault", &after, before);
+    lines_release(&after);
+    repeat_commands(store);
+    verify_clean(dir);
+    return struck;
+}
+
+static void test_faults(void **state)
+{
+    const unsigned kinds[] = {WB_FAULT_ALLOC, WB_FAULT_OPEN, WB_FAULT_READ,
+                              WB_FAULT_WRITE, WB_FAULT_SYNC, WB_FAULT_RENAME};
+    int64_t clock = 1000000;
+    struct lines before = {0};
+
+    (void)state;
+    seed = test_seed();
+    uint64_t chance = seed;
+    create_with_nodes(&chance, WB_DISTRIBUTION_HASH);
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    change_some(store, &chance, &clock, 6);
+    all_lines(store, &(struct wb_store_scan_options){0}, false, &before);
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        fault_kind = kinds[i];
+        fault_nth = 1;
+        while (strike(store, chance_next(&chance), &before))
+            fault_nth += 1 + chance_below(&chance, fault_nth / test_rounds(8) + 2);
+    }
+    lines_release(&before);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 /* ---- other processes ----------------------------------------------------------------------------------------------
  */
 
@@ -351,6 +406,7 @@ static int reset(void **state)
 {
     (void)state;
     takedowns = true;
+    fault_nth = 0;
     use_usual_sizes();
     return 0;
 }
@@ -362,6 +418,7 @@ int main(void)
         cmocka_unit_test_teardown(test_nothing_changes, reset),
         cmocka_unit_test_teardown(test_refusals, reset),
         cmocka_unit_test_teardown(test_killed, reset),
+        cmocka_unit_test_teardown(test_faults, reset),
         cmocka_unit_test_teardown(test_beside_others, reset),
     };
 
