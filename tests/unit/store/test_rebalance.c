@@ -251,6 +251,76 @@ static void test_killed(void **state)
     }
 }
 
+/* ---- damage --------------------------------------------------------------------------------------------------------
+ */
+
+/* Which pages can be read, by id: 0 if not, otherwise the hash of what was read. */
+static void read_each(struct wb_store *store, const struct lines *pages, uint64_t *hashes_out)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+
+    for (size_t i = 0; i < pages->count; i++) {
+        int err = wb_store_get(store, pages->list[i].id, &page, &memory);
+        must_ok(err == WB_E_CORRUPT ? 0 : err);
+        hashes_out[i] = err == 0 ? page_hash(&page, 0) : 0;
+    }
+    wb_buf_release(&memory);
+}
+
+/* Flips a byte in some segment. */
+static void damage_one(struct wb_store *store, uint64_t *chance)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_log_overview o;
+    const char *node;
+    char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
+
+    must_ok(wb_log_overview(log, &o));
+    must(o.rows.count > 0);
+    const struct wb_catalog_segment *row = &o.rows.items[chance_below(chance, o.rows.count)];
+    must_ok(wb_log_node_dir(log, row->node, &node));
+    wb_segment_name(row->number, row->revision, name);
+    path_in(node, name, path);
+    flip_byte(path, WB_SEGMENT_HEADER_BYTES + chance_below(chance, row->bytes - WB_SEGMENT_HEADER_BYTES), 0x10);
+    wb_log_rows_release(&o.rows);
+}
+
+/* What can be read stays readable, and damage goes where its segment goes, so that it may still be repaired. */
+static void test_damage(void **state)
+{
+    (void)state;
+    seed = test_seed();
+    for (unsigned round = 0; round < test_rounds(20); round++) {
+        uint64_t chance = seed + round;
+        int64_t clock = 1000000;
+        struct lines pages = {0};
+
+        create_with_nodes(&chance, round % 3 ? WB_DISTRIBUTION_HASH : WB_DISTRIBUTION_UNIFORM);
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        change_some(store, &chance, &clock, 15);
+        must_ok(change_nodes(store, &chance));
+        all_lines(store, &(struct wb_store_scan_options){0}, false, &pages);
+        damage_one(store, &chance);
+        wb_store_close(store);
+        store = open_store(dir, WB_STORE_WRITE);
+        uint64_t *before = wb_alloc_zero(pages.count + 1, sizeof *before);
+        uint64_t *after = wb_alloc_zero(pages.count + 1, sizeof *after);
+        read_each(store, &pages, before);
+        for (unsigned i = 0; i < 4; i++) {
+            int err = change_nodes(store, &chance); /* a segment that cannot be opened keeps its node from leaving */
+            must(err == 0 || (err == WB_E_CORRUPT && strstr(wb_error_message(), "cannot be removed")));
+            read_each(store, &pages, after);
+            for (size_t k = 0; k < pages.count; k++)
+                must(before[k] == after[k]);
+        }
+        wb_free(before);
+        wb_free(after);
+        lines_release(&pages);
+        wb_store_close(store);
+    }
+}
+
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
 /* Makes a system call or an allocation fail while nodes come and go. Returns false if there were not so many. */
@@ -418,6 +488,7 @@ int main(void)
         cmocka_unit_test_teardown(test_nothing_changes, reset),
         cmocka_unit_test_teardown(test_refusals, reset),
         cmocka_unit_test_teardown(test_killed, reset),
+        cmocka_unit_test_teardown(test_damage, reset),
         cmocka_unit_test_teardown(test_faults, reset),
         cmocka_unit_test_teardown(test_beside_others, reset),
     };
