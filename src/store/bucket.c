@@ -110,7 +110,8 @@ static uint64_t key_of(const char header[HEADER_BYTES])
     return wb_hash64(header, HEADER_CHECK_AT);
 }
 
-static void put_header(char to[WB_BUCKET_FILE_HEADER_BYTES], const uint8_t *repo_id, const struct wb_bucket_shape *shape)
+static void put_header(char to[WB_BUCKET_FILE_HEADER_BYTES], const uint8_t *repo_id,
+                       const struct wb_bucket_shape *shape)
 {
     WB_CHECK(shape->number > 0);
     WB_CHECK(shape->revision > 0);

@@ -20,8 +20,8 @@
  * of each page. Large pages, and what does not fit into one block, are in extents of their own, which are blocks, too.
  *
  * Buckets are changed in place. A *sweep* changes any number of them, in the order of the file: first all new images go
- * to the double-write file, and only when they are on disk to their buckets. So a bucket that was being written when the
- * power failed is torn, but then its image is in the double-write file (bucket_sweep.c).
+ * to the double-write file, and only when they are on disk to their buckets. So a bucket that was being written when
+ * the power failed is torn, but then its image is in the double-write file (bucket_sweep.c).
  *
  * Each image has the *stamp* of the sweep that wrote it. Stamps increase, and the catalog knows the last one that was
  * committed. So an image with a greater stamp belongs to a commit that is not finished, or that failed.
@@ -31,8 +31,8 @@
  *   bucket_sweep.c  the double-write file
  *   bucket_draft.c  makes new images from old ones and from records
  *
- * Nothing here touches the catalog. docs/formats/buckets.md is the reference for the bytes, docs/design/0042-hash-buckets.md
- * has the reasons.
+ * Nothing here touches the catalog. docs/formats/buckets.md is the reference for the bytes,
+ * docs/design/0042-hash-buckets.md has the reasons.
  */
 #ifndef WB_STORE_BUCKET_H
 #define WB_STORE_BUCKET_H
@@ -50,10 +50,10 @@ enum {
     WB_BUCKET_PAGE_BYTES = 96,
     WB_BUCKET_BYTES_MIN = 1 << 10,
     WB_BUCKET_BYTES_MAX = 16 << 20,
-    WB_BUCKET_BYTES = 64 << 10,          /* usual */
-    WB_BUCKET_LARGE_BYTES = 256 << 10,   /* a record of this length has an extent of its own, usually */
-    WB_BUCKET_BLOCK_RAW_MAX = 4 << 20,   /* records of more bytes than this are not compressed into one block, ... */
-    WB_BUCKET_BLOCK_PAGES_MAX = 4096,    /* ... and not more than this many */
+    WB_BUCKET_BYTES = 64 << 10,        /* usual */
+    WB_BUCKET_LARGE_BYTES = 256 << 10, /* a record of this length has an extent of its own, usually */
+    WB_BUCKET_BLOCK_RAW_MAX = 4 << 20, /* records of more bytes than this are not compressed into one block, ... */
+    WB_BUCKET_BLOCK_PAGES_MAX = 4096,  /* ... and not more than this many */
 };
 
 #define WB_BUCKET_COUNT_MAX ((uint64_t)1 << 32)
@@ -61,14 +61,14 @@ enum {
 
 /* A bucket file that is open. */
 struct wb_bucket_file {
-    uint32_t magic;         /* 0 if it is closed */
+    uint32_t magic; /* 0 if it is closed */
     struct wb_file file;
     struct wb_file doubles; /* the double-write file */
     uint32_t number, revision;
     struct wb_catalog_range range; /* of all ids in it */
     uint32_t bucket_bytes;
-    uint64_t count;         /* of buckets */
-    uint64_t key;           /* every image of this file has it, so that one of another file is noticed */
+    uint64_t count; /* of buckets */
+    uint64_t key;   /* every image of this file has it, so that one of another file is noticed */
 };
 
 #define WB_BUCKET_FILE_INIT ((struct wb_bucket_file){.file = WB_FILE_INIT, .doubles = WB_FILE_INIT})
@@ -88,7 +88,8 @@ struct wb_bucket_shape {
     uint64_t count;
 };
 
-/* Creates both files, without images, and locks the first; replaces what a crash left. The caller must be the only one. */
+/* Creates both files, without images, and locks the first; replaces what a crash left. The caller must be the only one.
+ */
 int wb_bucket_file_create(const char *dir, const uint8_t *repo_id, const struct wb_bucket_shape *shape,
                           struct wb_bucket_file *file_out);
 
@@ -191,7 +192,8 @@ void wb_bucket_reader_forget(struct wb_bucket_reader *reader);
 int wb_bucket_read_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
                           const struct wb_bucket *bucket, size_t at, struct wb_buf *record_out);
 
-/* Appends it to records_out, for whoever reads all records of a bucket; head: only digests and head (wb_block_read_head). */
+/* Appends it to records_out, for whoever reads all records of a bucket; head: only digests and head
+ * (wb_block_read_head). */
 int wb_bucket_append_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
                             const struct wb_bucket *bucket, size_t at, bool head, struct wb_buf *records_out);
 
@@ -202,7 +204,8 @@ int wb_bucket_corrupt(const struct wb_bucket_file *file, uint64_t number, const 
 int wb_bucket_encode(const struct wb_bucket_file *file, struct wb_slice block, struct wb_bucket *bucket);
 
 /* Checks the bytes of a whole image and takes it apart. Returns NULL, or what is wrong. */
-const char *wb_bucket_decode(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket, int *err_out);
+const char *wb_bucket_decode(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket,
+                             int *err_out);
 
 /* The head of an image: whether it is one of this bucket, and its lengths. Returns NULL, or what is wrong. */
 const char *wb_bucket_head_check(const struct wb_bucket_file *file, uint64_t number, const char *bytes,
@@ -212,8 +215,8 @@ const char *wb_bucket_head_check(const struct wb_bucket_file *file, uint64_t num
 
 /* What the double-write file says about the last sweep. */
 struct wb_bucket_swept {
-    uint64_t stamp;       /* 0: there was none in this revision */
-    uint64_t end;         /* where its extents end */
+    uint64_t stamp;           /* 0: there was none in this revision */
+    uint64_t end;             /* where its extents end */
     WB_VEC(uint64_t) buckets; /* that it changed, in ascending order */
 };
 
@@ -231,7 +234,7 @@ int wb_bucket_swept_image(const struct wb_bucket_file *file, uint64_t number, ch
 struct wb_bucket_sweep {
     struct wb_bucket_file *file;
     uint64_t stamp;
-    uint64_t end;       /* of the extents */
+    uint64_t end; /* of the extents */
     uint64_t end_before;
     WB_VEC(uint64_t) buckets;
     struct wb_buf bytes;
@@ -261,12 +264,12 @@ struct wb_bucket_item {
 
 /* Makes images. Can be used for any number of them. */
 struct wb_bucket_draft {
-    size_t large_bytes;              /* a record of this length has an extent of its own */
+    size_t large_bytes; /* a record of this length has an extent of its own */
     struct wb_bucket_file *file;
-    uint64_t *end;                   /* where the next extent goes */
+    uint64_t *end; /* where the next extent goes */
     struct wb_block_builder *builder;
     struct wb_block_reader *zstd;
-    struct wb_bucket bucket;         /* the result */
+    struct wb_bucket bucket; /* the result */
     struct wb_buf block;
     WB_VEC(struct wb_bucket_item) items; /* to be stored; in any order */
     WB_VEC(struct wb_block_page) pages;

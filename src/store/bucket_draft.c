@@ -1,10 +1,10 @@
 /*
  * bucket_draft.c - makes the image of a bucket from an older one and from records.
  *
- * Small records are compressed together into the bucket's own block, in the order of their ids; older versions of a page
- * with the latest one as their dictionary, as in a log. A large record has an extent of its own, and if the block is full,
- * further records share blocks in extents. Extents are written at once, behind all others: nobody knows of them before
- * the image is in place.
+ * Small records are compressed together into the bucket's own block, in the order of their ids; older versions of a
+ * page with the latest one as their dictionary, as in a log. A large record has an extent of its own, and if the block
+ * is full, further records share blocks in extents. Extents are written at once, behind all others: nobody knows of
+ * them before the image is in place.
  */
 #include "base/arena.h"
 #include "base/check.h"
@@ -131,8 +131,8 @@ static int write_extents(struct wb_bucket_draft *draft, struct wb_bucket_item **
 }
 
 /*
- * Decides which items go to the bucket's own block, in which there is room for `raw` bytes and `pages` pages. Puts these
- * first, and returns their number; the others, except those that have their extent, follow.
+ * Decides which items go to the bucket's own block, in which there is room for `raw` bytes and `pages` pages. Puts
+ * these first, and returns their number; the others, except those that have their extent, follow.
  */
 static size_t divide(struct wb_bucket_draft *draft, uint64_t raw, size_t pages, struct wb_bucket_item **order,
                      size_t *others_out)
@@ -231,7 +231,8 @@ int wb_bucket_draft_build(struct wb_bucket_draft *draft)
     return err < 0 ? err : finish(draft, wb_buf_slice(&draft->block));
 }
 
-/* ---- from an older image ------------------------------------------------------------------------------------------ */
+/* ---- from an older image ------------------------------------------------------------------------------------------
+ */
 
 /* What stays of the block of an older bucket. */
 struct block_rest {

@@ -141,16 +141,15 @@ const char *wb_bucket_head_check(const struct wb_bucket_file *file, uint64_t num
     if (wb_get64(bytes + HEAD_CHECK_AT) != wb_hash64(bytes, HEAD_CHECK_AT))
         return "its head does not match its checksum";
     uint64_t image_bytes = wb_get64(bytes + 32), at = wb_get64(bytes + 40);
-    uint64_t directory = (uint64_t)wb_get32(bytes + 52) * WB_BUCKET_VERSION_BYTES + (uint64_t)wb_get32(bytes + 48) * WB_BUCKET_PAGE_BYTES;
+    uint64_t directory = (uint64_t)wb_get32(bytes + 52) * WB_BUCKET_VERSION_BYTES +
+                         (uint64_t)wb_get32(bytes + 48) * WB_BUCKET_PAGE_BYTES;
     if (memcmp(bytes, "WBBK", 4) != 0 || wb_get16(bytes + 4) != IMAGE_FORMAT || wb_get16(bytes + 6) ||
         wb_get64(bytes + 72) || wb_get64(bytes + 80))
         return "its head is not one of a bucket";
     if (wb_get64(bytes + 8) != file->key || wb_get64(bytes + 16) != number)
         return "it is the image of another bucket";
     if (wb_get64(bytes + 24) == 0 || image_bytes > IMAGE_MAX || image_bytes < WB_BUCKET_HEAD_BYTES + directory ||
-        (image_bytes > file->bucket_bytes
-             ? at < wb_bucket_extents_at(file) || at > WB_BUCKET_EXTENT_MAX
-             : at != 0))
+        (image_bytes > file->bucket_bytes ? at < wb_bucket_extents_at(file) || at > WB_BUCKET_EXTENT_MAX : at != 0))
         return "the lengths in its head are impossible";
     bucket->number = number;
     bucket->stamp = wb_get64(bytes + 24);
@@ -192,10 +191,10 @@ static const char *decode_version(const struct wb_bucket_file *file, const char 
         return "it has a page of another bucket";
     if (version->place.segment == 0 || wb_get32(from + 36))
         return "its directory is damaged";
-    if (version->extent_at ? version->extent_at < wb_bucket_extents_at(file) ||
-                                 version->extent_at > WB_BUCKET_EXTENT_MAX || version->extent_bytes > IMAGE_MAX ||
-                                 version->extent_bytes < WB_BLOCK_HEADER_BYTES
-                           : version->extent_bytes != 0)
+    if (version->extent_at
+            ? version->extent_at < wb_bucket_extents_at(file) || version->extent_at > WB_BUCKET_EXTENT_MAX ||
+                  version->extent_bytes > IMAGE_MAX || version->extent_bytes < WB_BLOCK_HEADER_BYTES
+            : version->extent_bytes != 0)
         return "an extent of it is nowhere in the file";
     if (bucket->versions.count && wb_bucket_version_compare(version - 1, version->id, &version->place) >= 0)
         return "its directory is not in order";
@@ -311,7 +310,8 @@ const char *wb_bucket_decode(const struct wb_bucket_file *file, uint64_t number,
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 /* Reads the rest of an image whose first bytes are there, and takes it apart. */
-static int complete(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket, const char **wrong_out)
+static int complete(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket,
+                    const char **wrong_out)
 {
     uint64_t image_bytes;
     int err = 0;

@@ -5,8 +5,8 @@
  *   2 then its index and header; both files are synced
  *   3 the images are copied to their buckets, in the order of the file, which is synced again
  *
- * If the power fails before 3, the buckets are as they were. If it fails during 3, some may be torn, but each of them is
- * in the double-write file. That file is overwritten by the next sweep, which begins only after 3.
+ * If the power fails before 3, the buckets are as they were. If it fails during 3, some may be torn, but each of them
+ * is in the double-write file. That file is overwritten by the next sweep, which begins only after 3.
  *
  * Offset and, in brackets, bytes. Numbers are little-endian, checksums XXH3 with 64 bits.
  *
@@ -58,8 +58,8 @@ static int read_header(const struct wb_bucket_file *file, struct doubles_header 
         wb_get64(bytes + 8) != file->key || wb_get64(bytes + DOUBLES_CHECK_AT) != wb_hash64(bytes, DOUBLES_CHECK_AT) ||
         wb_get64(bytes + 32) > file->count)
         return damaged(file, "is damaged: its header");
-    *header_out = (struct doubles_header){wb_get64(bytes + 16), wb_get64(bytes + 24), wb_get64(bytes + 32),
-                                          wb_get64(bytes + 40)};
+    *header_out =
+        (struct doubles_header){wb_get64(bytes + 16), wb_get64(bytes + 24), wb_get64(bytes + 32), wb_get64(bytes + 40)};
     return 0;
 }
 

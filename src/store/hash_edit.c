@@ -1,17 +1,17 @@
 /*
- * hash_edit.c - what a transaction changes in bucket files: collected while pages are saved (log_edit.c), written at the
- * end. Chooses between a sweep and a merge.
+ * hash_edit.c - what a transaction changes in bucket files: collected while pages are saved (log_edit.c), written at
+ * the end. Chooses between a sweep and a merge.
  */
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/log_nodes.h"
 
 #include <stdlib.h>
 
 enum {
-    STAMP_BITS = 20,    /* a place's logical: its stamp, and how many times 65536 versions of the page came before it */
+    STAMP_BITS = 20, /* a place's logical: its stamp, and how many times 65536 versions of the page came before it */
     STAMP_LEAP = 1 << 16, /* beyond all stamps that interrupted sweeps can have used */
     SLOTS = 1 << 16,
     FULL_PERCENT = 75,  /* so much of the buckets may be used before there are more of them */
@@ -49,8 +49,11 @@ static int repair_target(struct wb_log_edit *edit, struct wb_hash_target *target
 static int add_target(void *context, const struct wb_catalog_segment *row)
 {
     struct wb_log_edit *edit = context;
-    struct wb_hash_target target = {
-        .number = row->number, .stamp = row->logical_end + 1, .end = row->bytes, .exists = true, .merged = WB_BUCKET_FILE_INIT};
+    struct wb_hash_target target = {.number = row->number,
+                                    .stamp = row->logical_end + 1,
+                                    .end = row->bytes,
+                                    .exists = true,
+                                    .merged = WB_BUCKET_FILE_INIT};
 
     WB_CHECK(row->number < edit->row_count);
     edit->rows[row->number] = *row;
@@ -133,7 +136,8 @@ static int target_of(struct wb_log_edit *edit, struct wb_pageid id, struct wb_ha
     edit->summary.next_segment++;
     edit->rows[number] = (struct wb_catalog_segment){
         .number = number, .node = bin.node, .range = bin.range, .sealed = true, .block_format = WB_BLOCK_FORMAT};
-    err = wb_vec_push(&hash->targets, (struct wb_hash_target){.number = number, .stamp = 1, .merged = WB_BUCKET_FILE_INIT});
+    err = wb_vec_push(&hash->targets,
+                      (struct wb_hash_target){.number = number, .stamp = 1, .merged = WB_BUCKET_FILE_INIT});
     if (err == 0)
         *target_out = &hash->targets.items[hash->targets.count - 1];
     return err;
@@ -196,7 +200,10 @@ static int note_place(struct wb_log_edit *edit, const struct wb_log_place *place
     WB_CHECK(kind == WB_HASH_NOTE_DEAD || kind == WB_HASH_NOTE_PUT);
     if (err < 0)
         return err;
-    struct wb_hash_note note = {.id = edit->view.id, .file = row->number, .kind = kind, .place = place->place,
+    struct wb_hash_note note = {.id = edit->view.id,
+                                .file = row->number,
+                                .kind = kind,
+                                .place = place->place,
                                 .stored_bytes = place->stored_bytes};
     if (kind == WB_HASH_NOTE_PUT) {
         note.index = op_of(edit, &place->place);
@@ -321,7 +328,8 @@ bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_
     return false;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------------------------
+ */
 
 uint64_t wb_hash_buckets_for(uint64_t bytes)
 {

@@ -1,15 +1,16 @@
 /*
  * hash_get.c - reads single pages from buckets.
  *
- * The latest version of a page is found without the catalog: the bucket has a copy of its entry. Only the root record of
- * the catalog is looked at, whether the rows of the bucket files are still those that we know. If the bucket was written by
- * a commit that is not finished, or that failed, its stamp is greater than the one in the row, and the catalog is asked.
+ * The latest version of a page is found without the catalog: the bucket has a copy of its entry. Only the root record
+ * of the catalog is looked at, whether the rows of the bucket files are still those that we know. If the bucket was
+ * written by a commit that is not finished, or that failed, its stamp is greater than the one in the row, and the
+ * catalog is asked.
  *
  * For other versions, the catalog says which one is meant. In the meantime the bucket may have been changed, and a
  * version that nobody keeps may be gone from it. Then we start again, with what is now the newest state.
  */
 #include "base/check.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 
 enum { GET_TRIES = 100 };
 
@@ -19,10 +20,11 @@ struct hash_get {
     const struct wb_store_when *when; /* NULL: the place is known */
     struct wb_catalog_entry entry;    /* of the version */
     struct wb_buf *record;
-    uint64_t state;                   /* the transaction that was seen last */
+    uint64_t state; /* the transaction that was seen last */
 };
 
-/* Reads the record of the version whose entry is known. bucket: the one in memory is that of the page, and is current. */
+/* Reads the record of the version whose entry is known. bucket: the one in memory is that of the page, and is current.
+ */
 static int read_version(struct hash_get *g, const struct wb_catalog_segment *row)
 {
     struct wb_hash *hash = g->log->hash;

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/log_nodes.h"
 
 /* A merge in progress. */
@@ -15,15 +15,15 @@ struct hash_merge {
     struct wb_log_edit *edit;
     struct wb_hash_target *target;
     const char *dir;
-    struct wb_bucket_file *from;  /* NULL: there is no old file */
-    uint64_t next;                /* the old bucket to be read next */
-    size_t at;                    /* the next version in the one that was read; it is in log->hash->bucket */
+    struct wb_bucket_file *from; /* NULL: there is no old file */
+    uint64_t next;               /* the old bucket to be read next */
+    size_t at;                   /* the next version in the one that was read; it is in log->hash->bucket */
     const struct wb_hash_note *notes;
-    size_t note, note_count;      /* the next note */
+    size_t note, note_count; /* the next note */
     struct wb_bucket_file to;
-    uint64_t number;              /* the new bucket that is being filled */
-    uint64_t end;                 /* of its extents */
-    uint64_t images;              /* bytes of all images */
+    uint64_t number; /* the new bucket that is being filled */
+    uint64_t end;    /* of its extents */
+    uint64_t images; /* bytes of all images */
     uint64_t versions;
 };
 

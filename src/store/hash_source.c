@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/log_nodes.h"
 #include "store/sorted_scan.h"
 

@@ -1,13 +1,13 @@
 /*
- * hash_stage.c - the records of a writer until it commits. They stay in memory, because only the commit knows the order in
- * which they go to the disk. If there are too many, they are moved to a file without a name, and are read from there when
- * their bucket is written.
+ * hash_stage.c - the records of a writer until it commits. They stay in memory, because only the commit knows the order
+ * in which they go to the disk. If there are too many, they are moved to a file without a name, and are read from there
+ * when their bucket is written.
  */
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 
 #define STAGING_NAME "pages/staging.tmp"
 

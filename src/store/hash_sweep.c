@@ -1,14 +1,14 @@
 /*
  * hash_sweep.c - changes buckets in place: the buckets that a commit concerns, in the order of the file.
  *
- * A new image serves two states of the catalog, that before the commit and that after it. So versions that die with this
- * commit stay in their buckets, flagged with its stamp; the next sweep that comes by drops them. New versions may turn out
- * to belong to no state, if the commit fails; then its stamp is greater than the one in the row of the file, and the next
- * transaction repairs the buckets (wb_hash_repair), which the double-write file lists.
+ * A new image serves two states of the catalog, that before the commit and that after it. So versions that die with
+ * this commit stay in their buckets, flagged with its stamp; the next sweep that comes by drops them. New versions may
+ * turn out to belong to no state, if the commit fails; then its stamp is greater than the one in the row of the file,
+ * and the next transaction repairs the buckets (wb_hash_repair), which the double-write file lists.
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 
 #include <stdlib.h>
 
@@ -44,8 +44,7 @@ static int change_pages(struct wb_log_edit *edit, const struct wb_bucket *old, c
             err = wb_vec_push(pages, old->pages.items[i]);
     for (size_t i = 0; i < count && err == 0; i++)
         if (notes[i].kind == WB_HASH_NOTE_COPY)
-            err = wb_vec_push(pages,
-                              (struct wb_bucket_page){notes[i].id, edit->hash->entries.items[notes[i].index]});
+            err = wb_vec_push(pages, (struct wb_bucket_page){notes[i].id, edit->hash->entries.items[notes[i].index]});
     if (err == 0 && pages->count > 1)
         qsort(pages->items, pages->count, sizeof *pages->items, compare_pages);
     return err;
@@ -168,7 +167,8 @@ int wb_hash_sweep(struct wb_log_edit *edit, struct wb_hash_target *target)
 /* ---- repairing --------------------------------------------------------------------------------------------------- */
 
 /* Copies torn buckets back from the double-write file, before anybody writes to that. */
-static int restore_torn(const struct wb_bucket_file *file, const struct wb_bucket_swept *swept, struct wb_bucket *bucket)
+static int restore_torn(const struct wb_bucket_file *file, const struct wb_bucket_swept *swept,
+                        struct wb_bucket *bucket)
 {
     char *image = wb_alloc(file->bucket_bytes);
     bool restored = false;

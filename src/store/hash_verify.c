@@ -2,16 +2,16 @@
  * hash_verify.c - checks bucket files: every image, every record, the copies of entries against the catalog, and that
  * every version which the catalog knows is there. It changes nothing, and other processes may write in the meantime.
  *
- * Buckets are changed in place, so a state of the catalog that was held from the start would soon say something else than
- * the buckets. So each bucket is compared with the newest state at the time when it is read. A bucket whose stamp is
- * greater than the one in the row belongs to a commit that has not finished or that failed: it has all versions of the
- * state that counts, and possibly more.
+ * Buckets are changed in place, so a state of the catalog that was held from the start would soon say something else
+ * than the buckets. So each bucket is compared with the newest state at the time when it is read. A bucket whose stamp
+ * is greater than the one in the row belongs to a commit that has not finished or that failed: it has all versions of
+ * the state that counts, and possibly more.
  */
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/hash_verify.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct used_extent {
 };
 
 /* A file that is being checked. */
-struct file_check {
+struct bucket_check {
     struct wb_hash_check *check;
     struct wb_bucket_file file;
     char name[WB_SEGMENT_NAME_MAX];
@@ -33,25 +33,25 @@ struct file_check {
     struct wb_catalog_segment row; /* in the state of txn */
     bool any_gone;
     struct wb_bucket bucket;
-    bool pending;                  /* the bucket belongs to a commit that has not finished */
+    bool pending; /* the bucket belongs to a commit that has not finished */
     struct wb_bucket_reader reader;
     struct wb_buf record;
     struct wb_log_view view;
     struct wb_log_parts parts;
     bool quiet, moved;
-    unsigned problems;             /* that were found in the bucket */
-    uint64_t pages;                /* latest versions in it */
-    struct wb_pageid last;         /* in a walk over the catalog: the last id of the bucket */
+    unsigned problems;     /* that were found in the bucket */
+    uint64_t pages;        /* latest versions in it */
+    struct wb_pageid last; /* in a walk over the catalog: the last id of the bucket */
     WB_VEC(struct used_extent) extents;
 };
 
-static uint64_t offset_of(const struct file_check *f)
+static uint64_t offset_of(const struct bucket_check *f)
 {
     return wb_bucket_at(&f->file, f->bucket.number);
 }
 
 /* Problems are counted first, and reported when it is certain that nobody changed the bucket in the meantime. */
-static void report(struct file_check *f, uint64_t offset, const char *message)
+static void report(struct bucket_check *f, uint64_t offset, const char *message)
 {
     WB_CHECK(message[0] != '\0');
     f->problems++;
@@ -60,7 +60,7 @@ static void report(struct file_check *f, uint64_t offset, const char *message)
 }
 
 /* Reports damage, so that the work continues. Any other error ends it. */
-static int absorb(struct file_check *f, int err, uint64_t offset)
+static int absorb(struct bucket_check *f, int err, uint64_t offset)
 {
     WB_CHECK(err <= 0);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER)
@@ -72,7 +72,7 @@ static int absorb(struct file_check *f, int err, uint64_t offset)
 /* ---- one bucket ------------------------------------------------------------------------------------------------ */
 
 /* Whether a place of the page is in this file. */
-static int is_here(struct file_check *f, struct wb_pageid id, const struct wb_catalog_place *place, bool *here_out)
+static int is_here(struct bucket_check *f, struct wb_pageid id, const struct wb_catalog_place *place, bool *here_out)
 {
     struct wb_catalog_segment row;
 
@@ -85,7 +85,7 @@ static int is_here(struct file_check *f, struct wb_pageid id, const struct wb_ca
 }
 
 /* Checks that a version which the catalog knows is in the bucket. */
-static int expect_version(struct file_check *f, struct wb_pageid id, const struct wb_catalog_place *place)
+static int expect_version(struct bucket_check *f, struct wb_pageid id, const struct wb_catalog_place *place)
 {
     char message[128], hex[WB_PAGEID_HEX + 1];
     bool here;
@@ -104,7 +104,7 @@ static int expect_version(struct file_check *f, struct wb_pageid id, const struc
 /* Returns 1 behind the last id of the bucket. */
 static int expect_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct file_check *f = context;
+    struct bucket_check *f = context;
     struct wb_catalog_entry copy;
     bool here;
 
@@ -121,7 +121,7 @@ static int expect_page(void *context, struct wb_pageid id, const struct wb_catal
 
 static int expect_history(void *context, struct wb_pageid id, struct wb_slice bytes)
 {
-    struct file_check *f = context;
+    struct bucket_check *f = context;
 
     (void)bytes;
     if (wb_pageid_compare(id, f->last) > 0)
@@ -133,7 +133,7 @@ static int expect_history(void *context, struct wb_pageid id, struct wb_slice by
 }
 
 /* Everything that the catalog knows must be in the bucket. */
-static int check_complete(struct file_check *f)
+static int check_complete(struct bucket_check *f)
 {
     struct wb_pageid first = {.hi = f->bucket.number ? wb_bucket_edge(&f->file, f->bucket.number - 1) + 1
                                                      : f->file.range.prefix};
@@ -146,7 +146,7 @@ static int check_complete(struct file_check *f)
 }
 
 /* Compares a record with what the catalog knows about its version; f->view is that of the page. */
-static int check_record(struct file_check *f, const struct wb_bucket_version *stored)
+static int check_record(struct bucket_check *f, const struct wb_bucket_version *stored)
 {
     const struct wb_history *history = &f->view.history;
     struct wb_page page, again;
@@ -180,7 +180,7 @@ static int check_record(struct file_check *f, const struct wb_bucket_version *st
 }
 
 /* The copy of an entry must be the entry. */
-static int check_copy(struct file_check *f, const struct wb_bucket_page *page)
+static int check_copy(struct bucket_check *f, const struct wb_bucket_page *page)
 {
     const struct wb_catalog_entry *copy = &page->entry;
     struct wb_catalog_entry entry;
@@ -199,12 +199,12 @@ static int check_copy(struct file_check *f, const struct wb_bucket_page *page)
     return 0;
 }
 
-static int use_extent(struct file_check *f, uint64_t at, uint64_t bytes)
+static int use_extent(struct bucket_check *f, uint64_t at, uint64_t bytes)
 {
     return at ? wb_vec_push(&f->extents, (struct used_extent){at, bytes}) : 0;
 }
 
-static int check_versions(struct file_check *f)
+static int check_versions(struct bucket_check *f)
 {
     int err = use_extent(f, f->bucket.overflow_at, f->bucket.overflow_bytes);
 
@@ -230,7 +230,7 @@ static int check_versions(struct file_check *f)
 /* ---- one file --------------------------------------------------------------------------------------------------- */
 
 /* Takes up the newest state, and the file that counts in it. Returns 1, or 0 if it is gone. */
-static int renew(struct file_check *f)
+static int renew(struct bucket_check *f)
 {
     struct wb_hash_check *check = f->check;
     struct wb_catalog_summary summary;
@@ -256,7 +256,7 @@ static int renew(struct file_check *f)
 }
 
 /* Reads a bucket. Somebody may be writing it just now, or it may be torn. */
-static int read_bucket(struct file_check *f, uint64_t number)
+static int read_bucket(struct bucket_check *f, uint64_t number)
 {
     int err = WB_E_CORRUPT;
 
@@ -277,7 +277,7 @@ static int read_bucket(struct file_check *f, uint64_t number)
 }
 
 /* Checks the bucket that has the ids from `hi` on, in the newest state. *edge_out is the last one. */
-static int check_once(struct file_check *f, uint64_t hi, uint64_t *edge_out)
+static int check_once(struct bucket_check *f, uint64_t hi, uint64_t *edge_out)
 {
     int err = renew(f);
 
@@ -302,7 +302,7 @@ static int check_once(struct file_check *f, uint64_t hi, uint64_t *edge_out)
 }
 
 /* A commit may change the bucket while we compare it with the catalog: then we do it again. */
-static int check_bucket(struct file_check *f, uint64_t hi, uint64_t *edge_out)
+static int check_bucket(struct bucket_check *f, uint64_t hi, uint64_t *edge_out)
 {
     size_t extents = f->extents.count;
     uint32_t revision = f->file.revision;
@@ -334,7 +334,7 @@ static int compare_extents(const void *a, const void *b)
 }
 
 /* No byte may belong to two extents. Several versions may share one. */
-static void check_extents(struct file_check *f)
+static void check_extents(struct bucket_check *f)
 {
     struct used_extent *extents = f->extents.items;
 
@@ -345,7 +345,7 @@ static void check_extents(struct file_check *f)
             report(f, extents[i].at, "an extent begins inside of another one");
 }
 
-static int check_seal(struct file_check *f)
+static int check_seal(struct bucket_check *f)
 {
     uint64_t commit;
 
@@ -356,7 +356,7 @@ static int check_seal(struct file_check *f)
 
 int wb_hash_check_file(struct wb_hash_check *check, const struct wb_catalog_segment *row)
 {
-    struct file_check f = {.check = check, .file = WB_BUCKET_FILE_INIT, .row = *row};
+    struct bucket_check f = {.check = check, .file = WB_BUCKET_FILE_INIT, .row = *row};
     uint64_t hi = row->range.prefix, last = hi | ~wb_catalog_range_mask(&row->range), edge = 0;
     int err = wb_bucket_reader_init(&f.reader);
 

@@ -11,10 +11,10 @@ struct wb_hash_check {
     struct wb_catalog *catalog;
     const uint8_t *repo_id;
     uint64_t content_seed;
-    bool sound;      /* the catalog is not damaged: pages are looked up in it */
-    uint64_t pages;  /* output: latest versions that were found */
-    uint64_t done;   /* output: bytes that were read */
-    void *context;   /* of the functions */
+    bool sound;     /* the catalog is not damaged: pages are looked up in it */
+    uint64_t pages; /* output: latest versions that were found */
+    uint64_t done;  /* output: bytes that were read */
+    void *context;  /* of the functions */
     void (*report)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
     int (*node_dir)(void *context, uint32_t node, const char **dir_out);
     int (*sealed)(void *context, const char *file, uint64_t commit); /* the file was sealed at this commit */

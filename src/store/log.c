@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/nodes_make.h"
 
 #include <stdio.h>

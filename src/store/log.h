@@ -184,7 +184,7 @@ struct wb_log {
     struct wb_segment files[WB_LOG_FILES_MAX]; /* open segments, replaced in turn */
     unsigned file_next;
     struct wb_log_writer *writer; /* NULL if the store was opened for reading */
-    struct wb_hash *hash;         /* in the organisation hash (hash.h); otherwise NULL */
+    struct wb_hash *hash;         /* in the organisation hash (hash_store.h); otherwise NULL */
 };
 
 struct wb_log *wb_log_of(struct wb_store *store);
@@ -514,7 +514,7 @@ struct wb_log_edit {
     bool changed;                    /* a page was changed: the epoch of this commit has begun */
     bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
     bool forgetting;                 /* the bytes of versions that nobody keeps any more must disappear, too */
-    struct wb_hash_edit *hash;       /* in the organisation hash (hash.h); otherwise NULL */
+    struct wb_hash_edit *hash;       /* in the organisation hash (hash_store.h); otherwise NULL */
     struct wb_log_view view;         /* the page that is being changed */
     WB_VEC(struct wb_log_place) before, after; /* the places of its versions */
 };

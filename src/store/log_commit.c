@@ -24,7 +24,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/hashed_log.h"
 #include "store/log.h"
 #include "store/log_event.h"

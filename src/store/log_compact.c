@@ -23,7 +23,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/hashed_log.h"
 #include "store/log_compact.h"
 

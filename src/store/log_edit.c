@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/log.h"
 
 #include <stdlib.h>

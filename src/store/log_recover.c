@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/log.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/log.h"
 
 /* ---- all segment rows ------------------------------------------------------------------------ */

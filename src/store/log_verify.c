@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/hash_verify.h"
 #include "store/log_verify.h"
 

@@ -15,7 +15,7 @@
 #include "os/clock.h"
 #include "os/limits.h"
 #include "os/random.h"
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/hashed_log.h"
 #include "store/log.h"
 

@@ -1,5 +1,5 @@
 /*
- * hash.h - the organisation hash: pages in buckets, in the order of their ids.
+ * hash_store.h - the organisation hash: pages in buckets, in the order of their ids.
  *
  * Everything that the catalog knows, and so what a commit decides, is the same as in a log (log.h): a repository of
  * this organisation is a struct wb_log whose member `hash` is set. Only the bytes are elsewhere, in bucket files
@@ -17,11 +17,11 @@
  *
  * A commit writes the buckets inside the transaction of the catalog, when everything has been decided:
  *
- *   sweep   buckets are changed in place; versions that the state before still has stay in them, flagged as dead, so that
- *           the images serve both states (hash_sweep.c)
- *   merge   the file is written anew, with a fitting number of buckets, as its next revision (hash_merge.c)
+ *   sweep   buckets are changed in place; versions that the state before still has stay in them, flagged as dead, so
+ * that the images serve both states (hash_sweep.c) merge   the file is written anew, with a fitting number of buckets,
+ * as its next revision (hash_merge.c)
  *
- *   hash.c        opening, rows and files, recovery, compaction
+ *   hash_store.c  opening, rows and files, recovery, compaction
  *   hash_get.c    reading single pages
  *   hash_source.c reading for scans
  *   hash_stage.c  keeps records until the commit
@@ -30,8 +30,8 @@
  *   hash_merge.c  writes a file anew
  *   hash_verify.c checks bucket files
  */
-#ifndef WB_STORE_HASH_H
-#define WB_STORE_HASH_H
+#ifndef WB_STORE_HASH_STORE_H
+#define WB_STORE_HASH_STORE_H
 
 #include "base/arena.h"
 #include "store/bucket.h"
@@ -42,7 +42,7 @@
 struct wb_hash_files {
     struct wb_log_nodes *nodes; /* where they are */
     const uint8_t *repository;  /* its id */
-    bool write;       /* they are opened for writing, too */
+    bool write;                 /* they are opened for writing, too */
     bool known;
     uint64_t version; /* of table segments */
     struct wb_log_rows rows;
@@ -56,7 +56,7 @@ struct wb_hash {
     struct wb_bucket bucket; /* of the last get, or the one that is being changed */
     struct wb_bucket_reader reader;
     struct wb_bucket_draft draft; /* of a writer */
-    struct wb_file staging;  /* records of a writer that memory has no room for; without a name */
+    struct wb_file staging;       /* records of a writer that memory has no room for; without a name */
     uint64_t staged_bytes;
     uint64_t pending_bytes;  /* of records in memory */
     uint64_t to_come;        /* of records that a conversion will bring: a new file has room for them */
@@ -71,9 +71,10 @@ static inline bool wb_hash_is(const struct wb_log *log)
 int wb_hash_new(struct wb_log *log);
 void wb_hash_free(struct wb_log *log);
 
-/* ---- files (hash.c) ------------------------------------------------------------------------------- */
+/* ---- files (hash_store.c) ------------------------------------------------------------------------------- */
 
-/* Brings the rows up to date with a transaction that is awake or held. Reads no page of the catalog if nothing has changed. */
+/* Brings the rows up to date with a transaction that is awake or held. Reads no page of the catalog if nothing has
+ * changed. */
 int wb_hash_files_refresh(struct wb_hash_files *files, struct wb_catalog_txn *txn);
 
 /* The row of the file that has, or would have, the version of a page at a place. NULL if there is none. */
@@ -141,16 +142,17 @@ struct wb_hash_note {
 
 /* A file in a transaction. */
 struct wb_hash_target {
-    uint32_t number;              /* of its row */
-    uint64_t stamp;               /* of this transaction's images */
-    uint64_t end;                 /* where the next extent goes */
+    uint32_t number; /* of its row */
+    uint64_t stamp;  /* of this transaction's images */
+    uint64_t end;    /* where the next extent goes */
     bool exists;
-    bool judge;                   /* it must be merged, and the catalog asked about each version */
-    bool is_merged;               /* the next revision was written ... */
-    struct wb_bucket_file merged; /* ... and stays open and locked until the commit, so that nobody takes it for a leftover */
-    uint64_t placed;              /* new versions that were given a place */
-    uint64_t put_bytes;           /* of new records */
-    size_t first, count;          /* its notes */
+    bool judge;     /* it must be merged, and the catalog asked about each version */
+    bool is_merged; /* the next revision was written ... */
+    struct wb_bucket_file
+        merged;          /* ... and stays open and locked until the commit, so that nobody takes it for a leftover */
+    uint64_t placed;     /* new versions that were given a place */
+    uint64_t put_bytes;  /* of new records */
+    size_t first, count; /* its notes */
 };
 
 /* What a transaction changes. */
@@ -163,7 +165,7 @@ struct wb_hash_edit {
     struct wb_log_view view;
     WB_VEC(bool) drop;
     struct wb_buf record;
-    struct wb_arena arena;  /* records of the bucket that is being made */
+    struct wb_arena arena; /* records of the bucket that is being made */
 };
 
 /* Begins: reads the rows, and repairs what an interrupted sweep left. The transaction has not changed anything yet. */
@@ -183,7 +185,8 @@ void wb_hash_edit_done(struct wb_log_edit *edit, int err);
 void wb_hash_edit_release(struct wb_log_edit *edit);
 
 /* The file of a target, open for writing. */
-int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *target, struct wb_bucket_file **file_out);
+int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *target,
+                        struct wb_bucket_file **file_out);
 
 /* Adds the record of a put to the draft. The record stays in memory until hash->arena is cleared. */
 int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old);

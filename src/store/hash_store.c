@@ -1,8 +1,8 @@
 /*
- * hash.c - the organisation hash: its part of an open repository, the bucket files that are open, what a crash left, and
- * compaction.
+ * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, what a crash
+ * left, and compaction.
  */
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
@@ -150,7 +150,8 @@ int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *r
     return err;
 }
 
-/* ---- seals --------------------------------------------------------------------------------------------------------- */
+/* ---- seals ---------------------------------------------------------------------------------------------------------
+ */
 
 bool wb_hash_sealed_at(struct wb_log *log, const struct wb_catalog_segment *row, uint64_t *commit_out)
 {
@@ -174,7 +175,8 @@ void wb_hash_seal(struct wb_log *log, uint64_t commit)
     wb_log_rows_release(&o.rows);
 }
 
-/* ---- what a crash left ------------------------------------------------------------------------------------------------ */
+/* ---- what a crash left
+ * ------------------------------------------------------------------------------------------------ */
 
 struct hash_orphan {
     struct wb_log *log;
@@ -238,7 +240,8 @@ int wb_hash_recover(struct wb_log *log, uint32_t node)
     return wb_log_node_failed(log, err) ? 0 : err;
 }
 
-/* ---- compaction ---------------------------------------------------------------------------------------------------------- */
+/* ---- compaction
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* Whether there is something to free in a file, or it has far more or far fewer buckets than it needs. */
 static bool needs_work(const struct wb_catalog_segment *row)
@@ -323,7 +326,8 @@ int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progre
     return err;
 }
 
-/* ---- after a crash --------------------------------------------------------------------------------------------------------- */
+/* ---- after a crash
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Whether an interrupted sweep has changed buckets of a file, or may have. */
 static int is_unsettled(struct wb_log *log, const struct wb_catalog_segment *row, bool *swept_out, bool *unknown_out)
