@@ -52,8 +52,7 @@ static int add_target(void *context, const struct wb_catalog_segment *row)
     struct wb_hash_target target = {.number = row->number,
                                     .stamp = row->logical_end + 1,
                                     .end = row->bytes,
-                                    .exists = true,
-                                    .merged = WB_BUCKET_FILE_INIT};
+                                    .exists = true};
 
     WB_CHECK(row->number < edit->row_count);
     edit->rows[row->number] = *row;
@@ -83,8 +82,9 @@ void wb_hash_edit_release(struct wb_log_edit *edit)
 
     if (!hash)
         return;
-    for (size_t i = 0; i < hash->targets.count; i++)
-        wb_bucket_file_close(&hash->targets.items[i].merged);
+    for (size_t i = 0; i < hash->made.count; i++)
+        wb_bucket_file_close(&hash->made.items[i].file);
+    wb_vec_release(&hash->made);
     wb_vec_release(&hash->notes);
     wb_vec_release(&hash->entries);
     wb_vec_release(&hash->targets);
@@ -137,7 +137,7 @@ static int target_of(struct wb_log_edit *edit, struct wb_pageid id, struct wb_ha
     edit->rows[number] = (struct wb_catalog_segment){
         .number = number, .node = bin.node, .range = bin.range, .sealed = true, .block_format = WB_BLOCK_FORMAT};
     err = wb_vec_push(&hash->targets,
-                      (struct wb_hash_target){.number = number, .stamp = 1, .merged = WB_BUCKET_FILE_INIT});
+                      (struct wb_hash_target){.number = number, .stamp = 1});
     if (err == 0)
         *target_out = &hash->targets.items[hash->targets.count - 1];
     return err;
@@ -172,6 +172,8 @@ int wb_hash_edit_place(struct wb_log_edit *edit, const uint32_t *order, size_t c
         target->placed++;
         n++;
     }
+    if (target) /* uniform distribution: the next page goes to the next node */
+        wb_log_nodes_turn(edit->log);
     return err;
 }
 
@@ -451,15 +453,15 @@ void wb_hash_edit_done(struct wb_log_edit *edit, int err)
         return;
     if (err < 0)
         wb_error_save(err, &why);
-    for (size_t i = 0; i < hash->targets.count; i++) {
-        const struct wb_hash_target *target = &hash->targets.items[i];
-        const struct wb_catalog_segment *row = &edit->rows[target->number];
+    for (size_t i = 0; i < hash->targets.count && err == 0; i++)
+        if (hash->targets.items[i].is_merged && hash->targets.items[i].exists)
+            edit->log->hash->replaced = true;
+    for (size_t i = 0; i < hash->made.count && !wb_catalog_uncertain(edit->log->catalog); i++) {
+        const struct wb_hash_made *made = &hash->made.items[i];
+        bool counts = err == 0 && edit->rows[made->file.number].revision == made->file.revision;
         const char *dir;
-        if (!target->is_merged)
-            continue;
-        edit->log->hash->replaced = edit->log->hash->replaced || (err == 0 && target->exists);
-        if (err < 0 && !wb_catalog_uncertain(edit->log->catalog) && wb_log_node_dir(edit->log, row->node, &dir) == 0)
-            wb_bucket_file_unlink(dir, row->number, row->revision);
+        if (!counts && wb_log_node_dir(edit->log, made->node, &dir) == 0)
+            wb_bucket_file_unlink(dir, made->file.number, made->file.revision);
     }
     if (err < 0)
         wb_error_restore(&why);

@@ -3,12 +3,15 @@
  * versions in the old buckets, and what a commit adds. Everything is read and written once, in the order of the disk.
  * Dead versions are left out, so this is also how space is freed. The new file serves only the state after the commit;
  * whoever still reads the one before has the old file, which is deleted when nobody needs it any more.
+ *
+ * In the same way a file is divided, when nodes are added or removed: each part of its range becomes a file.
  */
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
 #include "store/hash_store.h"
 #include "store/log_nodes.h"
+#include "store/log_split.h"
 
 /* A merge in progress. */
 struct hash_merge {
@@ -24,7 +27,7 @@ struct hash_merge {
     uint64_t number; /* the new bucket that is being filled */
     uint64_t end;    /* of its extents */
     uint64_t images; /* bytes of all images */
-    uint64_t versions;
+    uint64_t versions, old;       /* that were kept, and how many of them are not the latest of their page */
 };
 
 /* ---- the old file ------------------------------------------------------------------------------------------ */
@@ -161,8 +164,10 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
         bool alive = m->target->judge ? wb_hash_judge_has(m->edit->hash, &version->place)
                                       : version->dead == 0 && !is_noted_dead(m, &page, &version->place);
         if (alive) {
-            err = keep_version(m, !page.has_entry || !wb_catalog_place_equal(&page.entry.place, &version->place));
+            bool old = !page.has_entry || !wb_catalog_place_equal(&page.entry.place, &version->place);
+            err = keep_version(m, old);
             m->versions++;
+            m->old += old;
         }
         m->at++;
     }
@@ -224,6 +229,12 @@ static int merge_streams(struct hash_merge *m)
         struct wb_pageid id = has_version(m) ? old->versions.items[m->at].id : m->notes[m->note].id;
         if (noted && wb_pageid_compare(m->notes[m->note].id, id) < 0)
             id = m->notes[m->note].id;
+        if (!wb_catalog_range_has(&m->to.range, id)) { /* of another part of a file that is being divided */
+            if (id.hi > m->to.range.prefix)
+                break;
+            m->at++;
+            continue;
+        }
         while (err == 0 && m->number < wb_bucket_of(&m->to, id))
             err = end_bucket(m);
         if (err == 0)
@@ -234,8 +245,8 @@ static int merge_streams(struct hash_merge *m)
     return err;
 }
 
-/* Makes the file durable, and the row that of the new revision. */
-static int finish(struct hash_merge *m, struct wb_catalog_segment *row)
+/* Makes the file and its name durable. */
+static int sync_file(struct hash_merge *m)
 {
     char *pages = wb_path_join(m->dir, WB_SEGMENT_DIR);
     int err = pages ? wb_file_sync(&m->to.file) : WB_E_NOMEM;
@@ -243,25 +254,65 @@ static int finish(struct hash_merge *m, struct wb_catalog_segment *row)
     if (err == 0)
         err = wb_path_sync_dir(pages);
     wb_free(pages);
-    if (err == 0 && m->versions < row->live)
-        err = wb_fail(WB_E_CORRUPT,
-                      "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
-                      m->from ? m->from->file.path : m->to.file.path, (unsigned long long)m->versions,
-                      (unsigned long long)row->live);
-    if (err == 0 && m->target->exists)
-        err = wb_catalog_retired_put(&m->edit->txn, row->number, row->revision, row->node,
-                                     wb_catalog_txn_id(&m->edit->txn));
-    if (err < 0)
-        return err;
-    row->revision++;
+    return err;
+}
+
+/* What the row of the new file says about it. */
+static void fill_row(const struct hash_merge *m, struct wb_catalog_segment *row)
+{
+    WB_CHECK(row->revision > 0);
     row->sealed = true;
     row->bytes = m->end;
     row->map_count = m->to.count;
     row->map_at = m->images;
-    row->logical_end = m->target->stamp++;
+    row->logical_end = m->target->stamp;
     row->pages = m->versions;
     row->bytes_dead = row->removed = 0;
-    return 0;
+}
+
+/*
+ * Writes the file of a row from what the target has in the row's range, and the notes. The row has its number, revision,
+ * node and range; the rest is filled in. The file stays open and locked until the commit.
+ */
+static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint64_t buckets)
+{
+    struct wb_log_edit *edit = m->edit;
+    struct wb_hash *own = edit->log->hash;
+    struct wb_bucket_shape shape = {row->number, row->revision, row->range, (uint32_t)wb_log_sizes.bucket_bytes,
+                                    buckets};
+    int err = wb_log_nodes_dir_to_write(&edit->log->nodes, row->node, &m->dir);
+
+    WB_CHECK(buckets > 0);
+    if (err == 0 && m->target->exists)
+        err = wb_hash_target_file(edit, m->target, &m->from);
+    if (err == 0)
+        err = wb_vec_reserve(&edit->hash->made, edit->hash->made.count + 1);
+    if (err < 0)
+        return err;
+    wb_bucket_reader_forget(&own->reader);
+    wb_vec_clear(&own->bucket.versions);
+    err = wb_bucket_file_create(m->dir, edit->log->superblock.id, &shape, &m->to);
+    if (err < 0)
+        return err;
+    edit->hash->made.items[edit->hash->made.count++] = (struct wb_hash_made){m->to, row->node};
+    m->end = wb_bucket_extents_at(&m->to);
+    if (m->from)
+        m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = row->range.prefix});
+    err = merge_streams(m);
+    if (err == 0)
+        err = sync_file(m);
+    if (err == 0)
+        fill_row(m, row);
+    wb_bucket_reader_forget(&own->reader);
+    wb_arena_clear(&edit->hash->arena);
+    return err;
+}
+
+static int too_few(const struct hash_merge *m, uint64_t found, uint64_t expected)
+{
+    return wb_fail(WB_E_CORRUPT, "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
+                   m->from ? m->from->file.path : m->to.file.path, (unsigned long long)found,
+                   (unsigned long long)expected);
 }
 
 int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t buckets)
@@ -273,39 +324,81 @@ int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint6
         .note_count = target->count,
         .to = WB_BUCKET_FILE_INIT,
     };
-    struct wb_catalog_segment *row;
+    struct wb_catalog_segment *row, new;
     int err = wb_log_edit_row(edit, target->number, &row);
 
     WB_CHECK(!target->is_merged);
-    WB_CHECK(buckets > 0);
-    if (err == 0)
-        err = wb_log_node_dir(edit->log, row->node, &m.dir);
+    if (err < 0)
+        return err;
+    new = *row;
+    new.revision++;
+    err = write_file(&m, &new, buckets);
+    if (err == 0 && m.versions < row->live)
+        err = too_few(&m, m.versions, row->live);
     if (err == 0 && target->exists)
-        err = wb_hash_target_file(edit, target, &m.from);
+        err = wb_catalog_retired_put(&edit->txn, row->number, row->revision, row->node, wb_catalog_txn_id(&edit->txn));
     if (err < 0)
         return err;
-    struct wb_bucket_shape shape = {row->number, row->revision + 1, row->range, (uint32_t)wb_log_sizes.bucket_bytes,
-                                    buckets};
-    wb_bucket_reader_forget(&edit->log->hash->reader);
-    wb_vec_clear(&edit->log->hash->bucket.versions);
-    err = wb_bucket_file_create(m.dir, edit->log->superblock.id, &shape, &m.to);
-    if (err < 0)
-        return err;
-    m.end = wb_bucket_extents_at(&m.to);
-    err = merge_streams(&m);
-    if (err == 0)
-        err = finish(&m, row);
-    wb_bucket_reader_forget(&edit->log->hash->reader);
-    wb_arena_clear(&edit->hash->arena);
-    target->is_merged = err == 0;
-    if (err == 0) {
-        target->merged = m.to;
-    } else {
-        struct wb_error_copy why;
-        wb_error_save(err, &why);
-        wb_bucket_file_close(&m.to);
-        wb_bucket_file_unlink(m.dir, shape.number, shape.revision);
-        wb_error_restore(&why);
+    *row = new;
+    target->stamp++;
+    target->is_merged = true;
+    return 0;
+}
+
+/* ---- dividing and moving ------------------------------------------------------------------------------------------- */
+
+/* The row of a child: the first one takes the number of the file, the others are new. */
+static int make_child(struct wb_log_edit *edit, const struct wb_catalog_segment *old, const struct wb_log_child *child,
+                      bool first, struct wb_catalog_segment *row_out)
+{
+    WB_CHECK(wb_catalog_range_is_valid(&child->range));
+    *row_out = *old;
+    row_out->node = child->node;
+    row_out->range = child->range;
+    row_out->revision = old->revision + 1;
+    if (first)
+        return 0;
+    if (edit->summary.next_segment >= edit->row_count)
+        return wb_fail(WB_E_LIMIT, "too many new files in one commit");
+    row_out->origin = wb_catalog_segment_origin(old);
+    row_out->number = edit->summary.next_segment++;
+    row_out->revision = 1;
+    row_out->split = false;
+    return 0;
+}
+
+int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
+                   size_t count)
+{
+    const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all children are read */
+    struct wb_catalog_segment rows[WB_LOG_CHILDREN_MAX];
+    struct hash_merge m = {.to = WB_BUCKET_FILE_INIT};
+    uint64_t live = 0, past = 0;
+    int err = 0;
+
+    WB_CHECK(count > 0 && count <= WB_LOG_CHILDREN_MAX);
+    WB_CHECK(target->exists && target->count == 0);
+    target->judge = true;
+    for (size_t i = 0; i < count && err == 0; i++) {
+        m = (struct hash_merge){.edit = edit, .target = target, .to = WB_BUCKET_FILE_INIT};
+        err = make_child(edit, &old, &children[i], i == 0, &rows[i]);
+        if (err == 0)
+            err = write_file(&m, &rows[i], wb_hash_buckets_for(old.map_at / count));
+        live += rows[i].live = m.versions;
+        past += rows[i].old = m.old;
     }
-    return err;
+    if (err == 0 && (live != old.live || past != old.old))
+        err = too_few(&m, live, old.live);
+    if (err == 0)
+        err = wb_catalog_retired_put(&edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(&edit->txn));
+    if (err < 0)
+        return err;
+    rows[0].split = old.split || count > 1;
+    for (size_t i = 0; i < count; i++) {
+        edit->rows[rows[i].number] = rows[i];
+        edit->dirty[rows[i].number] = true;
+    }
+    target->stamp++;
+    target->is_merged = true;
+    return 0;
 }

@@ -147,12 +147,16 @@ struct wb_hash_target {
     uint64_t end;    /* where the next extent goes */
     bool exists;
     bool judge;     /* it must be merged, and the catalog asked about each version */
-    bool is_merged; /* the next revision was written ... */
-    struct wb_bucket_file
-        merged;          /* ... and stays open and locked until the commit, so that nobody takes it for a leftover */
+    bool is_merged;      /* the next revision was written */
     uint64_t placed;     /* new versions that were given a place */
     uint64_t put_bytes;  /* of new records */
     size_t first, count; /* its notes */
+};
+
+/* A file that a transaction has written. It stays locked until the commit, so that nobody takes it for a leftover. */
+struct wb_hash_made {
+    struct wb_bucket_file file;
+    uint32_t node;
 };
 
 /* What a transaction changes. */
@@ -160,6 +164,7 @@ struct wb_hash_edit {
     WB_VEC(struct wb_hash_note) notes;
     WB_VEC(struct wb_catalog_entry) entries;
     WB_VEC(struct wb_hash_target) targets;
+    WB_VEC(struct wb_hash_made) made;
     const uint32_t *placed; /* the ops of the page whose puts were given places last ... */
     size_t placed_count;    /* ... and how many */
     struct wb_log_view view;
@@ -206,6 +211,14 @@ int wb_hash_repair(struct wb_log_edit *edit, struct wb_hash_target *target, cons
 
 /* Writes the file anew as its next revision, with so many buckets (hash_merge.c). */
 int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t buckets);
+
+/*
+ * Divides a file, whose target must have no notes: writes a new file for each child. The first child takes its number, the
+ * others become new files whose origin it is. With a single child, that moves the file to another node.
+ */
+struct wb_log_child;
+int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
+                   size_t count);
 
 /* The number of buckets in which so many bytes of images should be. */
 uint64_t wb_hash_buckets_for(uint64_t bytes);

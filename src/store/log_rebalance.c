@@ -30,6 +30,7 @@ enum {
 static int (*const settle_rounds[])(struct wb_log_settling *s) = {
     [WB_ORGANISATION_LOG] = wb_log_settle_segments,
     [WB_ORGANISATION_HASHED_LOG] = wb_log_settle_segments,
+    [WB_ORGANISATION_HASH] = wb_hash_settle_files,
 };
 
 /* Waits for other processes. */

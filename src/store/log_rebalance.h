@@ -50,6 +50,7 @@ int wb_log_settling_report(struct wb_log_settling *s);
  * is leaving. Each organisation has one; it counts in s what it did. Places must not change.
  */
 int wb_log_settle_segments(struct wb_log_settling *s);
+int wb_hash_settle_files(struct wb_log_settling *s); /* hash_settle.c */
 
 /* The children of a segment, by the table of nodes. Returns how many; 1 if all its pages belong to one node. */
 size_t wb_log_settle_plan(const struct wb_log_nodes *nodes, const struct wb_catalog_segment *row,
