@@ -26,7 +26,7 @@
 #ifndef WB_STORE_CONVERT_H
 #define WB_STORE_CONVERT_H
 
-#include "store/hash.h"
+#include "store/hash_store.h"
 #include "store/log_adopt.h"
 #include "store/store_nodes.h"
 

@@ -231,6 +231,7 @@ struct wb_log_op {
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
     bool learned;                    /* the latest version had no hash of its content, but was found to have this one */
     bool appended;
+    bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
     bool has_payload_sha1;
     uint8_t sha1[WB_SHA1_BYTES];     /* of a put that was appended */
     bool digested;                   /* organisation hash: the record has its digests */

@@ -151,7 +151,7 @@ static int apply_op(struct log_commit *c, struct wb_log_op *op, bool *touched, b
     count_outcome(c, op, outcome);
     c->edit.changed = c->edit.changed || outcome <= WB_STORE_PUT_PAST;
     bool as_stored = op->kind == WB_LOG_OP_PUT && op->entry.lifetime_count == op->entry.lifetime &&
-                     outcome != WB_STORE_PUT_CAPTURE;
+                     outcome != WB_STORE_PUT_CAPTURE && !op->differs;
     *touched = *touched || !as_stored;
     *on_request = *on_request || (op->kind == WB_LOG_OP_REMOVE_EVERYWHERE && outcome == WB_STORE_PUT_NEW);
     return 0;

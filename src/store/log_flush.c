@@ -15,6 +15,7 @@
 #include "store/hash_store.h"
 #include "store/hashed_log.h"
 #include "store/log.h"
+#include "store/log_block.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -352,19 +353,40 @@ static int find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb
 }
 
 /* Writes a finished block behind the others of its bin. */
-static int write_block(struct wb_log *log, struct block_job *job, struct wb_log_tail **tail_out)
+static int write_block(struct wb_log *log, const struct wb_log_bin *bin, char *block, size_t len,
+                       struct wb_log_tail **tail_out)
 {
-    int err = find_tail(log, &job->bin, tail_out);
+    int err = find_tail(log, bin, tail_out);
     struct wb_log_tail *tail = *tail_out;
 
     if (err < 0)
         return err;
     WB_CHECK(tail->bytes >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(tail->segment.revision == 0);
-    WB_CHECK(job->block.len > WB_BLOCK_HEADER_BYTES);
+    WB_CHECK(len > WB_BLOCK_HEADER_BYTES);
     /* In revision 0, logical offsets are file offsets. */
-    wb_block_stamp(job->block.ptr, tail->bytes, log->writer->commit);
-    return wb_file_write_at(&tail->segment.file, tail->bytes, job->block.ptr, job->block.len);
+    wb_block_stamp(block, tail->bytes, log->writer->commit);
+    return wb_file_write_at(&tail->segment.file, tail->bytes, block, len);
+}
+
+int wb_log_append(struct wb_log *log, struct wb_pageid id, struct wb_log_bin bin, struct wb_buf *block,
+                  struct wb_log_tail **tail_out)
+{
+    int err;
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(bin.node > 0);
+    /* Each time, there is one node less to choose from. */
+    while ((err = write_block(log, &bin, block->ptr, block->len, tail_out)) < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        if (wb_log_bin_renew(log, id, &bin) > 0) /* its node was removed in the meantime */
+            continue;
+        err = wb_log_bin_instead(log, id, wb_error_restore(&why), &bin);
+        if (err < 0)
+            return err;
+    }
+    return 0;
 }
 
 /* Appends a finished block to the segment of its bin, and tells its ops where they are. */
@@ -376,17 +398,10 @@ static int append_block(struct wb_log *log, struct block_job *job)
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(job->error.code < 0 || job->count > 0);
+    if (err == 0)
+        err = wb_log_append(log, job->pages[0].id, job->bin, &job->block, &tail);
     if (err < 0)
         return err;
-    while ((err = write_block(log, job, &tail)) < 0) { /* each time, there is one node less to choose from */
-        struct wb_error_copy why;
-        wb_error_save(err, &why);
-        if (wb_log_bin_renew(log, job->pages[0].id, &job->bin) > 0) /* its node was removed in the meantime */
-            continue;
-        err = wb_log_bin_instead(log, job->pages[0].id, wb_error_restore(&why), &job->bin);
-        if (err < 0)
-            return err;
-    }
     for (size_t i = 0; i < job->count; i++) {
         struct wb_log_op *op = &writer->ops.items[job->ops[i]];
         WB_CHECK(must_be_stored(op));

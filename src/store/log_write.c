@@ -345,10 +345,10 @@ int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
     WB_CHECK(op->kind <= WB_LOG_OP_COPY);
-    WB_CHECK(op->kind != WB_LOG_OP_PUT || op->record.len > 0);
+    WB_CHECK(op->kind != WB_LOG_OP_PUT || op->record.len > 0 || op->appended);
     WB_CHECK(op->record.len == 0 || op->kind <= WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_COPY);
     WB_CHECK(!op->revisit || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT);
-    WB_CHECK(!op->appended);
+    WB_CHECK(!op->appended || op->kind == WB_LOG_OP_PUT);
     added.previous = wb_log_index_get(&writer->page_index, op->id, &last) ? (int64_t)last : -1;
     if (err == 0)
         err = index_set(&writer->page_index, op->id, writer->ops.count);

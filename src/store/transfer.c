@@ -82,6 +82,8 @@ static void release(struct wb_transfer *t)
     t->catalog = NULL;
     t->waiting = (struct wb_catalog_txn){0};
     wb_vec_release(&t->pages);
+    wb_vec_release(&t->sites);
+    wb_buf_release(&t->names);
 }
 
 /* The steps behind the gate. */
@@ -93,6 +95,8 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
     WB_CHECK(w->began_ns > 0);
     if (err == 0)
         err = wb_transfer_list(t);
+    if (err == 0)
+        err = wb_transfer_list_sites(t);
     if (err < 0)
         return err;
     waiting = t->pages.count;

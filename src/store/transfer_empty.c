@@ -3,10 +3,7 @@
  * has changed since the transfer began stays: others go on writing meanwhile.
  */
 #include "base/check.h"
-#include "base/hash.h"
 #include "store/transfer.h"
-
-#include <stdlib.h>
 
 enum { EMPTY_AT_ONCE = 4000 }; /* pages in one transaction, so that other writers do not wait for long */
 
@@ -25,51 +22,23 @@ static bool is_same(const struct wb_history *a, const struct wb_history *b)
     return true;
 }
 
-/* A site of pages that wait. Pages know only its hash. */
-struct emptied_site {
-    uint64_t hash;
-    size_t name, len; /* in emptying.names */
-    int64_t delta;    /* by how many pages it shrinks in this transaction */
-};
-
 /* An emptying under way. */
 struct emptying {
     struct wb_transfer *t;
     struct wb_log_edit edit;
-    struct wb_log_view view;           /* as it was brought */
-    WB_VEC(struct emptied_site) sites; /* by hash */
-    struct wb_buf names;
+    struct wb_log_view view; /* as it was brought */
 };
-
-static int list_site(void *context, struct wb_slice site, uint64_t pages)
-{
-    struct emptying *e = context;
-    struct emptied_site listed = {wb_hash64(site.ptr, site.len), e->names.len, site.len, 0};
-    int err = wb_buf_append_slice(&e->names, site);
-
-    WB_CHECK(e->t->waiting.kind == WB_CATALOG_TXN_HELD);
-    (void)pages;
-    return err < 0 ? err : wb_vec_push(&e->sites, listed);
-}
-
-static int compare_sites(const void *a, const void *b)
-{
-    const struct emptied_site *x = a, *y = b;
-
-    return x->hash < y->hash ? -1 : x->hash > y->hash;
-}
 
 static int empty_sites(struct emptying *e)
 {
     int err = 0;
 
     WB_CHECK(e->edit.txn.kind == WB_CATALOG_TXN_WRITING);
-    for (size_t i = 0; i < e->sites.count && err == 0; i++) {
-        struct emptied_site *site = &e->sites.items[i];
+    for (size_t i = 0; i < e->t->sites.count && err == 0; i++) {
+        struct wb_transfer_site *site = &e->t->sites.items[i];
         WB_CHECK(site->delta <= 0);
         if (site->delta)
-            err = wb_catalog_site_add(&e->edit.txn, wb_slice(e->names.ptr + site->name, site->len), site->delta,
-                                      &e->edit.summary);
+            err = wb_catalog_site_add(&e->edit.txn, wb_transfer_site_name(e->t, site), site->delta, &e->edit.summary);
         site->delta = 0;
     }
     return err;
@@ -94,9 +63,7 @@ static int empty_page(struct emptying *e, const struct wb_transfer_page *page)
         err = wb_log_edit_load(&e->edit, page->id);
     if (err < 0)
         return err;
-    struct emptied_site key = {.hash = e->edit.view.site};
-    struct emptied_site *site =
-        e->sites.count ? bsearch(&key, e->sites.items, e->sites.count, sizeof key, compare_sites) : NULL;
+    struct wb_transfer_site *site = wb_transfer_site(e->t, e->edit.view.site);
     bool same = !page->versions || is_same(&e->view.history, &e->edit.view.history);
     if (page->versions && same) {
         wb_history_clear(&e->edit.view.history);
@@ -159,9 +126,6 @@ int wb_transfer_empty(struct wb_transfer *t)
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(t->from->writer->ops.count == 0);
-    err = wb_catalog_site_each(&t->waiting, list_site, &e);
-    if (err == 0 && e.sites.count > 1)
-        qsort(e.sites.items, e.sites.count, sizeof *e.sites.items, compare_sites);
     if (err == 0 && (t->pages.count || t->revisits || wb_catalog_count(&t->waiting, WB_CATALOG_EVENTS)))
         do {
             err = empty_some(&e, next, &next);
@@ -169,7 +133,5 @@ int wb_transfer_empty(struct wb_transfer *t)
                 err = wb_transfer_progress(t);
         } while (err == 0 && next < t->pages.count);
     wb_log_view_release(&e.view);
-    wb_vec_release(&e.sites);
-    wb_buf_release(&e.names);
     return err;
 }

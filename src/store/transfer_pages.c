@@ -37,8 +37,7 @@ static int commit(struct wb_transfer *t)
     return 0;
 }
 
-/* A page was brought. */
-static int count_page(struct wb_transfer *t, uint64_t bytes)
+int wb_transfer_count(struct wb_transfer *t, uint64_t bytes)
 {
     int err = 0;
 
@@ -54,7 +53,7 @@ static int count_page(struct wb_transfer *t, uint64_t bytes)
 
 /* ---- pages with one capture and no events ------------------------------------------------------------------ */
 
-static int bring_plain(struct wb_transfer *t, const struct wb_page *page)
+int wb_transfer_bring_plain(struct wb_transfer *t, const struct wb_page *page)
 {
     enum wb_store_outcome outcome;
     int err = wb_store_put(t->batch->read, page, &outcome);
@@ -64,30 +63,7 @@ static int bring_plain(struct wb_transfer *t, const struct wb_page *page)
         return err;
     t->uncommitted.added += outcome == WB_STORE_PUT_NEW;
     t->uncommitted.replaced += outcome == WB_STORE_PUT_VERSION;
-    return count_page(t, page->body.len);
-}
-
-/* In the order of the disk. Damage ends the transfer before anything is taken away: the message names the file. */
-static int bring_plain_pages(struct wb_transfer *t)
-{
-    struct wb_store_scan_options options = {0};
-    struct wb_store_scan *scan = NULL;
-    struct wb_page page;
-    int err = wb_store_scan_open(t->batch->update, &options, &scan);
-
-    WB_CHECK(t->pages.count > 0);
-    while (err == 0) {
-        int got = wb_store_scan_next(scan, &page);
-        if (got <= 0) {
-            err = got;
-            break;
-        }
-        const struct wb_transfer_page *waiting = wb_transfer_find(t, page.id);
-        if (waiting && waiting->versions && !waiting->involved)
-            err = bring_plain(t, &page);
-    }
-    wb_store_scan_close(scan);
-    return err;
+    return wb_transfer_count(t, page->body.len);
 }
 
 /* ---- the others ------------------------------------------------------------------------------------------------ */
@@ -261,7 +237,7 @@ static int bring_involved(struct wb_transfer *t, const struct wb_transfer_page *
     wb_vec_release(&p.events);
     wb_buf_release(&p.sites);
     wb_buf_release(&p.memory);
-    return err < 0 ? err : count_page(t, p.bytes);
+    return err < 0 ? err : wb_transfer_count(t, p.bytes);
 }
 
 /* ---- revisits that wait for their original ----------------------------------------------------------------------- */
@@ -345,7 +321,7 @@ int wb_transfer_bring(struct wb_transfer *t)
     for (size_t i = 0; i < t->pages.count && !plain; i++)
         plain = !t->pages.items[i].involved;
     if (plain)
-        err = bring_plain_pages(t);
+        err = wb_transfer_bring_blocks(t);
     for (size_t i = 0; i < t->pages.count && err == 0; i++)
         if (t->pages.items[i].involved)
             err = bring_involved(t, &t->pages.items[i]);

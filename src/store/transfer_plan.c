@@ -1,8 +1,10 @@
 /*
  * transfer_plan.c - the first steps of a transfer: lists the pages that wait, and finds out which of them readers have
- * already. Reads catalogs only. The list takes 24 bytes for each page that waits.
+ * already. Reads catalogs only. The list takes 40 bytes for each page that waits.
  */
 #include "base/check.h"
+#include "base/hash.h"
+#include "os/clock.h"
 #include "store/transfer.h"
 
 #include <stdlib.h>
@@ -13,7 +15,10 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_catalog
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     bool involved = entry->history || entry->floor_ms != INT64_MIN;
-    return wb_vec_push(&t->pages, (struct wb_transfer_page){.id = id, .versions = true, .involved = involved});
+    return wb_vec_push(
+        &t->pages,
+        (struct wb_transfer_page){
+            .id = id, .content = entry->content, .time_ms = entry->time_ms, .versions = true, .involved = involved});
 }
 
 /* Events come in the order of ids; those of pages that have no version are put behind the others, and sorted later. */
@@ -66,18 +71,70 @@ int wb_transfer_list(struct wb_transfer *t)
     return err;
 }
 
+static int list_site(void *context, struct wb_slice site, uint64_t pages)
+{
+    struct wb_transfer *t = context;
+    struct wb_transfer_site listed = {wb_hash64(site.ptr, site.len), t->names.len, site.len, 0};
+    int err = wb_buf_append_slice(&t->names, site);
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    (void)pages;
+    return err < 0 ? err : wb_vec_push(&t->sites, listed);
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+    const struct wb_transfer_site *x = a, *y = b;
+
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+int wb_transfer_list_sites(struct wb_transfer *t)
+{
+    int err = wb_catalog_site_each(&t->waiting, list_site, t);
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    if (err == 0 && t->sites.count > 1)
+        qsort(t->sites.items, t->sites.count, sizeof *t->sites.items, compare_sites);
+    return err;
+}
+
+struct wb_transfer_site *wb_transfer_site(struct wb_transfer *t, uint64_t hash)
+{
+    struct wb_transfer_site key = {.hash = hash};
+
+    WB_CHECK(t->sites.items || t->sites.count == 0);
+    return t->sites.count ? bsearch(&key, t->sites.items, t->sites.count, sizeof key, compare_sites) : NULL;
+}
+
+struct wb_slice wb_transfer_site_name(const struct wb_transfer *t, const struct wb_transfer_site *site)
+{
+    WB_CHECK(site->name + site->len <= t->names.len);
+    return wb_slice(t->names.ptr + site->name, site->len);
+}
+
 int wb_transfer_intersect(struct wb_transfer *t)
 {
     struct wb_catalog_txn txn = {0};
     struct wb_catalog_entry entry;
+    struct wb_catalog_summary summary = {0};
+    int64_t now_ms = wb_clock_wall_ms();
     int err = wb_catalog_txn_read(t->to->catalog, &txn);
 
     WB_CHECK(t->known == 0);
+    if (err == 0)
+        err = wb_catalog_summary_get(&txn, &summary);
+    t->read_revisits = summary.revisits;
     for (size_t i = 0; i < t->pages.count && err == 0; i++) {
         WB_CHECK(i == 0 || compare_pages(&t->pages.items[i - 1], &t->pages.items[i]) < 0);
         err = wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, t->pages.items[i].id, &entry);
-        t->pages.items[i].known = err == 0;
+        struct wb_transfer_page *page = &t->pages.items[i];
         t->known += err == 0;
+        /* Clear cases only: neither times that cannot be, nor pages that are gone but have a past. */
+        page->certain = err == 0 ? page->content != entry.content && page->time_ms > entry.time_ms &&
+                                       !wb_store_time_is_ahead(entry.time_ms, now_ms) && page->time_ms > entry.floor_ms
+                                 : err == WB_E_NOTFOUND && summary.gone == 0;
+        page->known = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
         if (err == 0 && i % 4096 == 0)
             err = wb_transfer_progress(t);

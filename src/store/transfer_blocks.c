@@ -1,0 +1,170 @@
+/*
+ * transfer_blocks.c - brings the pages that have one capture and no events. Where the read nodes consist of segments,
+ * a block whose pages will all be stored, and in one bin, is copied as it is, without decompressing anything. Pages of
+ * other blocks are put one by one; and if the read nodes have buckets, in the order of their ids, so that each commit
+ * merges into few of them.
+ *
+ * Damage on the update nodes ends the transfer before anything is taken away there: the message names the file.
+ */
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "block/block.h"
+#include "store/log_block.h"
+#include "store/transfer.h"
+
+enum { SORTED_AT_ONCE = 4096 };
+
+struct block_bringing {
+    struct wb_transfer *t;
+    struct wb_block_index index;
+    struct wb_store_unpacker *unpacker;
+    WB_VEC(struct wb_log_block_page) pages;
+};
+
+/* ---- whole blocks ---------------------------------------------------------------------------------------- */
+
+/* What is known of one page of the block: 1; 0 if it must be put by itself. */
+static int describe(struct block_bringing *b, const struct wb_store_parcel_page *from, struct wb_log_block_page *to_out)
+{
+    struct wb_transfer *t = b->t;
+    const struct wb_transfer_page *waiting = wb_transfer_find(t, from->id);
+    size_t at;
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    if (!waiting || !waiting->certain || waiting->involved)
+        return 0;
+    int err = wb_catalog_entry_get(&t->waiting, WB_CATALOG_PAGES, from->id, &to_out->entry);
+    if (err < 0)
+        return err;
+    const struct wb_transfer_site *site = wb_transfer_site(t, to_out->entry.site);
+    if (!site || (!from->own_time && to_out->entry.time_ms != from->time_ms) ||
+        !wb_block_find_slot(&b->index, from->slot, &at) || !wb_pageid_equal(b->index.entries.items[at].id, from->id) ||
+        b->index.entries.items[at].flags)
+        return 0;
+    to_out->id = from->id;
+    to_out->slot = from->slot;
+    to_out->differs = !from->own_time || !from->own_lifetime;
+    to_out->site = wb_transfer_site_name(t, site);
+    memcpy(to_out->sha1, b->index.entries.items[at].digests + WB_MD5_BYTES, WB_SHA1_BYTES);
+    return 1;
+}
+
+/* Copies the block of a parcel: 1; 0 if its pages must be put one by one. */
+static int copy_block(struct block_bringing *b, const struct wb_store_parcel *parcel)
+{
+    struct wb_transfer *t = b->t;
+    struct wb_block_head head;
+    int err = parcel->bytes.len < WB_BLOCK_HEADER_BYTES ? WB_E_CORRUPT : wb_block_head_read(parcel->bytes.ptr, &head);
+
+    WB_CHECK(parcel->count > 0);
+    /* The records say what revisits wait for; those of a copied block are not read. */
+    if (t->to->superblock.design.read.organisation == WB_ORGANISATION_HASH || t->read_revisits || err < 0 ||
+        head.bytes != parcel->bytes.len || head.count != parcel->count || head.format != WB_BLOCK_FORMAT)
+        return err < 0 && err != WB_E_CORRUPT ? err : 0;
+    err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
+    wb_vec_clear(&b->pages);
+    if (err == 0)
+        err = wb_vec_reserve(&b->pages, parcel->count);
+    int got = err < 0 ? err : 1;
+    uint64_t bytes = 0, added = 0;
+    for (size_t i = 0; i < parcel->count && got > 0; i++) {
+        got = describe(b, &parcel->pages[i], &b->pages.items[b->pages.count]);
+        if (got <= 0)
+            break;
+        bytes += b->pages.items[b->pages.count++].entry.body_bytes;
+        added += !wb_transfer_find(t, parcel->pages[i].id)->known;
+    }
+    if (got > 0)
+        got = wb_log_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
+    if (got <= 0)
+        return got == WB_E_CORRUPT ? 0 : got; /* whoever unpacks it finds out what is wrong */
+    t->uncommitted.added += added;
+    t->uncommitted.replaced += parcel->count - added;
+    for (size_t i = 0; i < parcel->count && err == 0; i++)
+        err = wb_transfer_count(t, bytes / parcel->count);
+    return err < 0 ? err : 1;
+}
+
+/* Puts those pages of a parcel that are to be brought. */
+static int put_pages(struct block_bringing *b, const struct wb_store_parcel *parcel)
+{
+    struct wb_page page;
+    int err = wb_store_unpacker_open(b->unpacker, parcel);
+
+    WB_CHECK(parcel->count > 0);
+    for (size_t i = 0; i < parcel->count && err == 0; i++) {
+        const struct wb_transfer_page *waiting = wb_transfer_find(b->t, parcel->pages[i].id);
+        if (!waiting || !waiting->versions || waiting->involved)
+            continue;
+        err = wb_store_unpacker_page(b->unpacker, i, &page);
+        if (err == 0)
+            err = wb_transfer_bring_plain(b->t, &page);
+    }
+    return err;
+}
+
+static int bring_parcels(struct block_bringing *b)
+{
+    struct wb_store_scan_options options = {0};
+    struct wb_store_parcel parcel;
+    struct wb_store_scan *scan = NULL;
+    int err = wb_store_scan_open(b->t->batch->update, &options, &scan), got = 1;
+
+    WB_CHECK(b->t->pages.count > 0);
+    while (err == 0) {
+        got = wb_store_scan_parcel(scan, &parcel);
+        if (got <= 0)
+            break;
+        int copied = copy_block(b, &parcel);
+        err = copied == 0 ? put_pages(b, &parcel) : copied < 0 ? copied : 0;
+    }
+    wb_store_scan_close(scan);
+    return err < 0 ? err : got;
+}
+
+/* ---- in the order of ids ---------------------------------------------------------------------------------- */
+
+static int bring_sorted_page(void *context, size_t index, int err, const struct wb_page *page)
+{
+    (void)index;
+    if (err == WB_E_NOTFOUND) /* taken down meanwhile */
+        return 0;
+    return err < 0 ? err : wb_transfer_bring_plain(context, page);
+}
+
+static int bring_sorted(struct wb_transfer *t)
+{
+    struct wb_store_when latest = {.kind = WB_STORE_WHEN_LATEST};
+    struct wb_pageid *ids = wb_alloc(SORTED_AT_ONCE * sizeof *ids);
+    int err = ids ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(t->pages.count > 0);
+    for (size_t i = 0; i < t->pages.count && err == 0;) {
+        size_t count = 0;
+        for (; i < t->pages.count && count < SORTED_AT_ONCE; i++)
+            if (t->pages.items[i].versions && !t->pages.items[i].involved)
+                ids[count++] = t->pages.items[i].id;
+        err = wb_store_get_many(t->batch->update, ids, count, &latest, bring_sorted_page, t);
+    }
+    wb_free(ids);
+    return err;
+}
+
+int wb_transfer_bring_blocks(struct wb_transfer *t)
+{
+    struct block_bringing b = {.t = t};
+    bool buckets = t->to->superblock.design.read.organisation == WB_ORGANISATION_HASH;
+
+    /* Scans of the other organisations are in the order of ids already. */
+    if (buckets && t->from->superblock.design.read.organisation == WB_ORGANISATION_LOG)
+        return bring_sorted(t);
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    int err = wb_store_unpacker_new(&b.unpacker);
+    if (err == 0)
+        err = bring_parcels(&b);
+    wb_store_unpacker_free(b.unpacker);
+    wb_block_index_release(&b.index);
+    wb_vec_release(&b.pages);
+    return err;
+}
