@@ -22,7 +22,7 @@ struct sorted_copy {
     struct wb_sorter *records;
     WB_VEC(struct wb_convert_note) ops;  /* one for each op of the writer */
     WB_VEC(struct wb_convert_note) page; /* of one page, while it is committed */
-    uint64_t op_bytes, all_bytes;
+    uint64_t op_bytes;
     struct wb_buf record;
 };
 
@@ -38,7 +38,6 @@ static int sort_record(void *context, const struct wb_convert_record *record)
     WB_CHECK(record->place.segment > 0);
     wb_pageid_put(record->id, key);
     wb_convert_place_put(&record->place, key + WB_PAGEID_BYTES);
-    c->all_bytes += bytes.len;
     c->convert->counts.bytes += record->page.body.len;
     if (bytes.len > SORTED_BYTES_MAX)
         bytes.len = 0;
@@ -125,6 +124,24 @@ static int store_records(struct sorted_copy *c)
     return err < 0 || c->ops.count == 0 ? err : commit(c);
 }
 
+/* What all images will amount to: about what the records take in the source, whose blocks are larger. */
+static int foresee(struct sorted_copy *c)
+{
+    struct wb_log_rows rows;
+    uint64_t bytes = 0;
+    int err = wb_log_rows_read(&c->convert->source->txn, &rows);
+
+    WB_CHECK(c->convert->target->hash != NULL);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct wb_catalog_segment *row = &rows.items[i];
+        uint64_t stored = c->convert->source->hash ? row->map_at : row->bytes;
+        bytes += stored > row->bytes_dead ? stored - row->bytes_dead : 0;
+    }
+    wb_log_rows_release(&rows);
+    c->convert->target->hash->to_come = bytes + bytes / 4;
+    return err;
+}
+
 int wb_convert_sorted_pages(struct wb_convert *convert)
 {
     struct sorted_copy c = {.convert = convert};
@@ -139,7 +156,8 @@ int wb_convert_sorted_pages(struct wb_convert *convert)
         err = wb_convert_records(convert->source, sort_record, &c);
     writer->adopt = adopt;
     writer->adopt_context = &c;
-    convert->target->hash->to_come = c.all_bytes;
+    if (err == 0)
+        err = foresee(&c);
     if (err == 0)
         err = store_records(&c);
     writer->adopt = NULL;

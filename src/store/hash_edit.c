@@ -387,7 +387,7 @@ static int write_target(struct wb_log_edit *edit, struct wb_hash_target *target)
 
     WB_CHECK(target->count > 0);
     if (!target->exists) {
-        uint64_t share = edit->log->hash->to_come / USUAL_RATIO / wb_log_nodes_count(&edit->log->nodes);
+        uint64_t share = edit->log->hash->to_come / wb_log_nodes_count(&edit->log->nodes);
         bytes = expected_bytes(edit, target);
         return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes > share ? bytes : share));
     }

@@ -59,7 +59,7 @@ struct wb_hash {
     struct wb_file staging;       /* records of a writer that memory has no room for; without a name */
     uint64_t staged_bytes;
     uint64_t pending_bytes;  /* of records in memory */
-    uint64_t to_come;        /* of records that a conversion will bring: a new file has room for them */
+    uint64_t to_come;        /* of images, as a conversion expects them: new files have room for so much */
     bool replaced;           /* a commit has replaced a file, which can be deleted soon */
 };
 
