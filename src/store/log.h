@@ -28,6 +28,8 @@
  *   log_live.c     finds out which pages of a segment are alive
  *   log_compact.c  replaces segments by copies without their dead pages
  *   log_copy.c     makes the copy, block by block
+ *   log_split.c    divides segments by page ids; log_move.c moves them to other nodes
+ *   log_rebalance.c  adds and removes nodes
  *   log_group.c    puts older versions next to the latest one of their page
  *   log_verify.c   reads and checks everything
  *
@@ -52,63 +54,12 @@
 #include "node/node.h"
 #include "store/catalog.h"
 #include "store/history.h"
+#include "store/log_parts.h"
+#include "store/log_view.h"
 #include "store/log_nodes.h"
 #include "store/organisation.h"
 #include "store/segment.h"
 #include "store/superblock.h"
-
-/* ---- log_view.c ----------------------------------------------------------------------------------- */
-
-/*
- * A view of one page: its past (history.h) together with what the catalog keeps about its latest version. A commit
- * loads a view, applies the page's ops, and saves it. A writer does the same without saving, to see its own changes
- * before they are committed.
- *
- *   load ---> apply op, apply op, ... ---> trim ---> save
- */
-struct wb_log_op;
-
-struct wb_log_view {
-    struct wb_pageid id;
-    struct wb_history history;
-    uint64_t site;                     /* hash of the page's site */
-    uint16_t lifetime, lifetime_count; /* of the latest version */
-    bool had_entry, had_rows;          /* in the tables pages and history, when it was loaded */
-    struct wb_buf bytes;
-};
-
-void wb_log_view_release(struct wb_log_view *view);
-
-/* Makes it the view of a page about which nothing is known. */
-void wb_log_view_clear(struct wb_log_view *view, struct wb_pageid id);
-
-/*
- * Reads what the catalog has; a page that it does not know gives an empty view. If no page is gone
- * (wb_catalog_summary.gone), a page without an entry cannot have a past, and is not looked for.
- */
-int wb_log_view_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_log_view *view_out);
-
-/* When an op is applied. */
-struct wb_log_moment {
-    uint64_t epoch;
-    struct wb_history_rule rule; /* its now_ms is the clock */
-};
-
-/*
- * Applies an op to the view. place is where the bytes of a put are. The outcome tells what became of the
- * capture; of other ops it is PUT_KNOWN if they changed nothing, and PUT_NEW if they did.
- */
-int wb_log_view_apply(struct wb_log_view *view, const struct wb_log_op *op, struct wb_catalog_place place,
-                      const struct wb_log_moment *moment, enum wb_store_outcome *outcome_out);
-
-/* The entry of the latest version. There must be one. */
-void wb_log_view_entry(struct wb_log_view *view, struct wb_catalog_entry *entry_out);
-
-/* Whether table history must have rows of the page: there is more to its past than an entry can say. */
-bool wb_log_view_needs_rows(struct wb_log_view *view);
-
-/* Writes the view to the catalog. */
-int wb_log_view_save(struct wb_catalog_txn *txn, struct wb_log_view *view);
 
 enum {
     WB_LOG_MAGIC = 0x57424c4f,
@@ -137,33 +88,6 @@ extern struct wb_log_sizes wb_log_sizes;
 struct wb_log_writer;
 struct wb_hash;
 struct wb_hash_edit;
-
-/* ---- parts of segments (log_parts.c) --------------------------------------------------------------- */
-
-/*
- * A segment can be split: pages whose ids are in some range go to another segment, whose `origin` is the first one.
- * Their places keep the number of the origin. So the segment of a place is the one of this origin whose range has the
- * page's id. For a segment that was never split, that is the segment with that number.
- */
-
-/* One segment that was split, or split off. */
-struct wb_log_part {
-    uint32_t origin, number;
-    struct wb_catalog_range range;
-};
-
-/* The parts that were there when somebody looked last. All bytes zero: none. */
-struct wb_log_parts WB_VEC_OF(struct wb_log_part);
-
-/* Finds the part that has a page, in a list that may be old. Returns 0 if the list has none. */
-uint32_t wb_log_parts_find(const struct wb_log_parts *parts, uint32_t origin, struct wb_pageid id);
-
-/* Lists the parts anew. */
-int wb_log_parts_read(struct wb_catalog_txn *txn, struct wb_log_parts *parts);
-
-/* The row of the segment that has this place. WB_E_CORRUPT if there is none. */
-int wb_log_row_of(struct wb_catalog_txn *txn, struct wb_log_parts *parts, uint32_t origin, struct wb_pageid id,
-                  struct wb_catalog_segment *row_out);
 
 /* An open repository of this organisation. */
 struct wb_log {
