@@ -457,9 +457,10 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     if (err == 0)
         err = log->hash ? wb_hash_compact(log, progress, progress_context, found, found_context, &c.result)
                         : compact_twice(&c);
-    wb_file_close(&lock);
-    if (err == 0 && wb_hashed_log_is(log)) /* takes the lock for each segment */
+    log->compacting = true; /* the lock is held */
+    if (err == 0 && wb_hashed_log_is(log))
         err = wb_hashed_log_split(log, was_stopped, &c, &c.result);
+    log->compacting = false;
     if (err == 0)
         err = wb_log_purge(log);
     wb_log_decide(log);
@@ -478,5 +479,6 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     wb_vec_release(&c.plan);
     wb_vec_release(&c.held);
     wb_log_view_release(&c.view);
+    wb_file_close(&lock);
     return err;
 }

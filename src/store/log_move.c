@@ -49,7 +49,7 @@ int wb_log_hold_open(struct wb_log *log, uint32_t number, struct wb_log_hold *ho
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(number > 0);
     *hold = (struct wb_log_hold){.log = log, .lock = WB_FILE_INIT, .from = WB_SEGMENT_INIT};
-    int err = wb_log_lock_compaction(log, &hold->lock);
+    int err = log->compacting ? 0 : wb_log_lock_compaction(log, &hold->lock);
     if (err == 0)
         err = wb_catalog_txn_read(log->catalog, &hold->txn);
     if (err == 0)
