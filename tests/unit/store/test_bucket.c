@@ -1,0 +1,256 @@
+/*
+ * test_bucket.c - bucket files: names, which bucket has which ids, images, what happens to every flipped byte, and buckets
+ * that were torn by a power failure.
+ */
+#include "store_support.h"
+#include "os/file.h"
+#include "os/path.h"
+#include "store/bucket.h"
+
+#include <unistd.h>
+
+enum { BUCKETS = 3, SMALL = 1 << 10, PAGES = 24 };
+
+static char dir[DIR_MAX];
+static const uint8_t repo_id[WB_SUPERBLOCK_ID_BYTES] = {5, 4, 3};
+
+static struct wb_bucket_draft draft;
+static struct wb_bucket_reader reader;
+static struct made made[PAGES];
+static struct wb_buf records[PAGES];
+
+static int set_up(void **state)
+{
+    char pages[DIR_MAX];
+
+    (void)state;
+    test_dir(dir);
+    path_in(dir, WB_SEGMENT_DIR, pages);
+    must_ok(wb_path_mkdirs(pages));
+    must_ok(wb_bucket_draft_init(&draft, 4000));
+    must_ok(wb_bucket_reader_init(&reader));
+    for (uint32_t i = 0; i < PAGES; i++) {
+        struct spec spec = {.site = i % 3, .number = i, .time_ms = 1000 + i, .size = i == 7 ? 9000 : 90 * i, .variant = i};
+        make_page(&spec, &made[i]);
+        must_ok(wb_page_encode(&made[i].page, &records[i]));
+        must_ok(wb_page_record_digest(
+            &(struct wb_record_digest){records[i].ptr, records[i].len, made[i].page.body.len}, 1));
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    wb_bucket_draft_release(&draft);
+    wb_bucket_reader_release(&reader);
+    for (size_t i = 0; i < PAGES; i++) {
+        made_release(&made[i]);
+        wb_buf_release(&records[i]);
+    }
+    return 0;
+}
+
+static struct wb_catalog_place place_of(size_t i)
+{
+    return (struct wb_catalog_place){.segment = 1, .logical = 1 << 20, .slot = (uint16_t)(i % 2)};
+}
+
+/* Adds the pages from `first` to `last` that belong to a bucket to the draft. */
+static void add_items(const struct wb_bucket_file *file, uint64_t number, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++) {
+        struct wb_pageid id = made[i].page.id;
+        if (wb_bucket_of(file, id) != number)
+            continue;
+        must_ok(wb_vec_push(&draft.items, (struct wb_bucket_item){.version = {.id = id, .place = place_of(i)},
+                                                                  .record = wb_buf_slice(&records[i])}));
+    }
+}
+
+static int compare_pages(const void *a, const void *b)
+{
+    return wb_pageid_compare(((const struct wb_bucket_page *)a)->id, ((const struct wb_bucket_page *)b)->id);
+}
+
+static void add_copies(const struct wb_bucket_file *file, uint64_t number, size_t last)
+{
+    for (size_t i = 0; i < last; i++)
+        if (wb_bucket_of(file, made[i].page.id) == number)
+            must_ok(wb_vec_push(&draft.bucket.pages,
+                                (struct wb_bucket_page){made[i].page.id, {.place = place_of(i), .epoch = 3}}));
+    qsort(draft.bucket.pages.items, draft.bucket.pages.count, sizeof *draft.bucket.pages.items, compare_pages);
+}
+
+/* The row of a file that was just written. */
+static struct wb_catalog_segment row_of(uint32_t number)
+{
+    return (struct wb_catalog_segment){.number = number, .revision = 1, .map_count = BUCKETS, .node = 1};
+}
+
+/* A file with the first pages; the first sweep writes it. */
+static uint64_t write_file(uint32_t number, size_t pages, struct wb_bucket_file *file)
+{
+    struct wb_bucket_shape shape = {number, 1, {0}, SMALL, BUCKETS};
+    struct wb_bucket_sweep sweep;
+
+    must_ok(wb_bucket_file_create(dir, repo_id, &shape, file));
+    wb_bucket_sweep_begin(&sweep, file, 1, wb_bucket_extents_at(file));
+    for (uint64_t b = 0; b < BUCKETS; b++) {
+        wb_bucket_draft_begin(&draft, file, &sweep.end, b, 1);
+        add_items(file, b, 0, pages);
+        add_copies(file, b, pages);
+        must_ok(wb_bucket_draft_build(&draft));
+        must_ok(wb_bucket_sweep_add(&sweep, &draft.bucket));
+    }
+    must_ok(wb_bucket_sweep_end(&sweep));
+    uint64_t end = sweep.end;
+    wb_bucket_sweep_release(&sweep);
+    return end;
+}
+
+/* Reads every page of the file that was written; returns how many are exactly as they were. */
+static size_t count_readable(const struct wb_bucket_file *file, size_t pages, bool strictly)
+{
+    struct wb_bucket bucket = {0};
+    struct wb_buf record = WB_BUF_INIT;
+    struct wb_catalog_entry entry;
+    size_t right = 0, at;
+
+    for (size_t i = 0; i < pages; i++) {
+        struct wb_catalog_place place = place_of(i);
+        uint64_t number = wb_bucket_of(file, made[i].page.id);
+        wb_bucket_reader_forget(&reader);
+        int err = (strictly ? wb_bucket_read_strictly : wb_bucket_read)(file, number, &bucket);
+        if (err == 0) {
+            must(wb_bucket_find(&bucket, made[i].page.id, &place, &at));
+            must(wb_bucket_find_page(&bucket, made[i].page.id, &entry) && wb_catalog_place_equal(&entry.place, &place));
+            err = wb_bucket_read_record(&reader, file, &bucket, at, &record);
+        }
+        must(err == 0 || err == WB_E_CORRUPT);
+        must(err == 0 || strstr(wb_error_message(), file->file.path));
+        must(err < 0 || (record.len == records[i].len && memcmp(record.ptr, records[i].ptr, record.len) == 0));
+        right += err == 0;
+    }
+    wb_buf_release(&record);
+    wb_bucket_release(&bucket);
+    return right;
+}
+
+static void test_names(void **state)
+{
+    static const char *const bad[] = {"", "00000001.bkt", "00000001.0.bkt", "1.1.bkt", "00000001.1.bkt ", "00000001.1.seg",
+                                      "00000000.1.bkt", "00000001.01.dw", "00000001.1.dw.tmp"};
+    char name[WB_SEGMENT_NAME_MAX];
+    uint32_t number, revision;
+    bool doubles;
+
+    (void)state;
+    wb_bucket_name(12, 3, name);
+    assert_string_equal(name, "pages/00000012.3.bkt");
+    assert_true(wb_bucket_name_parse(name + 6, &number, &revision, &doubles));
+    assert_true(number == 12 && revision == 3 && !doubles);
+    wb_bucket_doubles_name(12, 3, name);
+    assert_true(wb_bucket_name_parse(name + 6, &number, &revision, &doubles) && doubles);
+    for (size_t i = 0; i < COUNT(bad); i++)
+        if (wb_bucket_name_parse(bad[i], &number, &revision, &doubles))
+            fail_msg("'%s' is taken for a bucket file", bad[i]);
+}
+
+/* Every id is in exactly one bucket, and buckets are in the order of ids. */
+static void test_edges(void **state)
+{
+    uint64_t chance = test_seed();
+
+    (void)state;
+    for (unsigned round = 0; round < 2000; round++) {
+        struct wb_bucket_file file = {.count = 1 + chance_below(&chance, round % 2 ? 9 : 1 << 20)};
+        file.range.bits = (uint32_t)chance_below(&chance, round % 3 ? 8 : 65);
+        file.range.prefix = chance_next(&chance) & wb_catalog_range_mask(&file.range);
+        uint64_t hi = file.range.prefix | (chance_next(&chance) & ~wb_catalog_range_mask(&file.range));
+        uint64_t number = wb_bucket_of(&file, (struct wb_pageid){.hi = hi}), edge = wb_bucket_edge(&file, number);
+        must(number < file.count && edge >= hi);
+        must(wb_bucket_of(&file, (struct wb_pageid){.hi = edge}) == number);
+        if (number + 1 < file.count && edge + 1 > edge && wb_catalog_range_has(&file.range, (struct wb_pageid){.hi = edge + 1}))
+            must(wb_bucket_of(&file, (struct wb_pageid){.hi = edge + 1}) > number);
+        must(number + 1 < file.count || edge == (file.range.prefix | ~wb_catalog_range_mask(&file.range)));
+    }
+}
+
+/* A flipped byte is noticed, wherever it is: in the header, in a bucket, in the rest of a long image, in an extent. */
+static void test_flips(void **state)
+{
+    struct wb_bucket_file file;
+    struct wb_catalog_segment row = row_of(1);
+    char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
+
+    (void)state;
+    write_file(1, PAGES, &file);
+    assert_int_equal(count_readable(&file, PAGES, true), PAGES);
+    must_ok(wb_bucket_swept_clear(&file)); /* so that no other copy helps */
+    wb_bucket_file_close(&file);
+    wb_bucket_name(1, 1, name);
+    path_in(dir, name, path);
+    uint64_t size = file_bytes(path);
+    for (uint64_t at = 0; at < size; at += at + 1 == 64 ? WB_BUCKET_FILE_HEADER_BYTES - 63 : 1) {
+        uint8_t before = flip_byte(path, at, (uint8_t)(1u << at % 8));
+        (void)before;
+        int err = wb_bucket_file_open(dir, repo_id, &row, false, &file);
+        must(at >= 64 ? err == 0 : err == WB_E_CORRUPT || err == WB_E_NEWER);
+        if (err == 0 && count_readable(&file, PAGES, true) == PAGES)
+            fail_msg("a flipped bit at %llu was not noticed", (unsigned long long)at);
+        wb_bucket_file_close(&file);
+        flip_byte(path, at, (uint8_t)(1u << at % 8));
+    }
+    must_ok(wb_bucket_file_open(dir, repo_id, &row, false, &file));
+    assert_int_equal(count_readable(&file, PAGES, true), PAGES);
+    wb_bucket_file_close(&file);
+}
+
+/* The power fails while buckets are written in place: each is read as it was meant to be. */
+static void test_torn(void **state)
+{
+    struct wb_bucket_file file;
+    struct wb_bucket_sweep sweep;
+    struct wb_bucket old = {0};
+    char before[BUCKETS * SMALL], torn[SMALL];
+    bool drop[PAGES] = {false};
+
+    (void)state;
+    uint64_t end = write_file(2, PAGES / 2, &file), dead;
+    must_ok(wb_file_read_exact(&file.file, wb_bucket_at(&file, 0), before, sizeof before));
+    wb_bucket_sweep_begin(&sweep, &file, 2, end);
+    for (uint64_t b = 0; b < BUCKETS; b++) {
+        must_ok(wb_bucket_read(&file, b, &old));
+        wb_bucket_draft_begin(&draft, &file, &sweep.end, b, 2);
+        add_items(&file, b, PAGES / 2, PAGES);
+        add_copies(&file, b, PAGES);
+        must_ok(wb_bucket_draft_change(&draft, &old, drop, &dead));
+        must_ok(wb_bucket_sweep_add(&sweep, &draft.bucket));
+    }
+    assert_int_equal(count_readable(&file, PAGES / 2, true), PAGES / 2); /* nothing has changed yet */
+    must_ok(wb_bucket_sweep_end(&sweep));
+    assert_int_equal(count_readable(&file, PAGES, true), PAGES);
+    for (uint64_t b = 0; b < BUCKETS; b++)
+        for (size_t cut = 40; cut < SMALL; cut += 88) { /* the beginning is new, the rest is old */
+            must_ok(wb_file_read_exact(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
+            must_ok(wb_file_write_at(&file.file, wb_bucket_at(&file, b) + cut, before + b * SMALL + cut, SMALL - cut));
+            assert_int_equal(count_readable(&file, PAGES, false), PAGES);
+            must_ok(wb_file_write_at(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
+        }
+    wb_bucket_sweep_release(&sweep);
+    wb_bucket_release(&old);
+    wb_bucket_file_close(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_flips),
+        cmocka_unit_test(test_torn),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
