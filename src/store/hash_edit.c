@@ -15,6 +15,8 @@ enum {
     STAMP_LEAP = 1 << 16, /* beyond all stamps that interrupted sweeps can have used */
     SLOTS = 1 << 16,
     FULL_PERCENT = 75,  /* so much of the buckets may be used before there are more of them */
+    RATIO_MAX = 16,     /* ... and hardly ever more than this */
+    ENOUGH_PAGES = 100, /* to know it better */
     USUAL_RATIO = 4,    /* records become so much shorter, if nothing is known */
     DEAD_MIN = 1 << 20, /* dead bytes below this do not matter */
 };
@@ -49,10 +51,8 @@ static int repair_target(struct wb_log_edit *edit, struct wb_hash_target *target
 static int add_target(void *context, const struct wb_catalog_segment *row)
 {
     struct wb_log_edit *edit = context;
-    struct wb_hash_target target = {.number = row->number,
-                                    .stamp = row->logical_end + 1,
-                                    .end = row->bytes,
-                                    .exists = true};
+    struct wb_hash_target target = {
+        .number = row->number, .stamp = row->logical_end + 1, .end = row->bytes, .exists = true};
 
     WB_CHECK(row->number < edit->row_count);
     edit->rows[row->number] = *row;
@@ -136,8 +136,7 @@ static int target_of(struct wb_log_edit *edit, struct wb_pageid id, struct wb_ha
     edit->summary.next_segment++;
     edit->rows[number] = (struct wb_catalog_segment){
         .number = number, .node = bin.node, .range = bin.range, .sealed = true, .block_format = WB_BLOCK_FORMAT};
-    err = wb_vec_push(&hash->targets,
-                      (struct wb_hash_target){.number = number, .stamp = 1});
+    err = wb_vec_push(&hash->targets, (struct wb_hash_target){.number = number, .stamp = 1});
     if (err == 0)
         *target_out = &hash->targets.items[hash->targets.count - 1];
     return err;
@@ -344,11 +343,16 @@ uint64_t wb_hash_buckets_for(uint64_t bytes)
 static uint64_t expected_bytes(const struct wb_log_edit *edit, const struct wb_hash_target *target)
 {
     const struct wb_catalog_segment *row = &edit->rows[target->number];
-    uint64_t raw = edit->summary.bytes_pages, stored = row->map_at;
+    uint64_t pages = edit->summary.pages, all = edit->summary.bytes_pages, more = target->put_bytes;
+    double part = 1.0 / USUAL_RATIO;
 
-    if (row->live < 100 || raw == 0 || stored > raw)
-        return target->put_bytes / USUAL_RATIO;
-    return (uint64_t)((double)target->put_bytes * (double)stored / (double)raw);
+    if (row->map_at && row->live >= ENOUGH_PAGES && pages && all > more) {
+        /* Its share of all bodies, without the new ones. */
+        double raw = (double)(all - more) * ((double)row->live / (double)(pages > row->live ? pages : row->live));
+        part = (double)row->map_at / raw;
+        part = part > 1 ? 1 : part < 1.0 / RATIO_MAX ? 1.0 / RATIO_MAX : part;
+    }
+    return (uint64_t)((double)more * part);
 }
 
 /* The number of buckets that the target's notes concern. */

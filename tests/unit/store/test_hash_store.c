@@ -1,0 +1,195 @@
+/*
+ * test_hash_store.c - the organisation hash: what a get costs, records that wait in a file, pages that are too large for
+ * their bucket, and commits that fail at every step.
+ */
+#include "store_support.h"
+#include "os/fault.h"
+#include "store/hash_store.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static char dir[DIR_MAX];
+
+static struct wb_store *new_store(void)
+{
+    const struct wb_store_options options = {.design.read.organisation = WB_ORGANISATION_HASH};
+
+    test_dir(dir);
+    must_ok(wb_store_create(dir, &options));
+    return open_store(dir, WB_STORE_WRITE);
+}
+
+static struct spec page(uint32_t number, uint32_t size)
+{
+    return (struct spec){.site = number % 5, .number = number, .time_ms = 1000, .size = size, .variant = number};
+}
+
+static uint64_t count_reads(struct wb_store *store, struct wb_pageid id)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page found;
+
+    wb_fault_arm(WB_FAULT_READ, UINT64_MAX, EIO);
+    int err = wb_store_get(store, id, &found, &memory);
+    uint64_t reads = wb_fault_count();
+    wb_fault_disarm();
+    must(err == 0 || err == WB_E_NOTFOUND);
+    wb_buf_release(&memory);
+    return reads;
+}
+
+/*
+ * A get reads one bucket. Beside that, it looks at the first bytes of the catalog's root record, whether another process has
+ * committed since; it reads no page of the catalog.
+ */
+static void test_one_read(void **state)
+{
+    struct wb_store *store = new_store();
+    enum { PAGES = 400 };
+
+    (void)state;
+    for (uint32_t i = 0; i < PAGES; i++) {
+        struct spec spec = page(i, 3000);
+        must_ok(put_spec(store, &spec));
+    }
+    commit_store(store);
+    wb_store_close(store);
+    store = open_store(dir, WB_STORE_READ);
+    struct wb_log *log = wb_log_of(store);
+    struct spec first = page(0, 3000);
+    must(holds_spec(store, &first)); /* opens the files */
+    must(log->hash->files.rows.count == 1 && log->hash->files.rows.items[0].map_count > 2);
+    unsigned longer = 0;
+    for (uint32_t i = 0; i < PAGES; i++) {
+        struct spec spec = page(i, 3000);
+        uint64_t reads = count_reads(store, spec_id(&spec));
+        unsigned overflows = log->hash->bucket.overflow_bytes > 0;
+        assert_int_equal(reads, 1 + 1 + overflows);
+        longer += overflows;
+    }
+    assert_true(longer < PAGES / 10);
+    struct spec absent = page(PAGES, 10);
+    assert_true(count_reads(store, spec_id(&absent)) <= 3);
+    wb_store_close(store);
+}
+
+/* Records beyond a bound wait in a file without a name. They can be read before the commit, and are there after it. */
+static void test_staging(void **state)
+{
+    struct wb_store *store;
+    char staging[DIR_MAX];
+
+    (void)state;
+    use_small_sizes(9000);
+    store = new_store();
+    for (uint32_t i = 0; i < 60; i++) {
+        struct spec spec = page(i, i % 9 == 4 ? 60000 : 4000);
+        must_ok(put_spec(store, &spec));
+    }
+    must(wb_log_of(store)->hash->staged_bytes > wb_log_sizes.pending_bytes);
+    path_in(dir, "pages/staging.tmp", staging);
+    assert_int_equal(access(staging, F_OK), -1);
+    for (unsigned round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 60; i++) {
+            struct spec spec = page(i, i % 9 == 4 ? 60000 : 4000);
+            must(holds_spec(store, &spec));
+        }
+        if (round == 0)
+            commit_store(store);
+    }
+    assert_int_equal(wb_log_of(store)->hash->staged_bytes, 0);
+    wb_store_close(store);
+    verify_clean(dir);
+    use_usual_sizes();
+}
+
+/* Commits that fail after buckets were changed in place: all is as before, in this handle, in others, and after a repair. */
+static void test_failed_sweeps(void **state)
+{
+    struct wb_store *store, *other;
+
+    (void)state;
+    use_small_sizes(9000);
+    store = new_store();
+    for (uint32_t i = 0; i < 80; i++) {
+        struct spec spec = page(i, 1500);
+        must_ok(put_spec(store, &spec));
+    }
+    commit_store(store);
+    other = open_store(dir, WB_STORE_READ);
+    for (uint64_t nth = 1;; nth++) {
+        struct spec changed = page(7, 900), added = page(100 + (uint32_t)nth, 700), old = page(7, 1500);
+        changed.time_ms = 2000;
+        must_ok(put_spec(store, &changed));
+        must_ok(put_spec(store, &added));
+        wb_fault_arm(WB_FAULT_SYNC, nth, EIO);
+        int err = wb_store_commit(store, &(struct wb_store_commit_counts){0});
+        bool struck = wb_fault_struck();
+        wb_fault_disarm();
+        if (!struck) {
+            must_ok(err);
+            must(holds_spec(store, &changed) && holds_spec(other, &changed) && holds_spec(other, &added));
+            break;
+        }
+        bool unknown = err == WB_E_IO && strstr(wb_error_message(), "not known");
+        must(err < 0);
+        if (unknown)
+            break; /* the last sync of the catalog: the outcome is decided by what is there */
+        must(holds_spec(store, &old) && holds_spec(other, &old));
+        struct wb_buf memory = WB_BUF_INIT;
+        struct wb_page found;
+        assert_int_equal(wb_store_get(other, spec_id(&added), &found, &memory), WB_E_NOTFOUND);
+        wb_buf_release(&memory);
+        verify_clean(dir);
+    }
+    wb_store_close(other);
+    wb_store_close(store);
+    wb_store_close(open_store(dir, WB_STORE_WRITE));
+    must(verify_clean(dir).notes == 0);
+    use_usual_sizes();
+}
+
+/* After a takedown and a compaction, no file has the bytes. */
+static void test_takedown(void **state)
+{
+    struct wb_store_compact_counts compact;
+    struct wb_store *store;
+    unsigned seen = 0;
+
+    (void)state;
+    use_small_sizes(9000);
+    for (uint32_t size = 600; size < 40000; size *= 8) { /* in its bucket, in an overflow, in an extent of its own */
+        struct spec secret = page(3, size);
+        secret.variant = 5; /* random bytes, which zstd stores as they are */
+        store = new_store();
+        must_ok(put_spec(store, &secret));
+        for (uint32_t i = 10; i < 40; i++) {
+            struct spec spec = page(i, 800);
+            must_ok(put_spec(store, &spec));
+        }
+        commit_store(store);
+        seen += files_with(dir, &secret); /* 0 if its bytes are partly in the bucket, and partly in its overflow */
+        must_ok(remove_spec(store, &secret, true));
+        commit_store(store);
+        must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
+        wb_store_close(store);
+        wb_store_close(open_store(dir, WB_STORE_WRITE));
+        assert_int_equal(files_with(dir, &secret), 0);
+        verify_clean(dir);
+    }
+    assert_true(seen > 0);
+    use_usual_sizes();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_read),
+        cmocka_unit_test(test_staging),
+        cmocka_unit_test(test_failed_sweeps),
+        cmocka_unit_test(test_takedown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
