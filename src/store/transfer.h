@@ -9,8 +9,11 @@
 /* A page that waits. */
 struct wb_transfer_page {
     struct wb_pageid id;
-    uint64_t content; /* of its latest version there */
+    uint64_t content; /* of its latest version there, and more of what its entry says */
     int64_t time_ms;
+    uint64_t site;
+    uint32_t body_bytes, stored_bytes;
+    uint16_t status, lifetime, lifetime_count, slot;
     bool versions; /* it has a version on the update nodes */
     bool involved; /* there is more to it than one capture: several, or events */
     bool known;    /* readers have it already */

@@ -24,30 +24,38 @@ struct block_bringing {
 
 /* ---- whole blocks ---------------------------------------------------------------------------------------- */
 
-/* What is known of one page of the block: 1; 0 if it must be put by itself. */
-static int describe(struct block_bringing *b, const struct wb_store_parcel_page *from, struct wb_log_block_page *to_out)
+/* What is known of one page of the block. False if it must be put by itself. */
+static bool describe(struct block_bringing *b, const struct wb_store_parcel_page *from,
+                     struct wb_log_block_page *to_out, bool *known_out)
 {
     struct wb_transfer *t = b->t;
     const struct wb_transfer_page *waiting = wb_transfer_find(t, from->id);
     size_t at;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    if (!waiting || !waiting->certain || waiting->involved)
-        return 0;
-    int err = wb_catalog_entry_get(&t->waiting, WB_CATALOG_PAGES, from->id, &to_out->entry);
-    if (err < 0)
-        return err;
-    const struct wb_transfer_site *site = wb_transfer_site(t, to_out->entry.site);
-    if (!site || (!from->own_time && to_out->entry.time_ms != from->time_ms) ||
-        !wb_block_find_slot(&b->index, from->slot, &at) || !wb_pageid_equal(b->index.entries.items[at].id, from->id) ||
-        b->index.entries.items[at].flags)
-        return 0;
-    to_out->id = from->id;
-    to_out->slot = from->slot;
-    to_out->differs = !from->own_time || !from->own_lifetime;
-    to_out->site = wb_transfer_site_name(t, site);
+    if (!waiting || !waiting->certain || waiting->involved || waiting->slot != from->slot ||
+        (!from->own_time && waiting->time_ms != from->time_ms) || !wb_block_find_slot(&b->index, from->slot, &at) ||
+        !wb_pageid_equal(b->index.entries.items[at].id, from->id) || b->index.entries.items[at].flags)
+        return false;
+    const struct wb_transfer_site *site = wb_transfer_site(t, waiting->site);
+    if (!site)
+        return false;
+    *to_out = (struct wb_log_block_page){
+        .id = from->id,
+        .slot = from->slot,
+        .site = wb_transfer_site_name(t, site),
+        .differs = !from->own_time || !from->own_lifetime,
+        .entry = {.time_ms = waiting->time_ms,
+                  .content = waiting->content,
+                  .body_bytes = waiting->body_bytes,
+                  .stored_bytes = waiting->stored_bytes,
+                  .status = waiting->status,
+                  .lifetime = waiting->lifetime,
+                  .lifetime_count = waiting->lifetime_count},
+    };
     memcpy(to_out->sha1, b->index.entries.items[at].digests + WB_MD5_BYTES, WB_SHA1_BYTES);
-    return 1;
+    *known_out = waiting->known;
+    return true;
 }
 
 /* Copies the block of a parcel: 1; 0 if its pages must be put one by one. */
@@ -67,13 +75,11 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     if (err == 0)
         err = wb_vec_reserve(&b->pages, parcel->count);
     int got = err < 0 ? err : 1;
-    uint64_t bytes = 0, added = 0;
+    uint64_t added = 0;
     for (size_t i = 0; i < parcel->count && got > 0; i++) {
-        got = describe(b, &parcel->pages[i], &b->pages.items[b->pages.count]);
-        if (got <= 0)
-            break;
-        bytes += b->pages.items[b->pages.count++].entry.body_bytes;
-        added += !wb_transfer_find(t, parcel->pages[i].id)->known;
+        bool known;
+        got = describe(b, &parcel->pages[i], &b->pages.items[b->pages.count++], &known);
+        added += got > 0 && !known;
     }
     if (got > 0)
         got = wb_log_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
@@ -82,7 +88,7 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     t->uncommitted.added += added;
     t->uncommitted.replaced += parcel->count - added;
     for (size_t i = 0; i < parcel->count && err == 0; i++)
-        err = wb_transfer_count(t, bytes / parcel->count);
+        err = wb_transfer_count(t, parcel->bytes.len / parcel->count);
     return err < 0 ? err : 1;
 }
 

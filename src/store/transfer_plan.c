@@ -1,6 +1,6 @@
 /*
  * transfer_plan.c - the first steps of a transfer: lists the pages that wait, and finds out which of them readers have
- * already. Reads catalogs only. The list takes 40 bytes for each page that waits.
+ * already. Reads catalogs only. The list takes 64 bytes for each page that waits.
  */
 #include "base/check.h"
 #include "base/hash.h"
@@ -15,10 +15,21 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_catalog
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     bool involved = entry->history || entry->floor_ms != INT64_MIN;
-    return wb_vec_push(
-        &t->pages,
-        (struct wb_transfer_page){
-            .id = id, .content = entry->content, .time_ms = entry->time_ms, .versions = true, .involved = involved});
+    struct wb_transfer_page page = {
+        .id = id,
+        .content = entry->content,
+        .time_ms = entry->time_ms,
+        .site = entry->site,
+        .body_bytes = entry->body_bytes,
+        .stored_bytes = entry->stored_bytes,
+        .status = entry->status,
+        .lifetime = entry->lifetime,
+        .lifetime_count = entry->lifetime_count,
+        .slot = entry->place.slot,
+        .versions = true,
+        .involved = involved,
+    };
+    return wb_vec_push(&t->pages, page);
 }
 
 /* Events come in the order of ids; those of pages that have no version are put behind the others, and sorted later. */
