@@ -6,8 +6,8 @@
  *
  * Damage on the update nodes ends the transfer before anything is taken away there: the message names the file.
  */
-#include "base/bytes.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "block/block.h"
 #include "store/log_block.h"
@@ -38,12 +38,13 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
         !wb_pageid_equal(b->index.entries.items[at].id, from->id) || b->index.entries.items[at].flags)
         return false;
     const struct wb_transfer_site *site = wb_transfer_site(t, waiting->site);
-    if (!site)
+    struct wb_slice name = site ? wb_transfer_site_name(t, site) : WB_SLICE_EMPTY;
+    if (!site || wb_hash64(name.ptr, name.len) != waiting->site) /* a key that is not the name (catalog_sites.c) */
         return false;
     *to_out = (struct wb_log_block_page){
         .id = from->id,
         .slot = from->slot,
-        .site = wb_transfer_site_name(t, site),
+        .site = name,
         .differs = !from->own_time || !from->own_lifetime,
         .entry = {.time_ms = waiting->time_ms,
                   .content = waiting->content,

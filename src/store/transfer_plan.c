@@ -2,7 +2,9 @@
  * transfer_plan.c - the first steps of a transfer: lists the pages that wait, and finds out which of them readers have
  * already. Reads catalogs only. The list takes 64 bytes for each page that waits.
  */
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/codec.h"
 #include "base/hash.h"
 #include "os/clock.h"
 #include "store/transfer.h"
@@ -87,7 +89,13 @@ static int list_site(void *context, struct wb_slice site, uint64_t pages)
     struct wb_transfer *t = context;
     struct wb_transfer_site listed = {wb_hash64(site.ptr, site.len), t->names.len, site.len, 0};
     int err = wb_buf_append_slice(&t->names, site);
+    uint8_t digits[8];
 
+    /* Two kinds of keys are not the name of a site: catalog_sites.c. Either has the hash of a name, and can be a key. */
+    if (wb_slice_equal(site, WB_SLICE_LIT("-")))
+        listed.hash = wb_hash64("", 0);
+    else if (site.len == 17 && site.ptr[0] == '#' && wb_hex_decode(wb_slice(site.ptr + 1, site.len - 1), digits, sizeof digits))
+        listed.hash = wb_get64_be(digits);
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     (void)pages;
     return err < 0 ? err : wb_vec_push(&t->sites, listed);

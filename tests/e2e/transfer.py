@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Batch designs: pages wait on the update nodes until they are transferred; readers, takedowns and signals on the way."""
+import signal, subprocess, time
+
+from e2e import *
+
+DESIGN = 'Batch[U(hash,log),R(hash,log)]'
+
+
+def waiting_repository(folder, count=40, design=DESIGN):
+    pages = some_pages(rng('transfer'), count)
+    call(folder / 'r', 'init', '--design', design)
+    call(folder / 'r', 'import', archive(folder / 'a.warc', pages))
+    return pages
+
+
+@test
+def pages_wait_until_they_are_transferred(folder):
+    pages = waiting_repository(folder)
+    stat = ask(folder / 'r', 'stat')[0]
+    assert (stat['pages'], stat['pages_waiting'], stat['nodes']) == (0, 40, 2), stat
+    refused(folder / 'r', pages[0].url, 'get', pages[0].url)
+    said = ask(folder / 'r', 'transfer')
+    assert [s['stage'] for s in said[:-1]] == ['isolate', 'id lists', 'intersection', 'transfer', 'index', 'empty', 'compact', 'restart']
+    assert (said[-1]['added'], said[-1]['replaced']) == (40, 0), said[-1]
+    stat = ask(folder / 'r', 'stat')[0]
+    assert (stat['pages'], stat['pages_waiting']) == (40, 0), stat
+    for page in pages[::7]:
+        assert call(folder / 'r', 'get', page.url).stdout == page.body, page.url
+    said = done(ask(folder / 'r', 'transfer'))
+    assert (said['added'], said['replaced']) == (0, 0), said
+    verified(folder / 'r')
+
+
+@test
+def the_same_archive_again_changes_nothing(folder):
+    waiting_repository(folder)
+    call(folder / 'r', 'transfer')
+    call(folder / 'r', 'import', folder / 'a.warc')
+    assert ask(folder / 'r', 'stat')[0]['pages_waiting'] == 0
+    said = done(ask(folder / 'r', 'transfer'))
+    assert (said['added'], said['replaced']) == (0, 0), said
+
+
+@test
+def what_is_taken_down_does_not_come_back(folder):
+    pages = waiting_repository(folder)
+    call(folder / 'r', 'expunge', pages[3].url)
+    assert ask(folder / 'r', 'stat')[0]['pages_waiting'] == 39
+    assert done(ask(folder / 'r', 'transfer'))['added'] == 39
+    call(folder / 'r', 'import', folder / 'a.warc')
+    assert done(ask(folder / 'r', 'transfer'))['added'] == 0
+    refused(folder / 'r', pages[3].url, 'get', pages[3].url)
+    verified(folder / 'r')
+
+
+@test
+def an_incremental_design_is_refused(folder):
+    call(folder / 'r', 'init')
+    refused(folder / 'r', 'Incr[hash,log]', 'transfer')
+
+
+@test
+def a_transfer_waits_for_an_export_and_stops_on_a_signal(folder):
+    waiting_repository(folder, 400)
+    call(folder / 'r', 'transfer')
+    export = subprocess.Popen(command(folder / 'r', 'export', '--warc', '-'), stdout=subprocess.PIPE)
+    export.stdout.read(1000)                    # it is under way, and waits for us
+    transfer = subprocess.Popen(command(folder / 'r', 'transfer'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    assert transfer.poll() is None, 'the transfer has not waited'
+    transfer.send_signal(signal.SIGTERM)
+    _, err = transfer.communicate(timeout=30)
+    assert transfer.returncode == 1 and b'stopped' in err, err
+    export.stdout.read()
+    assert export.wait(30) == 0
+    call(folder / 'r', 'transfer')
+
+
+run()
