@@ -11,7 +11,8 @@
 
 enum { PAGES = 24, SITES = 4 };
 
-static const char *const designs[] = {"Batch[U(hash,log),R(hash,log)]", "Batch[U(hash,hashed-log),R(hash,log)]",
+static const char *const designs[] = {"Batch[U(hash,log),R(hash,log)]", "Batch[U(hash,hashed-log),R(hash,hash)]",
+                                      "Batch[U(hash,hash),R(hash,log)]", "Batch[U(hash,log),R(uniform,hash)]",
                                       "Batch[U(uniform,log),R(hash,hashed-log)]"};
 
 static const struct wb_store_history policies[] = {
@@ -406,7 +407,7 @@ static void test_killed(void **state)
         struct plain_model m = {.seed = seed, .design = designs[d]};
         test_dir(m.dir);
         must(run_child(create_model, &m) == 0);
-        for (unsigned round = 0; round < test_rounds(12); round++) {
+        for (unsigned round = 0; round < test_rounds(6); round++) {
             choose_waiting(&m, &chance, 1000 + round * 1000);
             must(run_child(put_some, &m) == 0);
             for (unsigned tries = 0; tries < 3; tries++) {
