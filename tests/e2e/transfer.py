@@ -3,6 +3,7 @@
 import signal, subprocess, time
 
 from e2e import *
+from crawlserver import *
 
 DESIGN = 'Batch[U(hash,log),R(hash,log)]'
 
@@ -75,6 +76,29 @@ def a_transfer_waits_for_an_export_and_stops_on_a_signal(folder):
     export.stdout.read()
     assert export.wait(30) == 0
     call(folder / 'r', 'transfer')
+
+
+@test
+def run_transfers_before_it_indexes(folder):
+    with Server({'f.test': star(20)}) as server:
+        repo, site = folder / 'r', server.sites['f.test']
+        call(repo, 'init', '--design', DESIGN)
+        said = [e for e in go(repo, server, server.url('f.test'), '--cycles', 1) if e.get('event') == 'cycle'][0]
+        assert said['stored'] == 20, said
+        site['/3'] = page('/new', text='changed')
+        site['/new'] = page(text='new')
+        del site['/4']
+        said = [e for e in go(repo, server, '--cycles', 2) if e.get('event') == 'cycle']
+        assert said[0]['stored'] == 2 and said[0]['gone'] == said[0]['expunged'] == 1, said
+        assert said[1]['stored'] == 0 and said[1]['unchanged'] > 0, said     # a crawl knows what was transferred
+        for path in ('/3', '/new'):
+            assert call(repo, 'get', server.url('f.test', path)).stdout == site[path]
+        refused(repo, '/4', 'get', server.url('f.test', '/4'))
+        stat = ask(repo, 'stat')[0]
+        assert stat['pages'] == stat['versions'] == 20 and stat['pages_waiting'] == 0, stat
+        assert stat['snapshot'] == stat['generation'] == 3, stat
+        assert ask(repo, 'search', 'changed')[0]['url'] == server.url('f.test', '/3')
+        verified(repo)
 
 
 run()
