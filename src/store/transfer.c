@@ -163,6 +163,10 @@ int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *s
     wb_batched_gate_leave(&gate);
     if (err == 0)
         end_stage(&w, "restart", 0, 0, 0);
+    if (err == 0 && t.damage.code < 0)
+        err =
+            wb_fail(WB_E_CORRUPT, "pages that cannot be read stay on the update nodes; everything else was brought: %s",
+                    t.damage.message);
     *counts_out = t.counts;
     counts_out->ms = (wb_clock_mono_ns() - w.began_ns) / 1000000;
     return err;

@@ -18,6 +18,7 @@ struct wb_transfer_page {
     bool involved; /* there is more to it than one capture: several, or events */
     bool known;    /* readers have it already */
     bool certain;  /* it will be added, or replace what readers have */
+    bool brought;  /* everything of it is on the read nodes, or in what the next commit stores there */
 };
 
 /* A site of pages that wait. Pages know only its hash. */
@@ -44,7 +45,8 @@ struct wb_transfer {
     uint64_t pages_done, bytes_done; /* brought to the read nodes */
     struct wb_store_transfer_counts counts, uncommitted;
     uint64_t uncommitted_pages, uncommitted_bytes;
-    int64_t commit_ns; /* spent in commits of the read nodes' catalog */
+    struct wb_error_copy damage; /* the first page that could not be read; code 0: there was none */
+    int64_t commit_ns;           /* spent in commits of the read nodes' catalog */
     wb_store_progress progress;
     void *progress_context;
 };
@@ -68,7 +70,7 @@ struct wb_slice wb_transfer_site_name(const struct wb_transfer *t, const struct 
 int wb_transfer_intersect(struct wb_transfer *t);
 
 /* The page in the list, or NULL. */
-const struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id);
+struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id);
 
 /* ---- transfer_pages.c ---- */
 
@@ -76,7 +78,10 @@ const struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, str
 int wb_transfer_bring(struct wb_transfer *t);
 
 /* Brings a page that has one capture and no events. */
-int wb_transfer_bring_plain(struct wb_transfer *t, const struct wb_page *page);
+int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *waiting, const struct wb_page *page);
+
+/* Takes note of damage on the update nodes, so that everything else is brought. Returns other errors as they are. */
+int wb_transfer_absorb(struct wb_transfer *t, int err);
 
 /* A page was brought: commits now and then. */
 int wb_transfer_count(struct wb_transfer *t, uint64_t bytes);

@@ -4,7 +4,7 @@
  * other blocks are put one by one; and if the read nodes have buckets, in the order of their ids, so that each commit
  * merges into few of them.
  *
- * Damage on the update nodes ends the transfer before anything is taken away there: the message names the file.
+ * Pages that cannot be read stay on the update nodes. Everything else is brought, and then the damage is reported.
  */
 #include "base/check.h"
 #include "base/hash.h"
@@ -59,6 +59,19 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
     return true;
 }
 
+/* Whether every frame is as it was written: damage must not replace what readers have. */
+static bool is_sound(const struct block_bringing *b, struct wb_slice block)
+{
+    WB_CHECK(b->index.frames.count > 0);
+    for (size_t i = 0; i < b->index.frames.count; i++) {
+        const struct wb_block_frame *frame = &b->index.frames.items[i];
+        if (frame->at > block.len || frame->stored_bytes > block.len - frame->at ||
+            wb_hash32(block.ptr + frame->at, frame->stored_bytes) != frame->check)
+            return false;
+    }
+    return true;
+}
+
 /* Copies the block of a parcel: 1; 0 if its pages must be put one by one. */
 static int copy_block(struct block_bringing *b, const struct wb_store_parcel *parcel)
 {
@@ -75,7 +88,7 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     wb_vec_clear(&b->pages);
     if (err == 0)
         err = wb_vec_reserve(&b->pages, parcel->count);
-    int got = err < 0 ? err : 1;
+    int got = err < 0 ? err : is_sound(b, parcel->bytes);
     uint64_t added = 0;
     for (size_t i = 0; i < parcel->count && got > 0; i++) {
         bool known;
@@ -88,6 +101,8 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         return got == WB_E_CORRUPT ? 0 : got; /* whoever unpacks it finds out what is wrong */
     t->uncommitted.added += added;
     t->uncommitted.replaced += parcel->count - added;
+    for (size_t i = 0; i < parcel->count; i++)
+        wb_transfer_find(t, parcel->pages[i].id)->brought = true;
     for (size_t i = 0; i < parcel->count && err == 0; i++)
         err = wb_transfer_count(t, parcel->bytes.len / parcel->count);
     return err < 0 ? err : 1;
@@ -100,13 +115,17 @@ static int put_pages(struct block_bringing *b, const struct wb_store_parcel *par
     int err = wb_store_unpacker_open(b->unpacker, parcel);
 
     WB_CHECK(parcel->count > 0);
+    if (err < 0)
+        return wb_transfer_absorb(b->t, err);
     for (size_t i = 0; i < parcel->count && err == 0; i++) {
-        const struct wb_transfer_page *waiting = wb_transfer_find(b->t, parcel->pages[i].id);
+        struct wb_transfer_page *waiting = wb_transfer_find(b->t, parcel->pages[i].id);
         if (!waiting || !waiting->versions || waiting->involved)
             continue;
         err = wb_store_unpacker_page(b->unpacker, i, &page);
-        if (err == 0)
-            err = wb_transfer_bring_plain(b->t, &page);
+        bool sound = err == 0;
+        err = wb_transfer_absorb(b->t, err);
+        if (sound)
+            err = wb_transfer_bring_plain(b->t, waiting, &page);
     }
     return err;
 }
@@ -121,6 +140,10 @@ static int bring_parcels(struct block_bringing *b)
     WB_CHECK(b->t->pages.count > 0);
     while (err == 0) {
         got = wb_store_scan_parcel(scan, &parcel);
+        if (got == WB_E_CORRUPT) {
+            err = wb_transfer_absorb(b->t, got);
+            continue; /* behind what is damaged */
+        }
         if (got <= 0)
             break;
         int copied = copy_block(b, &parcel);
@@ -134,10 +157,17 @@ static int bring_parcels(struct block_bringing *b)
 
 static int bring_sorted_page(void *context, size_t index, int err, const struct wb_page *page)
 {
+    struct wb_transfer *t = context;
+
     (void)index;
+    WB_CHECK(err < 0 || page != NULL);
     if (err == WB_E_NOTFOUND) /* taken down meanwhile */
         return 0;
-    return err < 0 ? err : wb_transfer_bring_plain(context, page);
+    if (err < 0)
+        return wb_transfer_absorb(t, err);
+    struct wb_transfer_page *waiting = wb_transfer_find(t, page->id);
+    WB_CHECK(waiting != NULL);
+    return wb_transfer_bring_plain(t, waiting, page);
 }
 
 static int bring_sorted(struct wb_transfer *t)

@@ -100,7 +100,7 @@ static int empty_some(struct emptying *e, size_t first, size_t *next_out)
     WB_CHECK(first <= t->pages.count);
     *next_out = t->pages.count - first < EMPTY_AT_ONCE ? t->pages.count : first + EMPTY_AT_ONCE;
     for (size_t i = first; i < *next_out && err == 0; i++)
-        err = empty_page(e, &t->pages.items[i]);
+        err = t->pages.items[i].brought ? empty_page(e, &t->pages.items[i]) : 0;
     if (err == 0)
         err = empty_sites(e);
     if (err == 0 && *next_out == t->pages.count)

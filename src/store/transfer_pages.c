@@ -53,7 +53,17 @@ int wb_transfer_count(struct wb_transfer *t, uint64_t bytes)
 
 /* ---- pages with one capture and no events ------------------------------------------------------------------ */
 
-int wb_transfer_bring_plain(struct wb_transfer *t, const struct wb_page *page)
+int wb_transfer_absorb(struct wb_transfer *t, int err)
+{
+    WB_CHECK(err <= 0);
+    if (err != WB_E_CORRUPT)
+        return err;
+    if (t->damage.code == 0)
+        wb_error_save(err, &t->damage);
+    return 0;
+}
+
+int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *waiting, const struct wb_page *page)
 {
     enum wb_store_outcome outcome;
     int err = wb_store_put(t->batch->read, page, &outcome);
@@ -61,6 +71,7 @@ int wb_transfer_bring_plain(struct wb_transfer *t, const struct wb_page *page)
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     if (err < 0)
         return err;
+    waiting->brought = true;
     t->uncommitted.added += outcome == WB_STORE_PUT_NEW;
     t->uncommitted.replaced += outcome == WB_STORE_PUT_VERSION;
     return wb_transfer_count(t, page->body.len);
@@ -77,6 +88,7 @@ struct involved_page {
     struct wb_store_timeline timeline;
     struct wb_buf memory;
     uint64_t bytes;
+    bool changed; /* since the transfer began */
 };
 
 static int gather_event(void *context, const struct wb_catalog_event *event)
@@ -152,7 +164,8 @@ static int bring_version(struct involved_page *p, const struct wb_store_version 
     int got = wb_store_get_version(p->t->batch->update, p->id, version, &page, &p->memory), err = 0;
 
     WB_CHECK(version->captures > 0);
-    if (got <= 0) /* it has changed since: then it stays on the update nodes, and the next transfer brings it */
+    p->changed = p->changed || got == 0; /* then it stays on the update nodes, and the next transfer brings it */
+    if (got <= 0)
         return got;
     p->bytes += page.body.len;
     for (size_t i = 0; i < version->captures && err == 0; i++) {
@@ -210,7 +223,7 @@ static int seen_content(struct wb_transfer *t, struct wb_pageid id, uint64_t *co
     return 0;
 }
 
-static int bring_involved(struct wb_transfer *t, const struct wb_transfer_page *page)
+static int bring_involved(struct wb_transfer *t, struct wb_transfer_page *page)
 {
     struct involved_page p = {.t = t, .id = page->id};
     uint64_t before = 0, after = 0;
@@ -229,6 +242,8 @@ static int bring_involved(struct wb_transfer *t, const struct wb_transfer_page *
         err = 0;
     if (err == 0)
         err = bring_all(&p);
+    page->brought = err == 0 && !p.changed;
+    err = wb_transfer_absorb(t, err);
     if (err == 0)
         err = seen_content(t, p.id, &after);
     t->uncommitted.added += err == 0 && before == 0 && after != 0;

@@ -91,10 +91,12 @@ static int list_site(void *context, struct wb_slice site, uint64_t pages)
     int err = wb_buf_append_slice(&t->names, site);
     uint8_t digits[8];
 
-    /* Two kinds of keys are not the name of a site: catalog_sites.c. Either has the hash of a name, and can be a key. */
+    /* Two kinds of keys are not the name of a site: catalog_sites.c. Either has the hash of a name, and can be a key.
+     */
     if (wb_slice_equal(site, WB_SLICE_LIT("-")))
         listed.hash = wb_hash64("", 0);
-    else if (site.len == 17 && site.ptr[0] == '#' && wb_hex_decode(wb_slice(site.ptr + 1, site.len - 1), digits, sizeof digits))
+    else if (site.len == 17 && site.ptr[0] == '#' &&
+             wb_hex_decode(wb_slice(site.ptr + 1, site.len - 1), digits, sizeof digits))
         listed.hash = wb_get64_be(digits);
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     (void)pages;
@@ -162,7 +164,7 @@ int wb_transfer_intersect(struct wb_transfer *t)
     return err;
 }
 
-const struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id)
+struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id)
 {
     struct wb_transfer_page key = {.id = id};
 

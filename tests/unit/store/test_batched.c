@@ -501,6 +501,44 @@ static void test_two_at_once(void **state)
     check_old_or_new(&m);
 }
 
+/* Pages that cannot be read stay where they are; all others arrive, and readers lose nothing. */
+static void test_damage(void **state)
+{
+    struct plain_model m = {.design = designs[0]};
+    struct wb_store_transfer_counts counts;
+    struct wb_store_stat stat;
+    char path[DIR_MAX];
+
+    (void)state;
+    test_dir(m.dir);
+    create_model(&m);
+    for (uint32_t round = 1; round <= 2; round++) {
+        for (uint32_t i = 0; i < MANY; i++)
+            m.waiting[i] = round * 1000 + i;
+        put_some(&m);
+        if (round == 1) {
+            transfer_once(&m);
+            arrive(&m);
+        }
+    }
+    path_in(m.dir, "update/node101/pages/00000002.seg", path);
+    if (wb_path_kind(path) != WB_PATH_FILE)
+        path_in(m.dir, "update/node101/pages/00000001.seg", path);
+    flip_byte(path, file_bytes(path) / 2, 1);
+    struct wb_store *store = open_store(m.dir, WB_STORE_WRITE);
+    assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
+    must_ok(wb_store_stat(store, &stat));
+    assert_int_equal(stat.pages, MANY);
+    assert_true(stat.pages_waiting > 0);
+    assert_true(counts.replaced > 0);
+    assert_int_equal(counts.replaced + stat.pages_waiting, MANY);
+    struct sights found = {0};
+    scan_all(store, &(struct wb_store_scan_options){0}, WITHOUT_EPOCH, &found);
+    assert_int_equal(found.count, MANY); /* all of them can be read */
+    sights_release(&found);
+    wb_store_close(store);
+}
+
 static void test_refused(void **state)
 {
     struct wb_store_transfer_counts counts;
@@ -519,7 +557,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed),      cmocka_unit_test(test_same_in_both), cmocka_unit_test(test_readers),
-        cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_refused),      cmocka_unit_test(test_damage),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
