@@ -1,0 +1,569 @@
+/*
+ * test_convert.c - conversions: from every design to every other one, with versions, snapshots, takedowns, pages that
+ * are gone, revisits that wait, and pages that wait for a transfer. Both repositories must then answer every question
+ * in the same way, and the source must be as it was, byte by byte. A conversion that is killed or stopped leaves a
+ * target that cannot be opened, and can be repeated. What cannot be a target is refused and left as it was.
+ *
+ * test_model.c has conversions in the middle of its traces, and so tests that everything goes on as before.
+ */
+#include "base/hash.h"
+#include "model_compare.h"
+#include "os/path.h"
+#include "os/random.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SITES = 5, NUMBERS = 9, NODE_MAX = 3 };
+
+static const struct {
+    const char *design;
+    size_t nodes, update_nodes;
+} designs[] = {
+    {"Incr[hash,log]", 1, 0},
+    {"Incr[uniform,log]", 2, 0},
+    {"Incr[hash,hashed-log]", 3, 0},
+    {"Incr[uniform,hashed-log]", 1, 0},
+    {"Incr[hash,hash]", 2, 0},
+    {"Incr[uniform,hash]", 2, 0},
+    {"Batch[U(hash,log),R(hash,hash)]", 1, 1},
+    {"Batch[U(hash,hash),R(uniform,hashed-log)]", 2, 1},
+    {"Batch[U(uniform,hashed-log),R(hash,log)]", 1, 2},
+};
+
+static struct wb_store_options options_of(size_t i)
+{
+    struct wb_store_options options = {.nodes = {NULL, designs[i].nodes},
+                                       .update_nodes = {NULL, designs[i].update_nodes}};
+
+    must_ok(wb_design_parse(wb_slice_str(designs[i].design), &options.design));
+    return options;
+}
+
+/* ---- repositories ------------------------------------------------------------------------------------------------ */
+
+static struct spec random_page(uint64_t *chance, int64_t time_ms)
+{
+    return (struct spec){
+        .site = (uint32_t)chance_below(chance, SITES),
+        .number = (uint32_t)chance_below(chance, NUMBERS),
+        .time_ms = time_ms,
+        .size = (uint32_t)chance_below(chance, chance_one_in(chance, 30) ? 300000 : 3000),
+        .variant = (uint32_t)chance_below(chance, 700),
+        .content = (uint32_t)chance_below(chance, 4),
+    };
+}
+
+static void put_revisit(struct wb_store *store, uint64_t *chance, const struct spec *spec)
+{
+    struct spec other = *spec;
+    struct wb_buf room = WB_BUF_INIT;
+    struct wb_store_revisit revisit = {.id = spec_id(spec),
+                                       .site = spec_site(spec, &room),
+                                       .time_ms = spec->time_ms,
+                                       .has_sha1 = true,
+                                       .original = spec_id(spec)};
+
+    if (chance_one_in(chance, 2)) {
+        other.number = (other.number + 1) % NUMBERS;
+        revisit.original = spec_id(&other);
+        revisit.url = WB_SLICE_LIT("http://a.example/waits");
+    }
+    for (size_t i = 0; i < sizeof revisit.sha1; i++)
+        revisit.sha1[i] = (uint8_t)chance_below(chance, 256);
+    must_ok(wb_store_put_revisit(store, &revisit, NULL));
+    wb_buf_release(&room);
+}
+
+static void change_something(struct wb_store *store, uint64_t *chance, int64_t time_ms)
+{
+    struct spec spec = random_page(chance, time_ms);
+    uint64_t r = chance_below(chance, 100);
+    int err = 0;
+
+    if (r < 78)
+        err = put_spec(store, &spec);
+    else if (r < 84)
+        err = remove_spec(store, &spec, r == 78);
+    else if (r < 90)
+        err = wb_store_touch(store, spec_id(&spec), time_ms);
+    else if (r < 96)
+        put_revisit(store, chance, &spec);
+    else
+        err = bar_spec(store, &spec, r == 96 ? WB_STORE_BAR_SITE : WB_STORE_BAR_PAGE, r > 97);
+    must(err == 0 || err == WB_E_NOTFOUND);
+}
+
+/* Writes for a while; in a batch design everything but the last part is transferred. */
+static void fill(struct wb_store *store, uint64_t *chance, bool batch, int64_t start_ms)
+{
+    unsigned rounds = 4 + (unsigned)chance_below(chance, 4);
+    struct wb_store_transfer_counts counts;
+
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned i = 0; i < 40; i++)
+            change_something(store, chance, start_ms + round * 1000 + i * 10);
+        commit_store(store);
+        if (batch && round + 1 < rounds)
+            must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+        if (round % 2 == 0 && round + 1 < rounds)
+            seal_store(store);
+    }
+}
+
+static void make_source(const char *dir, size_t design, uint64_t *chance)
+{
+    static const struct wb_store_history policies[] = {
+        {WB_STORE_KEEP_ALL, 0}, {WB_STORE_KEEP_COUNT, 3}, {WB_STORE_KEEP_NEWEST, 0}, {WB_STORE_KEEP_ALL, 0}};
+    struct wb_store_options options = options_of(design);
+    struct wb_store_compact_counts compacted;
+
+    options.history = policies[chance_below(chance, COUNT(policies))];
+    must_ok(wb_store_create(dir, &options));
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    fill(store, chance, options.design.batch, 1000000);
+    if (chance_one_in(chance, 2))
+        must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted));
+    wb_store_close(store);
+}
+
+static const struct wb_store_convert_sink quiet = {.progress = NULL};
+
+static void convert(const char *from, const char *to, size_t design)
+{
+    struct wb_store_options options = options_of(design);
+    struct wb_store_convert_counts counts;
+    struct wb_store_stat stat;
+
+    must_ok(wb_store_convert(from, to, &options, &quiet, &counts));
+    struct wb_store *store = open_store(to, WB_STORE_READ);
+    must_ok(wb_store_stat(store, &stat));
+    must(stat.pages == counts.pages && stat.versions == counts.versions);
+    must(memcmp(&stat.design, &options.design, sizeof stat.design) == 0);
+    wb_store_close(store);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------------------------------ */
+
+static int hash_entry(void *context, const struct wb_path_entry *entry);
+
+struct tree_hash {
+    const char *dir;
+    uint64_t hash;
+};
+
+/* A hash of the names and bytes of all files below a directory. */
+static uint64_t hash_tree(const char *dir)
+{
+    struct tree_hash tree = {.dir = dir};
+
+    must_ok(wb_path_each(dir, hash_entry, &tree));
+    return tree.hash;
+}
+
+static int hash_entry(void *context, const struct wb_path_entry *entry)
+{
+    struct tree_hash *tree = context;
+    struct wb_buf bytes = WB_BUF_INIT;
+    char path[4 * DIR_MAX];
+    uint64_t hash = wb_hash64(entry->name, strlen(entry->name));
+
+    snprintf(path, sizeof path, "%s/%s", tree->dir, entry->name);
+    if (entry->kind == WB_PATH_DIR) {
+        hash ^= hash_tree(path);
+    } else {
+        must_ok(wb_path_read(path, 1u << 30, &bytes));
+        hash ^= wb_hash64_seeded(bytes.ptr, bytes.len, 7);
+    }
+    wb_buf_release(&bytes);
+    tree->hash = wb_hash64_seeded(&hash, sizeof hash, tree->hash);
+    return 0;
+}
+
+static void compare_whole(struct pair *p)
+{
+    struct wb_store_stat a, b;
+    struct sights found = {0}, expected = {0};
+
+    must_ok(wb_store_stat(p->log, &a));
+    must_ok(wb_store_stat(p->twin, &b));
+    must(a.pages == b.pages && a.sites == b.sites && a.versions == b.versions && a.captures == b.captures);
+    must(a.revisits == b.revisits && a.bars == b.bars && a.snapshots == b.snapshots && a.snapshot == b.snapshot);
+    must(a.bytes_pages == b.bytes_pages && a.epoch == b.epoch);
+    must(a.history.keep == b.history.keep && a.history.value == b.history.value);
+    compare_snapshots(p);
+    scan_all(p->log, &(struct wb_store_scan_options){0}, 0, &found);
+    scan_all(p->twin, &(struct wb_store_scan_options){0}, 0, &expected);
+    compare_sights("scan", &found, &expected);
+    scan_all(p->log, &(struct wb_store_scan_options){.gone = true}, WITHOUT_LIFETIME, &found);
+    scan_all(p->twin, &(struct wb_store_scan_options){.gone = true}, WITHOUT_LIFETIME, &expected);
+    compare_sights("scan of pages that are gone, too", &found, &expected);
+    sights_release(&found);
+    sights_release(&expected);
+}
+
+/* Everything that can be asked. */
+static void compare_stores(struct wb_store *a, struct wb_store *b)
+{
+    struct pair p = {.log = a, .twin = b, .committed = true};
+
+    compare_whole(&p);
+    for (uint32_t site = 0; site < SITES; site++)
+        for (uint32_t number = 0; number < NUMBERS; number++) {
+            struct spec spec = {.site = site, .number = number};
+            struct wb_pageid id = spec_id(&spec);
+            compare_get(&p, id);
+            compare_timeline(&p, id);
+            compare_in_snapshots(&p, id);
+            compare_revisits(&p, id);
+            compare_bars(&p, &spec);
+            compare_get_when(&p, id, &(struct wb_store_when){WB_STORE_WHEN_TIME, 1002000, 0});
+        }
+}
+
+static void compare_dirs(const char *a, const char *b)
+{
+    struct wb_store *x = open_store(a, WB_STORE_READ), *y = open_store(b, WB_STORE_READ);
+
+    compare_stores(x, y);
+    wb_store_close(x);
+    wb_store_close(y);
+}
+
+/* The same things happen to both; afterwards they must still be alike. */
+static void go_on(const char *a, bool a_batch, const char *b, bool b_batch, uint64_t chance)
+{
+    struct wb_store_transfer_counts counts;
+    struct wb_store *x = open_store(a, WB_STORE_WRITE), *y = open_store(b, WB_STORE_WRITE);
+    uint64_t same = chance;
+
+    if (a_batch)
+        must_ok(wb_store_transfer(x, NULL, NULL, NULL, NULL, &counts));
+    if (b_batch)
+        must_ok(wb_store_transfer(y, NULL, NULL, NULL, NULL, &counts));
+    compare_stores(x, y);
+    for (unsigned i = 0; i < 30; i++) {
+        change_something(x, &chance, 3000000 + i * 10);
+        change_something(y, &same, 3000000 + i * 10);
+    }
+    commit_store(x);
+    commit_store(y);
+    if (!a_batch && !b_batch)
+        compare_stores(x, y);
+    wb_store_close(x);
+    wb_store_close(y);
+}
+
+/* ---- every design into every other ------------------------------------------------------------------------------------- */
+
+static void test_all_designs(void **state)
+{
+    uint64_t chance = test_seed();
+    char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], copy[DIR_MAX];
+
+    (void)state;
+    use_small_sizes(60000);
+    for (size_t i = 0; i < COUNT(designs); i++) {
+        struct wb_design design = options_of(i).design;
+        test_dir(from);
+        test_dir(targets);
+        make_source(from, i, &chance);
+        uint64_t before = hash_tree(from);
+        for (size_t k = 0; k < COUNT(designs); k++) {
+            struct wb_design other = options_of(k).design;
+            if (!chance_one_in(&chance, 2) && i != k)
+                continue;
+            path_in(targets, "to", to);
+            path_in(targets, "from", copy);
+            convert(from, to, k);
+            must(hash_tree(from) == before);
+            verify_clean(to);
+            if (!design.batch || other.batch)
+                compare_dirs(to, from);
+            copy_repository(from, copy);
+            go_on(to, other.batch, copy, design.batch, chance);
+            verify_clean(to);
+            remove_tree(to);
+            remove_tree(copy);
+        }
+        remove_tree(from);
+    }
+    use_usual_sizes();
+}
+
+/* ---- killed -------------------------------------------------------------------------------------------------------------- */
+
+struct killed {
+    char from[DIR_MAX], to[DIR_MAX];
+    size_t design;
+    uint64_t chance;
+    uint64_t before; /* the hash of the source */
+};
+
+static int make_child(void *context)
+{
+    struct killed *k = context;
+
+    make_source(k->from, 0, &k->chance);
+    return 0;
+}
+
+static int convert_child(void *context)
+{
+    const struct killed *k = context;
+
+    convert(k->from, k->to, k->design);
+    return 0;
+}
+
+/* The target is a complete copy, or says that it is none. */
+static int look_child(void *context)
+{
+    const struct killed *k = context;
+    struct wb_store *store;
+    int err = wb_store_open(k->to, WB_STORE_READ, &store);
+
+    if (err < 0) {
+        must(err == WB_E_INVALID || err == WB_E_NOTFOUND);
+        must(strstr(wb_error_message(), k->to) != NULL);
+        return 1;
+    }
+    wb_store_close(store);
+    verify_clean(k->to);
+    compare_dirs(k->to, k->from);
+    return 0;
+}
+
+static void test_killed(void **state)
+{
+    struct killed k = {.chance = test_seed()};
+    char targets[DIR_MAX];
+    struct timespec began, ended;
+    unsigned killed = 0, rounds = test_rounds(24);
+
+    (void)state;
+    use_small_sizes(60000);
+    test_dir(k.from);
+    test_dir(targets);
+    path_in(targets, "to", k.to);
+    must(run_child(make_child, &k) == 0);
+    k.before = hash_tree(k.from);
+    for (unsigned round = 0; round < rounds; round++) {
+        k.design = round % COUNT(designs);
+        clock_gettime(CLOCK_MONOTONIC, &began);
+        must(run_child(convert_child, &k) == 0);
+        clock_gettime(CLOCK_MONOTONIC, &ended);
+        remove_tree(k.to);
+        uint64_t us = (uint64_t)((ended.tv_sec - began.tv_sec) * 1000000 + (ended.tv_nsec - began.tv_nsec) / 1000);
+        pid_t child = start_child(convert_child, &k);
+        usleep((useconds_t)chance_below(&k.chance, us + 1));
+        kill(child, SIGKILL);
+        killed += end_child(child) == -SIGKILL;
+        must(hash_tree(k.from) == k.before);
+        if (run_child(look_child, &k) == 1)
+            must(run_child(convert_child, &k) == 0); /* starts anew */
+        must(run_child(look_child, &k) == 0);
+        must(hash_tree(k.from) == k.before);
+        remove_tree(k.to);
+    }
+    must(killed >= rounds / 4);
+    use_usual_sizes();
+}
+
+/* ---- stopped, and nodes outside ----------------------------------------------------------------------------------------- */
+
+struct stopping {
+    unsigned calls, last;
+};
+
+static bool stop_now(void *context, uint64_t done, uint64_t total)
+{
+    struct stopping *s = context;
+
+    must(done <= total);
+    return ++s->calls < s->last;
+}
+
+/* Stops after each possible number of steps; the nodes are directories elsewhere. */
+static void test_stopped(void **state)
+{
+    uint64_t chance = test_seed();
+    char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], one[DIR_MAX], two[DIR_MAX], three[DIR_MAX];
+    const char *nodes[] = {one, two}, *update_nodes[] = {three};
+    struct wb_store_convert_counts counts;
+    unsigned last = 1;
+
+    (void)state;
+    use_small_sizes(60000);
+    test_dir(from);
+    test_dir(targets);
+    path_in(targets, "to", to);
+    path_in(targets, "one", one);
+    path_in(targets, "two", two);
+    path_in(targets, "three", three);
+    make_source(from, 8, &chance);
+    for (int err = WB_E_STOPPED; err < 0; last++) {
+        struct wb_store_options options = options_of(6 + last % 3);
+        struct stopping stopping = {.last = last};
+        struct wb_store_convert_sink sink = {.progress = stop_now, .context = &stopping};
+        options.nodes = (struct wb_store_node_list){nodes, 2};
+        options.update_nodes = (struct wb_store_node_list){update_nodes, 1};
+        err = wb_store_convert(from, to, &options, &sink, &counts);
+        must(err == 0 || err == WB_E_STOPPED);
+        struct wb_store *store = NULL;
+        must(wb_store_open(to, WB_STORE_READ, &store) == (err < 0 ? WB_E_INVALID : 0));
+        must(err == 0 || strstr(wb_error_message(), "unfinished") != NULL);
+        must(err == 0 || wb_store_create(to, NULL) == WB_E_INVALID);
+        wb_store_close(store);
+    }
+    must(last > 3);
+    verify_clean(to);
+    compare_dirs(to, from);
+    use_usual_sizes();
+}
+
+/* ---- refused ---------------------------------------------------------------------------------------------------------------- */
+
+static void write_file(const char *path, const char *text)
+{
+    must_ok(wb_path_replace(path, wb_slice_str(text)));
+}
+
+static void refuse(const char *from, const char *to, const char *words)
+{
+    struct wb_store_options options = options_of(0);
+    struct wb_store_convert_counts counts;
+
+    must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_INVALID);
+    if (!strstr(wb_error_message(), words))
+        fprintf(stderr, "%s\n", wb_error_message());
+    must(strstr(wb_error_message(), words) != NULL);
+    must(to[0] == '\0' || strstr(wb_error_message(), to) != NULL);
+}
+
+static void test_refused(void **state)
+{
+    uint64_t chance = test_seed();
+    char from[DIR_MAX], other[DIR_MAX], around[DIR_MAX], path[DIR_MAX], inner[DIR_MAX];
+
+    (void)state;
+    test_dir(from);
+    test_dir(around);
+    make_source(from, 4, &chance);
+    uint64_t before = hash_tree(from);
+    refuse(from, from, "already");
+    refuse(from, "", "no name");
+    path_in(from, "inside", path);
+    refuse(from, path, "cannot be a repository");
+    path_in(from, "node2/inside", path);
+    refuse(from, path, "cannot be a repository");
+    must(hash_tree(from) == before);
+
+    path_in(around, "other", other);
+    create_store(other);
+    before = hash_tree(around);
+    refuse(from, other, "already");
+    path_in(around, "no/where", path);
+    refuse(from, path, "does not exist");
+    refuse(from, around, "not empty");
+    must(hash_tree(around) == before);
+
+    path_in(around, "file", path);
+    write_file(path, "years of work");
+    before = hash_tree(around);
+    refuse(from, path, "not a directory");
+    path_in(around, "link", inner);
+    must(symlink(from, inner) == 0);
+    refuse(from, inner, "already");
+    must(unlink(inner) == 0);
+    must(hash_tree(around) == before);
+}
+
+/* What somebody has put into an unfinished copy stays; and a mark that cannot be read is not acted on. */
+static void test_unfinished_with_other_files(void **state)
+{
+    uint64_t chance = test_seed();
+    char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], path[DIR_MAX];
+    struct stopping stopping = {.last = 1};
+    struct wb_store_convert_sink sink = {.progress = stop_now, .context = &stopping};
+    struct wb_store_options options = options_of(0);
+    struct wb_store_convert_counts counts;
+
+    (void)state;
+    test_dir(from);
+    test_dir(targets);
+    path_in(targets, "to", to);
+    make_source(from, 0, &chance);
+    must(wb_store_convert(from, to, &options, &sink, &counts) == WB_E_STOPPED);
+    path_in(to, "thesis.txt", path);
+    write_file(path, "years of work");
+    uint64_t before = hash_tree(to);
+    refuse(from, to, "other files");
+    must(hash_tree(to) == before);
+    must(unlink(path) == 0);
+    path_in(to, "webbase.unfinished", path);
+    for (uint64_t at = 0; at < file_bytes(path); at++) {
+        uint8_t was = flip_byte(path, at, 1);
+        must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_CORRUPT);
+        flip_byte(path, at, 1);
+        (void)was;
+    }
+    convert(from, to, 0);
+    compare_dirs(to, from);
+    must(access(path, F_OK) != 0);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------------------------------------- */
+
+/* Whatever byte of a source is wrong: the copy is right, or there is none. */
+static void test_damaged(void **state)
+{
+    uint64_t chance = test_seed();
+    char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], path[DIR_MAX], sound[DIR_MAX];
+    static const char *const files[] = {"pages/00000001.seg", "catalog.wbt"};
+    struct wb_store_convert_counts counts;
+    struct wb_store_options options = options_of(2);
+    unsigned noticed = 0, rounds = test_rounds(60);
+
+    (void)state;
+    test_dir(from);
+    test_dir(targets);
+    path_in(targets, "to", to);
+    path_in(targets, "sound", sound);
+    create_store_as(from, (struct wb_store_history){WB_STORE_KEEP_ALL, 0});
+    struct wb_store *store = open_store(from, WB_STORE_WRITE);
+    fill(store, &chance, false, 1000000);
+    wb_store_close(store);
+    copy_repository(from, sound);
+    for (unsigned i = 0; i < rounds; i++) {
+        path_in(from, files[i % 2], path);
+        uint64_t at = chance_below(&chance, file_bytes(path));
+        uint8_t mask = (uint8_t)(1 + chance_below(&chance, 255));
+        flip_byte(path, at, mask);
+        int err = wb_store_convert(from, to, &options, &quiet, &counts);
+        flip_byte(path, at, mask);
+        if (err == 0)
+            compare_dirs(to, sound);
+        else
+            must(err == WB_E_CORRUPT || err == WB_E_NEWER);
+        noticed += err < 0;
+        remove_tree(to);
+    }
+    must(noticed > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_designs),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_unfinished_with_other_files),
+        cmocka_unit_test(test_damaged),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
