@@ -129,6 +129,7 @@ static const char *const ours[] = {
     WB_SEGMENT_DIR,
     WB_BATCHED_UPDATE_DIR,
     WB_BATCHED_GATE_NAME,
+    WB_BUSY_NAME,
     "journal",
     "webdb",
 };
@@ -159,7 +160,9 @@ static int refuse_foreign(void *context, const struct wb_path_entry *entry)
 {
     const struct directory_check *check = context;
 
-    if (strcmp(entry->name, WB_SUPERBLOCK_LOCK_NAME) == 0 || (check->unfinished && is_ours(entry->name, 0)))
+    /* What is there before the mark. */
+    if (strcmp(entry->name, WB_SUPERBLOCK_LOCK_NAME) == 0 ||
+        strcmp(entry->name, WB_SUPERBLOCK_UNFINISHED ".tmp") == 0 || (check->unfinished && is_ours(entry->name, 0)))
         return 0;
     if (check->unfinished)
         return wb_fail(WB_E_INVALID, "%s is an unfinished copy, but also has other files (%s)", check->dir,
@@ -216,7 +219,8 @@ static int check_above(const char *dir, char *real)
         char separator = *end;
         *end = '\0';
         bool repository = wb_store_exists(real);
-        bool node = !repository && wb_node_identity_read(real, &identity) != WB_E_NOTFOUND;
+        int found = repository ? WB_E_NOTFOUND : wb_node_identity_read(real, &identity);
+        bool node = found == 0 || found == WB_E_CORRUPT || found == WB_E_NEWER;
         int err = 0;
         if (repository && separator == '\0')
             err = wb_fail(WB_E_INVALID, "there is a repository at %s already", dir);

@@ -57,6 +57,9 @@ static int bring_waiting(struct wb_convert *convert, struct wb_convert_source *u
         err = wb_transfer_list(&t);
     if (err == 0)
         err = wb_transfer_intersect(&t);
+    /* No block can be copied as it is: hashes of contents differ between repositories. */
+    for (size_t i = 0; i < t.pages.count; i++)
+        t.pages.items[i].certain = false;
     t.to->writer->thorough = true;
     if (err == 0)
         err = wb_transfer_bring(&t);

@@ -9,7 +9,7 @@
 #include "os/path.h"
 #include "store/hash_store.h"
 
-#define STAGING_NAME "pages/staging.tmp"
+#define STAGING_NAME "staging.tmp"
 
 enum { STORED_PART = 4 }; /* what a record frees when it dies is not known before it is compressed; an estimate */
 

@@ -145,7 +145,8 @@ static void convert(const char *from, const char *to, size_t design)
     wb_store_close(store);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------------------------------
+ */
 
 static int hash_entry(void *context, const struct wb_path_entry *entry);
 
@@ -189,6 +190,10 @@ static void compare_whole(struct pair *p)
 
     must_ok(wb_store_stat(p->log, &a));
     must_ok(wb_store_stat(p->twin, &b));
+    if (a.pages != b.pages || a.versions != b.versions || a.captures != b.captures)
+        fprintf(stderr, "pages %llu and %llu, versions %llu and %llu, captures %llu and %llu\n",
+                (unsigned long long)a.pages, (unsigned long long)b.pages, (unsigned long long)a.versions,
+                (unsigned long long)b.versions, (unsigned long long)a.captures, (unsigned long long)b.captures);
     must(a.pages == b.pages && a.sites == b.sites && a.versions == b.versions && a.captures == b.captures);
     must(a.revisits == b.revisits && a.bars == b.bars && a.snapshots == b.snapshots && a.snapshot == b.snapshot);
     must(a.bytes_pages == b.bytes_pages && a.epoch == b.epoch);
@@ -256,7 +261,8 @@ static void go_on(const char *a, bool a_batch, const char *b, bool b_batch, uint
     wb_store_close(y);
 }
 
-/* ---- every design into every other ------------------------------------------------------------------------------------- */
+/* ---- every design into every other
+ * ------------------------------------------------------------------------------------- */
 
 static void test_all_designs(void **state)
 {
@@ -275,6 +281,7 @@ static void test_all_designs(void **state)
             struct wb_design other = options_of(k).design;
             if (!chance_one_in(&chance, 2) && i != k)
                 continue;
+            fprintf(stderr, "# %s into %s\n", designs[i].design, designs[k].design);
             path_in(targets, "to", to);
             path_in(targets, "from", copy);
             convert(from, to, k);
@@ -293,7 +300,8 @@ static void test_all_designs(void **state)
     use_usual_sizes();
 }
 
-/* ---- killed -------------------------------------------------------------------------------------------------------------- */
+/* ---- killed
+ * -------------------------------------------------------------------------------------------------------------- */
 
 struct killed {
     char from[DIR_MAX], to[DIR_MAX];
@@ -372,7 +380,8 @@ static void test_killed(void **state)
     use_usual_sizes();
 }
 
-/* ---- stopped, and nodes outside ----------------------------------------------------------------------------------------- */
+/* ---- stopped, and nodes outside
+ * ----------------------------------------------------------------------------------------- */
 
 struct stopping {
     unsigned calls, last;
@@ -424,7 +433,8 @@ static void test_stopped(void **state)
     use_usual_sizes();
 }
 
-/* ---- refused ---------------------------------------------------------------------------------------------------------------- */
+/* ---- refused
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void write_file(const char *path, const char *text)
 {
@@ -515,7 +525,8 @@ static void test_unfinished_with_other_files(void **state)
     must(access(path, F_OK) != 0);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------------------------------------- */
+/* ---- damage
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* Whatever byte of a source is wrong: the copy is right, or there is none. */
 static void test_damaged(void **state)
