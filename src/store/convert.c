@@ -285,34 +285,54 @@ int wb_convert_progress(struct wb_convert *convert, uint64_t more)
     return wb_fail(WB_E_STOPPED, "stopped");
 }
 
+/* The two things that only a batch design has. */
+static int remove_update_part(const char *dir)
+{
+    char *update = wb_path_join(dir, WB_BATCHED_UPDATE_DIR), *gate = wb_path_join(dir, WB_BATCHED_GATE_NAME);
+    int err = update && gate ? remove_tree(update, WB_PATH_DIR) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_path_unlink(gate);
+    wb_free(update);
+    wb_free(gate);
+    return err;
+}
+
 /* Everything but the superblock. */
 static int copy_all(struct wb_convert *convert, const char *from, const char *to,
-                    const struct wb_organisation *organisation, const struct wb_superblock *superblock,
-                    struct wb_store_options *options)
+                    const struct wb_superblock *superblock, struct wb_store_options *options)
 {
     struct wb_convert_source source = {0};
+    struct wb_superblock made = *superblock;
     struct wb_store *store = NULL;
     struct wb_error_copy why;
     int err = wb_convert_source_open(from, &source);
+    /* What waits in the source passes through update nodes that exist only for this. */
+    bool transfer = err == 0 && source.superblock.design.batch && !made.design.batch;
 
+    if (transfer)
+        made.design = (struct wb_design){.batch = true, .read = made.design.read};
+    const struct wb_organisation *organisation = wb_organisation_find(&made.design);
+    options->design = made.design;
     options->history = source.summary.history;
     if (err == 0)
-        err = organisation->create(to, superblock, options);
+        err = organisation->create(to, &made, options);
     if (err == 0)
-        err = organisation->open(to, superblock, WB_STORE_WRITE, &store);
+        err = organisation->open(to, &made, WB_STORE_WRITE, &store);
     if (err == 0)
-        err = wb_convert_parts(convert, &source, store);
+        err = wb_convert_parts(convert, &source, store, transfer);
     if (err < 0)
         wb_error_save(err, &why);
     wb_store_close(store);
     wb_convert_source_close(&source);
-    return err < 0 ? wb_error_restore(&why) : 0;
+    if (err < 0)
+        return wb_error_restore(&why);
+    return transfer ? remove_update_part(to) : 0;
 }
 
 /* The same while no transfer of the source can begin, if it is of a batch design. */
 static int copy_behind_gate(struct wb_convert *convert, const char *from, const char *to,
-                            const struct wb_organisation *organisation, const struct wb_superblock *superblock,
-                            struct wb_store_options *options)
+                            const struct wb_superblock *superblock, struct wb_store_options *options)
 {
     const struct wb_store_convert_sink *sink = convert->sink;
     struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;
@@ -324,15 +344,14 @@ static int copy_behind_gate(struct wb_convert *convert, const char *from, const 
     if (err == 0 && sink->rest)
         err = sink->rest(sink->context, from, to);
     if (err == 0)
-        err = copy_all(convert, from, to, organisation, superblock, options);
+        err = copy_all(convert, from, to, superblock, options);
     if (source.design.batch)
         wb_batched_gate_leave(&gate);
     return err;
 }
 
 /* From an empty directory, which is locked, to a repository. */
-static int make_copy(struct wb_convert *convert, const char *from, const char *to,
-                     const struct wb_organisation *organisation, struct wb_store_options *options)
+static int make_copy(struct wb_convert *convert, const char *from, const char *to, struct wb_store_options *options)
 {
     struct wb_superblock superblock = {
         .format = WB_SUPERBLOCK_FORMAT, .design = options->design, .created_ms = wb_clock_wall_ms()};
@@ -343,7 +362,7 @@ static int make_copy(struct wb_convert *convert, const char *from, const char *t
     if (err == 0)
         err = write_mark(to, &superblock, options);
     if (err == 0) {
-        err = copy_behind_gate(convert, from, to, organisation, &superblock, options);
+        err = copy_behind_gate(convert, from, to, &superblock, options);
         if (err == 0)
             err = wb_superblock_write(to, &superblock);
         if (err < 0) {
@@ -365,7 +384,6 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
 {
     struct wb_convert convert = {.sink = sink};
     struct wb_store_options made = *options;
-    const struct wb_organisation *organisation = wb_organisation_find(&options->design);
     struct wb_superblock source;
     struct wb_file lock = WB_FILE_INIT;
     char design[WB_DESIGN_TEXT_MAX];
@@ -376,7 +394,7 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
     wb_design_format(&options->design, design);
     if (err == 0 && !wb_organisation_find(&source.design))
         err = wb_fail(WB_E_NEWER, "%s: this program does not know its design", from);
-    if (err == 0 && !organisation)
+    if (err == 0 && !wb_organisation_find(&options->design))
         err = wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
     if (err == 0)
         err = check_target(to, &unfinished);
@@ -391,7 +409,7 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
     if (err == 0 && unfinished)
         err = wb_nodes_check(to, options);
     if (err == 0)
-        err = make_copy(&convert, from, to, organisation, &made);
+        err = make_copy(&convert, from, to, &made);
     wb_file_close(&lock);
     if (err == 0)
         *counts_out = convert.counts;

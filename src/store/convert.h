@@ -79,7 +79,8 @@ int wb_convert_bucket_record_at(struct wb_convert_source *source, struct wb_page
 /* A copy in progress, or one part of it. */
 struct wb_convert {
     struct wb_convert_source *source;
-    struct wb_log *target; /* open for writing */
+    struct wb_convert_source *read; /* the source of the read nodes, while update nodes are copied, too */
+    struct wb_log *target;          /* open for writing */
     const struct wb_store_convert_sink *sink;
     uint64_t done, total;  /* records and pages */
     uint64_t latest, gone; /* pages that were adopted, with a latest version and without */
@@ -97,8 +98,12 @@ int wb_convert_bars(struct wb_convert *convert);
 int wb_convert_pages(struct wb_convert *convert);
 int wb_convert_sorted_pages(struct wb_convert *convert);
 
-/* Copies all parts of a design into a repository that was just created. read: the read nodes, or all there is. */
-int wb_convert_parts(struct wb_convert *convert, struct wb_convert_source *read, struct wb_store *target);
+/*
+ * Copies all parts of a design into a repository that was just created. read: the read nodes, or all there is. If that
+ * is part of a batch design, the target must be of one, too; transfer: what waits is brought to its read nodes at once.
+ */
+int wb_convert_parts(struct wb_convert *convert, struct wb_convert_source *read, struct wb_store *target,
+                     bool transfer);
 
 /* ---- one page (convert_adopt.c) ------------------------------------------------------------------------------ */
 
