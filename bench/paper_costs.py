@@ -14,10 +14,15 @@ def designs(data):
     return {r['design']: r for r in data['real'] or [] if r['bench'] == 'design' and r['available']}
 
 
+def add_seconds(row):
+    """The time of adding all pages to a full repository. Buckets that are empty need not be read first."""
+    return row.get('again_s', row['add_s'])
+
+
 def simulated(data, log):
     """Work of the log plus time of the simulator, in microseconds."""
     r = [0.0] + [1000 * median_ms(data['sim'], 'files', n) for n in range(1, 13)]
-    add, get, stream = (1e6 * log['add_s'] / log['pages'], 1e6 / log['get_warm'], 1e6 / log['stream_warm'])
+    add, get, stream = (1e6 * add_seconds(log) / log['pages'], 1e6 / log['get_warm'], 1e6 / log['stream_warm'])
     copy = COPY_US + r[3] + r[9]
     return {
         'log': {'add': add + r[9], 'add_sorted': add + r[9], 'get': get + r[2], 'stream': stream + r[3], 'compact': copy},
@@ -41,12 +46,17 @@ def measured(found, simulated_costs):
     costs = {}
     for o in ORGANISATIONS:
         row, sent = found['Incr[hash,%s]' % o], found['Batch[U(hash,hashed-log),R(hash,%s)]' % o]
-        costs[o] = {'add': 1e6 * row['add_s'] / row['pages'], 'add_sorted': 1e6 * sent['fill_s'] / sent['pages'],
+        costs[o] = {'add': 1e6 * add_seconds(row) / row['pages'], 'add_sorted': 1e6 * sent['fill_s'] / sent['pages'],
                     'get': 1e6 / row['get_cold'], 'stream': 1e6 / row['stream_cold'], 'compact': 0}
         if o != 'hash':
             copied = stage_us(found['Batch[U(hash,%s),R(hash,%s)]' % (o, o)], 'compact')
             costs[o]['compact'] = copied or simulated_costs[o]['compact']
     return costs
+
+
+def busy(about):
+    """Whether other programs used so much of the machine that the figures are of no use as costs."""
+    return about['load'] > 0.5 * about['processors']
 
 
 def costs(data):

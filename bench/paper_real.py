@@ -170,6 +170,8 @@ def measure(design, archives, name='paper-design'):
             row['change_s'], row['changed'] = add(repo, archive), count
             row['update_s'], row['update_stages'], done = transfer(repo)
             row['replaced'] = done['replaced']
+        else:
+            row['again_s'] = add(repo, archives.ratio(1.0)[0])      # into a full repository, every page changed
     except Refused as refused:
         row = {'bench': 'design', 'design': design, 'available': False, 'message': str(refused)}
     shutil.rmtree(WORK / name, ignore_errors=True)

@@ -3,7 +3,7 @@ import re, textwrap
 
 import paper_plot
 from harness import ROOT
-from paper_costs import costs, designs, where
+from paper_costs import add_seconds, busy, costs, designs, where
 from paper_figures import (DISK_BYTES, FIGURE6, PAGE_BYTES, S4, SHARE_PAGES, TABLE3, TABLE3_ROWS, TABLE4, TABLE5,
                            TABLE6, median_ms, median_of)
 
@@ -137,7 +137,7 @@ def real_rate(found, organisation, field):
     if not row:
         return None
     return {'stream': row['stream_cold'], 'get': row['get_cold'], 'add': None,
-            'add_buffered': row['pages'] / row['add_s'], 'space': log['bytes_stored'] / row['bytes_stored']}[field]
+            'add_buffered': row['pages'] / add_seconds(row), 'space': log['bytes_stored'] / row['bytes_stored']}[field]
 
 
 def section_table4(data):
@@ -306,7 +306,7 @@ def model_row(sim, design):
 
 def real_row(found, design):
     r = found.get(design)
-    return (r['stream_cold'], r['get_cold'], r['pages'] / r['add_s'], r.get('update_s')) if r else (None,) * 4
+    return (r['stream_cold'], r['get_cold'], r['pages'] / add_seconds(r), r.get('update_s')) if r else (None,) * 4
 
 
 def section_table6(data):
@@ -338,11 +338,12 @@ def section_designs(data):
         if not r['available']:
             table.append(['`%s`' % r['design'], 'not available', '', '', '', '', ''])
             continue
-        table.append(['`%s`' % r['design'], fmt(r['pages'] / r['add_s']), fmt(r['get_cold']),
+        table.append(['`%s`' % r['design'], fmt(r['pages'] / add_seconds(r)), fmt(r['get_cold']),
                       fmt(r['get_reads_cold'], 2), fmt(r['stream_cold']), fmt(r.get('update_s')),
                       fmt(r['bytes_stored'] / r['pages'] / 1024)])
     pages = next((r['pages'] for r in rows if r['available']), None)
     text += '''One node; in batch designs one update node and one read node. %s pages; gets and streams with a cold cache.
+Additions to incremental designs replace every page of a full repository; those to batch designs go to empty update nodes.
 
 ''' % fmt(pages)
     text += markdown(['', 'addition, pages/s', 'random access, pages/s', 'reads per get', 'streaming, pages/s',
@@ -361,7 +362,8 @@ def section_choice(data, advise):
         rows.append([name, '%d / %d / %d' % (add, get, stream), ratio, nodes, '`%s`' % best['design'], fmt(best['score']),
                      '`%s`' % batch['design'], fmt(batch['score'])])
     c = costs(data)
-    how = ('The costs were measured with the designs themselves.' if c and c['real'] else
+    how = ('The costs are older than the figures below: other programs were busy when those were measured.'
+           if disturbance(data) else 'The costs were measured with the designs themselves.' if c and c['real'] else
            'The costs are those of the simulator on this disk, and the work of the log, because not all organisations '
            'were measured\nwith the real program.')
     text = '''## What to choose today, and why
@@ -408,14 +410,14 @@ def report(data, advise):
 
 def disturbance(data):
     """A warning if the machine was not quiet when a part began."""
-    busy = ['%s (%.1f)' % (part, row['load']) for part in ('sim', 'real') for row in data[part] or []
-            if row['bench'] == 'about' and row['load'] > 0.5 * row['processors']]
-    if not busy:
+    found = ['%s (%.1f)' % (part, row['load']) for part in ('sim', 'real') for row in data[part] or []
+             if row['bench'] == 'about' and busy(row)]
+    if not found:
         return ''
     return '''**Other programs were busy during these measurements.** The load average on %d processors before each part: %s. The
 figures of *this disk* and *real* are therefore too low and not comparable with each other. Those of the model are exact.
 
-''' % (data['sim'][0]['processors'], ', '.join(busy))
+''' % (data['sim'][0]['processors'], ', '.join(found))
 
 
 def wrapped(text, width=120):
