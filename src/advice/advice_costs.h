@@ -1,9 +1,9 @@
 /*
  * advice_costs.h - what the operations of each organisation cost. Written by bench/run paper; do not edit.
  *
- * Microseconds of a node for one page. The designs themselves are not measured yet: a cost is the work of the log as in
- * docs/performance.md (59 us for an addition, 20.5 for a get, 7.7 in a stream), and the time of the paper's simulator
- * on files (2 seconds for each operation, one run).
+ * Microseconds of a node for one page. These first ones are not measured with the designs themselves; they were worked
+ * out from the work of the log in docs/performance.md (59 us for an addition, 20.5 for a get, 7.7 in a stream) and one
+ * run of the paper's simulator on files (2 seconds for each operation). The next run on a quiet machine replaces them.
  */
 #define WB_ADVICE_MEASURED_WHERE                                                                                       \
     "2026-11-16, 2 processors, 24 GB of memory, a disk that reads 64 KB at random in 0.11 ms"
