@@ -51,14 +51,16 @@ void wb_busy_release(struct wb_busy *busy)
     *busy = (struct wb_busy){.file = WB_FILE_INIT};
 }
 
-/* Opens the file for the first mark; without the right to write it, for reading. The message of an error is dropped. */
-static void open_file(struct wb_busy *busy)
+/*
+ * Opens the file, for reading if it cannot be written. Only a put makes it: reading a repository changes nothing in it.
+ * The message of an error is dropped.
+ */
+static void open_file(struct wb_busy *busy, bool make)
 {
     struct wb_error_copy before;
 
     wb_error_save(0, &before);
-    busy->tried = true;
-    if (wb_file_open(busy->path, WB_FILE_WRITE | WB_FILE_CREATE, &busy->file) < 0)
+    if (!make || wb_file_open(busy->path, WB_FILE_WRITE | WB_FILE_CREATE, &busy->file) < 0)
         wb_file_open(busy->path, WB_FILE_READ, &busy->file);
     wb_error_restore(&before);
 }
@@ -70,8 +72,8 @@ struct wb_busy_mark wb_busy_begin(struct wb_busy *busy, enum wb_busy_kind kind, 
     WB_CHECK(first > 0 && first <= last && last <= WB_BUSY_NODE_MAX);
 
     pthread_mutex_lock(&busy->mutex);
-    if (!busy->tried)
-        open_file(busy);
+    if (busy->file.fd < 0)
+        open_file(busy, kind == WB_BUSY_PUT);
     uint64_t slot = busy->next++ & ((1u << SLOT_BITS) - 1);
     int fd = busy->file.fd;
     pthread_mutex_unlock(&busy->mutex);

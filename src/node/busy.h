@@ -6,8 +6,8 @@
  * first put to its commit. A mark is a shared lock on a few bytes of the file nodes.busy in the repository's own
  * directory, so it ends with the process, however that dies, and there is nothing to clean up. Marks never wait, and
  * nobody needs to read them to work: where the file cannot be opened or locked, requests are not counted, and that is
- * all. The file stays empty: only the numbers of its bytes matter. A repository that is read from a read-only disk is
- * counted if it has the file.
+ * all. The file stays empty: only the numbers of its bytes matter. The first put makes it. Reading a repository that
+ * nobody has written to since this version exists changes nothing in it, and is not counted.
  *
  * Costs: the first mark of a handle opens the file; after that, beginning and ending are one system call each, for any
  * number of nodes. Single gets are not marked: two system calls would cost a get several percent, and a get is over
@@ -37,8 +37,7 @@ enum { WB_BUSY_NODE_MAX = (1 << 20) - 2 };
 struct wb_busy {
     pthread_mutex_t mutex;
     char *path;
-    bool tried;          /* to open the file */
-    struct wb_file file; /* closed if that was not possible */
+    struct wb_file file; /* opened for the first mark; closed if that was not possible */
     uint32_t next;       /* the slot of the next mark */
 };
 

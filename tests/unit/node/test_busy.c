@@ -28,8 +28,13 @@ static void test_counts(void **state)
     (void)state;
     expect_counts(1, 0, 0, 0); /* there is no file yet */
     ok(wb_busy_init(&busy, test_root));
-    assert_int_equal(wb_path_kind(test_path(WB_BUSY_NAME)), WB_PATH_NONE); /* opened for the first mark only */
-    busy.next = UINT32_MAX - 10;                                           /* the slots begin again */
+    get = wb_busy_begin(&busy, WB_BUSY_GET, 1, 1);
+    assert_int_equal(get.bytes, 0);
+    assert_int_equal(wb_path_kind(test_path(WB_BUSY_NAME)), WB_PATH_NONE); /* reading makes no file, but storing does */
+    put = wb_busy_begin(&busy, WB_BUSY_PUT, 1, 1);
+    expect_counts(1, 0, 1, 0);
+    wb_busy_end(&busy, &put);
+    busy.next = UINT32_MAX - 10; /* the slots begin again */
     ok(wb_busy_init(&other, test_root));
     for (size_t i = 0; i < COUNT(scans); i++)
         scans[i] = wb_busy_begin(i % 2 ? &busy : &other, WB_BUSY_STREAM, 2, i < 10 ? 2 : 4);
@@ -63,6 +68,7 @@ static void test_neighbours(void **state)
     struct wb_busy_mark a, b;
 
     (void)state;
+    ok(wb_path_replace(test_path(WB_BUSY_NAME), WB_SLICE_EMPTY));
     ok(wb_busy_init(&busy, test_root));
     a = wb_busy_begin(&busy, WB_BUSY_STREAM, 1, WB_BUSY_NODE_MAX);
     b = wb_busy_begin(&busy, WB_BUSY_STREAM, 1, WB_BUSY_NODE_MAX);
@@ -105,6 +111,7 @@ static void test_killed(void **state)
 
     (void)state;
     assert_int_equal(pipe(ends), 0);
+    ok(wb_path_replace(test_path(WB_BUSY_NAME), WB_SLICE_EMPTY));
     for (int i = 0; i < CHILDREN; i++)
         children[i] = start_child(ends[1]);
     for (int i = 0; i < CHILDREN; i++)

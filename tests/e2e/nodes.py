@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Nodes: the table that `nodes` prints, adding and removing them, and directories that are not what they should be."""
+import os, signal, subprocess, time
+
+from e2e import *
+
+FIELDS = 'node dir role organisation state capacity used free fragmentation pages requests'.split()
+
+
+def table(repo):
+    rows = ask(repo, 'nodes')
+    for row in rows:
+        assert list(row)[:4] == FIELDS[:4] and not set(FIELDS) - set(row), row
+        assert set(row['requests']) == {'get', 'put', 'stream'}, row
+    return {row['node']: row for row in rows}
+
+
+def until(what):
+    """Waits until what() is true."""
+    end = time.time() + PATIENCE
+    while not what():
+        assert time.time() < end, 'this never happens'
+        time.sleep(0.05)
+
+
+def make(folder, name, count, *options):
+    repo, pages = folder / 'repo', some_pages(rng(name), count)
+    call(repo, 'init', *options)
+    call(repo, 'import', archive(folder / 'pages.warc', pages))
+    return repo, pages
+
+
+def all_there(repo, pages):
+    verified(repo)
+    for page in pages[::7]:
+        assert call(repo, 'get', page.url).stdout == page.body, page.url
+
+
+@test
+def a_repository_of_one_node_is_its_own_node(folder):
+    repo, pages = make(folder, 'one', 40)
+    rows = table(repo)
+    assert list(rows) == [1] and rows[1]['role'] == 'both' and rows[1]['state'] == 'idle', rows
+    assert rows[1]['pages'] == 40 and 0 < rows[1]['used'] < rows[1]['capacity'], rows
+    words = call(repo, 'nodes', 'list').stdout.decode().splitlines()
+    assert len(words) == 2 and words[0].split()[:3] == ['node', 'state', 'role'], words
+    assert words[1].split()[:5] == ['1', 'idle', 'both', 'log', '40'], words
+    refused(repo, '77', 'nodes', 'remove', '77')
+    refused(repo, 'mine', 'nodes', 'remove', 'mine')
+    refused(repo, '1', 'nodes', 'remove', '1')
+
+
+@test
+def nodes_are_added_and_removed(folder):
+    for distribution in ('hash', 'uniform'):
+        place = folder / distribution
+        place.mkdir()
+        repo, pages = make(place, distribution, 200, '--distribution', distribution, '--nodes', '2')
+        assert done(ask(repo, 'nodes', 'add', place / 'new')) == {'event': 'done', 'node': 3, 'dir': str(place / 'new')}
+        rows = table(repo)
+        assert sorted(rows) == [1, 2, 3] and sum(r['pages'] for r in rows.values()) == 200, rows
+        assert (rows[3]['pages'] > 0) == (distribution == 'hash'), rows
+        assert (place / 'new' / 'webbase.node').read_text().startswith('webbase node\nformat 1\n')
+        all_there(repo, pages)
+        assert done(ask(repo, 'nodes', 'remove', '1')) == {'event': 'done', 'node': 1}
+        rows = table(repo)
+        assert sorted(rows) == [2, 3] and sum(r['pages'] for r in rows.values()) == 200, rows
+        all_there(repo, pages)
+        assert not (repo / 'node1' / 'webbase.node').exists()
+        call(repo, 'nodes', 'remove', '3')
+        assert os.listdir(place / 'new') == [], os.listdir(place / 'new')
+        refused(repo, '2', 'nodes', 'remove', '2')
+        all_there(repo, pages)
+
+
+@test
+def directories_that_cannot_be_nodes_are_named(folder):
+    repo, pages = make(folder, 'refused', 20, '--nodes', '2')
+    (folder / 'file').write_text('x')
+    (folder / 'full').mkdir()
+    (folder / 'full' / 'thesis.txt').write_text('years of work')
+    refused(repo, 'nowhere', 'nodes', 'add', folder / 'nowhere' / 'node')
+    refused(repo, 'file', 'nodes', 'add', folder / 'file')
+    refused(repo, 'full', 'nodes', 'add', folder / 'full')
+    refused(repo, 'node1', 'nodes', 'add', repo / 'node1')
+    assert (folder / 'full' / 'thesis.txt').read_text() == 'years of work'
+    assert sorted(table(repo)) == [1, 2]
+    all_there(repo, pages)
+
+
+@test
+def a_node_that_is_missing_or_swapped_is_down_until_it_is_back(folder):
+    repo, pages = make(folder, 'down', 100, '--nodes', '2')
+    one, two, away = repo / 'node1', repo / 'node2', folder / 'away'
+    before = table(repo)
+    two.rename(away)
+    for make_wrong, why in ((lambda: None, 'missing'), (lambda: two.mkdir(), 'empty'),
+                            (lambda: (two / 'notes').write_text('x'), 'webbase.node')):
+        make_wrong()
+        rows = table(repo)
+        assert rows[1]['state'] == 'idle' and rows[2]['state'] == 'down', rows
+        assert why in rows[2]['why'] and 'mounted' in rows[2]['why'] or why == 'webbase.node', rows
+        assert rows[2]['pages'] == before[2]['pages'], rows
+        assert rows[2]['why'] in call(repo, 'nodes').stdout.decode()
+    assert os.listdir(two) == ['notes']
+    (two / 'notes').unlink()
+    two.rmdir()
+    one.rename(two)
+    away.rename(one)
+    rows = table(repo)
+    assert [rows[n]['state'] for n in (1, 2)] == ['down', 'down'] and 'is node 2' in rows[1]['why'], rows
+    two.rename(away)
+    one.rename(two)
+    away.rename(one)
+    rows = table(repo)
+    assert {n: (r['state'], r['pages']) for n, r in rows.items()} == {n: ('idle', r['pages'])
+                                                                      for n, r in before.items()}, rows
+    all_there(repo, pages)
+
+
+@test
+def requests_under_way_are_counted_until_their_process_is_killed(folder):
+    repo, pages = make(folder, 'busy', 3000, '--nodes', '2')
+    streams = [subprocess.Popen(command(repo, 'stream', '--latest'), stdout=subprocess.PIPE) for _ in range(2)]
+    total = lambda kind: sum(row['requests'][kind] for row in table(repo).values())
+    until(lambda: total('stream') == 2)
+    assert all((row['state'] == 'streaming') == (row['requests']['stream'] > 0) for row in table(repo).values())
+    for left, process in ((1, streams[0]), (0, streams[1])):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert total('stream') == left, table(repo)
+    assert all(row['state'] == 'idle' for row in table(repo).values()), table(repo)
+    # A writer that is stopped now and then, until it has pages that are not committed.
+    source = archive(folder / 'more.warc', some_pages(rng('more'), 5000, 'www.beta.example'))
+    writers = [subprocess.Popen(command(repo, 'import', source), stdout=subprocess.DEVNULL)]
+
+    def storing():
+        if writers[-1].poll() is not None:
+            writers.append(subprocess.Popen(command(repo, 'import', source), stdout=subprocess.DEVNULL))
+        writers[-1].send_signal(signal.SIGSTOP)
+        if total('put') > 0:
+            return True
+        writers[-1].send_signal(signal.SIGCONT)
+        return False
+
+    until(storing)
+    assert 'storing' in [row['state'] for row in table(repo).values()], table(repo)
+    writers[-1].send_signal(signal.SIGKILL)
+    writers[-1].wait()
+    assert total('put') == 0 and all(row['state'] == 'idle' for row in table(repo).values()), table(repo)
+    verified(repo)
+
+
+run()
