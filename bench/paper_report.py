@@ -415,7 +415,8 @@ def disturbance(data):
     if not found:
         return ''
     return '''**Other programs were busy during these measurements.** The load average on %d processors before each part: %s. The
-figures of *this disk* and *real* are therefore too low and not comparable with each other. Those of the model are exact.
+figures of *this disk* and *real* are therefore worse than they should be, by changing factors; do not compare designs by
+them. Those of the model are exact.
 
 ''' % (data['sim'][0]['processors'], ', '.join(found))
 
