@@ -16,9 +16,6 @@
 #include "mend_block.h"
 #include "store/segment.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 enum { RAW_MAX = 4 << 20 }; /* a block with a correct checksum may claim any length; skip those that need more memory */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -138,10 +135,28 @@ static void try_block(struct wb_block_reader *reader, const char *block, size_t 
 
 /* ---- walking a segment ---------------------------------------------------------------------------------- */
 
+/* A node whose only file has these bytes after the header of a segment. */
+static int answer(void *context, struct wb_slice request_bytes, struct wb_buf *out)
+{
+    const struct wb_slice *bytes = context;
+    struct wb_node_request request;
+    struct wb_node_reply reply = {0};
+    char name[WB_NODE_NAME_MAX];
+
+    WB_CHECK(wb_node_request_decode(request_bytes, name, &request) == 0);
+    if (request.kind == WB_NODE_READ) {
+        WB_CHECK(request.offset >= WB_SEGMENT_HEADER_BYTES);
+        uint64_t at = request.offset - WB_SEGMENT_HEADER_BYTES, left = at < bytes->len ? bytes->len - at : 0;
+        reply.bytes = wb_slice(bytes->ptr + bytes->len - left, left < request.length ? left : (size_t)request.length);
+    }
+    return wb_node_reply_encode(&reply, out);
+}
+
 static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_t size)
 {
-    static int fd = -1;
+    struct wb_slice file = wb_slice(bytes, size);
     struct wb_segment segment = WB_SEGMENT_INIT;
+    struct wb_node *node;
     struct wb_segment_walk walk;
     struct wb_block_head head;
     const char *block;
@@ -149,15 +164,10 @@ static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_
     size_t steps = 0;
     int more;
 
-    if (fd < 0)
-        fd = memfd_create("segment", 0);
-    WB_CHECK(fd >= 0 && ftruncate(fd, 0) == 0);
-    WB_CHECK(pwrite(fd, bytes, size, WB_SEGMENT_HEADER_BYTES) == (ssize_t)size);
+    WB_CHECK(wb_node_open_wire("node", answer, &file, &node) == 0);
+    WB_CHECK(wb_node_file_open(node, "pages/00000001.seg", false, &segment.file) == 0);
     segment.magic = WB_SEGMENT_MAGIC;
     segment.number = 1;
-    segment.file.fd = fd;
-    segment.file.path = wb_strdup("segment");
-    WB_CHECK(segment.file.path);
     wb_segment_walk_init(&walk, &segment, WB_SEGMENT_HEADER_BYTES + size);
     while ((more = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         WB_CHECK(more == 1 || more == WB_E_CORRUPT || more == WB_E_NEWER);
@@ -167,7 +177,8 @@ static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_
             try_pages(reader, &walk.index, block);
     }
     wb_segment_walk_release(&walk);
-    wb_free(segment.file.path);
+    wb_segment_close(&segment);
+    wb_node_close(node);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -18,14 +18,11 @@
 #include "base/vec.h"
 #include "node/node_inside.h"
 #include "os/file.h"
+#include "os/folder.h"
 #include "os/path.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 enum { SEATS_MAX = 1 << 16 };
 
@@ -46,10 +43,8 @@ struct local_node {
     char *identity_path, *pages; /* DIR/webbase.node, DIR/pages */
     pthread_mutex_t mutex;       /* for everything below, and for the members of seats except file and name */
     WB_VEC(struct node_seat *) seats;
-    bool checked; /* webbase.node was right when it was the file with these numbers */
-    dev_t device;
-    ino_t inode;
-    struct timespec changed;
+    bool checked; /* webbase.node was right when it was the file with this stamp */
+    struct wb_folder_stamp stamp;
 };
 
 /* ---- who the node is ------------------------------------------------------------------------- */
@@ -57,41 +52,36 @@ struct local_node {
 /* WB_E_DOWN unless the directory is (still, or again) the node that it must be. */
 static int check_identity(struct local_node *local)
 {
-    struct stat st;
+    struct wb_folder_stamp stamp;
 
     if (!local->has_identity)
         return 0;
-    bool there = stat(local->identity_path, &st) == 0;
+    bool there = wb_folder_stamp(local->identity_path, &stamp);
     pthread_mutex_lock(&local->mutex);
-    bool same = there && local->checked && st.st_dev == local->device && st.st_ino == local->inode &&
-                st.st_ctim.tv_sec == local->changed.tv_sec && st.st_ctim.tv_nsec == local->changed.tv_nsec;
+    bool same = there && local->checked && wb_folder_stamp_equal(&stamp, &local->stamp);
     pthread_mutex_unlock(&local->mutex);
     if (same)
         return 0;
     int err = wb_node_check(local->node.label, &local->identity);
     pthread_mutex_lock(&local->mutex);
     local->checked = err == 0 && there;
-    if (local->checked) {
-        local->device = st.st_dev;
-        local->inode = st.st_ino;
-        local->changed = st.st_ctim;
-    }
+    local->stamp = stamp;
     pthread_mutex_unlock(&local->mutex);
     return err;
 }
 
 static int space(struct local_node *local, struct wb_node_reply *reply)
 {
-    struct statvfs st;
+    struct wb_folder_space room;
     int err = check_identity(local);
 
+    if (err == 0)
+        err = wb_folder_space(local->node.label, &room);
     if (err < 0)
         return err;
-    if (statvfs(local->node.label, &st) != 0)
-        return wb_fail_errno("cannot find out how much space %s has", local->node.label);
-    reply->capacity = (uint64_t)st.f_blocks * st.f_frsize;
-    reply->free = (uint64_t)st.f_bavail * st.f_frsize;
-    reply->read_only = (st.f_flag & ST_RDONLY) || access(local->pages, W_OK) != 0;
+    reply->capacity = room.capacity;
+    reply->free = room.free;
+    reply->read_only = !wb_folder_is_writable(local->pages);
     return 0;
 }
 

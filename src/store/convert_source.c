@@ -123,12 +123,13 @@ static int check_damage(const struct convert_segment *s, const struct wb_catalog
 static int read_segment(struct convert_segment *s, const struct wb_catalog_segment *row)
 {
     struct wb_block_head head;
-    const char *block, *dir;
+    const char *block;
+    struct wb_node *node;
     uint64_t at;
-    int got = 0, err = wb_log_nodes_dir(&s->source->nodes, row->node, &dir);
+    int got = 0, err = wb_log_nodes_find(&s->source->nodes, row->node, &node);
 
     if (err == 0)
-        err = wb_segment_open(dir, s->source->superblock.id, row, false, &s->segment);
+        err = wb_segment_open(node, s->source->superblock.id, row, false, &s->segment);
     if (err < 0)
         return err;
     wb_segment_walk_init(&s->walk, &s->segment, wb_log_blocks_end(row));
@@ -176,15 +177,15 @@ int wb_convert_record_at(struct wb_convert_source *source, struct wb_pageid id, 
 {
     struct wb_segment segment = WB_SEGMENT_INIT;
     struct wb_catalog_segment row;
-    const char *dir;
+    struct wb_node *node;
 
     if (source->hash)
         return wb_convert_bucket_record_at(source, id, place, record_out);
     int err = wb_log_row_of(&source->txn, &source->parts, place->segment, id, &row);
     if (err == 0)
-        err = wb_log_nodes_dir(&source->nodes, row.node, &dir);
+        err = wb_log_nodes_find(&source->nodes, row.node, &node);
     if (err == 0)
-        err = wb_segment_open(dir, source->superblock.id, &row, false, &segment);
+        err = wb_segment_open(node, source->superblock.id, &row, false, &segment);
     if (err == 0)
         err = wb_segment_read_record(&segment, &source->reader, place, id, record_out);
     wb_segment_close(&segment);

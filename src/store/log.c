@@ -184,11 +184,11 @@ static int check_seal(struct rollback_check *c, const struct wb_catalog_segment 
 
     WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(row->number > 0);
-    const char *dir;
+    struct wb_node *node;
     if (c->log->hash)
         wb_hash_sealed_at(c->log, row, &sealed_at);
-    else if (wb_log_node_dir(c->log, row->node, &dir) < 0 ||
-             wb_segment_open(dir, c->log->superblock.id, row, false, &segment) < 0)
+    else if (wb_log_node(c->log, row->node, &node) < 0 ||
+             wb_segment_open(node, c->log->superblock.id, row, false, &segment) < 0)
         return 0; /* a damaged segment is reported when somebody reads from it, and so is a node that is down */
     else
         wb_segment_last_seal(&segment, &sealed_at);
@@ -349,7 +349,7 @@ static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *r
     *segment_out = NULL;
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
         struct wb_segment *file = &log->files[i];
-        if (file->file.fd >= 0 && file->number == row->number && file->revision == row->revision) {
+        if (file->file.node && file->number == row->number && file->revision == row->revision) {
             *segment_out = file;
             return 0;
         }
@@ -357,10 +357,10 @@ static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *r
     struct wb_segment *file = &log->files[log->file_next];
     log->file_next = (log->file_next + 1) % WB_LOG_FILES_MAX;
     wb_segment_close(file);
-    const char *dir;
-    int err = wb_log_node_dir(log, row->node, &dir);
+    struct wb_node *node;
+    int err = wb_log_node(log, row->node, &node);
     if (err == 0)
-        err = wb_segment_open(dir, log->superblock.id, row, false, file);
+        err = wb_segment_open(node, log->superblock.id, row, false, file);
     if (err == 0)
         *segment_out = file;
     return err;

@@ -296,14 +296,14 @@ static int apply(struct log_commit *c)
 
 /* A file that a thread syncs. */
 struct sync_job {
-    const struct wb_file *file;
+    const struct wb_node_file *file;
     struct wb_error_copy error;
 };
 
 static void sync_file(void *context)
 {
     struct sync_job *job = context;
-    int err = wb_file_sync(job->file);
+    int err = wb_node_file_sync(job->file);
 
     if (err < 0)
         wb_error_save(err, &job->error);
@@ -348,7 +348,7 @@ static int sync_tails(struct wb_log *log)
         err = sync_together(writer, jobs, count);
     else
         for (size_t i = 0; i < count && err == 0; i++)
-            err = wb_file_sync(jobs[i].file);
+            err = wb_node_file_sync(jobs[i].file);
     wb_free(jobs);
     return err;
 }
@@ -412,7 +412,7 @@ static void roll_back(struct wb_log *log)
     for (size_t i = 0; i < writer->tails.count; i++) {
         struct wb_log_tail *tail = &writer->tails.items[i];
         /* If this fails, the bytes are overwritten by the next block, or cut off by the next writer. */
-        wb_file_truncate(&tail->segment.file, tail->bytes_committed);
+        wb_node_file_truncate(&tail->segment.file, tail->bytes_committed);
         tail->bytes = tail->bytes_committed;
         tail->pages_appended = 0;
     }

@@ -161,20 +161,18 @@ done:
  */
 static int create_revision(struct wb_log_compaction *c)
 {
-    const char *dir;
-    char *path = NULL;
-    int err = wb_log_nodes_path(&c->log->nodes, c->row.node, c->row.number, c->row.revision + 1, &path);
+    char name[WB_SEGMENT_NAME_MAX];
+    struct wb_node *node;
+    int err = wb_log_node(c->log, c->row.node, &node);
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
-    WB_CHECK(c->to.file.fd < 0);
+    WB_CHECK(c->to.file.node == NULL);
+    wb_segment_name(c->row.number, c->row.revision + 1, name);
     if (err == 0)
-        err = wb_path_unlink(path);
-    wb_free(path);
-    if (err == 0)
-        err = wb_log_node_dir(c->log, c->row.node, &dir);
+        err = wb_node_remove(node, name);
     if (err < 0)
         return err;
-    return wb_segment_create(dir, c->log->superblock.id, c->row.number, c->row.revision + 1, &c->to);
+    return wb_segment_create(node, c->log->superblock.id, c->row.number, c->row.revision + 1, &c->to);
 }
 
 /* Writes the file of the next revision, complete and synced. If this fails, the caller removes the file. */
@@ -201,7 +199,7 @@ static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment
     if (err == 0)
         err = wb_segment_write_map(&c->to, c->out_at, c->map.items, c->map.count, &map_bytes);
     if (err == 0)
-        err = wb_file_sync(&c->to.file);
+        err = wb_node_file_sync(&c->to.file);
     if (err == 0 && c->kept + c->live.nowhere != c->row.live)
         err = wb_fail(WB_E_CORRUPT,
                       "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
@@ -228,8 +226,8 @@ static void discard_revision(struct wb_log_compaction *c)
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     wb_error_save(WB_E_IO, &why);
-    if (c->to.file.path)
-        wb_path_unlink(c->to.file.path);
+    if (c->to.file.node)
+        wb_node_file_remove(&c->to.file);
     wb_error_restore(&why);
 }
 
@@ -247,7 +245,7 @@ static int compact_segment(struct wb_log_compaction *c)
         if (err == 0)
             err = write_revision(c, &row);
         if (err == 0)
-            err = wb_path_sync_parent(c->to.file.path);
+            err = wb_node_sync_names(c->to.file.node);
     }
     wb_catalog_txn_abort(&c->txn);
     if (err == 0)
@@ -272,17 +270,17 @@ static int compact_segment(struct wb_log_compaction *c)
 static int open_segment(struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
-    WB_CHECK(c->from.file.fd < 0);
+    WB_CHECK(c->from.file.node == NULL);
 
-    const char *dir;
-    int err = wb_log_nodes_dir_to_write(&c->log->nodes, row->node, &dir);
+    struct wb_node *node;
+    int err = wb_log_nodes_find_to_write(&c->log->nodes, row->node, &node);
 
     if (err < 0)
         return err;
-    err = wb_segment_open(dir, c->log->superblock.id, row, true, &c->from);
+    err = wb_segment_open(node, c->log->superblock.id, row, true, &c->from);
     if (err != WB_E_CORRUPT || row->live > 0)
         return err;
-    err = wb_segment_open_unread(dir, row, &c->from);
+    err = wb_segment_open_unread(node, row, &c->from);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
@@ -335,8 +333,8 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
     c->row = *row;
     wb_vec_clear(&c->unscrubbed);
     err = open_segment(c, row);
-    if (err == 0 && c->from.file.fd >= 0)
-        err = wb_file_lock(&c->from.file, false);
+    if (err == 0 && c->from.file.node)
+        err = wb_node_file_claim(&c->from.file);
     if (err == WB_E_BUSY) {
         c->result.skipped++;
         err = 0;

@@ -16,7 +16,7 @@ enum {
 
 /* Blocks that another thread is writing to the file, while we fill the next buffer. */
 struct wb_log_compact_write {
-    const struct wb_file *file;
+    const struct wb_node_file *file;
     struct wb_buf bytes;
     uint64_t at;
     struct wb_error_copy error;

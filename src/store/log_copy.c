@@ -47,12 +47,13 @@ static int add_to_map(struct wb_log_compaction *c, uint64_t logical, uint64_t ph
 static void write_bytes(void *context)
 {
     struct wb_log_compact_write *w = context;
-    int err = wb_file_write_at(w->file, w->at, w->bytes.ptr, w->bytes.len);
+    int err = wb_node_file_write_at(w->file, w->at, w->bytes.ptr, w->bytes.len);
 
-    WB_CHECK(w->file->fd >= 0);
+    WB_CHECK(w->file->node != NULL);
     WB_CHECK(w->at >= WB_SEGMENT_HEADER_BYTES);
     wb_error_save(err, &w->error);
-    wb_file_write_back(w->file, w->at, w->bytes.len); /* lets the disk start while we copy the next blocks */
+    /* lets the disk start while we copy the next blocks */
+    wb_node_file_hint(w->file, WB_NODE_WRITE_BACK, w->at, w->bytes.len);
 }
 
 /* Waits until everything that was handed over is in the file. */
@@ -106,7 +107,7 @@ static int copy_damage(struct wb_log_compaction *c, uint64_t at, uint64_t end)
         size_t bytes = end - at < WRITE_BYTES ? (size_t)(end - at) : WRITE_BYTES, got = 0;
         err = wb_buf_reserve(&c->out, bytes);
         if (err == 0)
-            err = wb_file_read_at(&c->from.file, at, c->out.ptr + c->out.len, bytes, &got);
+            err = wb_node_file_read_at(&c->from.file, at, c->out.ptr + c->out.len, bytes, &got);
         if (err == 0 && got == 0)
             break; /* the file is shorter than it should be */
         c->out.len += got;
@@ -211,7 +212,7 @@ int wb_log_copy_blocks(struct wb_log_compaction *c)
     WB_CHECK(c->judged == 0);
     WB_CHECK(c->map.count == 0);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(c->to.file.fd >= 0);
+    WB_CHECK(c->to.file.node != NULL);
     wb_segment_walk_init(&walk, &c->from, wb_log_blocks_end(&c->row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err == WB_E_CORRUPT)

@@ -366,7 +366,7 @@ static int write_block(struct wb_log *log, const struct wb_log_bin *bin, char *b
     WB_CHECK(len > WB_BLOCK_HEADER_BYTES);
     /* In revision 0, logical offsets are file offsets. */
     wb_block_stamp(block, tail->bytes, log->writer->commit);
-    return wb_file_write_at(&tail->segment.file, tail->bytes, block, len);
+    return wb_node_file_write_at(&tail->segment.file, tail->bytes, block, len);
 }
 
 int wb_log_append(struct wb_log *log, struct wb_pageid id, struct wb_log_bin bin, struct wb_buf *block,

@@ -66,10 +66,10 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
-    WB_CHECK(segment->file.fd >= 0);
+    WB_CHECK(segment->file.node != NULL);
     err = wb_buf_reserve(&g->bytes, FIRST_READ_BYTES);
     if (err == 0)
-        err = wb_file_read_at(&segment->file, at, g->bytes.ptr, FIRST_READ_BYTES, &got);
+        err = wb_node_file_read_at(&segment->file, at, g->bytes.ptr, FIRST_READ_BYTES, &got);
     if (err == 0 && got < WB_BLOCK_HEADER_BYTES)
         err = wb_fail(WB_E_CORRUPT, "%s ends inside the block at %llu", segment->file.path, (unsigned long long)at);
     if (err == 0)
@@ -80,7 +80,7 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
     if (got < need) {
         err = wb_buf_reserve(&g->bytes, need);
         if (err == 0)
-            err = wb_file_read_exact(&segment->file, at, g->bytes.ptr, need);
+            err = wb_node_file_read_exact(&segment->file, at, g->bytes.ptr, need);
     }
     if (err == 0)
         err = wb_block_index_read(head_out, g->bytes.ptr + WB_BLOCK_HEADER_BYTES, &g->index);

@@ -10,7 +10,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "store/log_compact.h"
 #include "store/log_nodes.h"
 #include "store/log_split.h"
@@ -28,17 +27,17 @@ void wb_log_hold_close(struct wb_log_hold *hold)
     wb_file_close(&hold->lock);
 }
 
-/* Opens the file that the row describes, and locks it. */
+/* Opens the file that the row describes, and claims it. */
 static int lock_segment(struct wb_log_hold *hold)
 {
-    const char *dir;
-    int err = wb_log_node_dir(hold->log, hold->row.node, &dir);
+    struct wb_node *node;
+    int err = wb_log_node(hold->log, hold->row.node, &node);
 
     WB_CHECK(hold->row.number > 0);
-    WB_CHECK(hold->from.file.fd < 0);
+    WB_CHECK(hold->from.file.node == NULL);
     if (err == 0)
-        err = wb_segment_open(dir, hold->log->superblock.id, &hold->row, true, &hold->from);
-    return err < 0 ? err : wb_file_lock(&hold->from.file, false);
+        err = wb_segment_open(node, hold->log->superblock.id, &hold->row, true, &hold->from);
+    return err < 0 ? err : wb_node_file_claim(&hold->from.file);
 }
 
 int wb_log_hold_open(struct wb_log *log, uint32_t number, struct wb_log_hold *hold_out)
@@ -123,31 +122,29 @@ int wb_log_create_file(struct wb_log *log, uint32_t node, uint32_t number, uint3
                        struct wb_segment *segment_out)
 {
     char name[WB_SEGMENT_NAME_MAX];
-    const char *dir;
-    int err = wb_log_node_dir(log, node, &dir);
+    struct wb_node *reach;
+    int err = wb_log_node(log, node, &reach);
 
     WB_CHECK(revision > 0);
-    WB_CHECK(segment_out->file.fd < 0);
+    WB_CHECK(segment_out->file.node == NULL);
     if (err < 0)
         return err;
     wb_segment_name(number, revision, name);
-    char *path = wb_path_join(dir, name);
-    err = path ? wb_path_unlink(path) : WB_E_NOMEM;
-    wb_free(path);
-    return err < 0 ? err : wb_segment_create(dir, log->superblock.id, number, revision, segment_out);
+    err = wb_node_remove(reach, name);
+    return err < 0 ? err : wb_segment_create(reach, log->superblock.id, number, revision, segment_out);
 }
 
 int wb_log_sync_file(struct wb_segment *segment)
 {
-    int err = wb_file_sync(&segment->file);
+    int err = wb_node_file_sync(&segment->file);
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    return err < 0 ? err : wb_path_sync_parent(segment->file.path);
+    return err < 0 ? err : wb_node_sync_names(segment->file.node);
 }
 
 /* ---- copying a file ----------------------------------------------------------------------------------------- */
 
-static int copy_bytes(const struct wb_file *from, uint64_t at, uint64_t end, const struct wb_file *to)
+static int copy_bytes(const struct wb_node_file *from, uint64_t at, uint64_t end, const struct wb_node_file *to)
 {
     char *bytes = wb_alloc(COPY_BYTES);
     int err = bytes ? 0 : WB_E_NOMEM;
@@ -155,12 +152,12 @@ static int copy_bytes(const struct wb_file *from, uint64_t at, uint64_t end, con
     WB_CHECK(at <= end);
     while (at < end && err == 0) {
         size_t want = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES, got = 0;
-        err = wb_file_read_at(from, at, bytes, want, &got);
+        err = wb_node_file_read_at(from, at, bytes, want, &got);
         if (err == 0 && got == 0)
             break; /* the file is shorter than it should be, and so is its copy: verify reports that */
         if (err == 0)
-            err = wb_file_write_at(to, at, bytes, got);
-        wb_file_write_back(to, at, got);
+            err = wb_node_file_write_at(to, at, bytes, got);
+        wb_node_file_hint(to, WB_NODE_WRITE_BACK, at, got);
         at += got;
     }
     wb_free(bytes);
@@ -220,7 +217,7 @@ static int copy_file(struct wb_log_hold *hold, struct wb_segment *to, struct wb_
     uint64_t map_bytes = 0, end = hold->row.bytes;
     int err = copy_bytes(&hold->from.file, WB_SEGMENT_HEADER_BYTES, end, &to->file);
 
-    WB_CHECK(to->file.fd >= 0);
+    WB_CHECK(to->file.node != NULL);
     WB_CHECK(row_inout->number == hold->row.number);
     if (err == 0 && hold->row.revision == 0) {
         err = list_blocks(hold, &list);
@@ -279,10 +276,10 @@ int wb_log_move(struct wb_log *log, uint32_t number, uint32_t node)
         err = copy_file(&hold, &to, &copy);
     if (err == 0)
         err = publish_move(&hold, &copy);
-    if (err < 0 && to.file.path && !wb_catalog_uncertain(log->catalog)) { /* else it may be the one that counts */
+    if (err < 0 && to.file.node && !wb_catalog_uncertain(log->catalog)) { /* else it may be the one that counts */
         struct wb_error_copy why;
         wb_error_save(err, &why);
-        wb_path_unlink(to.file.path);
+        wb_node_file_remove(&to.file);
         err = wb_error_restore(&why);
     }
     wb_segment_close(&to);

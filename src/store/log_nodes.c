@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "node/node.h"
 #include "os/clock.h"
 #include "os/path.h"
 #include "store/log.h"
@@ -33,8 +32,10 @@ void wb_log_nodes_init(struct wb_log_nodes *nodes, const char *dir, const struct
 
 static void forget_nodes(struct wb_log_nodes *nodes)
 {
-    for (size_t i = 0; i < nodes->items.count; i++)
+    for (size_t i = 0; i < nodes->items.count; i++) {
+        wb_node_close(nodes->items.items[i].reach);
         wb_free(nodes->items.items[i].dir);
+    }
     wb_vec_clear(&nodes->items);
     nodes->version = 0;
 }
@@ -43,6 +44,8 @@ void wb_log_nodes_release(struct wb_log_nodes *nodes)
 {
     forget_nodes(nodes);
     wb_vec_release(&nodes->items);
+    wb_node_close(nodes->own);
+    nodes->own = NULL;
 }
 
 /* Whether the node is the repository's own directory, which cannot be mistaken for another. */
@@ -50,6 +53,16 @@ static bool is_own(const struct wb_catalog_node *row)
 {
     WB_CHECK(row->number > 0);
     return row->inside && strcmp(row->dir, ".") == 0;
+}
+
+static int open_node(const struct wb_log_nodes *nodes, struct wb_log_node *node)
+{
+    struct wb_node_identity expected = {.number = node->row.number};
+
+    WB_CHECK(nodes->repository != NULL);
+    memcpy(expected.repository, nodes->repository, sizeof expected.repository);
+    memcpy(expected.id, node->row.id, sizeof expected.id);
+    return wb_node_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
 }
 
 static int add_node(void *context, const struct wb_catalog_node *row)
@@ -61,9 +74,13 @@ static int add_node(void *context, const struct wb_catalog_node *row)
     node.dir = is_own(row)   ? wb_strdup(nodes->dir)
                : row->inside ? wb_path_join(nodes->dir, row->dir)
                              : wb_strdup(row->dir);
-    int err = node.dir ? wb_vec_push(&nodes->items, node) : WB_E_NOMEM;
-    if (err < 0)
+    int err = node.dir ? open_node(nodes, &node) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_vec_push(&nodes->items, node);
+    if (err < 0) {
+        wb_node_close(node.reach);
         wb_free(node.dir);
+    }
     return err;
 }
 
@@ -97,30 +114,14 @@ uint32_t wb_log_nodes_number(const struct wb_log_nodes *nodes, size_t i)
 
 /* ---- looking at nodes --------------------------------------------------------------------------------------- */
 
-/* Finds out whether the node is there. A file that was found to be right, and is still the same, is not read again. */
-static int look(const struct wb_log_nodes *nodes, struct wb_log_node *node)
+/* Finds out whether the node is there. */
+static int look(struct wb_log_node *node)
 {
-    struct wb_node_identity expected = {.number = node->row.number};
-    struct wb_folder_stamp stamp;
-
-    WB_CHECK(nodes->repository != NULL);
-    WB_CHECK(node->dir != NULL);
-    if (is_own(&node->row))
-        return 0;
-    char *path = wb_path_join(node->dir, WB_NODE_IDENTITY_NAME);
-    if (!path)
-        return WB_E_NOMEM;
-    bool there = wb_folder_stamp(path, &stamp);
-    wb_free(path);
-    if (there && !node->down && wb_folder_stamp_equal(&stamp, &node->stamp))
-        return 0;
-    memcpy(expected.repository, nodes->repository, sizeof expected.repository);
-    memcpy(expected.id, node->row.id, sizeof expected.id);
-    int err = wb_node_check(node->dir, &expected);
+    WB_CHECK(node->reach != NULL);
+    int err = wb_node_probe(node->reach);
     if (err == WB_E_NOMEM)
         return err;
     node->down = err < 0;
-    node->stamp = stamp;
     snprintf(node->why, sizeof node->why, "%s", err < 0 ? wb_error_message() : "");
     return err < 0 ? wb_fail(WB_E_DOWN, "%s", node->why) : 0;
 }
@@ -128,30 +129,27 @@ static int look(const struct wb_log_nodes *nodes, struct wb_log_node *node)
 /* Finds out whether new pages can go there, unless that was done a moment ago. */
 static int look_to_write(const struct wb_log_nodes *nodes, struct wb_log_node *node)
 {
-    struct wb_folder_space space;
+    struct wb_node_space space;
     int64_t now = wb_clock_mono_ns();
 
     WB_CHECK(node->row.number > 0);
     if (node->looked_ns && now - node->looked_ns < LOOK_NS)
         return node->down ? wb_fail(WB_E_DOWN, "%s", node->why) : 0;
-    int err = look(nodes, node);
+    int err = look(node);
     node->looked_ns = now ? now : 1;
     if (err < 0)
         return err;
-    char *pages = wb_path_join(node->dir, WB_SEGMENT_DIR);
-    if (!pages)
-        return WB_E_NOMEM;
     uint64_t requests[WB_BUSY_KINDS];
     node->busy = nodes->distribution == WB_DISTRIBUTION_UNIFORM &&
                  wb_busy_count(nodes->dir, node->row.number, requests) == 0 && requests[WB_BUSY_STREAM] > 0;
-    node->read_only = !wb_folder_is_writable(pages);
-    node->full = false;
-    if (wb_folder_space(pages, &space) == 0) {
-        uint64_t least = space.capacity / FULL_PART;
-        least = least < FULL_BYTES_MIN ? FULL_BYTES_MIN : least > FULL_BYTES_MAX ? FULL_BYTES_MAX : least;
-        node->full = space.free < least;
-    }
-    wb_free(pages);
+    node->full = node->read_only = false;
+    err = wb_node_space(node->reach, &space);
+    if (err < 0)
+        return err;
+    uint64_t least = space.capacity / FULL_PART;
+    least = least < FULL_BYTES_MIN ? FULL_BYTES_MIN : least > FULL_BYTES_MAX ? FULL_BYTES_MAX : least;
+    node->full = space.free < least;
+    node->read_only = space.read_only;
     return 0;
 }
 
@@ -180,16 +178,33 @@ static int no_such_node(const struct wb_log_nodes *nodes, uint32_t number)
                    number);
 }
 
-int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t number, const char **dir_out)
+int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out)
 {
     struct wb_log_node *node = find_node(nodes, number);
 
     WB_CHECK(number > 0);
-    *dir_out = nodes->dir;
-    if (!node)
-        return nodes->items.count || number != 1 ? no_such_node(nodes, number) : 0;
-    *dir_out = node->dir;
-    return look(nodes, node);
+    *node_out = NULL;
+    if (!node && (nodes->items.count || number != 1))
+        return no_such_node(nodes, number);
+    int err = node ? look(node) : nodes->own ? 0 : wb_node_open(nodes->dir, NULL, &nodes->own);
+    if (err == 0)
+        *node_out = node ? node->reach : nodes->own;
+    return err;
+}
+
+int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t number, const char **dir_out)
+{
+    struct wb_node *node;
+    int err = wb_log_nodes_find(nodes, number, &node);
+
+    *dir_out = err == 0 ? wb_node_label(node) : NULL;
+    return err;
+}
+
+int wb_log_node_dir(struct wb_log *log, uint32_t number, const char **dir_out)
+{
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    return wb_log_nodes_dir(&log->nodes, number, dir_out);
 }
 
 static int cannot_write(const struct wb_log_node *node)
@@ -198,16 +213,25 @@ static int cannot_write(const struct wb_log_node *node)
     return wb_fail(WB_E_DOWN, "node %u cannot be written: %s is read-only", node->row.number, node->dir);
 }
 
-int wb_log_nodes_dir_to_write(struct wb_log_nodes *nodes, uint32_t number, const char **dir_out)
+int wb_log_nodes_find_to_write(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out)
 {
     struct wb_log_node *node = find_node(nodes, number);
-    int err = wb_log_nodes_dir(nodes, number, dir_out);
+    int err = wb_log_nodes_find(nodes, number, node_out);
 
     WB_CHECK(number > 0);
     if (err < 0 || !node)
         return err;
     err = look_to_write(nodes, node);
     return err < 0 ? err : node->read_only ? cannot_write(node) : 0;
+}
+
+int wb_log_nodes_dir_to_write(struct wb_log_nodes *nodes, uint32_t number, const char **dir_out)
+{
+    struct wb_node *node;
+    int err = wb_log_nodes_find_to_write(nodes, number, &node);
+
+    *dir_out = err == 0 ? wb_node_label(node) : NULL;
+    return err;
 }
 
 int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out)
@@ -225,10 +249,10 @@ int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number
     return *path_out ? 0 : WB_E_NOMEM;
 }
 
-int wb_log_node_dir(struct wb_log *log, uint32_t node, const char **dir_out)
+int wb_log_node(struct wb_log *log, uint32_t number, struct wb_node **node_out)
 {
     WB_CHECK(log->magic == WB_LOG_MAGIC);
-    return wb_log_nodes_dir(&log->nodes, node, dir_out);
+    return wb_log_nodes_find(&log->nodes, number, node_out);
 }
 
 bool wb_log_node_failed(const struct wb_log *log, int err)

@@ -16,7 +16,7 @@
 
 #include "base/vec.h"
 #include "design/design.h"
-#include "os/folder.h"
+#include "node/node.h"
 #include "store/catalog.h"
 
 struct wb_log;
@@ -38,7 +38,7 @@ static inline bool wb_log_bin_equal(const struct wb_log_bin *a, const struct wb_
 struct wb_log_node {
     struct wb_catalog_node row;
     char *dir;                     /* as this process opens it */
-    struct wb_folder_stamp stamp;  /* of its webbase.node, when it was found to be the right one */
+    struct wb_node *reach;         /* for requests */
     bool down;
     char why[512];                 /* of a node that is down: the whole message */
     int64_t looked_ns;             /* when the following was found out; 0: not yet */
@@ -50,6 +50,7 @@ struct wb_log_node {
 struct wb_log_nodes {
     const char *dir;               /* of the repository; borrowed */
     const uint8_t *repository;     /* its id; borrowed */
+    struct wb_node *own;           /* for requests to the repository's own directory; opened when it is needed */
     enum wb_distribution distribution;
     uint64_t version;              /* of the rows (wb_catalog_version) */
     WB_VEC(struct wb_log_node) items; /* in the order of their numbers */
@@ -68,12 +69,16 @@ size_t wb_log_nodes_count(const struct wb_log_nodes *nodes);
 uint32_t wb_log_nodes_number(const struct wb_log_nodes *nodes, size_t i);
 
 /*
- * The directory of a node, for reading. WB_E_DOWN, with a message that names the node and says what is wrong with it.
- * Good until the next refresh.
+ * A node, for reading its files. WB_E_DOWN, with a message that names the node and says what is wrong with it. Good
+ * until the next refresh; files that are open stay good.
  */
-int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
+int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out);
 
 /* The same, for making, changing or deleting files. WB_E_DOWN also if it is read-only. */
+int wb_log_nodes_find_to_write(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out);
+
+/* The directory instead, of a node on this machine, for files that are opened by their paths (bucket files). */
+int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
 int wb_log_nodes_dir_to_write(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
 
 /* Whether the catalog has such a node. */
@@ -84,8 +89,9 @@ int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number
 
 /* ---- for the handle of a store ---------------------------------------------------------------------------------- */
 
-/* wb_log_nodes_dir() of the handle's table. */
-int wb_log_node_dir(struct wb_log *log, uint32_t node, const char **dir_out);
+/* wb_log_nodes_find() in the handle's table. */
+int wb_log_node(struct wb_log *log, uint32_t number, struct wb_node **node_out);
+int wb_log_node_dir(struct wb_log *log, uint32_t number, const char **dir_out);
 
 /* Whether the error means that a node cannot be used, while others can. */
 bool wb_log_node_failed(const struct wb_log *log, int err);

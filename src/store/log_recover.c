@@ -15,7 +15,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "store/hash_store.h"
 #include "store/log.h"
 
@@ -45,18 +44,18 @@ static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, stru
                  struct wb_catalog_segment *row_out)
 {
     struct row_read r = {.log = log, .number = seen->number};
-    const char *dir;
-    int err = wb_log_nodes_dir_to_write(&log->nodes, seen->node, &dir);
+    struct wb_node *node;
+    int err = wb_log_nodes_find_to_write(&log->nodes, seen->node, &node);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(seen->number > 0);
     WB_CHECK(!seen->sealed);
     *segment_out = WB_SEGMENT_INIT;
     if (err == 0)
-        err = wb_segment_open(dir, log->superblock.id, seen, true, segment_out);
+        err = wb_segment_open(node, log->superblock.id, seen, true, segment_out);
     if (err < 0)
         return err;
-    err = wb_file_lock(&segment_out->file, false);
+    err = wb_node_file_claim(&segment_out->file);
     if (err == 0)
         err = wb_log_read(log, read_row, &r);
     if (err == 0 && (r.row.sealed || r.row.revision != seen->revision))
@@ -85,15 +84,15 @@ static bool try_to_seal(struct wb_log *log, const struct wb_catalog_segment *see
     struct row_read now = {.log = log, .number = seen->number};
     struct wb_segment segment;
     bool done = false;
-    const char *dir;
+    struct wb_node *node;
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->tails.count == 0);
-    if (wb_log_nodes_dir_to_write(&log->nodes, seen->node, &dir) < 0 ||
-        wb_segment_open(dir, log->superblock.id, seen, true, &segment) < 0)
+    if (wb_log_nodes_find_to_write(&log->nodes, seen->node, &node) < 0 ||
+        wb_segment_open(node, log->superblock.id, seen, true, &segment) < 0)
         return false;
-    if (wb_file_lock(&segment.file, false) == 0 && wb_log_read(log, read_row, &now) == 0 &&
-        now.row.revision == segment.revision && wb_file_truncate(&segment.file, now.row.bytes) == 0)
+    if (wb_node_file_claim(&segment.file) == 0 && wb_log_read(log, read_row, &now) == 0 &&
+        now.row.revision == segment.revision && wb_node_file_truncate(&segment.file, now.row.bytes) == 0)
         done = wb_segment_write_seal(&segment, now.row.bytes, commit) == 0;
     wb_segment_close(&segment);
     return done;
@@ -128,12 +127,12 @@ static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
     WB_CHECK(seen->revision == 0);
     if (err < 0) /* if somebody is writing to it, leave it alone; if it is damaged, verify and get report that */
         return (err == WB_E_NOMEM || err == WB_E_IO) && !wb_log_node_failed(log, err) ? err : 0;
-    err = wb_file_size(&segment.file, &size);
+    err = wb_node_file_size(&segment.file, &size);
     if (err == 0 && size > row.bytes) {
         bool sealed =
             size == row.bytes + WB_SEGMENT_SEAL_BYTES && wb_segment_read_seal(&segment, row.bytes, &sealed_at);
         if (!sealed)
-            err = wb_file_truncate(&segment.file, row.bytes);
+            err = wb_node_file_truncate(&segment.file, row.bytes);
     }
     wb_segment_close(&segment);
     return wb_log_node_failed(log, err) ? 0 : err;
@@ -161,56 +160,51 @@ static int look_up_file(void *context)
     return f->known ? 0 : wb_catalog_retired_has(txn, f->number, f->revision, &f->known);
 }
 
-/* A directory of files of pages that a writer looks through. */
+/* A node whose files a writer looks through. */
 struct orphan_walk {
     struct wb_log *log;
-    uint32_t node;
-    char *pages;
+    uint32_t number;
+    struct wb_node *node;
 };
 
 /* A segment file that the catalog does not know was created by a process that died before it could add the row. */
-static int remove_orphan(void *context, const struct wb_path_entry *entry)
+static int remove_orphan(void *context, const struct wb_node_entry *entry)
 {
     const struct orphan_walk *walk = context;
-    struct file_known f = {.log = walk->log, .node = walk->node};
-    struct wb_file file = WB_FILE_INIT;
+    struct file_known f = {.log = walk->log, .node = walk->number};
+    struct wb_node_file file = WB_NODE_FILE_INIT;
     int err;
 
     WB_CHECK(f.log->magic == WB_LOG_MAGIC);
-    if (!wb_segment_name_parse(entry->name, &f.number, &f.revision))
+    if (!wb_segment_name_parse(entry->name + sizeof WB_SEGMENT_DIR, &f.number, &f.revision))
         return 0;
     err = wb_log_read(f.log, look_up_file, &f);
     if (err < 0 || f.known)
         return err;
-    char *path = wb_path_join(walk->pages, entry->name);
-    if (!path)
-        return WB_E_NOMEM;
-    err = wb_file_open(path, WB_FILE_READ, &file);
-    if (err == 0 && wb_file_lock(&file, false) == 0) {
-        /* Its creator may have added the row since we looked. Now that we have the lock, the answer is final. */
+    err = wb_node_file_open(walk->node, entry->name, false, &file);
+    if (err == 0 && wb_node_file_claim(&file) == 0) {
+        /* Its creator may have added the row since we looked. Now that we have the claim, the answer is final. */
         err = wb_log_read(f.log, look_up_file, &f);
         if (err == 0 && !f.known)
-            err = wb_path_unlink(path);
+            err = wb_node_file_remove(&file);
     }
-    wb_file_close(&file);
-    wb_free(path);
+    wb_node_file_close(&file);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 /* Removes the orphans of a node. One that is out of reach is looked through when it is back. */
-static int remove_orphans(struct wb_log *log, uint32_t node)
+static int remove_orphans(struct wb_log *log, uint32_t number)
 {
-    struct orphan_walk walk = {.log = log, .node = node};
-    const char *dir;
-    int err = wb_log_nodes_dir_to_write(&log->nodes, node, &dir);
+    struct orphan_walk walk = {.log = log, .number = number};
+    int err = wb_log_nodes_find_to_write(&log->nodes, number, &walk.node);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
-    WB_CHECK(node > 0);
+    WB_CHECK(number > 0);
     if (err == 0) {
-        walk.pages = wb_path_join(dir, WB_SEGMENT_DIR);
-        err = walk.pages ? wb_path_each(walk.pages, remove_orphan, &walk) : WB_E_NOMEM;
+        wb_node_hold(walk.node); /* reading the catalog may refresh the table of nodes */
+        err = wb_node_each_file(walk.node, remove_orphan, &walk);
+        wb_node_close(walk.node);
     }
-    wb_free(walk.pages);
     return wb_log_node_failed(log, err) ? 0 : err;
 }
 
@@ -250,19 +244,36 @@ struct purge_work {
 static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
     struct purge_work *p = context;
-    const char *dir;
+    struct wb_node *reach;
 
     WB_CHECK(number > 0);
     WB_CHECK(p->count <= sizeof p->files / sizeof p->files[0]);
     if (txn_id > p->oldest || p->count == sizeof p->files / sizeof p->files[0])
         return 0;
     /* What is on a node that is out of reach is deleted when it is back; what was on one that was removed is gone. */
-    if (!wb_log_nodes_has(&p->log->nodes, node) || wb_log_nodes_dir_to_write(&p->log->nodes, node, &dir) == 0) {
+    if (!wb_log_nodes_has(&p->log->nodes, node) || wb_log_nodes_find_to_write(&p->log->nodes, node, &reach) == 0) {
         p->files[p->count].number = number;
         p->files[p->count].node = node;
         p->files[p->count++].revision = revision;
     }
     return 0;
+}
+
+static int delete_file(struct wb_log *log, uint32_t number, uint32_t revision, uint32_t node_number)
+{
+    char name[WB_SEGMENT_NAME_MAX];
+    struct wb_node *node;
+
+    WB_CHECK(number > 0);
+    if (!wb_log_nodes_has(&log->nodes, node_number))
+        return 0;
+    int err = wb_log_node(log, node_number, &node);
+    if (err < 0)
+        return err;
+    if (log->hash)
+        return wb_bucket_file_unlink(wb_node_label(node), number, revision);
+    wb_segment_name(number, revision, name);
+    return wb_node_remove(node, name);
 }
 
 /* The file goes first, then its row: if we die in between, the next purge finds the file already gone. */
@@ -273,20 +284,9 @@ static int delete_retired(struct purge_work *p)
     WB_CHECK(p->count > 0);
     WB_CHECK(p->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < p->count && err == 0; i++) {
-        const struct wb_log_nodes *nodes = &p->log->nodes;
-        const char *dir;
-        char *path = NULL;
-        if (wb_log_nodes_has(nodes, p->files[i].node) && p->log->hash) {
-            err = wb_log_node_dir(p->log, p->files[i].node, &dir);
-            if (err == 0)
-                err = wb_bucket_file_unlink(dir, p->files[i].number, p->files[i].revision);
-        } else if (wb_log_nodes_has(nodes, p->files[i].node)) {
-            err = wb_log_nodes_path(&p->log->nodes, p->files[i].node, p->files[i].number, p->files[i].revision, &path);
-            if (err == 0)
-                err = wb_path_unlink(path);
-        }
-        wb_free(path);
-        if (wb_log_node_failed(p->log, err)) /* it is deleted when the node can be used again */
+        err = delete_file(p->log, p->files[i].number, p->files[i].revision, p->files[i].node);
+        /* It is deleted when the node can be used again, and when nobody has claimed the file any more. */
+        if (err == WB_E_BUSY || wb_log_node_failed(p->log, err))
             err = 0;
         else if (err == 0)
             err = wb_catalog_retired_delete(&p->txn, p->files[i].number, p->files[i].revision);
@@ -348,7 +348,7 @@ static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segme
                     uint64_t bytes)
 {
     WB_CHECK(bytes >= WB_SEGMENT_HEADER_BYTES);
-    WB_CHECK(segment->file.fd >= 0);
+    WB_CHECK(segment->file.node != NULL);
     WB_CHECK(segment->revision == 0);
     return wb_vec_push(&writer->tails, (struct wb_log_tail){
                                            .segment = *segment, .bin = *bin, .bytes = bytes, .bytes_committed = bytes});
@@ -380,7 +380,7 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, con
             continue;
         if (claim(log, seen, &segment, &row) < 0)
             continue;
-        int err = wb_file_truncate(&segment.file, row.bytes);
+        int err = wb_node_file_truncate(&segment.file, row.bytes);
         if (err == 0)
             err = add_tail(log->writer, &segment, bin, row.bytes);
         if (err < 0) {
@@ -453,20 +453,20 @@ static int register_segment(struct wb_log *log, uint32_t number, const struct wb
 /* Creates the file of the next free number. The file claims the number, before there is a row. */
 static int create_segment(struct wb_log *log, uint32_t node, uint32_t number, struct wb_segment *segment_out)
 {
-    const char *dir;
-    int err = wb_log_nodes_dir_to_write(&log->nodes, node, &dir);
+    struct wb_node *reach;
+    int err = wb_log_nodes_find_to_write(&log->nodes, node, &reach);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(number > 0);
     if (err < 0)
         return err;
     do {
-        err = wb_segment_create(dir, log->superblock.id, number, 0, segment_out);
+        err = wb_segment_create(reach, log->superblock.id, number, 0, segment_out);
         number++;
     } while (err == WB_E_INVALID);
     if (err == 0)
-        err = wb_file_sync(&segment_out->file);
-    return err < 0 ? err : wb_path_sync_parent(segment_out->file.path);
+        err = wb_node_file_sync(&segment_out->file);
+    return err < 0 ? err : wb_node_sync_names(reach);
 }
 
 /* Creates a segment and its row, and adds it to the tails. first: the number to try first. */
@@ -485,7 +485,7 @@ static int new_segment(struct wb_log *log, const struct wb_log_bin *bin, uint32_
             err = register_segment(log, segment.number, bin, &first);
         if (err <= 0)
             break;
-        wb_path_unlink(segment.file.path); /* without a row, it is an orphan anyway */
+        wb_node_file_remove(&segment.file); /* without a row, it is an orphan anyway */
         wb_segment_close(&segment);
     }
     if (err == 0)

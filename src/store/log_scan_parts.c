@@ -116,14 +116,14 @@ static void seek(struct wb_log_scan_part *part, uint64_t logical)
 int wb_log_scan_open_file(struct wb_log_scan *scan, const struct wb_catalog_segment *row,
                           struct wb_segment *segment_out)
 {
-    const char *dir;
+    struct wb_node *node;
     int err = wb_log_nodes_refresh(&scan->nodes, &scan->txn);
 
     WB_CHECK(row->number > 0);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     if (err == 0)
-        err = wb_log_nodes_dir(&scan->nodes, row->node, &dir);
-    return err < 0 ? err : wb_segment_open(dir, scan->log->superblock.id, row, false, segment_out);
+        err = wb_log_nodes_find(&scan->nodes, row->node, &node);
+    return err < 0 ? err : wb_segment_open(node, scan->log->superblock.id, row, false, segment_out);
 }
 
 /* Opens one more part of the current segment, at the place where the scan is. */

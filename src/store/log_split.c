@@ -13,7 +13,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "store/log_split.h"
 
 enum { WRITE_BYTES = 1 << 20 };
@@ -54,10 +53,10 @@ struct split_work {
 
 static int write_out(struct split_child *child)
 {
-    int err = wb_file_write_at(&child->to.file, child->out_at, child->out.ptr, child->out.len);
+    int err = wb_node_file_write_at(&child->to.file, child->out_at, child->out.ptr, child->out.len);
 
     WB_CHECK(child->out_at >= WB_SEGMENT_HEADER_BYTES);
-    wb_file_write_back(&child->to.file, child->out_at, child->out.len);
+    wb_node_file_hint(&child->to.file, WB_NODE_WRITE_BACK, child->out_at, child->out.len);
     child->out_at += child->out.len;
     wb_buf_clear(&child->out);
     return err;
@@ -239,7 +238,7 @@ static void discard_files(struct split_work *w, bool all)
     for (size_t i = 0; i < w->count; i++) {
         WB_CHECK(all || w->children[i].pages.count || w->children[i].live == 0);
         if (w->children[i].to.file.path && (all || w->children[i].pages.count == 0))
-            wb_path_unlink(w->children[i].to.file.path);
+            wb_node_file_remove(&w->children[i].to.file);
     }
     wb_error_restore(&why);
 }

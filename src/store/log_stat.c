@@ -162,7 +162,7 @@ static int count_stored(struct wb_log *log, uint64_t *bytes_out)
     for (size_t i = 0; i < log->nodes.items.count && err == 0; i++) {
         const struct wb_log_node *node = &log->nodes.items.items[i];
         const char *dir;
-        if (!node->row.inside && wb_log_node_dir(log, node->row.number, &dir) == 0)
+        if (!node->row.inside && wb_log_nodes_dir(&log->nodes, node->row.number, &dir) == 0)
             err = disk_bytes(dir, bytes_out);
         err = wb_log_node_failed(log, err) ? 0 : err;
     }

@@ -12,7 +12,6 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "store/hash_store.h"
 #include "store/hash_verify.h"
 #include "store/log_verify.h"
@@ -241,10 +240,10 @@ static int check_tail(struct wb_log_verifier *v, const struct wb_catalog_segment
                       const char *file)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(segment->file.fd >= 0);
+    WB_CHECK(segment->file.node != NULL);
 
     uint64_t size, sealed_at;
-    int err = wb_file_size(&segment->file, &size);
+    int err = wb_node_file_size(&segment->file, &size);
 
     if (err == 0 && wb_segment_last_seal(segment, &sealed_at))
         err = check_seal(v, sealed_at, file);
@@ -257,9 +256,9 @@ static int check_tail(struct wb_log_verifier *v, const struct wb_catalog_segment
     }
     if (size == row->bytes + WB_SEGMENT_SEAL_BYTES && wb_segment_read_seal(segment, row->bytes, &sealed_at))
         return 0;
-    if (wb_file_lock(&segment->file, false) < 0)
+    if (wb_node_file_claim(&segment->file) < 0)
         return 0;
-    wb_file_unlock(&segment->file);
+    wb_node_file_release(&segment->file);
     wb_log_verify_report(
         v, false, file, row->bytes,
         "%llu bytes after the last commit, left by a process that was stopped: not part of the repository, dropped "
@@ -276,15 +275,15 @@ static int check_segment(struct wb_log_verifier *v, const struct wb_catalog_segm
 
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(row->number > 0);
-    const char *dir;
+    struct wb_node *node;
     wb_segment_name(row->number, row->revision, file);
-    err = wb_log_nodes_dir(&v->nodes, row->node, &dir);
+    err = wb_log_nodes_find(&v->nodes, row->node, &node);
     if (err == WB_E_DOWN) { /* check_nodes() has reported it */
         v->done += row->bytes;
         return 0;
     }
     if (err == 0)
-        err = wb_segment_open(dir, v->superblock->id, row, false, &segment);
+        err = wb_segment_open(node, v->superblock->id, row, false, &segment);
     if (err < 0) {
         v->done += row->bytes;
         return absorb(v, err, file, 0);
@@ -304,19 +303,19 @@ static int check_segment(struct wb_log_verifier *v, const struct wb_catalog_segm
 
 /* ---- files that should not be there ---------------------------------------------------------------------- */
 
-static int check_file(void *context, const struct wb_path_entry *entry)
+static int check_file(void *context, const struct wb_node_entry *entry)
 {
     struct wb_log_verifier *v = context;
-    struct wb_file file = WB_FILE_INIT;
-    char name[WB_SEGMENT_NAME_MAX];
+    struct wb_node_file file = WB_NODE_FILE_INIT;
+    const char *base = entry->name + sizeof WB_SEGMENT_DIR;
     uint32_t number, revision;
     bool hash = v->superblock->design.read.organisation == WB_ORGANISATION_HASH, doubles;
 
     WB_CHECK(v->catalog != NULL);
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    if (hash ? !wb_bucket_name_parse(entry->name, &number, &revision, &doubles)
-             : !wb_segment_name_parse(entry->name, &number, &revision)) {
-        wb_log_verify_report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
+    if (hash ? !wb_bucket_name_parse(base, &number, &revision, &doubles)
+             : !wb_segment_name_parse(base, &number, &revision)) {
+        wb_log_verify_report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", base);
         return 0;
     }
     for (size_t i = 0; i < v->rows.count; i++)
@@ -327,19 +326,17 @@ static int check_file(void *context, const struct wb_path_entry *entry)
     int err = wb_catalog_retired_has(&v->txn, number, revision, &retired);
     if (err < 0 || retired) /* compaction has replaced it; it is deleted when its last reader has gone */
         return err;
-    char *path;
-    (hash ? wb_bucket_name : wb_segment_name)(number, revision, name);
-    err = (hash ? wb_hash_path : wb_log_nodes_path)(&v->nodes, v->node, number, revision, &path);
+    struct wb_node *node;
+    err = wb_log_nodes_find(&v->nodes, v->node, &node);
     if (err < 0)
         return err;
-    /* If somebody has locked the file, or it is newer than the state that we hold, it is work in progress. */
-    if (wb_file_open(path, WB_FILE_READ, &file) == 0 && wb_file_lock(&file, false) == 0 &&
+    /* If somebody has claimed the file, or it is newer than the state that we hold, it is work in progress. */
+    if (wb_node_file_open(node, entry->name, false, &file) == 0 && wb_node_file_claim(&file) == 0 &&
         number < v->summary.next_segment + 1)
         wb_log_verify_report(
-            v, false, name, 0,
+            v, false, entry->name, 0,
             "left by a process that was stopped: not part of the repository, removed by the next writer");
-    wb_file_close(&file);
-    wb_free(path);
+    wb_node_file_close(&file);
     return 0;
 }
 
@@ -400,8 +397,8 @@ static int check_nodes(struct wb_log_verifier *v)
     WB_CHECK(v->tallies != NULL);
     for (size_t i = 0; i < v->nodes.items.count; i++) {
         const struct wb_log_node *node = &v->nodes.items.items[i];
-        const char *dir;
-        int err = wb_log_nodes_dir(&v->nodes, node->row.number, &dir);
+        struct wb_node *reach;
+        int err = wb_log_nodes_find(&v->nodes, node->row.number, &reach);
         if (err == WB_E_DOWN)
             wb_log_verify_report(v, true, node->row.dir, 0, "%s: its pages were not checked", node->why);
         else if (err < 0)
@@ -415,13 +412,11 @@ static int check_files(struct wb_log_verifier *v)
 {
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < wb_log_nodes_count(&v->nodes); i++) {
-        const char *dir;
+        struct wb_node *node;
         v->node = wb_log_nodes_number(&v->nodes, i);
-        if (wb_log_nodes_dir(&v->nodes, v->node, &dir) < 0)
+        if (wb_log_nodes_find(&v->nodes, v->node, &node) < 0)
             continue;
-        char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
-        int err = pages ? wb_path_each(pages, check_file, v) : WB_E_NOMEM;
-        wb_free(pages);
+        int err = wb_node_each_file(node, check_file, v);
         if (err == WB_E_NOMEM)
             return err;
         if (err < 0)

@@ -143,7 +143,7 @@ void wb_log_tails_release(struct wb_log *log)
         struct wb_log_tail *tail = &writer->tails.items[i];
         WB_CHECK(tail->bytes >= tail->bytes_committed);
         /* A clean end: no uncommitted bytes, and a seal. If this fails, the next writer recovers the segment. */
-        if (wb_file_truncate(&tail->segment.file, tail->bytes_committed) == 0)
+        if (wb_node_file_truncate(&tail->segment.file, tail->bytes_committed) == 0)
             wb_segment_write_seal(&tail->segment, tail->bytes_committed, commit);
         wb_segment_close(&tail->segment);
     }

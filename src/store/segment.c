@@ -22,7 +22,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/path.h"
 
 #include <stdio.h>
 
@@ -65,24 +64,26 @@ bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *rev
     return true;
 }
 
-static int open_file(const char *dir, uint32_t number, uint32_t revision, unsigned flags,
+/* What all ways to open a file have in common: the struct is filled if err, the result of opening, is 0. */
+static int opened(int err, uint32_t number, uint32_t revision, struct wb_segment *segment)
+{
+    WB_CHECK(number > 0);
+    WB_CHECK(err < 0 || segment->file.node != NULL);
+    segment->number = segment->origin = number;
+    segment->revision = revision;
+    segment->magic = err == 0 ? WB_SEGMENT_MAGIC : 0;
+    return err;
+}
+
+static int open_file(struct wb_node *node, const struct wb_catalog_segment *row, bool write,
                      struct wb_segment *segment_out)
 {
     char name[WB_SEGMENT_NAME_MAX];
 
-    WB_CHECK(number > 0);
+    WB_CHECK(row->number > 0);
     *segment_out = WB_SEGMENT_INIT;
-    wb_segment_name(number, revision, name);
-    char *path = wb_path_join(dir, name);
-    if (!path)
-        return WB_E_NOMEM;
-    int err = wb_file_open(path, flags, &segment_out->file);
-    wb_free(path);
-    segment_out->number = number;
-    segment_out->revision = revision;
-    segment_out->origin = number;
-    segment_out->magic = err == 0 ? WB_SEGMENT_MAGIC : 0;
-    return err;
+    wb_segment_name(row->number, row->revision, name);
+    return opened(wb_node_file_open(node, name, write, &segment_out->file), row->number, row->revision, segment_out);
 }
 
 static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32_t revision)
@@ -97,34 +98,28 @@ static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32
     wb_put64(to + HEADER_CHECK_AT, wb_hash64(to, HEADER_CHECK_AT));
 }
 
-int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision,
+int wb_segment_create(struct wb_node *node, const uint8_t *repo_id, uint32_t number, uint32_t revision,
                       struct wb_segment *segment_out)
 {
-    char header[WB_SEGMENT_HEADER_BYTES];
-    int err;
+    char header[WB_SEGMENT_HEADER_BYTES], name[WB_SEGMENT_NAME_MAX];
 
-    WB_CHECK(dir != NULL);
+    WB_CHECK(node != NULL);
     WB_CHECK(number > 0);
-    /* Before we have the lock, another process may take the file for an orphan and remove it: then we start again. */
-    for (;;) {
-        err = open_file(dir, number, revision, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, segment_out);
-        if (err == 0)
-            err = wb_file_lock(&segment_out->file, true);
-        if (err < 0 || !wb_file_unlinked(&segment_out->file))
-            break;
-        wb_segment_close(segment_out);
-    }
+    *segment_out = WB_SEGMENT_INIT;
+    wb_segment_name(number, revision, name);
+    int err = opened(wb_node_file_create(node, name, &segment_out->file), number, revision, segment_out);
+    if (err < 0)
+        return err;
     put_header(header, repo_id, number, revision);
-    if (err == 0)
-        err = wb_file_write_at(&segment_out->file, 0, header, sizeof header);
-    if (err < 0 && segment_out->file.path) {
+    err = wb_node_file_write_at(&segment_out->file, 0, header, sizeof header);
+    if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
-        wb_path_unlink(segment_out->file.path);
+        wb_node_file_remove(&segment_out->file);
         wb_segment_close(segment_out);
         return wb_error_restore(&why);
     }
-    return err;
+    return 0;
 }
 
 /* Copies the entries of a map into memory. Returns false if they do not increase. */
@@ -160,7 +155,7 @@ static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)
 
     char header[MAP_HEADER_BYTES];
     struct wb_buf bytes = WB_BUF_INIT;
-    int err = wb_file_read_exact(&segment->file, at, header, sizeof header);
+    int err = wb_node_file_read_exact(&segment->file, at, header, sizeof header);
 
     if (err < 0)
         return err;
@@ -169,7 +164,8 @@ static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)
         return map_damaged(segment, at, "is damaged");
     err = wb_buf_reserve(&bytes, (size_t)count * MAP_ENTRY_BYTES);
     if (err == 0)
-        err = wb_file_read_exact(&segment->file, at + MAP_HEADER_BYTES, bytes.ptr, (size_t)count * MAP_ENTRY_BYTES);
+        err = wb_node_file_read_exact(&segment->file, at + MAP_HEADER_BYTES, bytes.ptr,
+                                      (size_t)count * MAP_ENTRY_BYTES);
     if (err < 0)
         goto done;
     if (wb_get64(header + 16) != wb_hash64(bytes.ptr, (size_t)count * MAP_ENTRY_BYTES)) {
@@ -189,22 +185,22 @@ done:
     return err;
 }
 
-int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
+int wb_segment_open(struct wb_node *node, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
                     struct wb_segment *segment_out)
 {
-    WB_CHECK(dir != NULL);
+    WB_CHECK(node != NULL);
     WB_CHECK(row->number > 0);
 
     char found[WB_SEGMENT_HEADER_BYTES], expected[WB_SEGMENT_HEADER_BYTES];
-    int err = open_file(dir, row->number, row->revision, write ? WB_FILE_WRITE : WB_FILE_READ, segment_out);
+    int err = open_file(node, row, write, segment_out);
 
     if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_CORRUPT, "a segment of %s is missing: number %u, revision %u", dir, row->number,
-                       row->revision);
+        return wb_fail(WB_E_CORRUPT, "a segment of %s is missing: number %u, revision %u", wb_node_label(node),
+                       row->number, row->revision);
     if (err < 0)
         return err;
     segment_out->origin = wb_catalog_segment_origin(row);
-    err = wb_file_read_exact(&segment_out->file, 0, found, sizeof found);
+    err = wb_node_file_read_exact(&segment_out->file, 0, found, sizeof found);
     if (err == 0) {
         put_header(expected, repo_id, row->number, row->revision);
         if (wb_get16(found + 4) > SEGMENT_FORMAT &&
@@ -220,18 +216,18 @@ int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_cat
     return err;
 }
 
-int wb_segment_open_unread(const char *dir, const struct wb_catalog_segment *row, struct wb_segment *segment_out)
+int wb_segment_open_unread(struct wb_node *node, const struct wb_catalog_segment *row, struct wb_segment *segment_out)
 {
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live == 0);
-    return open_file(dir, row->number, row->revision, WB_FILE_WRITE, segment_out);
+    return open_file(node, row, true, segment_out);
 }
 
 void wb_segment_close(struct wb_segment *segment)
 {
-    WB_CHECK(segment->file.fd < 0 || segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->file.node == NULL || segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->map_count == 0 || segment->revision > 0);
-    wb_file_close(&segment->file);
+    wb_node_file_close(&segment->file);
     wb_free(segment->map);
     *segment = WB_SEGMENT_INIT;
 }
@@ -285,7 +281,7 @@ int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct w
     wb_put64(to + 8, count);
     wb_put64(to + 16, wb_hash64(to + MAP_HEADER_BYTES, count * MAP_ENTRY_BYTES));
     wb_put64(to + MAP_CHECK_AT, wb_hash64(to, MAP_CHECK_AT));
-    err = wb_file_write_at(&segment->file, at, to, size);
+    err = wb_node_file_write_at(&segment->file, at, to, size);
     wb_buf_release(&bytes);
     if (err == 0)
         *bytes_out = size;
@@ -301,7 +297,7 @@ int wb_segment_write_seal(struct wb_segment *segment, uint64_t at, uint64_t comm
     wb_put64(seal + 8, commit);
     wb_put64(seal + 16, at);
     wb_put64(seal + SEAL_CHECK_AT, wb_hash64(seal, SEAL_CHECK_AT));
-    return wb_file_write_at(&segment->file, at, seal, sizeof seal);
+    return wb_node_file_write_at(&segment->file, at, seal, sizeof seal);
 }
 
 bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_t *commit_out)
@@ -310,9 +306,9 @@ bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_
     size_t got;
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(segment->file.fd >= 0);
+    WB_CHECK(segment->file.node != NULL);
     *commit_out = 0;
-    if (wb_file_read_at(&segment->file, at, seal, sizeof seal, &got) < 0 || got != sizeof seal)
+    if (wb_node_file_read_at(&segment->file, at, seal, sizeof seal, &got) < 0 || got != sizeof seal)
         return false;
     if (memcmp(seal, "WBSL", 4) != 0 || wb_get64(seal + SEAL_CHECK_AT) != wb_hash64(seal, SEAL_CHECK_AT) ||
         wb_get64(seal + 16) != at)
@@ -326,9 +322,9 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
     uint64_t size;
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(segment->file.fd >= 0);
+    WB_CHECK(segment->file.node != NULL);
     *commit_out = 0;
-    return wb_file_size(&segment->file, &size) == 0 && size >= WB_SEGMENT_HEADER_BYTES + WB_SEGMENT_SEAL_BYTES &&
+    return wb_node_file_size(&segment->file, &size) == 0 && size >= WB_SEGMENT_HEADER_BYTES + WB_SEGMENT_SEAL_BYTES &&
            wb_segment_read_seal(segment, size - WB_SEGMENT_SEAL_BYTES, commit_out);
 }
 
@@ -364,7 +360,7 @@ static int require(const struct wb_segment *segment, struct wb_segment_reader *s
         return 0;
     err = wb_buf_reserve(&source->bytes, need - have);
     if (err == 0)
-        err = wb_file_read_at(&segment->file, at + have, source->bytes.ptr + have, need - have, &got);
+        err = wb_node_file_read_at(&segment->file, at + have, source->bytes.ptr + have, need - have, &got);
     if (err < 0)
         return err;
     source->bytes.len += got;
@@ -382,7 +378,7 @@ static int read_first(const struct wb_segment *segment, struct wb_segment_reader
     wb_buf_clear(&source->bytes);
     err = wb_buf_reserve(&source->bytes, FIRST_READ_BYTES);
     if (err == 0)
-        err = wb_file_read_at(&segment->file, at, source->bytes.ptr, FIRST_READ_BYTES, &got);
+        err = wb_node_file_read_at(&segment->file, at, source->bytes.ptr, FIRST_READ_BYTES, &got);
     if (err < 0)
         return err;
     source->bytes.len = got;
@@ -413,7 +409,7 @@ static int fetch(void *context, uint64_t at, size_t size, const char **bytes_out
     wb_buf_clear(frame);
     int err = wb_buf_reserve(frame, size);
     if (err == 0)
-        err = wb_file_read_at(&place->segment->file, place->at + at, frame->ptr, size, &got);
+        err = wb_node_file_read_at(&place->segment->file, place->at + at, frame->ptr, size, &got);
     if (err == 0 && got < size)
         err = wb_fail(WB_E_CORRUPT, "the file ends inside the block");
     *bytes_out = frame->ptr;

@@ -12,7 +12,7 @@
  *   | header | block | block |       | block | map |         after a compaction: nothing is appended
  *   +--------+-------+-------+- -  -+-------+-----+
  *
- * One process at a time appends to a segment; it has the lock on the file (flock).
+ * One process at a time appends to a segment; it has claimed the file (node.h).
  * Everything after the committed bytes is ignored by readers.
  *
  * A block is named by its *logical offset*: its position in revision 0. Compaction moves
@@ -25,13 +25,12 @@
 #ifndef WB_STORE_SEGMENT_H
 #define WB_STORE_SEGMENT_H
 
-#include "os/file.h"
-#include "os/path.h"
 #include "block/block.h"
+#include "node/node.h"
 #include "store/block_cache.h"
 #include "store/catalog.h"
 
-#define WB_SEGMENT_DIR "pages"
+#define WB_SEGMENT_DIR WB_NODE_DIR
 
 enum {
     WB_SEGMENT_MAGIC = 0x57425347,
@@ -52,33 +51,33 @@ struct wb_segment_map_entry {
 /* An open segment file. */
 struct wb_segment {
     uint32_t magic; /* 0 if it is closed */
-    struct wb_file file;
+    struct wb_node_file file;
     uint32_t number, revision;
     uint32_t origin; /* the number that its places have: its own, or that of the segment it was split off from */
     struct wb_segment_map_entry *map; /* in compacted files, sorted by logical offset */
     size_t map_count;
 };
 
-#define WB_SEGMENT_INIT ((struct wb_segment){.file = WB_FILE_INIT})
+#define WB_SEGMENT_INIT ((struct wb_segment){.magic = 0})
 
-/* The name of the file, relative to the repository: "pages/00000007.2.seg". */
+/* The name of the file, relative to its node: "pages/00000007.2.seg". */
 void wb_segment_name(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX]);
 
 /* Parses a name without its directory; false if it is not the name of a segment. */
 bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *revision_out);
 
-/* Creates a file with nothing but its header, and locks it. WB_E_INVALID if it exists. */
-int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision,
+/* Creates a file with nothing but its header, and claims it. WB_E_INVALID if it exists. */
+int wb_segment_create(struct wb_node *node, const uint8_t *repo_id, uint32_t number, uint32_t revision,
                       struct wb_segment *segment_out);
 
 /* Opens the file that a row describes: checks its header and reads its map. WB_E_CORRUPT, also if it is missing. */
-int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
+int wb_segment_open(struct wb_node *node, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
                     struct wb_segment *segment_out);
 
 /* Opens the file for writing without reading anything: for a file whose pages are all dead. WB_E_NOTFOUND. */
-int wb_segment_open_unread(const char *dir, const struct wb_catalog_segment *row, struct wb_segment *segment_out);
+int wb_segment_open_unread(struct wb_node *node, const struct wb_catalog_segment *row, struct wb_segment *segment_out);
 
-/* Closes the file and gives up its lock. Does nothing if it is closed. */
+/* Closes the file and ends its claim. Does nothing if it is closed. */
 void wb_segment_close(struct wb_segment *segment);
 
 /* Finds the position of a block; WB_E_CORRUPT if the map does not have it. */

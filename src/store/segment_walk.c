@@ -23,7 +23,7 @@ void wb_segment_walk_init(struct wb_segment_walk *walk, const struct wb_segment 
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     *walk = (struct wb_segment_walk){.segment = segment, .next = WB_SEGMENT_HEADER_BYTES, .end = end};
-    wb_file_sequential(&segment->file);
+    wb_node_file_hint(&segment->file, WB_NODE_SEQUENTIAL, 0, 0);
 }
 
 void wb_segment_walk_release(struct wb_segment_walk *walk)
@@ -47,7 +47,7 @@ static int move_window(struct wb_segment_walk *walk, uint64_t at, size_t want)
     walk->window.len = kept;
     int err = wb_buf_reserve(&walk->window, want - kept);
     if (err == 0)
-        err = wb_file_read_at(&walk->segment->file, at + kept, walk->window.ptr + kept, want - kept, &got);
+        err = wb_node_file_read_at(&walk->segment->file, at + kept, walk->window.ptr + kept, want - kept, &got);
     walk->window.len += err == 0 ? got : 0;
     return err;
 }

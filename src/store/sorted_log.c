@@ -231,12 +231,12 @@ static int load_segment(struct sorted_log *source, struct wb_sorted_chunk *chunk
     int err;
 
     WB_CHECK(count > 0);
-    const char *dir;
+    struct wb_node *node;
     err = wb_log_nodes_refresh(&source->nodes, chunk->txn);
     if (err == 0)
-        err = wb_log_nodes_dir(&source->nodes, row->node, &dir);
+        err = wb_log_nodes_find(&source->nodes, row->node, &node);
     if (err == 0)
-        err = wb_segment_open(dir, source->log->superblock.id, row, false, &segment);
+        err = wb_segment_open(node, source->log->superblock.id, row, false, &segment);
     if (err == WB_E_CORRUPT)
         return wb_sorted_damaged(chunk, row->number, 0);
     if (err < 0)

@@ -420,9 +420,12 @@ static uint64_t committed_bytes(const char *path)
 {
     uint64_t size = file_bytes(path);
     struct wb_segment segment = WB_SEGMENT_INIT;
+    struct wb_node *node;
     uint64_t commit;
 
-    must_ok(wb_file_open(path, WB_FILE_READ, &segment.file));
+    must_ok(wb_node_open(mixed.dir, NULL, &node));
+    must_ok(wb_node_file_open(node, path + strlen(mixed.dir) + 1, false, &segment.file));
+    wb_node_close(node);
     segment.magic = WB_SEGMENT_MAGIC;
     bool sealed = wb_segment_read_seal(&segment, size - WB_SEGMENT_SEAL_BYTES, &commit);
     wb_segment_close(&segment);
