@@ -11,6 +11,7 @@
 #include "os/path.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -260,6 +261,43 @@ static void test_swap(void **state)
     wb_node_file_close(&file);
 }
 
+enum { THREADS = 4, ROUNDS = 300 };
+
+/* Reads a file that all threads share, and opens and closes files of its own. */
+static void *use_node(void *context)
+{
+    const struct wb_node_file *shared = context;
+    char got[4];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct wb_node_file mine = WB_NODE_FILE_INIT;
+        if (wb_node_file_read_exact(shared, 0, got, 4) < 0 || memcmp(got, "abcd", 4) != 0 ||
+            wb_node_file_open(local, "pages/00000001.seg", false, &mine) < 0 ||
+            wb_node_file_read_exact(&mine, 0, got, 4) < 0 || memcmp(got, "abcd", 4) != 0)
+            return (void *)1;
+        wb_node_file_close(&mine);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    pthread_t threads[THREADS];
+    struct wb_node_file file;
+
+    (void)state;
+    ok(wb_node_file_create(local, "pages/00000001.seg", &file));
+    ok(wb_node_file_write_at(&file, 0, "abcd", 4));
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_node, &file), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    wb_node_file_close(&file);
+}
+
 /* A node that was closed lives as long as its open files. */
 static void test_closed(void **state)
 {
@@ -388,6 +426,7 @@ int main(void)
                                        BOTH(test_list),
                                        BOTH(test_swap),
                                        BOTH(test_killed),
+                                       cmocka_unit_test_setup_teardown(test_threads, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_closed, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_faults, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_bad_peer, open_node, close_node)};
