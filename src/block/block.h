@@ -209,8 +209,8 @@ int wb_block_read_facts(struct wb_block_reader *reader, size_t at, struct wb_pag
 int wb_block_read_record(struct wb_block_reader *reader, size_t at, struct wb_buf *record_out);
 
 /*
- * Appends the record of entry `at` without its body to head_out: digests and head, for wb_page_decode_head(). The body is
- * not decompressed. WB_E_CORRUPT in format 1, which does not divide records. On error head_out is unchanged.
+ * Appends the record of entry `at` without its body to head_out: digests and head, for wb_page_decode_head(). The body
+ * is not decompressed. WB_E_CORRUPT in format 1, which does not divide records. On error head_out is unchanged.
  */
 int wb_block_read_head(struct wb_block_reader *reader, size_t at, struct wb_buf *head_out);
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 enum {
-    GROUPS = 2,         /* a group is as large as so many of a log */
-    GROUP_PARTS = 256,  /* a group is divided into at most so many ranges */
-    TAILS_MAX = 512,    /* a writer has about so many segments open at most */
-    SPLIT_LEAST = 4,    /* a segment is split if it has this part of the limit: smaller ones are not worth 16 files */
+    GROUPS = 2,        /* a group is as large as so many of a log */
+    GROUP_PARTS = 256, /* a group is divided into at most so many ranges */
+    TAILS_MAX = 512,   /* a writer has about so many segments open at most */
+    SPLIT_LEAST = 4,   /* a segment is split if it has this part of the limit: smaller ones are not worth 16 files */
     CHILDREN = 1 << WB_HASHED_LOG_BITS,
 };
 
@@ -75,8 +75,8 @@ static int add_rows(const struct wb_log_rows *rows, struct wb_hashed_ranges *ran
     int err = wb_vec_reserve(&ranges->items, ranges->items.count + rows->count);
 
     for (size_t i = 0; i < rows->count && err == 0; i++)
-        ranges->items.items[ranges->items.count++] = (struct wb_hashed_range){
-            .bin = {rows->items[i].node, rows->items[i].range}, .bytes = rows->items[i].bytes};
+        ranges->items.items[ranges->items.count++] =
+            (struct wb_hashed_range){.bin = {rows->items[i].node, rows->items[i].range}, .bytes = rows->items[i].bytes};
     WB_CHECK(ranges->items.count <= ranges->items.cap);
     return err;
 }

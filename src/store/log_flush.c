@@ -340,7 +340,7 @@ static int find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(bin->node > 0);
-    /* In a hashed-log, a group ends before its ranges are divided further, so its last blocks may make a log too long. */
+    /* In a hashed-log, ranges are divided between groups, so the last blocks of a group may make a log too long. */
     uint64_t limit = wb_log_segment_limit(log) * (wb_hashed_log_is(log) ? 2 : 1);
     for (size_t i = writer->tails.count; i > 0; i--) {
         *tail_out = &writer->tails.items[i - 1];

@@ -131,28 +131,6 @@ void wb_log_ops_clear(struct wb_log *log)
     wb_busy_end(&log->busy, &writer->busy);
 }
 
-void wb_log_tails_release(struct wb_log *log)
-{
-    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-
-    struct wb_log_writer *writer = log->writer;
-    uint64_t commit = writer->tails.count ? wb_log_newest_commit(log) : 0;
-
-    WB_CHECK(writer->ops.count == 0); /* committed, or dropped */
-    for (size_t i = 0; i < writer->tails.count; i++) {
-        struct wb_log_tail *tail = &writer->tails.items[i];
-        WB_CHECK(tail->bytes >= tail->bytes_committed);
-        /* A clean end: no uncommitted bytes, and a seal. If this fails, the next writer recovers the segment. */
-        if (wb_node_file_truncate(&tail->segment.file, tail->bytes_committed) == 0)
-            wb_segment_write_seal(&tail->segment, tail->bytes_committed, commit);
-        wb_segment_close(&tail->segment);
-    }
-    bool any = writer->tails.count > 0;
-    wb_vec_clear(&writer->tails);
-    if (any && wb_hashed_log_is(log)) /* the newest segment may be one of another range: that is where seals are looked for */
-        wb_log_seal_any(log, commit);
-}
-
 void wb_log_writer_free(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;

@@ -23,9 +23,9 @@ struct sorted_log {
     struct wb_log_nodes nodes;
     struct wb_block_reader *zstd;
     struct wb_log_parts parts;
-    WB_VEC(struct sorted_place) order;     /* the items of the chunk in the order of the disk */
-    struct wb_buf window;                  /* of the last walk, for the next one */
-    WB_VEC(uint64_t) entries;              /* of a block: its entry << 32 | its item, in the order of the directory */
+    WB_VEC(struct sorted_place) order; /* the items of the chunk in the order of the disk */
+    struct wb_buf window;              /* of the last walk, for the next one */
+    WB_VEC(uint64_t) entries;          /* of a block: its entry << 32 | its item, in the order of the directory */
 };
 
 static void close_source(void *context)
@@ -147,8 +147,8 @@ static int block_error(const struct wb_segment *segment, struct wb_sorted_chunk 
 }
 
 /* Finds the entries of a block that are wanted: places[0] to places[count - 1]. */
-static int find_entries(struct sorted_log *source, const struct wb_block_index *index, const struct sorted_place *places,
-                        size_t count)
+static int find_entries(struct sorted_log *source, const struct wb_block_index *index,
+                        const struct sorted_place *places, size_t count)
 {
     int err = wb_vec_reserve(&source->entries, count);
 

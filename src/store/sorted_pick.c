@@ -12,21 +12,21 @@
 #include <stdlib.h>
 
 enum {
-    ITEMS_MAX = 64 << 10,  /* of a chunk */
-    ROWS_MAX = 1 << 20,    /* that are passed in one state of the catalog, although few of them may be visible */
+    ITEMS_MAX = 64 << 10,   /* of a chunk */
+    ROWS_MAX = 1 << 20,     /* that are passed in one state of the catalog, although few of them may be visible */
     RECORD_BYTES = 1 << 10, /* what a record has besides its body, about */
 };
 
 struct pick {
     struct wb_sorted_scan *scan;
-    uint64_t bytes;            /* of the items so far, about */
-    size_t rows;               /* that were passed */
-    uint64_t edge;             /* id.hi: here ends what the source keeps together */
+    uint64_t bytes; /* of the items so far, about */
+    size_t rows;    /* that were passed */
+    uint64_t edge;  /* id.hi: here ends what the source keeps together */
     bool has_edge;
-    size_t cut_count;          /* items before the last edge that was passed ... */
-    uint64_t cut_hi;           /* ... which is this one */
-    bool cut;                  /* there is such an edge */
-    bool full;                 /* more is to come in the next chunk */
+    size_t cut_count; /* items before the last edge that was passed ... */
+    uint64_t cut_hi;  /* ... which is this one */
+    bool cut;         /* there is such an edge */
+    bool full;        /* more is to come in the next chunk */
     struct wb_pageid reached;
 };
 
@@ -160,7 +160,7 @@ struct gone_walk {
     struct pick *pick;
     struct wb_log_epochs held; /* what the rule points to */
     struct wb_history_rule rule;
-    size_t first;              /* the items from here on are of this walk */
+    size_t first; /* the items from here on are of this walk */
     uint64_t bytes;
 };
 
@@ -193,9 +193,8 @@ static int take_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     wb_log_view_clear(&scan->view, id);
     int err = wb_history_decode(bytes, &scan->view.history, &site);
     if (err < 0)
-        return err == WB_E_NOMEM
-                   ? err
-                   : wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
+        return err == WB_E_NOMEM ? err
+                                 : wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
     if (wb_history_latest(&scan->view.history) || (scan->site && site != scan->site_hash))
         return 0;
     const struct wb_history_version *version = choose_version(g);
@@ -266,7 +265,9 @@ int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out)
     if (err == 0 && scan->summary.gone)
         err = add_gone(&p, from);
     *reached_out = p.reached;
-    if (err == 0 && p.bytes <= 2 * (uint64_t)scan->source->chunk_bytes) /* room for the records, so that it need not grow bit by bit */
+    if (err == 0 &&
+        p.bytes <=
+            2 * (uint64_t)scan->source->chunk_bytes) /* room for the records, so that it need not grow bit by bit */
         err = wb_buf_reserve(&scan->chunk.text, (size_t)p.bytes);
     return err < 0 ? err : p.full;
 }

@@ -164,7 +164,8 @@ static int take_options(struct wb_sorted_scan *scan, const struct wb_store_scan_
         err = take_position(scan, options->until, &has_until, &scan->until);
     if (err == 0 && !has_until)
         err = wb_fail(WB_E_INVALID, "a scan of %s cannot end at this position", scan->log->dir);
-    scan->has_reached = scan->has_told && scan->told.hi >= scan->first; /* a position of another part may be before it */
+    scan->has_reached =
+        scan->has_told && scan->told.hi >= scan->first; /* a position of another part may be before it */
     scan->reached = scan->told;
     return err;
 }

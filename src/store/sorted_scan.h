@@ -8,8 +8,9 @@
  *                (a *chunk*: a few ranges of ids)
  *
  * A source reads a chunk in whatever order suits its files. It tells where the ranges of ids end that it keeps together
- * ("edges"), so that chunks end there, and each of its blocks is read once. Chunks may end anywhere else, too: that costs
- * time, but changes nothing. So it does not matter which files a page has been in, or is moved to, while a scan runs.
+ * ("edges"), so that chunks end there, and each of its blocks is read once. Chunks may end anywhere else, too: that
+ * costs time, but changes nothing. So it does not matter which files a page has been in, or is moved to, while a scan
+ * runs.
  *
  *   sorted_scan.c   the scan itself: options, pages, parcels, positions
  *   sorted_pick.c   takes the items of a chunk from the catalog
@@ -36,9 +37,9 @@ struct wb_sorted_damage {
 
 /* The pages whose records are in memory, or are about to be. */
 struct wb_sorted_chunk {
-    struct wb_catalog_txn *txn;     /* the newest state, held while a source loads the chunk */
-    const struct wb_log_rows *rows; /* all rows of segments in it */
-    bool facts;                     /* wanted of each record: only its digests and its head (wb_block_read_head) */
+    struct wb_catalog_txn *txn;          /* the newest state, held while a source loads the chunk */
+    const struct wb_log_rows *rows;      /* all rows of segments in it */
+    bool facts;                          /* wanted of each record: only its digests and its head (wb_block_read_head) */
     WB_VEC(struct wb_sorted_item) items; /* in ascending order of ids */
     struct wb_buf text;                  /* the records, in any order */
     WB_VEC(struct wb_error_copy) errors; /* damage that was found, to be returned by the scan */
@@ -46,8 +47,8 @@ struct wb_sorted_chunk {
 };
 
 /*
- * What a source must implement. Its functions are called by the thread that runs the scan; of the wb_log only what never
- * changes may be used: dir, superblock, content_seed, and functions that say so.
+ * What a source must implement. Its functions are called by the thread that runs the scan; of the wb_log only what
+ * never changes may be used: dir, superblock, content_seed, and functions that say so.
  */
 struct wb_sorted_source {
     size_t chunk_bytes; /* so many bytes of records are a good amount to load at once */
@@ -55,14 +56,14 @@ struct wb_sorted_source {
     void (*close)(void *context);
 
     /*
-     * The files were listed anew. Returns through *edge_out the greatest value of id.hi such that ids from `hi` to there
-     * are kept together: in the same files, or the same bucket.
+     * The files were listed anew. Returns through *edge_out the greatest value of id.hi such that ids from `hi` to
+     * there are kept together: in the same files, or the same bucket.
      */
     int (*edge)(void *context, const struct wb_log_rows *rows, uint64_t hi, uint64_t *edge_out);
 
     /*
-     * Appends the records of all items to chunk->text, and sets `at` and `bytes` of each. Checks that a record belongs to
-     * its id. What is damaged is passed to wb_sorted_damaged(), once for each damaged part, and the items in it keep
+     * Appends the records of all items to chunk->text, and sets `at` and `bytes` of each. Checks that a record belongs
+     * to its id. What is damaged is passed to wb_sorted_damaged(), once for each damaged part, and the items in it keep
      * `bytes` 0. Any other error ends the work and is returned; the whole chunk is loaded again then.
      */
     int (*load)(void *context, struct wb_sorted_chunk *chunk);
@@ -71,20 +72,21 @@ extern const struct wb_sorted_source wb_sorted_log;
 extern const struct wb_sorted_source wb_sorted_hash; /* hash_source.c */
 
 /*
- * Remembers the current error, WB_E_CORRUPT, for the scan to return, unless this part of a file was reported by this scan
- * before. Returns 0, or WB_E_NOMEM.
+ * Remembers the current error, WB_E_CORRUPT, for the scan to return, unless this part of a file was reported by this
+ * scan before. Returns 0, or WB_E_NOMEM.
  */
 int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t at);
 
-/* A scan of a repository whose scans are sorted; wb_log_scan_open() calls it. The scan has its own table of functions. */
+/* A scan of a repository whose scans are sorted; wb_log_scan_open() calls it. The scan has its own table of functions.
+ */
 int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
                         const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
 
 /* ---- a scan in progress ----------------------------------------------------------------------------------- */
 
 struct wb_sorted_scan {
-    struct wb_store_scan scan;  /* must be the first member */
-    struct wb_log *log;         /* only what does not change is used */
+    struct wb_store_scan scan; /* must be the first member */
+    struct wb_log *log;        /* only what does not change is used */
     const struct wb_sorted_source *source;
     void *context;              /* of the source */
     struct wb_catalog *catalog; /* a handle of its own, because the scan may run in another thread than the store */
@@ -99,22 +101,22 @@ struct wb_sorted_scan {
 
     /* ---- the newest state of the catalog ---- */
     struct wb_catalog_txn txn;
-    uint64_t state;             /* its number */
+    uint64_t state; /* its number */
     int64_t renewed_ms;
     struct wb_catalog_summary summary;
-    struct wb_log_rows rows;    /* all segments */
+    struct wb_log_rows rows; /* all segments */
     struct wb_log_view view;
 
     /* ---- where the scan is ---- */
-    struct wb_pageid told;      /* the page that was returned last, or the position from which it went on */
+    struct wb_pageid told; /* the page that was returned last, or the position from which it went on */
     bool has_told;
-    struct wb_pageid reached;   /* all ids up to this one were passed, or are in the chunk */
+    struct wb_pageid reached; /* all ids up to this one were passed, or are in the chunk */
     bool has_reached;
-    bool ended;                 /* there are no more chunks */
+    bool ended; /* there are no more chunks */
     struct wb_sorted_chunk chunk;
-    size_t index;               /* the next item of the chunk */
-    size_t judged;              /* items before this one were looked up again */
-    uint64_t chunk_state;       /* the state in which the chunk was loaded */
+    size_t index;         /* the next item of the chunk */
+    size_t judged;        /* items before this one were looked up again */
+    uint64_t chunk_state; /* the state in which the chunk was loaded */
     struct wb_store_packer *packer;
     struct wb_error_copy packer_error; /* to be returned by the next call */
 };

@@ -15,8 +15,8 @@ static void create_as(const char *where, enum wb_organisation_kind organisation)
 
 static struct spec page_spec(uint32_t number, uint32_t version)
 {
-    return (struct spec){.site = number % 7, .number = number, .time_ms = 1000 * (int64_t)(version + 1),
-                         .size = 100 + number * 7 % 900};
+    return (struct spec){
+        .site = number % 7, .number = number, .time_ms = 1000 * (int64_t)(version + 1), .size = 100 + number * 7 % 900};
 }
 
 static void put_pages(struct wb_store *store, uint32_t from, uint32_t to, uint32_t version)
@@ -200,7 +200,8 @@ static void test_foreign_position(void **state)
     wb_store_scan_close(scan);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_READ);
-    assert_int_equal(wb_store_scan_open(store, &(struct wb_store_scan_options){.after = &position}, &scan), WB_E_INVALID);
+    assert_int_equal(wb_store_scan_open(store, &(struct wb_store_scan_options){.after = &position}, &scan),
+                     WB_E_INVALID);
     wb_store_close(store);
     remove_tree(other);
 }
