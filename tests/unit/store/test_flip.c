@@ -7,6 +7,7 @@
  * to flip; if it dies, the parent starts another one for the rest.
  */
 #include "parcel_support.h"
+#include "store/bucket.h"
 #include "base/hash.h"
 #include "os/file.h"
 
@@ -96,7 +97,7 @@ static void build(struct repository *repository, bool remove_last)
     must_ok(remove_spec(store, &(struct spec){.site = 1, .number = 1}, true));
     commit_store(store);
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
-    must(compact.files > 0);
+    must(compact.files > 0 || test_design().read.organisation == WB_ORGANISATION_HASH);
     must(seal_store(store) == 2);
     put_round(store, 2);
     for (uint64_t i = 0; i < 5; i++)
@@ -446,10 +447,15 @@ static void test_segments(void **state)
     while ((entry = readdir(dir)) != NULL) {
         struct flipping f = {.repository = &mixed, .every_one = true};
         uint32_t number, revision;
-        if (!wb_segment_name_parse(entry->d_name, &number, &revision))
+        bool doubles, bucket = wb_bucket_name_parse(entry->d_name, &number, &revision, &doubles);
+        if (!bucket && !wb_segment_name_parse(entry->d_name, &number, &revision))
             continue;
         path_in(pages, entry->d_name, f.path);
         uint64_t end = committed_bytes(f.path);
+        if (bucket) { /* extents that are not used any more, and the double-write file, need not be as they were */
+            f.every_one = false;
+            written_done = true;
+        }
         bool *done = revision ? &compacted_done : &written_done;
         bool whole = revision && !*done && test_rounds(10) >= 10;
         f.count = whole ? end : test_rounds(1000);
