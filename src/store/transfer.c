@@ -66,7 +66,7 @@ static int compact(struct wb_transfer *t, uint64_t *bytes_out)
     int err = 0;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_CLOSED); /* or the files would be kept for us */
-    if (t->pages_done)
+    if (t->counts.replaced || t->involved)              /* otherwise nothing has died there */
         err = wb_store_compact(t->batch->read, t->progress, t->progress_context, NULL, NULL, &here);
     if (err == 0)
         err = wb_store_compact(t->batch->update, t->progress, t->progress_context, NULL, NULL, &there);

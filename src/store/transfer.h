@@ -40,7 +40,7 @@ struct wb_transfer {
     WB_VEC(struct wb_transfer_page) pages; /* in the order of their ids */
     WB_VEC(struct wb_transfer_site) sites; /* by hash */
     struct wb_buf names;
-    uint64_t known, revisits;
+    uint64_t known, involved, revisits;
     uint64_t read_revisits;          /* revisits that wait on the read nodes */
     uint64_t pages_done, bytes_done; /* brought to the read nodes */
     struct wb_store_transfer_counts counts, uncommitted;

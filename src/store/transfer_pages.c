@@ -95,13 +95,13 @@ static int gather_event(void *context, const struct wb_catalog_event *event)
 {
     struct involved_page *p = context;
     struct wb_catalog_event copy = *event;
-    int err = wb_buf_append_slice(&p->sites, event->site);
 
     WB_CHECK(wb_pageid_equal(event->id, p->id));
+    if (event->kind == WB_CATALOG_EVENT_NAME)
+        return 0;
     copy.site.ptr = NULL;
-    if (err < 0 || event->kind == WB_CATALOG_EVENT_NAME)
-        return err;
-    return wb_vec_push(&p->events, copy);
+    int err = wb_buf_append_slice(&p->sites, event->site);
+    return err < 0 ? err : wb_vec_push(&p->events, copy);
 }
 
 static int bring_removal(struct involved_page *p, const struct wb_catalog_event *event)
@@ -230,6 +230,7 @@ static int bring_involved(struct wb_transfer *t, struct wb_transfer_page *page)
     int err = seen_content(t, p.id, &before);
 
     WB_CHECK(page->involved);
+    t->involved++;
     if (err == 0)
         err = wb_catalog_event_of(&t->waiting, p.id, gather_event, &p);
     for (size_t i = 0, at = 0; i < p.events.count; i++) {
