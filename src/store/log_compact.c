@@ -296,7 +296,9 @@ static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalo
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(row->number > 0);
-    return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old || apart ||
+    /* Dead pages in leads count for nothing, because others need their bytes: unless all pages of a block are dead. */
+    bool many = row->pages > row->live && (row->pages - row->live) * WORTH_A_COPY >= row->live;
+    return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old || apart || many ||
                               (c->grouping && wb_log_group_wants(c, row)));
 }
 
