@@ -1,14 +1,14 @@
 /*
- * bench_hash.c - the organisation hash: what adding pages costs in each of its three ways, and what reading costs. Prints a
- * JSON line for each measurement.
+ * bench_hash.c - the organisation hash: what adding pages costs in each of its three ways, and what reading costs.
+ * Prints a JSON line for each measurement.
  *
  *   bench_hash DIR CORPUS [PAGES]
  *
  *   merge     all pages (or PAGES of them) in one commit: sorted by id, and merged into an empty store
  *   random    further pages in random order, each in a commit of its own
  *   buffered  further pages in random order, collected, and written by one sweep over the buckets that they concern
- *   get       pages chosen by chance, from the page cache; "reads" is the number of system calls that read, for each page
- *   stream    all pages in the order of the store
+ *   get       pages chosen by chance, from the page cache; "reads" is the number of system calls that read, for each
+ * page stream    all pages in the order of the store
  */
 #include "base/error.h"
 #include "bench.h"
@@ -49,14 +49,14 @@ static void commit(struct wb_store *store)
 
 static void report(const char *what, size_t pages, uint64_t bytes, double seconds)
 {
-    printf("{\"bench\":\"hash_%s\",\"pages\":%zu,\"seconds\":%.6f,\"pages_s\":%.1f,\"mb_s\":%.1f}\n", what, pages, seconds,
-           (double)pages / seconds, (double)bytes / seconds / 1e6);
+    printf("{\"bench\":\"hash_%s\",\"pages\":%zu,\"seconds\":%.6f,\"pages_s\":%.1f,\"mb_s\":%.1f}\n", what, pages,
+           seconds, (double)pages / seconds, (double)bytes / seconds / 1e6);
     fflush(stdout);
 }
 
 /* Adds variants of pages chosen by chance, with a commit after every `batch` of them. */
-static void add_random(struct wb_store *store, const struct corpus *corpus, const char *what, size_t count, size_t batch,
-                       uint32_t version)
+static void add_random(struct wb_store *store, const struct corpus *corpus, const char *what, size_t count,
+                       size_t batch, uint32_t version)
 {
     struct wb_buf memory = WB_BUF_INIT;
     uint64_t chance = 7 + version, bytes = 0;

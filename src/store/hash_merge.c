@@ -24,10 +24,10 @@ struct hash_merge {
     const struct wb_hash_note *notes;
     size_t note, note_count; /* the next note */
     struct wb_bucket_file to;
-    uint64_t number; /* the new bucket that is being filled */
-    uint64_t end;    /* of its extents */
-    uint64_t images; /* bytes of all images */
-    uint64_t versions, old;       /* that were kept, and how many of them are not the latest of their page */
+    uint64_t number;        /* the new bucket that is being filled */
+    uint64_t end;           /* of its extents */
+    uint64_t images;        /* bytes of all images */
+    uint64_t versions, old; /* that were kept, and how many of them are not the latest of their page */
 };
 
 /* ---- the old file ------------------------------------------------------------------------------------------ */
@@ -271,8 +271,8 @@ static void fill_row(const struct hash_merge *m, struct wb_catalog_segment *row)
 }
 
 /*
- * Writes the file of a row from what the target has in the row's range, and the notes. The row has its number, revision,
- * node and range; the rest is filled in. The file stays open and locked until the commit.
+ * Writes the file of a row from what the target has in the row's range, and the notes. The row has its number,
+ * revision, node and range; the rest is filled in. The file stays open and locked until the commit.
  */
 static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint64_t buckets)
 {
@@ -345,7 +345,8 @@ int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint6
     return 0;
 }
 
-/* ---- dividing and moving ------------------------------------------------------------------------------------------- */
+/* ---- dividing and moving -------------------------------------------------------------------------------------------
+ */
 
 /* The row of a child: the first one takes the number of the file, the others are new. */
 static int make_child(struct wb_log_edit *edit, const struct wb_catalog_segment *old, const struct wb_log_child *child,

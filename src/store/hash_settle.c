@@ -1,7 +1,7 @@
 /*
- * hash_settle.c - moves pages to where the table of nodes says, in the organisation hash (log_rebalance.h). A bucket file
- * whose ids belong to several nodes is divided, and one whose ids all belong to another node is written there. Both
- * happen in one transaction of the catalog, for which other writers wait; readers do not.
+ * hash_settle.c - moves pages to where the table of nodes says, in the organisation hash (log_rebalance.h). A bucket
+ * file whose ids belong to several nodes is divided, and one whose ids all belong to another node is written there.
+ * Both happen in one transaction of the catalog, for which other writers wait; readers do not.
  */
 #include "base/check.h"
 #include "store/hash_store.h"

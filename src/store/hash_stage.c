@@ -23,8 +23,8 @@ static int digest_records(struct wb_log_writer *writer)
     for (size_t i = writer->group_at; i < writer->ops.count && err == 0; i++) {
         struct wb_log_op *op = &writer->ops.items[i];
         if (wb_log_op_has_bytes(op->kind) && op->record.len && !op->digested)
-            err = wb_vec_push(&digests,
-                              (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes});
+            err =
+                wb_vec_push(&digests, (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes});
     }
     if (err == 0 && digests.count)
         err = wb_page_record_digest(digests.items, digests.count);

@@ -58,9 +58,9 @@ struct wb_hash {
     struct wb_bucket_draft draft; /* of a writer */
     struct wb_file staging;       /* records of a writer that memory has no room for; without a name */
     uint64_t staged_bytes;
-    uint64_t pending_bytes;  /* of records in memory */
-    uint64_t to_come;        /* of images, as a conversion expects them: new files have room for so much */
-    bool replaced;           /* a commit has replaced a file, which can be deleted soon */
+    uint64_t pending_bytes; /* of records in memory */
+    uint64_t to_come;       /* of images, as a conversion expects them: new files have room for so much */
+    bool replaced;          /* a commit has replaced a file, which can be deleted soon */
 };
 
 static inline bool wb_hash_is(const struct wb_log *log)
@@ -146,7 +146,7 @@ struct wb_hash_target {
     uint64_t stamp;  /* of this transaction's images */
     uint64_t end;    /* where the next extent goes */
     bool exists;
-    bool judge;     /* it must be merged, and the catalog asked about each version */
+    bool judge;          /* it must be merged, and the catalog asked about each version */
     bool is_merged;      /* the next revision was written */
     uint64_t placed;     /* new versions that were given a place */
     uint64_t put_bytes;  /* of new records */
@@ -213,8 +213,8 @@ int wb_hash_repair(struct wb_log_edit *edit, struct wb_hash_target *target, cons
 int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t buckets);
 
 /*
- * Divides a file, whose target must have no notes: writes a new file for each child. The first child takes its number, the
- * others become new files whose origin it is. With a single child, that moves the file to another node.
+ * Divides a file, whose target must have no notes: writes a new file for each child. The first child takes its number,
+ * the others become new files whose origin it is. With a single child, that moves the file to another node.
  */
 struct wb_log_child;
 int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,

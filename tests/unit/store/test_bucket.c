@@ -1,6 +1,6 @@
 /*
- * test_bucket.c - bucket files: names, which bucket has which ids, images, what happens to every flipped byte, and buckets
- * that were torn by a power failure.
+ * test_bucket.c - bucket files: names, which bucket has which ids, images, what happens to every flipped byte, and
+ * buckets that were torn by a power failure.
  */
 #include "store_support.h"
 #include "os/file.h"
@@ -30,11 +30,12 @@ static int set_up(void **state)
     must_ok(wb_bucket_draft_init(&draft, 4000));
     must_ok(wb_bucket_reader_init(&reader));
     for (uint32_t i = 0; i < PAGES; i++) {
-        struct spec spec = {.site = i % 3, .number = i, .time_ms = 1000 + i, .size = i == 7 ? 9000 : 90 * i, .variant = i};
+        struct spec spec = {
+            .site = i % 3, .number = i, .time_ms = 1000 + i, .size = i == 7 ? 9000 : 90 * i, .variant = i};
         make_page(&spec, &made[i]);
         must_ok(wb_page_encode(&made[i].page, &records[i]));
-        must_ok(wb_page_record_digest(
-            &(struct wb_record_digest){records[i].ptr, records[i].len, made[i].page.body.len}, 1));
+        must_ok(wb_page_record_digest(&(struct wb_record_digest){records[i].ptr, records[i].len, made[i].page.body.len},
+                                      1));
     }
     return 0;
 }
@@ -139,8 +140,15 @@ static size_t count_readable(const struct wb_bucket_file *file, size_t pages, bo
 
 static void test_names(void **state)
 {
-    static const char *const bad[] = {"", "00000001.bkt", "00000001.0.bkt", "1.1.bkt", "00000001.1.bkt ", "00000001.1.seg",
-                                      "00000000.1.bkt", "00000001.01.dw", "00000001.1.dw.tmp"};
+    static const char *const bad[] = {"",
+                                      "00000001.bkt",
+                                      "00000001.0.bkt",
+                                      "1.1.bkt",
+                                      "00000001.1.bkt ",
+                                      "00000001.1.seg",
+                                      "00000000.1.bkt",
+                                      "00000001.01.dw",
+                                      "00000001.1.dw.tmp"};
     char name[WB_SEGMENT_NAME_MAX];
     uint32_t number, revision;
     bool doubles;
@@ -171,7 +179,8 @@ static void test_edges(void **state)
         uint64_t number = wb_bucket_of(&file, (struct wb_pageid){.hi = hi}), edge = wb_bucket_edge(&file, number);
         must(number < file.count && edge >= hi);
         must(wb_bucket_of(&file, (struct wb_pageid){.hi = edge}) == number);
-        if (number + 1 < file.count && edge + 1 > edge && wb_catalog_range_has(&file.range, (struct wb_pageid){.hi = edge + 1}))
+        if (number + 1 < file.count && edge + 1 > edge &&
+            wb_catalog_range_has(&file.range, (struct wb_pageid){.hi = edge + 1}))
             must(wb_bucket_of(&file, (struct wb_pageid){.hi = edge + 1}) > number);
         must(number + 1 < file.count || edge == (file.range.prefix | ~wb_catalog_range_mask(&file.range)));
     }

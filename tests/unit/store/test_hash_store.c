@@ -1,6 +1,6 @@
 /*
- * test_hash_store.c - the organisation hash: what a get costs, records that wait in a file, pages that are too large for
- * their bucket, and commits that fail at every step.
+ * test_hash_store.c - the organisation hash: what a get costs, records that wait in a file, pages that are too large
+ * for their bucket, and commits that fail at every step.
  */
 #include "store_support.h"
 #include "os/fault.h"
@@ -40,8 +40,8 @@ static uint64_t count_reads(struct wb_store *store, struct wb_pageid id)
 }
 
 /*
- * A get reads one bucket. Beside that, it looks at the first bytes of the catalog's root record, whether another process has
- * committed since; it reads no page of the catalog.
+ * A get reads one bucket. Beside that, it looks at the first bytes of the catalog's root record, whether another
+ * process has committed since; it reads no page of the catalog.
  */
 static void test_one_read(void **state)
 {
@@ -104,7 +104,8 @@ static void test_staging(void **state)
     use_usual_sizes();
 }
 
-/* Commits that fail after buckets were changed in place: all is as before, in this handle, in others, and after a repair. */
+/* Commits that fail after buckets were changed in place: all is as before, in this handle, in others, and after a
+ * repair. */
 static void test_failed_sweeps(void **state)
 {
     struct wb_store *store, *other;
