@@ -40,15 +40,21 @@ static int digest_records(struct wb_log_writer *writer)
     return err;
 }
 
-/* Makes the file, which disappears when it is closed, however the process ends. */
+/*
+ * Makes the file, which disappears when it is closed, however the process ends. Another process may remove the name of
+ * ours at any moment, as we remove it ourselves, but it cannot open ours.
+ */
 static int open_staging(struct wb_log *log)
 {
-    char *path = wb_path_join(log->dir, STAGING_NAME);
-    int err = path ? wb_path_unlink(path) : WB_E_NOMEM; /* one that a process left that died at just this moment */
+    char *path = wb_path_join(log->dir, WB_HASH_STAGING_NAME);
+    int err = path ? WB_E_INVALID : WB_E_NOMEM;
 
     WB_CHECK(log->hash->staging.fd < 0);
-    if (err == 0)
-        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &log->hash->staging);
+    while (err == WB_E_INVALID) {
+        err = wb_path_unlink(path); /* one that a process left that died at just this moment */
+        if (err == 0)
+            err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &log->hash->staging);
+    }
     if (err == 0)
         err = wb_path_unlink(path);
     if (err < 0)

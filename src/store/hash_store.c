@@ -232,8 +232,12 @@ int wb_hash_recover(struct wb_log *log, uint32_t node)
     struct hash_orphan o = {.log = log, .node = node};
     int err = wb_log_nodes_dir_to_write(&log->nodes, node, &o.dir);
     char *pages = err == 0 ? wb_path_join(o.dir, WB_SEGMENT_DIR) : NULL;
+    char *staging = wb_path_join(log->dir, WB_HASH_STAGING_NAME);
 
     WB_CHECK(log->store.mode == WB_STORE_WRITE);
+    if (staging) /* if its owner is alive, it has the file open, and does not need the name */
+        (void)wb_path_unlink(staging);
+    wb_free(staging);
     if (err == 0)
         err = pages ? wb_path_each(pages, remove_orphan, &o) : WB_E_NOMEM;
     wb_free(pages);

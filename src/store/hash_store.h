@@ -38,6 +38,10 @@
 #include "store/log.h"
 #include "store/log_nodes.h"
 
+/* The file for records of a writer that memory has no room for, in the repository's directory. It has its name only for
+ * a moment. */
+#define WB_HASH_STAGING_NAME "staging.tmp"
+
 /* The bucket files of one state of the catalog. */
 struct wb_hash_files {
     struct wb_log_nodes *nodes; /* where they are */

@@ -157,8 +157,8 @@ int wb_hash_sweep(struct wb_log_edit *edit, struct wb_hash_target *target)
         err = end_sweep(edit, &sweep, target);
     if (err == 0) { /* puts that were given places, but refused */
         WB_CHECK(target->placed >= stored);
-        row->pages -= target->placed - stored;
-        WB_CHECK(row->pages >= row->live);
+        uint64_t refused = target->placed - stored;
+        row->pages = row->pages - row->live > refused ? row->pages - refused : row->live;
     }
     wb_bucket_sweep_release(&sweep);
     return err;
