@@ -83,27 +83,6 @@ static int move_versions(const struct wb_convert *convert, struct wb_log_view *v
     return 0;
 }
 
-/* Bytes of versions that nobody keeps any more, which the source had not given up yet, are dead from the start. */
-static int bury_unused(struct wb_log_edit *edit, const struct wb_convert_note *notes, size_t count)
-{
-    const struct wb_history *history = &edit->view.history;
-    struct wb_catalog_segment *row;
-    int err = 0;
-
-    WB_CHECK(count > 0);
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    for (size_t i = 0; i < count && err == 0; i++) {
-        bool used = false;
-        for (size_t k = 0; k < history->versions.count && !used; k++)
-            used = wb_catalog_place_equal(&history->versions.items[k].place, &notes[i].to);
-        if (!used)
-            err = wb_log_edit_row(edit, notes[i].to.segment, &row);
-        if (!used && err == 0)
-            row->bytes_dead += notes[i].stored_bytes;
-    }
-    return err;
-}
-
 int wb_convert_adopt(struct wb_convert *convert, struct wb_log_edit *edit, struct wb_pageid id,
                      const struct wb_convert_note *notes, size_t count)
 {
@@ -121,11 +100,7 @@ int wb_convert_adopt(struct wb_convert *convert, struct wb_log_edit *edit, struc
     convert->latest += latest;
     convert->gone += !latest;
     err = move_versions(convert, &edit->view, notes, count, &as_stored);
-    if (err == 0)
-        err = wb_log_adopt(edit, as_stored);
-    if (err == 0 && !edit->hash) /* buckets get only what is needed */
-        err = bury_unused(edit, notes, count);
-    return err;
+    return err < 0 ? err : wb_log_adopt(edit, as_stored);
 }
 
 int wb_convert_complete(const struct wb_convert *convert)

@@ -439,6 +439,7 @@ struct wb_log_edit {
     struct wb_log_epochs held;       /* what moment.rule.held points to */
     bool changed;                    /* a page was changed: the epoch of this commit has begun */
     bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
+    bool as_is;                      /* pages come from another repository: nothing is forgotten now (log_adopt.c) */
     bool forgetting;                 /* the bytes of versions that nobody keeps any more must disappear, too */
     struct wb_hash_edit *hash;       /* in the organisation hash (hash_store.h); otherwise NULL */
     struct wb_log_view view;         /* the page that is being changed */

@@ -54,6 +54,7 @@ int wb_log_adopt(struct wb_log_edit *edit, bool as_stored)
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(edit->view.history.versions.count > 0);
     edit->view.had_entry = edit->view.had_rows = false;
+    edit->as_is = true;
     wb_vec_clear(&edit->before);
     int err = latest && as_stored ? is_plain_beside(edit, latest, &plain) : 0;
     return err < 0 ? err : wb_log_edit_save(edit, !as_stored || !plain, false, NULL);

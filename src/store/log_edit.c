@@ -345,7 +345,8 @@ int wb_log_edit_save(struct wb_log_edit *edit, bool touched, bool on_request, in
     int err;
 
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    wb_history_trim(&view->history, &edit->moment.rule);
+    if (!edit->as_is)
+        wb_history_trim(&view->history, &edit->moment.rule);
     const struct wb_history_version *latest = wb_history_latest(&view->history);
     WB_CHECK(!latest || latest->arrived <= edit->moment.epoch);
     edit->summary.versions += view->history.versions.count;

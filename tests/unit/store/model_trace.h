@@ -4,6 +4,7 @@
  *   test_model.c     the steps that write, and the traces
  *   model_random.c   the random choices
  *   model_read.c     the steps that read
+ *   model_convert.c  the step that goes on with a copy of another design
  *   model_compare.c  one call on both stores
  */
 #ifndef WB_TESTS_STORE_MODEL_TRACE_H
@@ -83,6 +84,9 @@ struct wb_store_holder random_holder(struct trace *t);
 /* ---- steps ---- */
 
 void step_commit(struct trace *t);
+
+/* Goes on with a copy of another design. */
+void step_convert(struct trace *t);
 
 /* Everything about one page. */
 void compare_page(struct trace *t, struct wb_pageid id);

@@ -288,9 +288,10 @@ static const struct {
     unsigned share; /* of a thousand */
     void (*step)(struct trace *t);
 } steps[] = {
-    {520, step_put},   {100, step_read},   {50, step_remove}, {50, step_touch}, {60, step_revisit}, {10, step_bar},
+    {518, step_put},   {100, step_read},   {50, step_remove}, {50, step_touch}, {60, step_revisit}, {10, step_bar},
     {60, step_commit}, {40, compare_scan}, {20, hold_scan},   {20, step_walk},  {15, step_seal},    {15, step_holders},
     {5, step_history}, {10, step_compact}, {10, step_reopen}, {10, step_wait},  {5, step_verify},
+    {2, step_convert},
 };
 
 static void step(struct trace *t)
