@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""convert: a repository in another design. What both say of themselves must be the same, and the source must not change."""
+import hashlib, os, pathlib, random, signal, subprocess, time
+
+from e2e import *
+
+DESIGNS = ['Incr[hash,log]', 'Incr[uniform,hashed-log]', 'Incr[hash,hash]', 'Batch[U(hash,log),R(hash,hash)]',
+           'Batch[U(uniform,hash),R(hash,log)]']
+SITE = 'http://www.alpha.example/'
+
+
+def day(n):
+    return '2026-01-%02dT03:04:05Z' % n
+
+
+def versions_of(random_, count, when):
+    links = ''.join('<a href="/p%d">%d</a>' % (n, n) for n in range(count))
+    return [Page(SITE + 'p%d' % n, ('<title>%d</title><p>%s %s' % (n, links, random_.random())).encode(), date=day(when))
+            for n in range(count) if random_.random() < 0.7]
+
+
+def source(folder, design='Incr[hash,log]', nodes=1):
+    """Three archives, a snapshot after each of the first two, a takedown, and a web database."""
+    random_, repo = rng('convert ' + design), folder / 'source'
+    call(repo, 'init', '--design', design, '--nodes', nodes, '--history', 'all')
+    for n in range(3):
+        call(repo, 'import', archive(folder / ('%d.warc' % n), versions_of(random_, 30, n + 1)))
+        if design.startswith('Batch'):
+            call(repo, 'transfer')
+        if n < 2:
+            call(repo, 'snapshot', *(['--name', 'first'] if n == 0 else []))
+    call(repo, 'update')
+    call(repo, 'expunge', SITE + 'p3')
+    call(repo, 'update')
+    return repo
+
+
+def digests(folder):
+    return {str(p.relative_to(folder)): hashlib.sha1(p.read_bytes()).hexdigest()
+            for p in pathlib.Path(folder).rglob('*') if p.is_file() and p.stat().st_size}
+
+
+def told(repo):
+    """All that a repository tells, without its design."""
+    stat = ask(repo, 'stat')[0]
+    out = [stat[k] for k in ('pages', 'versions', 'captures', 'sites', 'history', 'bytes_pages')]
+    snapshots = ask(repo, 'snapshot', 'list')
+    out += [[(s['snapshot'], s['name'], s['time'], s['pages'], s['expires'], s['held_by']) for s in snapshots]]
+    out += [ask(repo, 'webdb', 'count'), sorted(call(repo, 'webdb', 'pages', '--json').stdout.splitlines()),
+            sorted(call(repo, 'webdb', 'links', '--json').stdout.splitlines())]
+    for n in range(30):
+        url = SITE + 'p%d' % n
+        for args in [(), *(('--snapshot', s['snapshot']) for s in snapshots)]:
+            p = call(repo, 'get', url, *args, status=None)
+            out.append((url, args, p.returncode, p.stdout))
+        p = call(repo, 'versions', url, '--json', status=None)
+        out.append((p.returncode, p.stdout))
+    return out
+
+
+def same(a, b):
+    x, y = told(a), told(b)
+    different = [(p, q) for p, q in zip(x, y) if p != q]
+    assert not different and len(x) == len(y), different[:1]
+
+
+@test
+def every_design_into_another(folder):
+    for n, design in enumerate(DESIGNS):
+        place = folder / str(n)
+        place.mkdir()
+        repo = source(place, design, 1 + n % 3)
+        before = digests(repo)
+        for k in (1, 3):
+            other, target = DESIGNS[(n + k) % len(DESIGNS)], place / ('target-%d' % k)
+            said = done(ask(repo, 'convert', target, '--design', other, '--nodes', k))
+            stat = ask(target, 'stat')[0]
+            assert stat['design'] == other and set(said) == {'event', 'pages', 'versions', 'bytes', 'ms'}, said
+            assert said['pages'] == stat['pages'] and said['versions'] == stat['versions'], (said, stat)
+            assert digests(repo) == before, 'convert has changed the source'
+            same(target, repo)
+            verified(target)
+            call(target, 'import', archive(place / 'again.warc', [Page(SITE + 'p3', b'back', date=day(9))]))
+            if other.startswith('Batch'):
+                call(target, 'transfer')
+            call(target, 'get', SITE + 'p3', status=1)
+            call(target, 'index')
+            assert ask(target, 'search', 'site:www.alpha.example')[-1]['event'] == 'done'
+
+
+@test
+def waiting_pages(folder):
+    repo = source(folder, DESIGNS[3])
+    call(repo, 'import', archive(folder / 'new.warc', [Page(SITE + 'new', b'<p>waits', date=day(7))]))
+    call(repo, 'get', SITE + 'new', status=1)
+    call(repo, 'convert', folder / 'batch', '--design', DESIGNS[4])
+    call(folder / 'batch', 'get', SITE + 'new', status=1)
+    call(folder / 'batch', 'transfer')
+    call(repo, 'convert', folder / 'incr', '--design', DESIGNS[1])
+    for target in ('batch', 'incr'):
+        assert call(folder / target, 'get', SITE + 'new').stdout == b'<p>waits', target
+        verified(folder / target)
+    assert not (folder / 'incr' / 'update').exists()
+    call(repo, 'get', SITE + 'new', status=1)
+    call(repo, 'transfer')
+    same(folder / 'batch', repo)
+    same(folder / 'incr', repo)
+
+
+@test
+def journal_that_is_not_merged(folder):
+    repo = folder / 'source'
+    call(repo, 'import', archive(folder / '0.warc', versions_of(rng('journal'), 10, 1)))
+    call(repo, 'convert', folder / 'never-updated', '--design', DESIGNS[1])
+    call(repo, 'update')
+    call(repo, 'import', archive(folder / '1.warc', versions_of(rng('journal 2'), 20, 2)))
+    call(repo, 'convert', folder / 'target', '--design', DESIGNS[2])
+    before = ask(repo, 'webdb', 'count')[0]
+    assert ask(folder / 'target', 'webdb', 'count')[0] == before
+    for r in (repo, folder / 'target'):
+        call(r, 'update')
+    a, b = ask(repo, 'webdb', 'count')[0], ask(folder / 'target', 'webdb', 'count')[0]
+    assert a['pages'] > before['pages'] and all(a[k] == b[k] for k in ('pages', 'fetched', 'links', 'contents', 'edition')), (a, b)
+    call(folder / 'never-updated', 'update')
+    assert ask(folder / 'never-updated', 'webdb', 'count')[0]['fetched'] > 0
+    verified(folder / 'never-updated')
+
+
+@test
+def refused_and_left_alone(folder):
+    repo, other = source(folder), folder / 'other'
+    call(other, 'init')
+    (folder / 'thesis').mkdir()
+    (folder / 'thesis' / 'thesis.txt').write_bytes(b'years of work')
+    (folder / 'plain').write_bytes(b'hello')
+    before = digests(folder)
+    for target in (repo, other, repo / 'inside', folder / 'thesis', folder / 'plain', folder / 'no' / 'where', folder):
+        refused(repo, target.name, 'convert', target, '--design', DESIGNS[1])
+    refused(repo, 'thesis', 'convert', folder / 'fresh', '--nodes', str(folder / 'thesis'))
+    refused(folder / 'nowhere', 'nowhere', 'convert', folder / 'fresh')
+    for args in ([], [folder / 'fresh', '--design', 'Incr[foo,log]'], [folder / 'fresh', '--history', 'all'],
+                 [folder / 'fresh', '--update-nodes', '2'], [folder / 'fresh', 'and-another']):
+        refused(repo, 'convert', 'convert', *args, status=2, one_line=False)
+    assert digests(folder) == before and not (folder / 'fresh').exists()
+
+
+@test
+def a_signal_or_a_kill_leaves_an_unfinished_copy(folder):
+    repo, target, stopped = source(folder, nodes=2), folder / 'target', 0
+    call(repo, 'import', archive(folder / 'big.warc', [Page(SITE + 'b%d' % n, random.Random(n).randbytes(20000), type='image/png')
+                                                       for n in range(400)]))
+    start = time.time()
+    call(repo, 'convert', folder / 'whole', '--design', DESIGNS[2])
+    took, before = time.time() - start, digests(repo)
+    for n in range(8):
+        p = subprocess.Popen(command(repo, 'convert', target, '--design', DESIGNS[n % 3], '--nodes', '%s,%s' % (folder / 'a', folder / 'b')),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(took * rng('kill %d' % n).random())
+        p.send_signal(signal.SIGTERM if n % 2 else signal.SIGKILL)
+        _, err = p.communicate(timeout=60)
+        assert digests(repo) == before
+        if p.returncode == 0:
+            break
+        stopped += 1
+        assert n % 2 == 0 or b'unfinished' in err and p.returncode == 1 or p.returncode == -signal.SIGTERM, (p.returncode, err)
+        if target.exists():
+            for args in (['stat'], ['get', SITE], ['export', '--warc', folder / 'x.warc'], ['import', folder / '0.warc'], ['init']):
+                if args[0] != 'init' or (target / 'webbase.unfinished').exists():
+                    text = call(target, *args, status=None)
+                    assert text.returncode == 1 or not (target / 'webbase.unfinished').exists(), args
+    if target.exists() and not (target / 'webbase.unfinished').exists():
+        for d in (target, folder / 'a', folder / 'b'):
+            subprocess.run(['rm', '-rf', str(d)], check=True)
+    call(repo, 'convert', target, '--design', DESIGNS[2], '--nodes', '%s,%s' % (folder / 'a', folder / 'b'))
+    assert stopped > 0 and not (target / 'webbase.unfinished').exists()
+    same(target, repo)
+    verified(target)
+
+
+run()
