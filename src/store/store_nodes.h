@@ -94,8 +94,8 @@ struct wb_store_convert_sink {
  * snapshots that a person holds (numbers, names, times), bars, revisits that wait, history policy, and what waits on
  * update nodes. The copy is of one moment; others may write to the source, which is not changed. Until the copy is
  * complete, the target cannot be opened; repeating the call starts it anew.
- * options->history is ignored: the policy is that of the source. WB_E_INVALID, by name: the target is in use, its parent
- * does not exist, or it is inside a repository. WB_E_BUSY: another process makes a repository there.
+ * options->history is ignored: the policy is that of the source. WB_E_INVALID, by name: the target is in use, its
+ * parent does not exist, or it is inside a repository. WB_E_BUSY: another process makes a repository there.
  */
 int wb_store_convert(const char *from, const char *to, const struct wb_store_options *options,
                      const struct wb_store_convert_sink *sink, struct wb_store_convert_counts *counts_out);

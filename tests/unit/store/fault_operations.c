@@ -272,9 +272,11 @@ static int do_divide(void)
     struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
-    for (size_t i = 0; i < o.rows.count && err == 0; i++)
-        err = o.rows.items[i].range.bits == 0 && i % 2 ? wb_log_split(log, o.rows.items[i].number, halves, COUNT(halves))
-                                                       : wb_log_move(log, o.rows.items[i].number, 1);
+    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
+        const struct wb_catalog_segment *row = &o.rows.items[i];
+        err = row->range.bits == 0 && i % 2 ? wb_log_split(log, row->number, halves, COUNT(halves))
+                                            : wb_log_move(log, row->number, 1);
+    }
     wb_log_rows_release(&o.rows);
     if (err == 0)
         err = wb_log_purge(log);
