@@ -15,7 +15,7 @@
 #include "os/file.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "store/nodes_make.h"
+#include "store/nodes/nodes_make.h"
 #include "store/organisation.h"
 #include "store/superblock.h"
 

@@ -1,7 +1,8 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
-#include "store/log_split.h"
+#include "store/nodes/log_split.h"
 #include "os/fault.h"
+#include "store/hash/hash_store.h"
 #include "parcel_support.h"
 
 char template_dir[DIR_MAX], work_dir[DIR_MAX];
@@ -272,7 +273,9 @@ static int do_divide(void)
     struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
-    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
+    for (size_t i = 0; i < o.rows.count && err == 0 && log->hash; i++)
+        err = wb_hash_settle_file(log, &o.rows.items[i], halves, COUNT(halves));
+    for (size_t i = 0; i < o.rows.count && err == 0 && !log->hash; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
         err = row->range.bits == 0 && i % 2 ? wb_log_split(log, row->number, halves, COUNT(halves))
                                             : wb_log_move(log, row->number, 1);

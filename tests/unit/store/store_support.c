@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "store/bucket.h"
+#include "store/files/bucket.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -23,7 +23,7 @@
 #include "../removetree.h"
 #include "../seeded.h"
 #include "base/error.h"
-#include "store/log.h"
+#include "store/log/log.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -5,7 +5,7 @@
 #include "store_support.h"
 #include "os/file.h"
 #include "os/path.h"
-#include "store/bucket.h"
+#include "store/files/bucket.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
  */
 #include "store_support.h"
 #include "os/fault.h"
-#include "store/hash_store.h"
+#include "store/hash/hash_store.h"
 
 #include <errno.h>
 #include <unistd.h>

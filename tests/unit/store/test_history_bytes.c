@@ -4,7 +4,7 @@
  */
 #include "store_support.h"
 #include "base/bytes.h"
-#include "store/history.h"
+#include "store/catalog/history.h"
 
 /* ---- random histories ------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include "lines_support.h"
 #include "os/fault.h"
-#include "store/log_rebalance.h"
+#include "store/nodes/log_rebalance.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>

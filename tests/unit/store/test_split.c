@@ -4,7 +4,7 @@
  * that is killed while it divides leaves everything as it was, or all of it done.
  */
 #include "lines_support.h"
-#include "store/log_split.h"
+#include "store/nodes/log_split.h"
 
 #include <signal.h>
 #include <unistd.h>

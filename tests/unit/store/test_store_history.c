@@ -3,7 +3,7 @@
  * time and without any disk: so that when a whole trace fails, it is not because of these. Also: what
  * was encoded can be decoded, and damaged bytes never cause more than a refusal.
  */
-#include "store/history.h"
+#include "store/catalog/history.h"
 #include "os/clock.h"
 #include "store_support.h"
 #include "twin_state.h"

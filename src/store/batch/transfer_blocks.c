@@ -1,0 +1,207 @@
+/*
+ * transfer_blocks.c - brings the pages that have one capture and no events. Where the read nodes consist of segments,
+ * a block whose pages will all be stored, and in one bin, is copied as it is, without decompressing anything. Pages of
+ * other blocks are put one by one; and if the read nodes have buckets, in the order of their ids, so that each commit
+ * merges into few of them.
+ *
+ * Pages that cannot be read stay on the update nodes. Everything else is brought, and then the damage is reported.
+ */
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "block/block.h"
+#include "store/log/log_block.h"
+#include "store/batch/transfer.h"
+
+enum { SORTED_AT_ONCE = 4096 };
+
+struct block_bringing {
+    struct wb_transfer *t;
+    struct wb_block_index index;
+    struct wb_store_unpacker *unpacker;
+    WB_VEC(struct wb_log_block_page) pages;
+};
+
+/* ---- whole blocks ---------------------------------------------------------------------------------------- */
+
+/* What is known of one page of the block. False if it must be put by itself. */
+static bool describe(struct block_bringing *b, const struct wb_store_parcel_page *from,
+                     struct wb_log_block_page *to_out, bool *known_out)
+{
+    struct wb_transfer *t = b->t;
+    const struct wb_transfer_page *waiting = wb_transfer_find(t, from->id);
+    size_t at;
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    if (!waiting || !waiting->certain || waiting->involved || waiting->slot != from->slot ||
+        (!from->own_time && waiting->time_ms != from->time_ms) || !wb_block_find_slot(&b->index, from->slot, &at) ||
+        !wb_pageid_equal(b->index.entries.items[at].id, from->id) || b->index.entries.items[at].flags)
+        return false;
+    const struct wb_transfer_site *site = wb_transfer_site(t, waiting->site);
+    struct wb_slice name = site ? wb_transfer_site_name(t, site) : WB_SLICE_EMPTY;
+    if (!site || wb_hash64(name.ptr, name.len) != waiting->site) /* a key that is not the name (catalog_sites.c) */
+        return false;
+    *to_out = (struct wb_log_block_page){
+        .id = from->id,
+        .slot = from->slot,
+        .site = name,
+        .differs = !from->own_time || !from->own_lifetime,
+        .entry = {.time_ms = waiting->time_ms,
+                  .content = waiting->content,
+                  .body_bytes = waiting->body_bytes,
+                  .stored_bytes = waiting->stored_bytes,
+                  .status = waiting->status,
+                  .lifetime = waiting->lifetime,
+                  .lifetime_count = waiting->lifetime_count},
+    };
+    memcpy(to_out->sha1, b->index.entries.items[at].digests + WB_MD5_BYTES, WB_SHA1_BYTES);
+    *known_out = waiting->known;
+    return true;
+}
+
+/* Whether every frame is as it was written: damage must not replace what readers have. */
+static bool is_sound(const struct block_bringing *b, struct wb_slice block)
+{
+    WB_CHECK(b->index.frames.count > 0);
+    for (size_t i = 0; i < b->index.frames.count; i++) {
+        const struct wb_block_frame *frame = &b->index.frames.items[i];
+        if (frame->at > block.len || frame->stored_bytes > block.len - frame->at ||
+            wb_hash32(block.ptr + frame->at, frame->stored_bytes) != frame->check)
+            return false;
+    }
+    return true;
+}
+
+/* Copies the block of a parcel: 1; 0 if its pages must be put one by one. */
+static int copy_block(struct block_bringing *b, const struct wb_store_parcel *parcel)
+{
+    struct wb_transfer *t = b->t;
+    struct wb_block_head head;
+    int err = parcel->bytes.len < WB_BLOCK_HEADER_BYTES ? WB_E_CORRUPT : wb_block_head_read(parcel->bytes.ptr, &head);
+
+    WB_CHECK(parcel->count > 0);
+    /* The records say what revisits wait for; those of a copied block are not read. */
+    if (t->to->superblock.design.read.organisation == WB_ORGANISATION_HASH || t->read_revisits || err < 0 ||
+        head.bytes != parcel->bytes.len || head.count != parcel->count || head.format != WB_BLOCK_FORMAT)
+        return err < 0 && err != WB_E_CORRUPT ? err : 0;
+    err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
+    wb_vec_clear(&b->pages);
+    if (err == 0)
+        err = wb_vec_reserve(&b->pages, parcel->count);
+    int got = err < 0 ? err : is_sound(b, parcel->bytes);
+    uint64_t added = 0;
+    for (size_t i = 0; i < parcel->count && got > 0; i++) {
+        bool known;
+        got = describe(b, &parcel->pages[i], &b->pages.items[b->pages.count++], &known);
+        added += got > 0 && !known;
+    }
+    if (got > 0)
+        got = wb_log_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
+    if (got <= 0)
+        return got == WB_E_CORRUPT ? 0 : got; /* whoever unpacks it finds out what is wrong */
+    t->uncommitted.added += added;
+    t->uncommitted.replaced += parcel->count - added;
+    for (size_t i = 0; i < parcel->count; i++)
+        wb_transfer_find(t, parcel->pages[i].id)->brought = true;
+    for (size_t i = 0; i < parcel->count && err == 0; i++)
+        err = wb_transfer_count(t, parcel->bytes.len / parcel->count);
+    return err < 0 ? err : 1;
+}
+
+/* Puts those pages of a parcel that are to be brought. */
+static int put_pages(struct block_bringing *b, const struct wb_store_parcel *parcel)
+{
+    struct wb_page page;
+    int err = wb_store_unpacker_open(b->unpacker, parcel);
+
+    WB_CHECK(parcel->count > 0);
+    if (err < 0)
+        return wb_transfer_absorb(b->t, err);
+    for (size_t i = 0; i < parcel->count && err == 0; i++) {
+        struct wb_transfer_page *waiting = wb_transfer_find(b->t, parcel->pages[i].id);
+        if (!waiting || !waiting->versions || waiting->involved)
+            continue;
+        err = wb_store_unpacker_page(b->unpacker, i, &page);
+        bool sound = err == 0;
+        err = wb_transfer_absorb(b->t, err);
+        if (sound)
+            err = wb_transfer_bring_plain(b->t, waiting, &page);
+    }
+    return err;
+}
+
+static int bring_parcels(struct block_bringing *b)
+{
+    struct wb_store_scan_options options = {0};
+    struct wb_store_parcel parcel;
+    struct wb_store_scan *scan = NULL;
+    int err = wb_store_scan_open(b->t->batch->update, &options, &scan), got = 1;
+
+    WB_CHECK(b->t->pages.count > 0);
+    while (err == 0) {
+        got = wb_store_scan_parcel(scan, &parcel);
+        if (got == WB_E_CORRUPT) {
+            err = wb_transfer_absorb(b->t, got);
+            continue; /* behind what is damaged */
+        }
+        if (got <= 0)
+            break;
+        int copied = copy_block(b, &parcel);
+        err = copied == 0 ? put_pages(b, &parcel) : copied < 0 ? copied : 0;
+    }
+    wb_store_scan_close(scan);
+    return err < 0 ? err : got;
+}
+
+/* ---- in the order of ids ---------------------------------------------------------------------------------- */
+
+static int bring_sorted_page(void *context, size_t index, int err, const struct wb_page *page)
+{
+    struct wb_transfer *t = context;
+
+    (void)index;
+    WB_CHECK(err < 0 || page != NULL);
+    if (err == WB_E_NOTFOUND) /* taken down meanwhile */
+        return 0;
+    if (err < 0)
+        return wb_transfer_absorb(t, err);
+    struct wb_transfer_page *waiting = wb_transfer_find(t, page->id);
+    WB_CHECK(waiting != NULL);
+    return wb_transfer_bring_plain(t, waiting, page);
+}
+
+static int bring_sorted(struct wb_transfer *t)
+{
+    struct wb_store_when latest = {.kind = WB_STORE_WHEN_LATEST};
+    struct wb_pageid *ids = wb_alloc(SORTED_AT_ONCE * sizeof *ids);
+    int err = ids ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(t->pages.count > 0);
+    for (size_t i = 0; i < t->pages.count && err == 0;) {
+        size_t count = 0;
+        for (; i < t->pages.count && count < SORTED_AT_ONCE; i++)
+            if (t->pages.items[i].versions && !t->pages.items[i].involved)
+                ids[count++] = t->pages.items[i].id;
+        err = wb_store_get_many(t->batch->update, ids, count, &latest, bring_sorted_page, t);
+    }
+    wb_free(ids);
+    return err;
+}
+
+int wb_transfer_bring_blocks(struct wb_transfer *t)
+{
+    struct block_bringing b = {.t = t};
+    bool buckets = t->to->superblock.design.read.organisation == WB_ORGANISATION_HASH;
+
+    /* Scans of the other organisations are in the order of ids already. */
+    if (buckets && t->from->superblock.design.read.organisation == WB_ORGANISATION_LOG)
+        return bring_sorted(t);
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    int err = wb_store_unpacker_new(&b.unpacker);
+    if (err == 0)
+        err = bring_parcels(&b);
+    wb_store_unpacker_free(b.unpacker);
+    wb_block_index_release(&b.index);
+    wb_vec_release(&b.pages);
+    return err;
+}

@@ -1,0 +1,349 @@
+/*
+ * transfer_pages.c - brings what waits to the read nodes, in bounded commits. All that concerns one page is in one
+ * commit, in this order:
+ *
+ *   1 removals before which everything is forgotten
+ *   2 captures and other removals, in the order of time
+ *   3 how far the update nodes have forgotten its past
+ *
+ * So it does not matter whether a page was brought before: a capture that is there already is known, and a removal
+ * that is older than the latest version does nothing.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "store/batch/transfer.h"
+
+#include <stdlib.h>
+
+enum { COMMIT_PAGES = 50000, COMMIT_BYTES = 256 << 20, PROGRESS_PAGES = 64 };
+
+/* ---- commits --------------------------------------------------------------------------------------------- */
+
+static int commit(struct wb_transfer *t)
+{
+    struct wb_store_commit_counts ignored = {0};
+    int64_t began_ns = wb_clock_mono_ns();
+    int err = wb_store_commit(t->batch->read, &ignored);
+
+    WB_CHECK(t->counts.added + t->uncommitted.added >= t->counts.added);
+    t->commit_ns += wb_clock_mono_ns() - began_ns;
+    if (err < 0)
+        return err;
+    t->counts.added += t->uncommitted.added;
+    t->counts.replaced += t->uncommitted.replaced;
+    t->uncommitted = (struct wb_store_transfer_counts){0};
+    t->uncommitted_pages = t->uncommitted_bytes = 0;
+    return 0;
+}
+
+int wb_transfer_count(struct wb_transfer *t, uint64_t bytes)
+{
+    int err = 0;
+
+    WB_CHECK(t->batch->magic == WB_BATCHED_MAGIC);
+    t->pages_done++;
+    t->bytes_done += bytes;
+    t->uncommitted_pages++;
+    t->uncommitted_bytes += bytes;
+    if (t->uncommitted_pages >= COMMIT_PAGES || t->uncommitted_bytes >= COMMIT_BYTES)
+        err = commit(t);
+    return err < 0 || t->pages_done % PROGRESS_PAGES ? err : wb_transfer_progress(t);
+}
+
+/* ---- pages with one capture and no events ------------------------------------------------------------------ */
+
+int wb_transfer_absorb(struct wb_transfer *t, int err)
+{
+    WB_CHECK(err <= 0);
+    if (err != WB_E_CORRUPT)
+        return err;
+    if (t->damage.code == 0)
+        wb_error_save(err, &t->damage);
+    return 0;
+}
+
+int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *waiting, const struct wb_page *page)
+{
+    enum wb_store_outcome outcome;
+    int err = wb_store_put(t->batch->read, page, &outcome);
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    if (err < 0)
+        return err;
+    waiting->brought = true;
+    t->uncommitted.added += outcome == WB_STORE_PUT_NEW;
+    t->uncommitted.replaced += outcome == WB_STORE_PUT_VERSION;
+    return wb_transfer_count(t, page->body.len);
+}
+
+/* ---- the others ------------------------------------------------------------------------------------------------ */
+
+/* Everything that waits for one page. */
+struct involved_page {
+    struct wb_transfer *t;
+    struct wb_pageid id;
+    struct wb_batched_events events;
+    struct wb_buf sites; /* their names: pointed to by offset until all are there */
+    struct wb_store_timeline timeline;
+    struct wb_buf memory;
+    uint64_t bytes;
+    bool changed; /* since the transfer began */
+};
+
+static int gather_event(void *context, const struct wb_catalog_event *event)
+{
+    struct involved_page *p = context;
+    struct wb_catalog_event copy = *event;
+
+    WB_CHECK(wb_pageid_equal(event->id, p->id));
+    if (event->kind == WB_CATALOG_EVENT_NAME)
+        return 0;
+    copy.site.ptr = NULL;
+    int err = wb_buf_append_slice(&p->sites, event->site);
+    return err < 0 ? err : wb_vec_push(&p->events, copy);
+}
+
+static int bring_removal(struct involved_page *p, const struct wb_catalog_event *event)
+{
+    struct wb_store *read = p->t->batch->read;
+    int64_t latest_ms;
+    int err = wb_store_time(read, p->id, &latest_ms);
+
+    WB_CHECK(event->kind == WB_CATALOG_EVENT_GONE || event->kind == WB_CATALOG_EVENT_FORGOTTEN);
+    if (err == 0 && latest_ms <= event->time_ms)
+        err = wb_store_remove(read, p->id, event->site, event->time_ms, false);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+/* A content was seen again. If it is one that waits, it may come later than this: then its bytes are put. */
+static int bring_capture(struct involved_page *p, const struct wb_catalog_event *event)
+{
+    struct wb_log_view *view;
+    struct wb_page page;
+    int err = wb_log_view(p->t->to, p->id, &view);
+
+    WB_CHECK(event->content != 0);
+    if (err < 0)
+        return err;
+    if (wb_history_find(&view->history, event->content) == NULL)
+        for (size_t i = 0; i < p->timeline.count; i++) {
+            int got = wb_store_get_version(p->t->batch->update, p->id, &p->timeline.versions[i], &page, &p->memory);
+            if (got < 0)
+                return got;
+            if (got == 0 || wb_history_content(&page, p->t->to->content_seed) != event->content)
+                continue;
+            page.time_ms = event->time_ms;
+            return wb_store_put(p->t->batch->read, &page, NULL);
+        }
+    return wb_log_put_content(p->t->to, event);
+}
+
+/* The events before a time. */
+static int bring_events(struct involved_page *p, size_t *at_inout, int64_t before_ms)
+{
+    int err = 0;
+
+    WB_CHECK(*at_inout <= p->events.count);
+    for (; err == 0 && *at_inout < p->events.count; (*at_inout)++) {
+        const struct wb_catalog_event *event = &p->events.items[*at_inout];
+        if (event->time_ms >= before_ms)
+            break;
+        if (event->kind == WB_CATALOG_EVENT_GONE)
+            err = bring_removal(p, event);
+        else if (event->kind == WB_CATALOG_EVENT_CAPTURE)
+            err = bring_capture(p, event);
+    }
+    return err;
+}
+
+/* The captures of a version, and the events before each. */
+static int bring_version(struct involved_page *p, const struct wb_store_version *version, size_t *event_inout)
+{
+    struct wb_page page;
+    int got = wb_store_get_version(p->t->batch->update, p->id, version, &page, &p->memory), err = 0;
+
+    WB_CHECK(version->captures > 0);
+    p->changed = p->changed || got == 0; /* then it stays on the update nodes, and the next transfer brings it */
+    if (got <= 0)
+        return got;
+    p->bytes += page.body.len;
+    for (size_t i = 0; i < version->captures && err == 0; i++) {
+        page.time_ms = p->timeline.times[version->first + i];
+        err = bring_events(p, event_inout, page.time_ms);
+        if (err == 0)
+            err = wb_store_put(p->t->batch->read, &page, NULL);
+    }
+    return err;
+}
+
+/* How far the update nodes have forgotten the past of the page. */
+static int bring_floor(struct involved_page *p)
+{
+    struct wb_catalog_event forgotten = {
+        .id = p->id, .kind = WB_CATALOG_EVENT_CAPTURE, .content = WB_BATCHED_FORGOTTEN};
+    struct wb_log_view view = {0};
+    int err = wb_log_view_load(&p->t->waiting, true, p->id, &view);
+
+    WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
+    forgotten.time_ms = view.history.floor_ms;
+    if (err == 0 && forgotten.time_ms != INT64_MIN)
+        err = wb_log_put_content(p->t->to, &forgotten);
+    wb_log_view_release(&view);
+    return err;
+}
+
+static int bring_all(struct involved_page *p)
+{
+    size_t at = 0;
+    int err = 0;
+
+    WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
+    for (size_t i = 0; i < p->events.count && err == 0; i++)
+        if (p->events.items[i].kind == WB_CATALOG_EVENT_FORGOTTEN)
+            err = bring_removal(p, &p->events.items[i]);
+    for (size_t i = 0; i < p->timeline.count && err == 0; i++)
+        err = bring_version(p, &p->timeline.versions[i], &at);
+    if (err == 0)
+        err = bring_events(p, &at, INT64_MAX);
+    return err < 0 ? err : bring_floor(p);
+}
+
+/* What readers see of the page: the hash of its content, 0 if there is none. */
+static int seen_content(struct wb_transfer *t, struct wb_pageid id, uint64_t *content_out)
+{
+    struct wb_log_view *view;
+    int err = wb_log_view(t->to, id, &view);
+
+    WB_CHECK(content_out != NULL);
+    if (err < 0)
+        return err;
+    const struct wb_history_version *latest = wb_history_latest(&view->history);
+    *content_out = latest ? latest->content : 0;
+    return 0;
+}
+
+static int bring_involved(struct wb_transfer *t, struct wb_transfer_page *page)
+{
+    struct involved_page p = {.t = t, .id = page->id};
+    uint64_t before = 0, after = 0;
+    int err = seen_content(t, p.id, &before);
+
+    WB_CHECK(page->involved);
+    t->involved++;
+    if (err == 0)
+        err = wb_catalog_event_of(&t->waiting, p.id, gather_event, &p);
+    for (size_t i = 0, at = 0; i < p.events.count; i++) {
+        p.events.items[i].site.ptr = p.sites.ptr + at;
+        at += p.events.items[i].site.len;
+    }
+    if (err == 0 && page->versions)
+        err = wb_store_timeline(t->batch->update, p.id, &p.timeline);
+    if (err == WB_E_NOTFOUND) /* taken down meanwhile */
+        err = 0;
+    if (err == 0)
+        err = bring_all(&p);
+    page->brought = err == 0 && !p.changed;
+    err = wb_transfer_absorb(t, err);
+    if (err == 0)
+        err = seen_content(t, p.id, &after);
+    t->uncommitted.added += err == 0 && before == 0 && after != 0;
+    t->uncommitted.replaced += err == 0 && before != 0 && after != 0 && before != after;
+    wb_store_timeline_release(&p.timeline);
+    wb_vec_release(&p.events);
+    wb_buf_release(&p.sites);
+    wb_buf_release(&p.memory);
+    return err < 0 ? err : wb_transfer_count(t, p.bytes);
+}
+
+/* ---- revisits that wait for their original ----------------------------------------------------------------------- */
+
+struct waiting_revisits WB_VEC_OF(struct wb_store_revisit);
+
+static int list_revisit(void *context, const struct wb_store_revisit *revisit, uint64_t site)
+{
+    WB_CHECK(context != NULL);
+    (void)site;
+    return wb_vec_push((struct waiting_revisits *)context, *revisit);
+}
+
+/* Looks for the name of its site, and for its URL. */
+struct revisit_names {
+    struct wb_store_revisit *revisit;
+    struct wb_buf site, url;
+};
+
+static int match_name(void *context, const struct wb_catalog_event *event)
+{
+    struct revisit_names *n = context;
+
+    WB_CHECK(wb_pageid_equal(event->id, n->revisit->id));
+    if (event->kind != WB_CATALOG_EVENT_NAME || event->time_ms != n->revisit->time_ms)
+        return 0;
+    wb_buf_clear(&n->site);
+    return wb_buf_append_slice(&n->site, event->site);
+}
+
+static int match_url(void *context, const struct wb_store_revisit *revisit, uint64_t site)
+{
+    struct revisit_names *n = context;
+
+    WB_CHECK(n->revisit != NULL);
+    (void)site;
+    if (!wb_pageid_equal(revisit->id, n->revisit->id) || revisit->time_ms != n->revisit->time_ms)
+        return 0;
+    wb_buf_clear(&n->url);
+    return wb_buf_append_slice(&n->url, revisit->url);
+}
+
+static int bring_waiting_revisit(struct wb_transfer *t, struct wb_store_revisit *revisit)
+{
+    struct revisit_names names = {.revisit = revisit};
+    int err = wb_catalog_event_of(&t->waiting, revisit->id, match_name, &names);
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    if (err == 0 && !wb_pageid_equal(revisit->id, revisit->original))
+        err = wb_catalog_revisit_waiting(&t->waiting, revisit->original, match_url, &names);
+    revisit->site = wb_buf_slice(&names.site);
+    revisit->url = wb_buf_slice(&names.url);
+    if (err == 0)
+        err = wb_store_put_revisit(t->batch->read, revisit, NULL);
+    wb_buf_release(&names.site);
+    wb_buf_release(&names.url);
+    return err;
+}
+
+static int bring_revisits(struct wb_transfer *t)
+{
+    struct waiting_revisits list = {0};
+    int err = wb_catalog_revisit_each(&t->waiting, list_revisit, &list);
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    for (size_t i = 0; i < list.count && err == 0; i++) {
+        err = bring_waiting_revisit(t, &list.items[i]);
+        if (err == 0 && i % COMMIT_PAGES == COMMIT_PAGES - 1)
+            err = commit(t);
+    }
+    wb_vec_release(&list);
+    return err;
+}
+
+int wb_transfer_bring(struct wb_transfer *t)
+{
+    bool plain = false;
+    int err = 0;
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    for (size_t i = 0; i < t->pages.count && !plain; i++)
+        plain = !t->pages.items[i].involved;
+    if (plain)
+        err = wb_transfer_bring_blocks(t);
+    for (size_t i = 0; i < t->pages.count && err == 0; i++)
+        if (t->pages.items[i].involved)
+            err = bring_involved(t, &t->pages.items[i]);
+    if (err == 0) /* after the pages, among which their originals may be */
+        err = commit(t);
+    if (err == 0 && t->revisits)
+        err = bring_revisits(t);
+    return err < 0 ? err : commit(t);
+}

@@ -1,0 +1,80 @@
+/*
+ * hash_settle.c - moves pages to where the table of nodes says, in the organisation hash (log_rebalance.h). A bucket
+ * file whose ids belong to several nodes is divided, and one whose ids all belong to another node is written there.
+ * Both happen in one transaction of the catalog, for which other writers wait; readers do not.
+ */
+#include "base/check.h"
+#include "store/hash/hash_store.h"
+#include "store/nodes/log_rebalance.h"
+
+/* The child that stays on the node comes first: it keeps the number of the file. */
+static void put_own_first(struct wb_log_child *children, size_t count, uint32_t node)
+{
+    for (size_t i = 1; i < count; i++)
+        if (children[i].node == node && children[0].node != node) {
+            struct wb_log_child other = children[0];
+            children[0] = children[i];
+            children[i] = other;
+        }
+}
+
+int wb_hash_settle_file(struct wb_log *log, const struct wb_catalog_segment *row, const struct wb_log_child *children,
+                        size_t count)
+{
+    struct wb_log_edit edit = {.log = log};
+    bool found = false;
+    int err = wb_log_edit_begin(log, &edit);
+
+    WB_CHECK(row->number > 0);
+    for (size_t i = 0; err == 0 && i < edit.hash->targets.count && !found; i++) {
+        struct wb_hash_target *target = &edit.hash->targets.items[i];
+        const struct wb_catalog_segment *now = &edit.rows[target->number];
+        found = target->number == row->number && now->node == row->node && now->range.prefix == row->range.prefix &&
+                now->range.bits == row->range.bits;
+        if (found)
+            err = wb_hash_divide(&edit, target, children, count);
+    }
+    if (err == 0)
+        err = wb_log_edit_end(&edit);
+    else
+        wb_hash_edit_done(&edit, err);
+    if (err == 0)
+        log->writer->commit = edit.summary.commit;
+    wb_catalog_txn_abort(&edit.txn);
+    wb_log_edit_release(&edit);
+    wb_log_decide(log);
+    return err;
+}
+
+int wb_hash_settle_files(struct wb_log_settling *s)
+{
+    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct wb_log_overview o = {0};
+    int err = wb_log_overview(s->log, &o);
+
+    WB_CHECK(s->log->hash != NULL);
+    for (size_t i = 0; i < o.rows.count; i++)
+        s->total += o.rows.items[i].bytes;
+    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
+        const struct wb_catalog_segment *row = &o.rows.items[i];
+        size_t count = wb_log_settle_plan(&s->log->nodes, row, children);
+        if (count == 1 && children[0].node == row->node)
+            continue;
+        put_own_first(children, count, row->node);
+        err = wb_hash_settle_file(s->log, row, children, count);
+        if (err == WB_E_CORRUPT) {
+            s->stuck++;
+            err = 0;
+            continue;
+        }
+        s->moved += err == 0;
+        s->done += row->bytes;
+        if (err == 0)
+            err = wb_log_purge(s->log); /* so that a full disk gets room */
+        if (err == 0)
+            err = wb_log_settling_report(s);
+    }
+    s->log->hash->replaced = false;
+    wb_log_rows_release(&o.rows);
+    return err;
+}

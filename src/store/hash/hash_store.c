@@ -1,0 +1,390 @@
+/*
+ * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, what a crash
+ * left, and compaction.
+ */
+#include "store/hash/hash_store.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/path.h"
+#include "store/nodes/log_nodes.h"
+
+int wb_hash_new(struct wb_log *log)
+{
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(!log->hash);
+    log->hash = wb_alloc_zero(1, sizeof *log->hash);
+    if (!log->hash)
+        return WB_E_NOMEM;
+    log->hash->staging = WB_FILE_INIT;
+    log->hash->files.write = log->store.mode == WB_STORE_WRITE;
+    log->hash->files.nodes = &log->nodes;
+    log->hash->files.repository = log->superblock.id;
+    return wb_bucket_reader_init(&log->hash->reader);
+}
+
+void wb_hash_free(struct wb_log *log)
+{
+    struct wb_hash *hash = log->hash;
+
+    if (!hash)
+        return;
+    wb_hash_stage_clear(log);
+    wb_hash_files_release(&hash->files);
+    wb_bucket_release(&hash->bucket);
+    wb_bucket_reader_release(&hash->reader);
+    wb_bucket_draft_release(&hash->draft);
+    wb_free(hash);
+    log->hash = NULL;
+}
+
+/* ---- files -------------------------------------------------------------------------------------------------- */
+
+void wb_hash_files_release(struct wb_hash_files *files)
+{
+    for (size_t i = 0; i < files->open.count; i++)
+        wb_bucket_file_close(&files->open.items[i]);
+    wb_vec_release(&files->open);
+    wb_log_rows_release(&files->rows);
+    files->known = false;
+}
+
+static bool is_current(const struct wb_log_rows *rows, const struct wb_bucket_file *file)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->items[i].number == file->number && rows->items[i].revision == file->revision)
+            return true;
+    return false;
+}
+
+int wb_hash_files_refresh(struct wb_hash_files *files, struct wb_catalog_txn *txn)
+{
+    struct wb_log_rows rows;
+    uint64_t version = wb_catalog_version(txn, WB_CATALOG_SEGMENTS);
+
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_AWAKE || txn->kind == WB_CATALOG_TXN_HELD);
+    if (files->known && files->version == version)
+        return 0;
+    int err = wb_log_rows_read(txn, &rows);
+    if (err < 0)
+        return err;
+    wb_log_rows_release(&files->rows);
+    files->rows = rows;
+    files->version = version;
+    files->known = true;
+    for (size_t i = 0; i < files->open.count; i++)
+        if (files->open.items[i].magic && !is_current(&rows, &files->open.items[i]))
+            wb_bucket_file_close(&files->open.items[i]);
+    return 0;
+}
+
+const struct wb_catalog_segment *wb_hash_row_of(const struct wb_log_rows *rows, struct wb_pageid id,
+                                                const struct wb_catalog_place *place)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (wb_catalog_segment_origin(&rows->items[i]) == place->segment &&
+            wb_catalog_range_has(&rows->items[i].range, id))
+            return &rows->items[i];
+    return NULL;
+}
+
+const struct wb_catalog_segment *wb_hash_row_of_id(const struct wb_log_rows *rows, struct wb_pageid id)
+{
+    const struct wb_catalog_segment *found = NULL;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!wb_catalog_range_has(&rows->items[i].range, id))
+            continue;
+        if (found)
+            return NULL;
+        found = &rows->items[i];
+    }
+    return found;
+}
+
+int wb_hash_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out)
+{
+    char name[WB_SEGMENT_NAME_MAX];
+    const char *dir;
+    int err = wb_log_nodes_dir(nodes, node, &dir);
+
+    *path_out = NULL;
+    if (err < 0)
+        return err;
+    wb_bucket_name(number, revision, name);
+    *path_out = wb_path_join(dir, name);
+    return *path_out ? 0 : WB_E_NOMEM;
+}
+
+int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *row, struct wb_bucket_file **file_out)
+{
+    struct wb_bucket_file *room = NULL;
+    bool write = files->write;
+    const char *dir;
+
+    WB_CHECK(row->number > 0);
+    *file_out = NULL;
+    for (size_t i = 0; i < files->open.count; i++) {
+        struct wb_bucket_file *file = &files->open.items[i];
+        if (file->magic && file->number == row->number && file->revision == row->revision) {
+            *file_out = file;
+            return 0;
+        }
+        if (!file->magic || file->number == row->number)
+            room = file;
+    }
+    int err = (files->write ? wb_log_nodes_dir_to_write : wb_log_nodes_dir)(files->nodes, row->node, &dir);
+    if (err == WB_E_DOWN && files->write) { /* it may be read-only, and we want to read */
+        err = wb_log_nodes_dir(files->nodes, row->node, &dir);
+        write = false;
+    }
+    if (err == 0 && !room) {
+        err = wb_vec_push(&files->open, WB_BUCKET_FILE_INIT);
+        room = err == 0 ? &files->open.items[files->open.count - 1] : NULL;
+    }
+    if (err < 0)
+        return err;
+    wb_bucket_file_close(room);
+    err = wb_bucket_file_open(dir, files->repository, row, write, room);
+    if (err == 0)
+        *file_out = room;
+    return err;
+}
+
+/* ---- seals ---------------------------------------------------------------------------------------------------------
+ */
+
+bool wb_hash_sealed_at(struct wb_log *log, const struct wb_catalog_segment *row, uint64_t *commit_out)
+{
+    struct wb_bucket_file *file;
+
+    *commit_out = 0;
+    return wb_hash_file(&log->hash->files, row, &file) == 0 && wb_bucket_read_seal(file, commit_out);
+}
+
+void wb_hash_seal(struct wb_log *log, uint64_t commit)
+{
+    struct wb_log_overview o = {0};
+    struct wb_bucket_file *file;
+
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
+    /* If nothing can be sealed, no data is lost: we only lose one way to notice that the catalog went back in time. */
+    if (wb_log_overview(log, &o) < 0)
+        return;
+    if (o.rows.count && wb_hash_file(&log->hash->files, &o.rows.items[o.rows.count - 1], &file) == 0)
+        wb_bucket_write_seal(file, commit);
+    wb_log_rows_release(&o.rows);
+}
+
+/* ---- what a crash left
+ * ------------------------------------------------------------------------------------------------ */
+
+struct hash_orphan {
+    struct wb_log *log;
+    const char *dir;
+    uint32_t node, number, revision;
+    bool known;
+};
+
+/* Whether the catalog knows a file: as one that counts, as an earlier revision of one, or as one that was retired. */
+static int look_up_file(void *context)
+{
+    struct hash_orphan *o = context;
+    struct wb_catalog_segment row;
+    int err = wb_catalog_segment_get(&o->log->reader, o->number, &row);
+
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    o->known = err == 0 && o->node == row.node && o->revision <= row.revision;
+    return o->known ? 0 : wb_catalog_retired_has(&o->log->reader, o->number, o->revision, &o->known);
+}
+
+/* A file that the catalog does not know was made by a commit that was interrupted. */
+static int remove_orphan(void *context, const struct wb_path_entry *entry)
+{
+    struct hash_orphan o = *(const struct hash_orphan *)context;
+    struct wb_file file = WB_FILE_INIT;
+    char name[WB_SEGMENT_NAME_MAX];
+    bool doubles;
+
+    if (!wb_bucket_name_parse(entry->name, &o.number, &o.revision, &doubles))
+        return 0;
+    int err = wb_log_read(o.log, look_up_file, &o);
+    if (err < 0 || o.known)
+        return err;
+    wb_bucket_name(o.number, o.revision, name);
+    char *path = wb_path_join(o.dir, name);
+    if (!path)
+        return WB_E_NOMEM;
+    err = wb_file_open(path, WB_FILE_READ, &file);
+    if (err == 0 ? wb_file_lock(&file, false) == 0 : err == WB_E_NOTFOUND) {
+        /* The commit may have ended since we looked. Now that we have the lock, the answer is final. */
+        err = wb_log_read(o.log, look_up_file, &o);
+        if (err == 0 && !o.known)
+            err = wb_bucket_file_unlink(o.dir, o.number, o.revision);
+    }
+    wb_file_close(&file);
+    wb_free(path);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+int wb_hash_recover(struct wb_log *log, uint32_t node)
+{
+    struct hash_orphan o = {.log = log, .node = node};
+    int err = wb_log_nodes_dir_to_write(&log->nodes, node, &o.dir);
+    char *pages = err == 0 ? wb_path_join(o.dir, WB_SEGMENT_DIR) : NULL;
+    char *staging = wb_path_join(log->dir, WB_HASH_STAGING_NAME);
+
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
+    if (staging) /* if its owner is alive, it has the file open, and does not need the name */
+        (void)wb_path_unlink(staging);
+    wb_free(staging);
+    if (err == 0)
+        err = pages ? wb_path_each(pages, remove_orphan, &o) : WB_E_NOMEM;
+    wb_free(pages);
+    return wb_log_node_failed(log, err) ? 0 : err;
+}
+
+/* ---- compaction
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether there is something to free in a file, or it has far more or far fewer buckets than it needs. */
+static bool needs_work(const struct wb_catalog_segment *row)
+{
+    uint64_t ideal = wb_hash_buckets_for(row->map_at);
+
+    WB_CHECK(row->number > 0);
+    return row->bytes_dead || row->removed || row->pages > row->live || row->map_count > 2 * ideal ||
+           row->map_count * 2 < ideal;
+}
+
+/* Bytes that are in use. The rest of a bucket is a hole in the file. */
+static uint64_t used_bytes(const struct wb_catalog_segment *row)
+{
+    uint64_t extents_at = WB_BUCKET_FILE_HEADER_BYTES + row->map_count * wb_log_sizes.bucket_bytes;
+
+    return row->map_at + (row->bytes > extents_at ? row->bytes - extents_at : 0);
+}
+
+/* Writes one file anew, in a transaction of its own. */
+static int compact_file(struct wb_log *log, uint32_t number, struct wb_store_compact_counts *counts)
+{
+    struct wb_log_edit edit = {.log = log};
+    int err = wb_log_edit_begin(log, &edit);
+
+    for (size_t i = 0; err == 0 && i < edit.hash->targets.count; i++) {
+        struct wb_hash_target *target = &edit.hash->targets.items[i];
+        if (target->number != number)
+            continue;
+        struct wb_catalog_segment *row = &edit.rows[number];
+        uint64_t before = used_bytes(row);
+        target->judge = true;
+        err = wb_hash_merge(&edit, target, wb_hash_buckets_for(row->map_at));
+        if (err == 0) {
+            counts->files++;
+            counts->pages += row->pages;
+            counts->bytes_before += before;
+            counts->bytes_after += used_bytes(row);
+        }
+    }
+    if (err == 0)
+        err = wb_log_edit_end(&edit);
+    else
+        wb_hash_edit_done(&edit, err);
+    if (err == 0)
+        log->writer->commit = edit.summary.commit;
+    wb_catalog_txn_abort(&edit.txn);
+    wb_log_edit_release(&edit);
+    return err;
+}
+
+int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progress_context, wb_store_found found,
+                    void *found_context, struct wb_store_compact_counts *counts_inout)
+{
+    struct wb_log_overview o = {0};
+    uint64_t total = 0, done = 0;
+    int err = wb_log_overview(log, &o);
+
+    for (size_t i = 0; i < o.rows.count; i++)
+        total += needs_work(&o.rows.items[i]) ? o.rows.items[i].bytes : 0;
+    /* Between files, not during one: other writers wait while one is written. */
+    if (err == 0 && progress && !progress(progress_context, 0, total ? total : 1))
+        err = wb_fail(WB_E_STOPPED, "compaction was stopped");
+    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
+        const struct wb_catalog_segment *row = &o.rows.items[i];
+        if (!needs_work(row))
+            continue;
+        err = compact_file(log, row->number, counts_inout);
+        if (err == WB_E_CORRUPT && !wb_catalog_uncertain(log->catalog)) { /* it stays as it is */
+            char name[WB_SEGMENT_NAME_MAX];
+            wb_bucket_name(row->number, row->revision, name);
+            counts_inout->damaged++;
+            if (found)
+                found(found_context, &(struct wb_store_finding){true, name, 0, wb_error_message()});
+            err = 0;
+        }
+        done += row->bytes;
+        if (err == 0 && progress && !progress(progress_context, done, total))
+            err = wb_fail(WB_E_STOPPED, "compaction was stopped");
+    }
+    wb_log_rows_release(&o.rows);
+    return err;
+}
+
+/* ---- after a crash
+ * --------------------------------------------------------------------------------------------------------- */
+
+/* Whether an interrupted sweep has changed buckets of a file, or may have. */
+static int is_unsettled(struct wb_log *log, const struct wb_catalog_segment *row, bool *swept_out, bool *unknown_out)
+{
+    struct wb_bucket_swept swept;
+    struct wb_bucket_file *file;
+
+    *swept_out = *unknown_out = false;
+    int err = wb_hash_file(&log->hash->files, row, &file);
+    if (err < 0)
+        return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
+    err = wb_bucket_swept_read(file, row->logical_end, &swept);
+    *swept_out = err == 0 && swept.stamp > row->logical_end;
+    *unknown_out = err == WB_E_CORRUPT;
+    wb_bucket_swept_release(&swept);
+    return err == WB_E_CORRUPT ? 0 : err;
+}
+
+/* A transaction that changes nothing: its beginning repairs everything. */
+static int repair_all(struct wb_log *log)
+{
+    struct wb_log_edit edit = {.log = log};
+    int err = wb_log_edit_begin(log, &edit);
+
+    if (err == 0)
+        err = wb_log_edit_end(&edit);
+    if (err == 0)
+        log->writer->commit = edit.summary.commit;
+    wb_catalog_txn_abort(&edit.txn);
+    wb_log_edit_release(&edit);
+    return err;
+}
+
+int wb_hash_settle(struct wb_log *log)
+{
+    struct wb_store_compact_counts ignored = {0};
+    struct wb_log_overview o = {0};
+    bool swept, unknown, any = false;
+    int err = wb_log_overview(log, &o);
+
+    WB_CHECK(log->writer != NULL);
+    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
+        err = is_unsettled(log, &o.rows.items[i], &swept, &unknown);
+        any = any || swept;
+        if (err == 0 && unknown)
+            err = compact_file(log, o.rows.items[i].number, &ignored);
+    }
+    if (err == 0 && any)
+        err = repair_all(log);
+    if (err == 0 && log->hash->replaced)
+        err = wb_log_purge(log);
+    log->hash->replaced = false;
+    wb_log_rows_release(&o.rows);
+    wb_log_decide(log);
+    return err == WB_E_CORRUPT ? 0 : err; /* damage does not keep anybody from reading the rest */
+}

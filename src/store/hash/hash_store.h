@@ -1,0 +1,234 @@
+/*
+ * hash_store.h - the organisation hash: pages in buckets, in the order of their ids.
+ *
+ * Everything that the catalog knows, and so what a commit decides, is the same as in a log (log.h): a repository of
+ * this organisation is a struct wb_log whose member `hash` is set. Only the bytes are elsewhere, in bucket files
+ * (bucket.h), one for each node. The row of a bucket file in table segments has
+ *
+ *   revision, bytes   which file it is, and where its extents end
+ *   map_count         the number of its buckets
+ *   map_at            bytes of all images together, from which follows how full the buckets are
+ *   logical_end       the stamp of the last sweep that was committed
+ *   sealed            always set
+ *
+ * and the other members as in a log. The place of a version has the number of the file that it was first stored in;
+ * its `logical` is made from the stamp of the commit that stored it, and its slot counts the versions of a page in that
+ * commit. So a place never changes, however often buckets are rewritten.
+ *
+ * A commit writes the buckets inside the transaction of the catalog, when everything has been decided:
+ *
+ *   sweep   buckets are changed in place; versions that the state before still has stay in them, flagged as dead, so
+ * that the images serve both states (hash_sweep.c) merge   the file is written anew, with a fitting number of buckets,
+ * as its next revision (hash_merge.c)
+ *
+ *   hash_store.c  opening, rows and files, recovery, compaction
+ *   hash_get.c    reading single pages
+ *   hash_source.c reading for scans
+ *   hash_stage.c  keeps records until the commit
+ *   hash_edit.c   collects what a transaction changes, and decides how to write it
+ *   hash_sweep.c  changes buckets in place
+ *   hash_merge.c  writes a file anew
+ *   hash_verify.c checks bucket files
+ */
+#ifndef WB_STORE_HASH_STORE_H
+#define WB_STORE_HASH_STORE_H
+
+#include "base/arena.h"
+#include "store/files/bucket.h"
+#include "store/log/log.h"
+#include "store/nodes/log_nodes.h"
+
+/* The file for records of a writer that memory has no room for, in the repository's directory. It has its name only for
+ * a moment. */
+#define WB_HASH_STAGING_NAME "staging.tmp"
+
+/* The bucket files of one state of the catalog. */
+struct wb_hash_files {
+    struct wb_log_nodes *nodes; /* where they are */
+    const uint8_t *repository;  /* its id */
+    bool write;                 /* they are opened for writing, too */
+    bool known;
+    uint64_t version; /* of table segments */
+    struct wb_log_rows rows;
+    WB_VEC(struct wb_bucket_file) open; /* closed ones, too; found by number and revision */
+};
+void wb_hash_files_release(struct wb_hash_files *files);
+
+/* What a repository of this organisation has beside the rest of a wb_log. */
+struct wb_hash {
+    struct wb_hash_files files;
+    struct wb_bucket bucket; /* of the last get, or the one that is being changed */
+    struct wb_bucket_reader reader;
+    struct wb_bucket_draft draft; /* of a writer */
+    struct wb_file staging;       /* records of a writer that memory has no room for; without a name */
+    uint64_t staged_bytes;
+    uint64_t pending_bytes; /* of records in memory */
+    uint64_t to_come;       /* of images, as a conversion expects them: new files have room for so much */
+    bool replaced;          /* a commit has replaced a file, which can be deleted soon */
+};
+
+static inline bool wb_hash_is(const struct wb_log *log)
+{
+    return log->hash != NULL;
+}
+
+int wb_hash_new(struct wb_log *log);
+void wb_hash_free(struct wb_log *log);
+
+/* ---- files (hash_store.c) ------------------------------------------------------------------------------- */
+
+/* Brings the rows up to date with a transaction that is awake or held. Reads no page of the catalog if nothing has
+ * changed. */
+int wb_hash_files_refresh(struct wb_hash_files *files, struct wb_catalog_txn *txn);
+
+/* The row of the file that has, or would have, the version of a page at a place. NULL if there is none. */
+const struct wb_catalog_segment *wb_hash_row_of(const struct wb_log_rows *rows, struct wb_pageid id,
+                                                const struct wb_catalog_place *place);
+
+/* The row of the only file that can have versions of the page. NULL if there are none, or several. */
+const struct wb_catalog_segment *wb_hash_row_of_id(const struct wb_log_rows *rows, struct wb_pageid id);
+
+/* Opens the file of a row, or returns the one that is open. Good until the next refresh. */
+int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *row, struct wb_bucket_file **file_out);
+
+/* Composes the path of a bucket file, allocated (wb_free). */
+int wb_hash_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out);
+
+/* When a writer opens: removes the files that a crash left on a node. */
+int wb_hash_recover(struct wb_log *log, uint32_t node);
+
+/* When a writer has opened: repairs buckets that an interrupted commit has changed, as any transaction would. */
+int wb_hash_settle(struct wb_log *log);
+
+/* The seals (bucket.h): writes the newest commit to a file, when a writer leaves; and compares, when somebody comes. */
+void wb_hash_seal(struct wb_log *log, uint64_t commit);
+bool wb_hash_sealed_at(struct wb_log *log, const struct wb_catalog_segment *row, uint64_t *commit_out);
+
+int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progress_context, wb_store_found found,
+                    void *found_context, struct wb_store_compact_counts *counts_inout);
+
+/* ---- reading (hash_get.c) ----------------------------------------------------------------------------- */
+
+int wb_hash_get(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
+                struct wb_buf *mem_out);
+int wb_hash_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_place *place,
+                        struct wb_buf *record_out);
+
+/* ---- records before the commit (hash_stage.c) ------------------------------------------------------------ */
+
+/* Computes the digests of all new records; moves records to the disk if there are many. Takes the place of a flush. */
+int wb_hash_stage(struct wb_log *log);
+
+/* The record of a put. */
+int wb_hash_staged(struct wb_log *log, const struct wb_log_op *op, struct wb_buf *record_out);
+
+/* Forgets all records. */
+void wb_hash_stage_clear(struct wb_log *log);
+
+/* ---- changes (hash_edit.c) --------------------------------------------------------------------------------- */
+
+enum wb_hash_note_kind {
+    WB_HASH_NOTE_DEAD, /* a version that nobody needs any more */
+    WB_HASH_NOTE_PUT,  /* a new one */
+    WB_HASH_NOTE_COPY, /* the entry of the page is now this one */
+    WB_HASH_NOTE_GONE, /* the page has no entry any more, or its latest version is in another file */
+};
+
+/* Something that a transaction changes in a bucket. */
+struct wb_hash_note {
+    struct wb_pageid id;
+    uint32_t file; /* the number of its row */
+    enum wb_hash_note_kind kind;
+    struct wb_catalog_place place; /* of a version */
+    uint32_t stored_bytes;         /* of a new one */
+    uint32_t index;                /* of a put: the number of its op; of a copy: of the entry */
+};
+
+/* A file in a transaction. */
+struct wb_hash_target {
+    uint32_t number; /* of its row */
+    uint64_t stamp;  /* of this transaction's images */
+    uint64_t end;    /* where the next extent goes */
+    bool exists;
+    bool judge;          /* it must be merged, and the catalog asked about each version */
+    bool is_merged;      /* the next revision was written */
+    uint64_t placed;     /* new versions that were given a place */
+    uint64_t put_bytes;  /* of new records */
+    size_t first, count; /* its notes */
+};
+
+/* A file that a transaction has written. It stays locked until the commit, so that nobody takes it for a leftover. */
+struct wb_hash_made {
+    struct wb_bucket_file file;
+    uint32_t node;
+};
+
+/* What a transaction changes. */
+struct wb_hash_edit {
+    WB_VEC(struct wb_hash_note) notes;
+    WB_VEC(struct wb_catalog_entry) entries;
+    WB_VEC(struct wb_hash_target) targets;
+    WB_VEC(struct wb_hash_made) made;
+    const uint32_t *placed; /* the ops of the page whose puts were given places last ... */
+    size_t placed_count;    /* ... and how many */
+    struct wb_log_view view;
+    WB_VEC(bool) drop;
+    struct wb_buf record;
+    struct wb_arena arena; /* records of the bucket that is being made */
+};
+
+/* Begins: reads the rows, and repairs what an interrupted sweep left. The transaction has not changed anything yet. */
+int wb_hash_edit_begin(struct wb_log_edit *edit);
+
+/* Gives places to the puts among a page's ops, order[0] to order[count - 1]. */
+int wb_hash_edit_place(struct wb_log_edit *edit, const uint32_t *order, size_t count);
+
+/* A page was saved: edit->before and edit->after are the places of its versions. */
+int wb_hash_edit_note(struct wb_log_edit *edit);
+
+/* Writes all buckets, and changes the rows of their files. The transaction is to be committed then. */
+int wb_hash_edit_write(struct wb_log_edit *edit);
+
+/* It was committed, or not: err is what the commit returned. */
+void wb_hash_edit_done(struct wb_log_edit *edit, int err);
+void wb_hash_edit_release(struct wb_log_edit *edit);
+
+/* The file of a target, open for writing. */
+int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *target,
+                        struct wb_bucket_file **file_out);
+
+/* Adds the record of a put to the draft. The record stays in memory until hash->arena is cleared. */
+int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old);
+
+/* The entry of the page, if its latest version is in this file; loads the page into hash->view. */
+int wb_hash_judge(struct wb_log_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
+                  bool *there_out);
+
+/* Whether a version of hash->view has this place. */
+bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_place *place);
+
+/* Changes the buckets that the target's notes concern (hash_sweep.c). */
+int wb_hash_sweep(struct wb_log_edit *edit, struct wb_hash_target *target);
+
+/* Brings the buckets that an interrupted sweep has changed back to what the catalog says. */
+int wb_hash_repair(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept);
+
+/* Writes the file anew as its next revision, with so many buckets (hash_merge.c). */
+int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t buckets);
+
+/*
+ * Divides a file, whose target must have no notes: writes a new file for each child. The first child takes its number,
+ * the others become new files whose origin it is. With a single child, that moves the file to another node.
+ */
+struct wb_log_child;
+int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
+                   size_t count);
+
+/* Divides or moves the file of a row in a transaction, unless it has changed in the meantime (hash_settle.c). */
+int wb_hash_settle_file(struct wb_log *log, const struct wb_catalog_segment *row, const struct wb_log_child *children,
+                        size_t count);
+
+/* The number of buckets in which so many bytes of images should be. */
+uint64_t wb_hash_buckets_for(uint64_t bytes);
+
+#endif

@@ -1,0 +1,300 @@
+/*
+ * log.c - the engine behind all incremental designs: creating, opening and closing a repository.
+ * log_get.c reads single pages, log_write.c and the files after it write them.
+ */
+#include "store/log/log.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "os/path.h"
+#include "store/hash/hash_store.h"
+#include "store/nodes/log_rebalance.h"
+#include "store/nodes/nodes_make.h"
+
+#include <stdio.h>
+
+static void log_close(struct wb_store *store);
+
+static const struct wb_store_ops log_ops = {
+    .close = log_close,
+    .put = wb_log_put,
+    .touch = wb_log_touch,
+    .remove = wb_log_remove,
+    .put_revisit = wb_log_put_revisit,
+    .get_revisit = wb_log_get_revisit,
+    .waiting_each = wb_log_waiting_each,
+    .bar = wb_log_bar,
+    .allow = wb_log_allow,
+    .barred = wb_log_barred,
+    .bar_each = wb_log_bar_each,
+    .bar_version = wb_log_bar_version,
+    .list_site = wb_log_list_site,
+    .commit = wb_log_commit,
+    .seal = wb_log_seal,
+    .drop = wb_log_drop,
+    .hold = wb_log_hold,
+    .let_go = wb_log_let_go,
+    .snapshot_each = wb_log_snapshot_each,
+    .history = wb_log_history,
+    .set_history = wb_log_set_history,
+    .timeline = wb_log_timeline,
+    .get = wb_log_get,
+    .get_many = wb_log_get_many,
+    .time = wb_log_time,
+    .scan_open = wb_log_scan_open,
+    .scan_next = wb_log_scan_next,
+    .scan_parcel = wb_log_scan_parcel,
+    .scan_tell = wb_log_scan_tell,
+    .position_compare = wb_log_position_compare,
+    .scan_holds = wb_log_scan_holds,
+    .scan_close = wb_log_scan_close,
+    .stat = wb_log_stat,
+    .compact = wb_log_compact,
+    .node_each = wb_log_node_each,
+    .node_add = wb_log_node_add,
+    .node_remove = wb_log_node_remove,
+};
+
+_Static_assert(offsetof(struct wb_log, store) == 0, "a wb_store of this organisation is a wb_log");
+
+struct wb_log *wb_log_of(struct wb_store *store)
+{
+    struct wb_log *log = (struct wb_log *)store;
+
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(store->ops == &log_ops);
+    return log;
+}
+
+struct wb_log *wb_log_of_writer(struct wb_store *store)
+{
+    struct wb_log *log = wb_log_of(store);
+
+    WB_CHECK(store->mode == WB_STORE_WRITE);
+    WB_CHECK(log->writer);
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    return log;
+}
+
+/* ---- creating and opening --------------------------------------------------------------- */
+
+/* The first transaction: the summary, and the nodes. */
+static int write_first_rows(const char *dir, const struct wb_superblock *superblock, struct wb_catalog *catalog,
+                            const struct wb_store_options *options)
+{
+    struct wb_catalog_summary summary = {.epoch = 1, .next_segment = 1, .history = options->history};
+    struct wb_nodes_made made = {0};
+    struct wb_catalog_txn txn;
+    int err = wb_catalog_txn_write(catalog, &txn);
+
+    WB_CHECK(catalog != NULL);
+    WB_CHECK(options->history.keep <= WB_STORE_KEEP_DURATION);
+    if (err == 0)
+        err = wb_catalog_summary_put(&txn, &summary);
+    if (err == 0 && wb_nodes_have_rows(options))
+        err = wb_nodes_make(dir, superblock, options, &txn, &made);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&txn);
+    wb_catalog_txn_abort(&txn);
+    if (err < 0)
+        wb_nodes_undo(dir, superblock, &made);
+    wb_vec_release(&made);
+    return err;
+}
+
+/* Segments without a superblock are not leftovers: somebody lost the superblock, and the pages are still there. */
+static int refuse_segment(void *context, const struct wb_path_entry *entry)
+{
+    WB_CHECK(context != NULL);
+    WB_CHECK(entry->name != NULL);
+    return wb_fail(WB_E_INVALID, "%s holds segments (%s) but no %s: nothing was changed", (const char *)context,
+                   entry->name, WB_SUPERBLOCK_NAME);
+}
+
+static int log_create(const char *dir, const struct wb_superblock *superblock, const struct wb_store_options *options)
+{
+    WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
+
+    struct wb_catalog *catalog = NULL;
+    char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
+    int err;
+
+    if (!pages)
+        return WB_E_NOMEM;
+    err = wb_nodes_have_rows(options) ? 0 : wb_path_mkdirs(pages);
+    if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE)
+        err = wb_path_each(pages, refuse_segment, (void *)(uintptr_t)dir);
+    /* A catalog that an interrupted creation left is replaced. Nobody has used it, because there was no superblock. */
+    if (err == 0)
+        err = wb_catalog_open(dir, WB_TREE_CREATE, &catalog);
+    if (err == 0)
+        err = write_first_rows(dir, superblock, catalog, options);
+    wb_catalog_close(catalog);
+    if (err == 0)
+        err = wb_path_sync_dir(dir);
+    wb_free(pages);
+    return err;
+}
+
+int wb_log_open_catalog(struct wb_log *log)
+{
+    enum wb_tree_mode mode = log->store.mode == WB_STORE_WRITE ? WB_TREE_WRITE : WB_TREE_READ;
+    struct wb_catalog *catalog;
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind <= WB_CATALOG_TXN_PARKED);
+    int err = wb_catalog_open(log->dir, mode, &catalog);
+    if (err < 0)
+        return err;
+    wb_catalog_close(log->catalog);
+    log->catalog = catalog;
+    wb_catalog_txn_init(catalog, &log->reader);
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
+    return 0;
+}
+
+struct rollback_check {
+    struct wb_log *log;
+    struct wb_log_rows rows;
+    struct wb_catalog_summary summary;
+};
+
+/* Reads the summary again, from what is now the newest state. */
+static int refresh_summary(struct wb_log *log, struct wb_catalog_summary *summary_out)
+{
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    wb_catalog_txn_park(&log->reader);
+    int err = wb_catalog_txn_wake(&log->reader);
+    return err < 0 ? err : wb_catalog_summary_get(&log->reader, summary_out);
+}
+
+/* A seal that is newer than the catalog proves that the catalog has lost commits. */
+static int check_seal(struct rollback_check *c, const struct wb_catalog_segment *row)
+{
+    struct wb_segment segment = WB_SEGMENT_INIT;
+    uint64_t sealed_at;
+    int err = 0;
+
+    WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(row->number > 0);
+    struct wb_node *node;
+    if (c->log->hash)
+        wb_hash_sealed_at(c->log, row, &sealed_at);
+    else if (wb_log_node(c->log, row->node, &node) < 0 ||
+             wb_segment_open(node, c->log->superblock.id, row, false, &segment) < 0)
+        return 0; /* a damaged segment is reported when somebody reads from it, and so is a node that is down */
+    else
+        wb_segment_last_seal(&segment, &sealed_at);
+    if (sealed_at > c->summary.commit) /* a writer may have committed and left since we read the summary */
+        err = refresh_summary(c->log, &c->summary);
+    if (err == 0 && sealed_at > c->summary.commit)
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
+                      wb_catalog_path(c->log->catalog), (unsigned long long)c->summary.commit,
+                      segment.file.path ? segment.file.path : "its bucket file", (unsigned long long)sealed_at);
+    wb_segment_close(&segment);
+    return err;
+}
+
+/*
+ * A catalog that was restored from a backup is intact, but knows nothing of later
+ * commits; the same is true if the newest root record was lost in a crash. The
+ * repository would silently go back in time. The seals in the newest segments know
+ * which commit the catalog had reached.
+ */
+static int check_not_rolled_back(void *context)
+{
+    struct rollback_check *c = context;
+    int err = wb_catalog_summary_get(&c->log->reader, &c->summary);
+
+    WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(c->log->writer == NULL);
+    c->log->commit_at_open = c->summary.commit;
+    c->rows = (struct wb_log_rows){0};
+    if (err == 0)
+        err = wb_log_rows_read(&c->log->reader, &c->rows);
+    for (size_t i = c->rows.count; err == 0 && i > 0 && i + WB_LOG_SEALED_MAX > c->rows.count; i--)
+        err = check_seal(c, &c->rows.items[i - 1]);
+    wb_log_rows_release(&c->rows);
+    return err;
+}
+
+static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
+                    struct wb_store **store_out)
+{
+    WB_CHECK(superblock->format <= WB_SUPERBLOCK_FORMAT);
+
+    struct wb_log *log = wb_alloc_zero(1, sizeof *log);
+    struct rollback_check check = {.log = log};
+    int err;
+
+    *store_out = NULL;
+    if (!log)
+        return WB_E_NOMEM;
+    wb_store_init(&log->store, mode, &log_ops);
+    log->magic = WB_LOG_MAGIC;
+    log->superblock = *superblock;
+    log->content_seed = wb_hash64(superblock->id, sizeof superblock->id);
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
+        log->files[i] = WB_SEGMENT_INIT;
+    log->dir = wb_strdup(dir);
+    wb_log_nodes_init(&log->nodes, log->dir ? log->dir : dir, &log->superblock);
+    err = log->dir ? wb_segment_reader_init(&log->source) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_busy_init(&log->busy, log->dir);
+    if (err == 0)
+        err = wb_log_open_catalog(log);
+    if (err == 0 && superblock->design.read.organisation == WB_ORGANISATION_HASH)
+        err = wb_hash_new(log);
+    if (err == 0)
+        err = wb_log_read(log, check_not_rolled_back, &check);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_upgrade(log);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_recover(log);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_writer_new(log);
+    if (err == 0 && mode == WB_STORE_WRITE && log->hash)
+        err = wb_hash_settle(log);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        log_close(&log->store);
+        return wb_error_restore(&why);
+    }
+    WB_CHECK((mode == WB_STORE_WRITE) == (log->writer != NULL));
+    *store_out = &log->store;
+    return 0;
+}
+
+static void log_close(struct wb_store *store)
+{
+    struct wb_log *log = wb_log_of(store);
+
+    WB_CHECK(log->reader.kind <= WB_CATALOG_TXN_PARKED);
+    wb_log_writer_free(log);
+    wb_hash_free(log);
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
+        wb_segment_close(&log->files[i]);
+    wb_catalog_close(log->catalog);
+    wb_segment_reader_release(&log->source);
+    wb_vec_release(&log->parts);
+    wb_log_nodes_release(&log->nodes);
+    wb_busy_release(&log->busy);
+    wb_free(log->dir);
+    wb_store_release(&log->store);
+    log->magic = 0;
+    wb_free(log);
+}
+
+static const char *const log_files[] = {WB_CATALOG_NAME, WB_SEGMENT_DIR, NULL};
+
+const struct wb_organisation wb_organisation_log = {
+    .name = "log",
+    .files = log_files,
+    .create = log_create,
+    .open = log_open,
+    .verify = wb_log_verify,
+};

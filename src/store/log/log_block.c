@@ -1,0 +1,65 @@
+/*
+ * log_block.c - puts whole blocks (log_block.h). Nothing is decompressed: the block goes behind the others of its bin
+ * as it is, except for the place and the commit in its header, and the pages become ops that are appended already. The
+ * commit decides about them as about all others.
+ */
+#include "store/log/log_block.h"
+#include "base/check.h"
+
+/* The bin of all pages: 1, 0 if they have several, or an error. */
+static int common_bin(struct wb_log *log, const struct wb_log_block_page *pages, size_t count, struct wb_log_bin *bin)
+{
+    int err = wb_log_bin_of(log, pages[0].id, bin);
+
+    WB_CHECK(count > 0);
+    WB_CHECK(log->superblock.design.read.organisation != WB_ORGANISATION_HASH);
+    if (err < 0)
+        return err;
+    for (size_t i = 0; i < count; i++)
+        if (!wb_catalog_range_has(&bin->range, pages[i].id))
+            return 0;
+    return 1;
+}
+
+static int add_op(struct wb_log *log, const struct wb_log_block_page *page, const struct wb_log_tail *tail)
+{
+    struct wb_log_op op = {.kind = WB_LOG_OP_PUT,
+                           .id = page->id,
+                           .time_ms = page->entry.time_ms,
+                           .content = page->entry.content,
+                           .entry = page->entry,
+                           .has_lifetime = true,
+                           .appended = true,
+                           .differs = page->differs};
+    int err = wb_log_site_index(log->writer, page->site, &op.site);
+
+    WB_CHECK(page->entry.content != 0);
+    WB_CHECK(page->site.len > 0);
+    op.entry.place = (struct wb_catalog_place){tail->segment.number, page->slot, tail->bytes};
+    memcpy(op.sha1, page->sha1, sizeof op.sha1);
+    return err < 0 ? err : wb_log_op_add(log, &op);
+}
+
+int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_log_block_page *pages, size_t count)
+{
+    struct wb_buf copy = WB_BUF_INIT;
+    struct wb_log_tail *tail;
+    struct wb_log_bin bin;
+    int err = wb_log_check_usable(log->writer);
+    int got = err == 0 ? common_bin(log, pages, count, &bin) : err;
+
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    if (got <= 0)
+        return got;
+    err = wb_buf_append_slice(&copy, block);
+    if (err == 0)
+        err = wb_log_append(log, pages[0].id, bin, &copy, &tail);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = add_op(log, &pages[i], tail);
+    if (err == 0) {
+        tail->bytes += block.len;
+        tail->pages_appended += count;
+    }
+    wb_buf_release(&copy);
+    return err < 0 ? err : 1;
+}

@@ -1,0 +1,577 @@
+/*
+ * log_commit.c - makes the ops of a writer durable, all of them or none:
+ *
+ *   1 append what is still in memory to the segments      (log_flush.c)
+ *   2 sync the segments
+ *   3 one transaction of the catalog: entries, segment rows, sites, the summary
+ *
+ * The catalog's commit in step 3 is the moment at which the pages exist. Before it, the
+ * catalog knows nothing about the new bytes, and the next writer cuts them off.
+ *
+ * Step 3 decides about each op again, because other processes may have committed newer
+ * pages or set bars since the op was taken. A page that was taken down in the meantime
+ * is left out; the next compaction removes its bytes.
+ *
+ * A capture counts on a content that is stored already. If another process has given it up, step 3 is
+ * abandoned, the capture becomes a put with bytes of its own, and all three steps are repeated. Each time,
+ * fewer captures are left.
+ *
+ * Which versions a page has after its ops, and where they are, is decided by history.c and
+ * kept by log_edit.c.
+ *
+ * This file never compresses or appends anything.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "store/hash/hash_store.h"
+#include "store/log/hashed_log.h"
+#include "store/log/log.h"
+#include "store/log/log_event.h"
+
+#include <stdlib.h>
+
+/* A commit in progress. */
+struct log_commit {
+    struct wb_log_edit edit;
+    struct wb_store_commit_counts counts;
+    uint32_t *order; /* the ops, sorted by page id, then in the order in which they came */
+    size_t to_store; /* captures that have become puts: the transaction must be abandoned */
+};
+
+/* ---- the ops ----------------------------------------------------------------------------------------- */
+
+static int is_barred(struct log_commit *c, const struct wb_log_op *op, bool *barred_out)
+{
+    const struct wb_log_site *site = &c->edit.log->writer->sites.items[op->site];
+
+    WB_CHECK(c->edit.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(op->site < c->edit.log->writer->sites.count);
+    *barred_out = false;
+    return c->edit.summary.bars ? wb_log_bar_holds(&c->edit.txn, op->id, wb_slice(site->name, site->len), barred_out)
+                                : 0;
+}
+
+static int apply_revisit(struct log_commit *c, const struct wb_log_op *op)
+{
+    bool is_new = false;
+    int err = wb_catalog_revisit_put(&c->edit.txn, c->edit.log->writer->sites.items[op->site].hash, op->revisit,
+                                     &is_new);
+
+    WB_CHECK(op->revisit != NULL);
+    WB_CHECK(op->kind == WB_LOG_OP_REVISIT || op->kind == WB_LOG_OP_CAPTURE);
+    c->edit.summary.revisits += err == 0 && is_new;
+    return err;
+}
+
+static void count_outcome(struct log_commit *c, const struct wb_log_op *op, enum wb_store_outcome outcome)
+{
+    struct wb_store_commit_counts *counts = &c->counts;
+
+    WB_CHECK(outcome <= WB_STORE_PUT_OLDER);
+    WB_CHECK(op->kind != WB_LOG_OP_REVISIT);
+    if (op->kind == WB_LOG_OP_REMOVE || op->kind == WB_LOG_OP_REMOVE_EVERYWHERE) {
+        counts->removed += outcome == WB_STORE_PUT_NEW;
+        return;
+    }
+    bool forgets = c->edit.summary.history.keep == WB_STORE_KEEP_NEWEST;
+    counts->added += outcome == WB_STORE_PUT_NEW;
+    counts->replaced += outcome == WB_STORE_PUT_VERSION;
+    counts->captures += outcome == WB_STORE_PUT_CAPTURE;
+    counts->past += outcome == WB_STORE_PUT_PAST && !forgets;
+    counts->older += (outcome == WB_STORE_PUT_PAST && forgets) || outcome >= WB_STORE_PUT_KNOWN;
+}
+
+/* Whether the op is a capture whose content was there when it was taken, but is not any more. */
+static bool has_lost_its_content(struct wb_log_view *view, const struct wb_log_op *op)
+{
+    const struct wb_history_version *latest = wb_history_latest(&view->history);
+
+    WB_CHECK(op->kind != WB_LOG_OP_CAPTURE || op->content != 0);
+    WB_CHECK(wb_pageid_equal(view->id, op->id));
+    if (op->kind != WB_LOG_OP_CAPTURE || (op->record.len == 0 && !op->revisit))
+        return false;
+    if (op->learned && latest && latest->content == 0)
+        return false;
+    return !wb_history_find(&view->history, op->content);
+}
+
+/* Whether some version has its bytes at the place where this put was appended. */
+static bool is_used(const struct wb_log_view *view, const struct wb_log_op *op)
+{
+    WB_CHECK(op->kind == WB_LOG_OP_PUT);
+    WB_CHECK(op->appended);
+    for (size_t i = view->history.versions.count; i > 0; i--)
+        if (wb_catalog_place_equal(&view->history.versions.items[i - 1].place, &op->entry.place))
+            return true;
+    return false;
+}
+
+/* Applies an op to the page that is being changed. */
+static int apply_op(struct log_commit *c, struct wb_log_op *op, bool *touched, bool *on_request)
+{
+    enum wb_store_outcome outcome;
+    struct wb_log_view *view = &c->edit.view;
+    bool barred = false;
+    int err = 0;
+
+    WB_CHECK(wb_pageid_equal(view->id, op->id));
+    WB_CHECK(c->edit.txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(op->kind != WB_LOG_OP_PUT || op->appended);
+    if (op->kind >= WB_LOG_OP_REMOVE_EVERYWHERE && op->kind != WB_LOG_OP_REVISIT)
+        err = wb_log_apply_event(&c->edit, op);
+    if (err < 0 || op->kind == WB_LOG_OP_EVENT)
+        return err;
+    if (op->kind == WB_LOG_OP_PUT || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT)
+        err = is_barred(c, op, &barred);
+    if (err < 0)
+        return err;
+    if (barred) {
+        c->counts.barred++;
+        *on_request = *on_request || op->kind == WB_LOG_OP_PUT; /* its bytes must not stay */
+        return 0;
+    }
+    bool lost = has_lost_its_content(view, op);
+    if (lost && op->record.len) {
+        op->kind = WB_LOG_OP_PUT;
+        c->to_store++;
+        return 0;
+    }
+    if (op->kind == WB_LOG_OP_REVISIT || lost)
+        return apply_revisit(c, op);
+    if (wb_log_op_knows_site(op->kind)) {
+        uint64_t site = c->edit.log->writer->sites.items[op->site].hash;
+        if (view->history.versions.count && view->site != site)
+            return wb_catalog_corrupt(c->edit.log->catalog, WB_CATALOG_PAGES, "a page of another site");
+        view->site = site;
+    }
+    err = wb_log_view_apply(view, op, op->entry.place, &c->edit.moment, &outcome);
+    if (err < 0)
+        return err;
+    count_outcome(c, op, outcome);
+    c->edit.changed = c->edit.changed || outcome <= WB_STORE_PUT_PAST;
+    bool as_stored = op->kind == WB_LOG_OP_PUT && op->entry.lifetime_count == op->entry.lifetime &&
+                     outcome != WB_STORE_PUT_CAPTURE && !op->differs;
+    *touched = *touched || !as_stored;
+    *on_request = *on_request || (op->kind == WB_LOG_OP_REMOVE_EVERYWHERE && outcome == WB_STORE_PUT_NEW);
+    return 0;
+}
+
+/* Bytes that were appended for a version that does not exist after all are dead from the start. */
+static int bury_unused(struct log_commit *c, const struct wb_log_op *op)
+{
+    struct wb_catalog_segment *row;
+
+    WB_CHECK(op->kind != WB_LOG_OP_PUT || op->appended);
+    WB_CHECK(c->to_store == 0);
+    if (c->edit.hash) /* they are written only if they are needed */
+        return 0;
+    if (op->kind != WB_LOG_OP_PUT || is_used(&c->edit.view, op))
+        return 0;
+    int err = wb_log_edit_row(&c->edit, op->entry.place.segment, &row);
+    if (err == 0)
+        row->bytes_dead += op->entry.stored_bytes;
+    return err;
+}
+
+/* Makes the page of which these are copies, unless that comes later. */
+static int adopt_page(struct log_commit *c, const uint32_t *order, size_t count)
+{
+    struct wb_log_writer *writer = c->edit.log->writer;
+    int err = 0;
+
+    WB_CHECK(count > 0);
+    WB_CHECK(writer->adopt || !c->edit.hash);
+    if (c->edit.hash)
+        err = wb_hash_edit_place(&c->edit, order, count);
+    return err < 0 || !writer->adopt ? err : writer->adopt(writer->adopt_context, &c->edit, order, count);
+}
+
+/* Applies all ops of one page: order[0] to order[count - 1]. */
+static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
+{
+    struct wb_log_op *ops = c->edit.log->writer->ops.items;
+    struct wb_log_site *sites = c->edit.log->writer->sites.items;
+    bool touched = false, on_request = false;
+
+    WB_CHECK(count > 0);
+    if (ops[order[0]].kind == WB_LOG_OP_COPY)
+        return adopt_page(c, order, count);
+    int err = wb_log_edit_load(&c->edit, ops[order[0]].id);
+    if (err == 0 && c->edit.hash)
+        err = wb_hash_edit_place(&c->edit, order, count);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = apply_op(c, &ops[order[i]], &touched, &on_request);
+    if (c->to_store) /* the remaining pages are looked at only to find all such captures at once */
+        return err;
+    if (err == 0 && c->edit.summary.revisits)
+        err = wb_log_resolve_revisits(&c->edit, order, count, &c->counts.captures, &touched);
+    int64_t ignored = 0, *pages = &ignored;
+    for (size_t i = 0; i < count; i++)
+        if (wb_log_op_knows_site(ops[order[i]].kind))
+            pages = &sites[ops[order[i]].site].delta;
+    if (err == 0)
+        err = wb_log_edit_save(&c->edit, touched, on_request, pages);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = bury_unused(c, &ops[order[i]]);
+    WB_CHECK(ignored == 0);
+    return err;
+}
+
+/* Updates the rows of the segments that this writer has appended to. */
+static int apply_tails(struct wb_log_edit *edit)
+{
+    struct wb_log_writer *writer = edit->log->writer;
+
+    WB_CHECK(edit->log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    for (size_t i = 0; i < writer->tails.count; i++) {
+        struct wb_log_tail *tail = &writer->tails.items[i];
+        struct wb_catalog_segment *row;
+        int err = wb_log_edit_row(edit, tail->segment.number, &row);
+        if (err < 0)
+            return err;
+        if (row->bytes != tail->bytes_committed || row->sealed) /* nobody else may append while we hold the lock */
+            return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment that changed under its lock");
+        WB_CHECK(tail->bytes >= tail->bytes_committed);
+        WB_CHECK(row->revision == 0);
+        row->bytes = row->logical_end = tail->bytes;
+        row->pages += tail->pages_appended;
+        row->sealed = tail->bytes >= wb_log_segment_limit(edit->log);
+    }
+    return 0;
+}
+
+static int compare_ops(const void *a, const void *b, void *context)
+{
+    const struct wb_log_op *ops = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int order = wb_pageid_compare(ops[x].id, ops[y].id);
+
+    return order ? order : x < y ? -1 : x > y;
+}
+
+/* Writes by how much the number of pages of each site has changed. */
+static int apply_sites(struct wb_log_edit *edit)
+{
+    struct wb_log_writer *writer = edit->log->writer;
+    int err = 0;
+
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    for (size_t i = 0; i < writer->sites.count && err == 0; i++) {
+        const struct wb_log_site *site = &writer->sites.items[i];
+        if (site->delta)
+            err = wb_catalog_site_add(&edit->txn, wb_slice(site->name, site->len), site->delta, &edit->summary);
+    }
+    return err;
+}
+
+static int apply(struct log_commit *c)
+{
+    struct wb_log_writer *writer = c->edit.log->writer;
+    int err = wb_log_edit_begin(c->edit.log, &c->edit);
+
+    WB_CHECK(c->to_store == 0);
+    WB_CHECK(c->order != NULL);
+    if (err == 0)
+        err = apply_tails(&c->edit);
+    /* In the order of ids, so that rows that are neighbours in the tree are changed one after the other. */
+    for (size_t i = 0, next; i < writer->ops.count && err == 0; i = next) {
+        struct wb_pageid id = writer->ops.items[c->order[i]].id;
+        for (next = i + 1; next < writer->ops.count; next++)
+            if (!wb_pageid_equal(writer->ops.items[c->order[next]].id, id))
+                break;
+        err = apply_page(c, c->order + i, next - i);
+    }
+    if (err == 0 && c->to_store == 0)
+        err = apply_sites(&c->edit);
+    if (err == 0 && c->to_store == 0)
+        err = wb_log_edit_end(&c->edit);
+    wb_catalog_txn_abort(&c->edit.txn);
+    return err;
+}
+
+/* ---- before and after the transaction --------------------------------------------------------------------- */
+
+/* A file that a thread syncs. */
+struct sync_job {
+    const struct wb_node_file *file;
+    struct wb_error_copy error;
+};
+
+static void sync_file(void *context)
+{
+    struct sync_job *job = context;
+    int err = wb_node_file_sync(job->file);
+
+    if (err < 0)
+        wb_error_save(err, &job->error);
+}
+
+/* So many files of one node are synced one after the other. */
+enum { SYNC_ONE_BY_ONE = 4 };
+
+/* Syncs files of several nodes, each of which may be a disk of its own, or many files of one, at the same time. */
+static int sync_together(struct wb_log_writer *writer, struct sync_job *jobs, size_t count)
+{
+    enum { THREADS_MAX = 16 };
+    int err = writer->sync_pool ? 0 : wb_pool_new(THREADS_MAX, &writer->sync_pool);
+
+    WB_CHECK(count > 1);
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = wb_pool_submit(writer->sync_pool, sync_file, &jobs[i]);
+    if (writer->sync_pool)
+        wb_pool_wait(writer->sync_pool);
+    for (size_t i = 0; i < count && err == 0; i++)
+        if (jobs[i].error.code < 0)
+            err = wb_error_restore(&jobs[i].error);
+    return err;
+}
+
+static int sync_tails(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->flight == NULL);
+
+    struct sync_job *jobs = wb_alloc_zero(writer->tails.count + 1, sizeof *jobs);
+    size_t count = 0;
+    int err = jobs ? 0 : WB_E_NOMEM;
+
+    for (size_t i = 0; i < writer->tails.count && err == 0; i++)
+        if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
+            jobs[count++].file = &writer->tails.items[i].segment.file;
+    if (count > SYNC_ONE_BY_ONE || (count > 1 && log->nodes.items.count > 1))
+        err = sync_together(writer, jobs, count);
+    else
+        for (size_t i = 0; i < count && err == 0; i++)
+            err = wb_node_file_sync(jobs[i].file);
+    wb_free(jobs);
+    return err;
+}
+
+/* Closes segments that are full. The others stay open for more blocks: the current one, or more after a roll-back. */
+static void close_full_tails(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+    size_t kept = 0;
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->failed.code == 0);
+    for (size_t i = 0; i < writer->tails.count; i++) {
+        struct wb_log_tail *tail = &writer->tails.items[i];
+        tail->bytes_committed = tail->bytes;
+        tail->pages_appended = 0;
+        if (tail->bytes < wb_log_segment_limit(log))
+            writer->tails.items[kept++] = *tail;
+        else
+            wb_segment_close(&tail->segment);
+    }
+    WB_CHECK(kept <= writer->tails.count);
+    writer->tails.count = kept;
+}
+
+/* Leaves segments to which no new pages go any more, because nodes were added or removed: they have to be moved. */
+static void leave_old_bins(struct wb_log *log)
+{
+    struct wb_catalog_summary summary;
+    const struct wb_log_writer *writer = log->writer;
+    bool current = true;
+
+    WB_CHECK(writer->ops.count == 0);
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    /* Reading anything takes up the newest rows of the nodes. If that fails, the next commit finds out. */
+    if (writer->tails.count == 0 || wb_log_summary(log, &summary) < 0)
+        return;
+    for (size_t i = 0; i < writer->tails.count; i++)
+        current = current && wb_log_bin_is_current(&log->nodes, &writer->tails.items[i].bin);
+    if (!current)
+        wb_log_tails_release(log);
+}
+
+/* The ops are committed, or dropped. */
+static void forget_ops(struct wb_log *log)
+{
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    wb_log_ops_clear(log);
+    if (log->hash)
+        wb_hash_stage_clear(log);
+}
+
+void wb_log_tails_release(struct wb_log *log)
+{
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
+    struct wb_log_writer *writer = log->writer;
+    uint64_t commit = writer->tails.count ? wb_log_newest_commit(log) : 0;
+
+    WB_CHECK(writer->ops.count == 0); /* committed, or dropped */
+    for (size_t i = 0; i < writer->tails.count; i++) {
+        struct wb_log_tail *tail = &writer->tails.items[i];
+        WB_CHECK(tail->bytes >= tail->bytes_committed);
+        /* A clean end: no uncommitted bytes, and a seal. If this fails, the next writer recovers the segment. */
+        if (wb_node_file_truncate(&tail->segment.file, tail->bytes_committed) == 0)
+            wb_segment_write_seal(&tail->segment, tail->bytes_committed, commit);
+        wb_segment_close(&tail->segment);
+    }
+    bool any = writer->tails.count > 0;
+    wb_vec_clear(&writer->tails);
+    if (any && wb_hashed_log_is(log)) /* seals are looked for in the newest segments, which may be of other ranges */
+        wb_log_seal_any(log, commit);
+}
+
+/* After a failed commit: removes the bytes that were appended, and forgets the ops. */
+static void roll_back(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(!wb_catalog_uncertain(log->catalog));
+    wb_log_flush_drop(log);
+    for (size_t i = 0; i < writer->tails.count; i++) {
+        struct wb_log_tail *tail = &writer->tails.items[i];
+        /* If this fails, the bytes are overwritten by the next block, or cut off by the next writer. */
+        wb_node_file_truncate(&tail->segment.file, tail->bytes_committed);
+        tail->bytes = tail->bytes_committed;
+        tail->pages_appended = 0;
+    }
+    wb_block_cache_release(&log->source.cache); /* other blocks will take the places of those we have just dropped */
+    forget_ops(log);
+}
+
+void wb_log_decide(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_error_copy why;
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    if (!wb_catalog_uncertain(log->catalog))
+        return;
+    wb_error_save(WB_E_IO, &why);
+    wb_log_flush_drop(log);
+    for (size_t i = 0; i < writer->tails.count; i++)
+        wb_segment_close(&writer->tails.items[i].segment);
+    wb_vec_clear(&writer->tails);
+    wb_block_cache_release(&log->source.cache);
+    forget_ops(log);
+    (void)wb_log_open_catalog(log); /* if this fails, the old handle stays, and every call on it says what is wrong */
+    wb_error_restore(&why);
+}
+
+/* The three steps of a commit. Returns 1 if they must be repeated, because captures have become puts. */
+static int try_commit(struct wb_log *log, struct wb_store_commit_counts *counts_out)
+{
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
+    struct wb_log_writer *writer = log->writer;
+    struct log_commit c = {.edit = {.log = log, .forgetting = log->writer->thorough}};
+    int err = wb_log_flush_all(log);
+
+    if (err == 0)
+        err = sync_tails(log);
+    if (err < 0)
+        return err;
+    WB_CHECK(!writer->flight);
+    WB_CHECK(writer->group_at == writer->ops.count);
+    WB_CHECK(writer->failed.code == 0);
+    c.order = wb_alloc((writer->ops.count + 1) * sizeof *c.order);
+    if (!c.order)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < writer->ops.count; i++)
+        c.order[i] = (uint32_t)i;
+    qsort_r(c.order, writer->ops.count, sizeof *c.order, compare_ops, writer->ops.items);
+    err = apply(&c);
+    if (err == 0 && c.to_store == 0) {
+        writer->commit = c.edit.summary.commit;
+        *counts_out = c.counts;
+    }
+    wb_free(c.order);
+    wb_log_edit_release(&c.edit);
+    return err < 0 ? err : c.to_store > 0;
+}
+
+static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
+{
+    struct wb_log_writer *writer = log->writer;
+    int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : try_commit(log, counts_out);
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->ops.count > 0 || writer->failed.code < 0);
+    while (err > 0) {
+        for (size_t i = 0; i < writer->sites.count; i++)
+            writer->sites.items[i].delta = 0;
+        WB_CHECK(writer->flight == NULL);
+        writer->group_at = 0; /* the new puts are somewhere among the ops */
+        err = try_commit(log, counts_out);
+    }
+    return err;
+}
+
+int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout)
+{
+    struct wb_log *log = wb_log_of_writer(store);
+    struct wb_log_writer *writer = log->writer;
+    struct wb_store_commit_counts counts = {0};
+    int err;
+
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
+    bool nothing = writer->ops.count == 0 && writer->failed.code == 0;
+    err = nothing ? 0 : commit_ops(log, &counts);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        if (wb_catalog_uncertain(log->catalog))
+            wb_log_decide(log);
+        else
+            roll_back(log);
+        return wb_error_restore(&why);
+    }
+    counts.older += writer->older;
+    counts.barred += writer->barred;
+    wb_store_counts_add(counts_inout, &counts);
+    if (!nothing)
+        close_full_tails(log);
+    forget_ops(log);
+    if (log->hash && log->hash->replaced) { /* a long run would collect many of them */
+        log->hash->replaced = false;
+        (void)wb_log_purge(log); /* if this fails, the next writer deletes them */
+        wb_log_decide(log);
+    }
+    WB_CHECK(writer->ops.count == 0);
+    WB_CHECK(writer->flight == NULL);
+    leave_old_bins(log);
+    return 0;
+}
+
+int wb_log_change(struct wb_store *store, struct wb_log_change *change, int (*make)(void *context), void *context)
+{
+    struct wb_log *log = wb_log_of_writer(store);
+    struct wb_store_commit_counts counts = {0};
+    int err = wb_log_commit(store, &counts);
+
+    WB_CHECK(change->txn.kind == WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(log->writer->ops.count == 0);
+    WB_CHECK(!log->writer->moment_known); /* it depends on what is changed */
+    change->log = log;
+    change->now_ms = wb_clock_wall_ms();
+    if (err == 0)
+        err = wb_catalog_txn_write(log->catalog, &change->txn);
+    if (err == 0)
+        err = wb_catalog_summary_get(&change->txn, &change->summary);
+    if (err == 0)
+        err = make(context);
+    change->summary.commit++;
+    if (err == 0)
+        err = wb_catalog_summary_put(&change->txn, &change->summary);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&change->txn);
+    wb_catalog_txn_abort(&change->txn);
+    if (err == 0)
+        log->writer->commit = change->summary.commit;
+    wb_log_decide(log);
+    return err;
+}

@@ -1,0 +1,325 @@
+/*
+ * log_get.c - looks things up in the catalog, and reads single pages.
+ *
+ * A page is looked up in the catalog and then read from its segment. The segment is opened
+ * while the catalog's state is still visible, so that a compaction cannot delete the
+ * file in between.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "store/hash/hash_store.h"
+#include "store/log/log.h"
+
+/* ---- looking something up in the catalog ------------------------------------------------------- */
+
+struct log_read {
+    struct wb_log *log;
+    int (*read)(void *context);
+    void *context;
+};
+
+static int read_once(void *context)
+{
+    struct log_read *r = context;
+    int err = wb_catalog_txn_wake(&r->log->reader);
+
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
+    if (err < 0)
+        return err;
+    err = wb_log_nodes_refresh(&r->log->nodes, &r->log->reader);
+    if (err == 0)
+        err = r->read(r->context);
+    if (r->log->reader.kind != WB_CATALOG_TXN_PARKED) /* it is parked if the function failed to wake it again */
+        wb_catalog_txn_park(&r->log->reader);
+    return err;
+}
+
+int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context)
+{
+    struct log_read r = {log, read, context};
+
+    WB_CHECK(read != NULL);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED); /* no lookup inside another one */
+    int err = wb_catalog_call(log->catalog, read_once, &r);
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
+    return err;
+}
+
+/* Returns an open file of the segment, from the cache if it is there. */
+static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
+{
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(log->file_next < WB_LOG_FILES_MAX);
+    WB_CHECK(row->number > 0);
+    *segment_out = NULL;
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
+        struct wb_segment *file = &log->files[i];
+        if (file->file.node && file->number == row->number && file->revision == row->revision) {
+            *segment_out = file;
+            return 0;
+        }
+    }
+    struct wb_segment *file = &log->files[log->file_next];
+    log->file_next = (log->file_next + 1) % WB_LOG_FILES_MAX;
+    wb_segment_close(file);
+    struct wb_node *node;
+    int err = wb_log_node(log, row->node, &node);
+    if (err == 0)
+        err = wb_segment_open(node, log->superblock.id, row, false, file);
+    if (err == 0)
+        *segment_out = file;
+    return err;
+}
+
+int wb_log_segment(struct wb_log *log, uint32_t origin, struct wb_pageid id, struct wb_segment **segment_out)
+{
+    struct wb_catalog_segment row;
+    int err = wb_log_row_of(&log->reader, &log->parts, origin, id, &row);
+
+    WB_CHECK(origin > 0);
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    return err < 0 ? err : cached_segment(log, &row, segment_out);
+}
+
+/* Finds the version of a page that is meant. */
+struct page_lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    const struct wb_store_when *when;
+    struct wb_catalog_entry entry; /* found; that of an old version has no lifetimes */
+    struct wb_segment *segment;
+};
+
+/* The entry of a version that is not the latest. */
+static struct wb_catalog_entry entry_of(const struct wb_history *history, const struct wb_history_version *version)
+{
+    WB_CHECK(version->place.segment > 0);
+    WB_CHECK(version->body_bytes <= UINT32_MAX);
+    WB_CHECK(version->ceased != 0);
+    return (struct wb_catalog_entry){
+        .place = version->place,
+        .time_ms = wb_history_last_ms(history, version),
+        .body_bytes = (uint32_t)version->body_bytes,
+        .epoch = version->arrived,
+        .status = version->status,
+        .ended = true,
+    };
+}
+
+/* Looks in the past of the page. */
+static int find_version(struct page_lookup *l, struct wb_log_view *view, struct wb_log_epochs *held)
+{
+    struct wb_catalog_txn *txn = &l->log->reader;
+    const struct wb_history_version *version;
+    struct wb_catalog_summary summary;
+    uint64_t epoch = 0;
+    int err = wb_catalog_summary_get(txn, &summary);
+
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(l->when->kind != WB_STORE_WHEN_LATEST);
+    if (err == 0 && l->when->kind == WB_STORE_WHEN_SNAPSHOT)
+        err = wb_log_snapshot_epoch(txn, l->when->snapshot, &epoch);
+    if (err == 0)
+        err = wb_log_view_load(txn, summary.gone > 0, l->id, view);
+    if (err == 0 && l->when->kind == WB_STORE_WHEN_TIME)
+        err = wb_log_held(txn, wb_clock_wall_ms(), held);
+    if (err < 0)
+        return err;
+    if (l->when->kind == WB_STORE_WHEN_SNAPSHOT) {
+        version = wb_history_in(&view->history, epoch);
+    } else { /* only what the policy or a snapshot keeps can be read */
+        struct wb_history_rule rule = {summary.history, held->items, held->count, wb_clock_wall_ms()};
+        wb_history_trim(&view->history, &rule);
+        version = wb_history_at(&view->history, l->when->time_ms);
+    }
+    if (!version)
+        return wb_store_not_found();
+    if (version == wb_history_latest(&view->history))
+        wb_log_view_entry(view, &l->entry);
+    else
+        l->entry = entry_of(&view->history, version);
+    return 0;
+}
+
+static int look_up_version(void *context)
+{
+    struct page_lookup *l = context;
+    struct wb_log_view view = {0};
+    struct wb_log_epochs held = {0};
+    int err;
+
+    WB_CHECK(l->when->kind <= WB_STORE_WHEN_SNAPSHOT);
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    if (l->when->kind == WB_STORE_WHEN_LATEST)
+        return wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
+    err = find_version(l, &view, &held);
+    wb_log_view_release(&view);
+    wb_vec_release(&held);
+    return err;
+}
+
+/* The version and the open file of its segment. */
+static int look_up_page(void *context)
+{
+    struct page_lookup *l = context;
+    int err = look_up_version(l);
+
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(err < 0 || l->entry.place.segment > 0);
+    /* While the transaction is awake, so that compaction does not delete the file before we open it. */
+    return err < 0 ? err : wb_log_segment(l->log, l->entry.place.segment, l->id, &l->segment);
+}
+
+int wb_log_look_up(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
+                   struct wb_catalog_entry *entry_out)
+{
+    struct page_lookup l = {.log = log, .id = id, .when = when};
+    int err = look_up_version(&l);
+
+    WB_CHECK(err < 0 || l.entry.place.segment > 0);
+    *entry_out = l.entry;
+    return err;
+}
+
+int wb_log_find(struct wb_log *log, struct wb_pageid id, const struct wb_store_when *when,
+                struct wb_catalog_entry *entry_out)
+{
+    struct page_lookup l = {.log = log, .id = id, .when = when};
+    int err = wb_log_read(log, look_up_version, &l);
+
+    WB_CHECK(err < 0 || l.entry.place.segment > 0);
+    WB_CHECK(err < 0 || l.entry.epoch > 0);
+    *entry_out = l.entry;
+    return err;
+}
+
+/* ---- reading a page ------------------------------------------------------------------------- */
+
+int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    page->id = wb_pageid_of_key(page->key);
+    if (!wb_pageid_equal(page->id, id))
+        return wb_fail(WB_E_CORRUPT, "the page %.*s is stored in the place of another one", WB_SLICE_ARG(page->key));
+    if (entry) {
+        WB_CHECK(entry->epoch > 0);
+        page->time_ms = entry->time_ms;
+        page->epoch = entry->epoch;
+        page->lifetime = entry->ended ? page->lifetime : entry->lifetime; /* a later capture may have changed it */
+        page->lifetime_count = entry->lifetime_count;
+    }
+    return 0;
+}
+
+int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                struct wb_page *page_out)
+{
+    int err = wb_page_decode(record, page_out);
+
+    return err < 0 ? err : wb_log_page_identify(page_out, id, entry);
+}
+
+int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_catalog_entry entry;
+    struct wb_log_view *view;
+    int err;
+
+    if (!wb_log_has_ops(log, id)) {
+        err = wb_log_find(log, id, &(struct wb_store_when){WB_STORE_WHEN_LATEST, 0, 0}, &entry);
+        *time_ms_out = entry.time_ms;
+        return err;
+    }
+    err = wb_log_view(log, id, &view);
+    if (err < 0)
+        return err;
+    const struct wb_history_version *latest = wb_history_latest(&view->history);
+    *time_ms_out = latest ? wb_history_last_ms(&view->history, latest) : 0;
+    return latest ? 0 : wb_store_not_found();
+}
+
+/* Reads the file of a place that a view knows. */
+struct place_lookup {
+    struct wb_log *log;
+    uint32_t origin;
+    struct wb_pageid id;
+    struct wb_segment *segment;
+};
+
+static int look_up_place(void *context)
+{
+    struct place_lookup *l = context;
+
+    WB_CHECK(l->origin > 0);
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    return wb_log_segment(l->log, l->origin, l->id, &l->segment);
+}
+
+int wb_log_read_record(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_place *place,
+                       struct wb_buf *record_out)
+{
+    struct place_lookup l = {.log = log, .origin = place->segment, .id = id};
+
+    if (log->hash)
+        return wb_hash_read_record(log, id, place, record_out);
+    int err = wb_log_read(log, look_up_place, &l);
+
+    WB_CHECK(place->segment > 0);
+    WB_CHECK(err < 0 || l.segment->origin == place->segment);
+    return err < 0 ? err : wb_segment_read_record(l.segment, &log->source, place, id, record_out);
+}
+
+int wb_log_read_entry(struct wb_log *log, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                      struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    int err = wb_log_read_record(log, id, &entry->place, mem_out);
+
+    WB_CHECK(entry->epoch > 0);
+    return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, entry, page_out);
+}
+
+/* The latest version of a page that this writer has changed but not committed. */
+static int get_changed(struct wb_log *log, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct wb_catalog_entry entry;
+    struct wb_log_view *view;
+    int err = wb_log_view(log, id, &view);
+
+    WB_CHECK(wb_log_has_ops(log, id));
+    if (err < 0)
+        return err;
+    if (!wb_history_latest(&view->history))
+        return wb_store_not_found();
+    wb_log_view_entry(view, &entry);
+    if (entry.place.segment == WB_LOG_PENDING_SEGMENT) {
+        err = wb_log_get_pending(log, (size_t)entry.place.logical - 1, page_out, mem_out);
+        if (err == 0) {
+            page_out->time_ms = entry.time_ms;
+            page_out->lifetime = entry.lifetime;
+            page_out->lifetime_count = entry.lifetime_count;
+        }
+        return err;
+    }
+    return wb_log_read_entry(log, id, &entry, page_out, mem_out);
+}
+
+int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
+               struct wb_buf *mem_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct page_lookup l = {.log = log, .id = id, .when = when};
+
+    WB_CHECK(when->kind <= WB_STORE_WHEN_SNAPSHOT);
+    if (when->kind == WB_STORE_WHEN_LATEST && wb_log_has_ops(log, id))
+        return get_changed(log, id, page_out, mem_out);
+    if (log->hash)
+        return wb_hash_get(log, id, when, page_out, mem_out);
+    int err = wb_log_read(log, look_up_page, &l);
+    WB_CHECK(err < 0 || l.segment->origin == l.entry.place.segment);
+    if (err == 0)
+        err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
+    return err < 0 ? err : wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
+}

@@ -1,0 +1,294 @@
+/*
+ * log_history.c - the past of pages, for readers; and forgetting it. Versions that nobody keeps any
+ * more, because a snapshot was dropped, time has passed or the policy has changed, stay in the
+ * catalog until a commit changes their page or a compaction begins. Readers leave them out.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "store/log/log.h"
+
+#include <stdlib.h>
+
+/* ---- the timeline of a page ---------------------------------------------------------------------- */
+
+/* Reads one page, and leaves out what nobody keeps. */
+struct past_read {
+    struct wb_log *log;
+    struct wb_pageid id;
+    struct wb_log_view view;
+    struct wb_log_epochs held;
+};
+
+static int read_past(void *context)
+{
+    struct past_read *r = context;
+    struct wb_catalog_summary summary;
+    int err = wb_catalog_summary_get(&r->log->reader, &summary);
+
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    if (err == 0)
+        err = wb_log_view_load(&r->log->reader, summary.gone > 0, r->id, &r->view);
+    if (err == 0)
+        err = wb_log_held(&r->log->reader, wb_clock_wall_ms(), &r->held);
+    if (err < 0)
+        return err;
+    struct wb_history_rule rule = {summary.history, r->held.items, r->held.count, wb_clock_wall_ms()};
+    wb_history_trim(&r->view.history, &rule);
+    return r->view.history.versions.count ? 0 : wb_store_not_found();
+}
+
+/* For sorting: the number of a version, by its first capture. */
+struct version_order {
+    int64_t time_ms;
+    uint64_t arrived; /* versions of a page that was removed and came back may have the same time */
+    size_t index;
+};
+
+static int compare_order(const void *a, const void *b)
+{
+    const struct version_order *x = a, *y = b;
+
+    if (x->time_ms != y->time_ms)
+        return x->time_ms < y->time_ms ? -1 : 1;
+    return x->arrived < y->arrived ? -1 : x->arrived > y->arrived;
+}
+
+/* Copies the versions in the order of time. Ghosts may lie anywhere between the others. */
+static void fill_timeline(const struct wb_history *history, struct version_order *order,
+                          struct wb_store_timeline *timeline_out)
+{
+    size_t count = history->versions.count;
+
+    WB_CHECK(count > 0);
+    WB_CHECK(timeline_out->time_count == 0);
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct version_order){history->times.items[history->versions.items[i].first],
+                                          history->versions.items[i].arrived, i};
+    qsort(order, count, sizeof *order, compare_order);
+    for (size_t i = 0; i < count; i++) {
+        const struct wb_history_version *version = &history->versions.items[order[i].index];
+        struct wb_store_version *out = &timeline_out->versions[i];
+        *out = (struct wb_store_version){
+            .time_ms = order[i].time_ms,
+            .last_ms = wb_history_last_ms(history, version),
+            .first = timeline_out->time_count,
+            .captures = version->count,
+            .arrived = version->arrived,
+            .ceased = version->ceased,
+            .body_bytes = version->body_bytes,
+            .status = version->status,
+            .same = i,
+        };
+        for (size_t k = 0; k < i && out->same == i; k++)
+            if (wb_catalog_place_equal(&history->versions.items[order[k].index].place, &version->place))
+                out->same = k;
+        memcpy(timeline_out->times + timeline_out->time_count, history->times.items + version->first,
+               version->count * sizeof *timeline_out->times);
+        timeline_out->time_count += version->count;
+    }
+    WB_CHECK(timeline_out->time_count == history->times.count);
+    timeline_out->count = count;
+    timeline_out->gone_ms = history->gone_ms;
+}
+
+int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
+{
+    struct past_read r = {.log = wb_log_of(store), .id = id};
+    struct version_order *order = NULL;
+    int err = wb_log_read(r.log, read_past, &r);
+
+    WB_CHECK(timeline_out->count == 0);
+    WB_CHECK(!timeline_out->versions);
+    if (err == 0) {
+        const struct wb_history *history = &r.view.history;
+        order = wb_alloc(history->versions.count * sizeof *order);
+        timeline_out->versions = wb_alloc(history->versions.count * sizeof *timeline_out->versions);
+        timeline_out->times = wb_alloc(history->times.count * sizeof *timeline_out->times);
+        err = order && timeline_out->versions && timeline_out->times ? 0 : WB_E_NOMEM;
+        if (err == 0)
+            fill_timeline(history, order, timeline_out);
+    }
+    if (err < 0)
+        wb_store_timeline_release(timeline_out);
+    wb_free(order);
+    wb_log_view_release(&r.view);
+    wb_vec_release(&r.held);
+    return err;
+}
+
+/* ---- what can be read ------------------------------------------------------------------------------- */
+
+struct readable_count {
+    struct wb_log *log;
+    struct wb_catalog_txn txn;
+    struct wb_history_rule rule;
+    struct wb_log_epochs held;
+    struct wb_log_view view;
+    struct wb_log_readable *readable;
+};
+
+/* Takes away what the counters include but nobody can read any more. */
+static int discount(void *context, struct wb_pageid id, struct wb_slice bytes)
+{
+    struct readable_count *c = context;
+    struct wb_log_readable *readable = c->readable;
+
+    WB_CHECK(c->txn.kind >= WB_CATALOG_TXN_AWAKE);
+    (void)bytes;
+    int err = wb_log_view_load(&c->txn, true, id, &c->view);
+    if (err < 0)
+        return err;
+    struct wb_history *history = &c->view.history;
+    uint64_t versions = history->versions.count, captures = history->times.count, stored = 0;
+    for (size_t i = 0; i < history->versions.count; i++)
+        stored += history->versions.items[i].stored_bytes;
+    wb_history_trim(history, &c->rule);
+    WB_CHECK(history->versions.count <= versions);
+    for (size_t i = 0; i < history->versions.count; i++)
+        stored -= history->versions.items[i].stored_bytes;
+    readable->versions -= versions - history->versions.count;
+    readable->captures -= captures - history->times.count;
+    readable->bytes_dead += stored;
+    return 0;
+}
+
+static int count_snapshot(void *context, const struct wb_store_snapshot *snapshot)
+{
+    struct wb_log_readable *readable = context;
+
+    WB_CHECK(snapshot->number > 0);
+    WB_CHECK(snapshot->holder_count > 0);
+    (void)snapshot;
+    readable->snapshots++;
+    return 0;
+}
+
+int wb_log_count_readable(struct wb_log *log, struct wb_log_readable *readable_out)
+{
+    struct readable_count c = {.log = log, .readable = readable_out};
+    struct wb_catalog_summary summary;
+    int64_t now_ms = wb_clock_wall_ms();
+    int err = wb_catalog_txn_read(log->catalog, &c.txn);
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    *readable_out = (struct wb_log_readable){0};
+    if (err == 0)
+        err = wb_catalog_summary_get(&c.txn, &summary);
+    if (err == 0)
+        err = wb_log_held(&c.txn, now_ms, &c.held);
+    if (err == 0) {
+        readable_out->versions = summary.versions;
+        readable_out->captures = summary.captures;
+        c.rule = (struct wb_history_rule){summary.history, c.held.items, c.held.count, now_ms};
+        err = wb_catalog_history_each(&c.txn, (struct wb_pageid){0}, discount, &c);
+    }
+    wb_catalog_txn_abort(&c.txn);
+    wb_log_view_release(&c.view);
+    wb_vec_release(&c.held);
+    return err < 0 ? err : wb_log_snapshot_each(&log->store, count_snapshot, readable_out);
+}
+
+/* ---- forgetting ---------------------------------------------------------------------------------------- */
+
+enum { FORGET_AT_ONCE = 2000 }; /* pages in one transaction, so that other writers do not wait for long */
+
+/* A walk over all pages that have a past. */
+struct forgetting {
+    struct wb_catalog_txn txn;
+    struct wb_history_rule rule;
+    struct wb_log_epochs held;
+    struct wb_log_view view;
+    struct wb_pageid next;                 /* where to go on */
+    WB_VEC(struct wb_pageid) ids;          /* pages that have something to forget */
+};
+
+/* Returns 1 when enough pages were found for one transaction. */
+static int find_forgettable(void *context, struct wb_pageid id, struct wb_slice bytes)
+{
+    struct forgetting *f = context;
+
+    WB_CHECK(f->txn.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(f->ids.count <= FORGET_AT_ONCE);
+    (void)bytes;
+    if (f->ids.count == FORGET_AT_ONCE) {
+        f->next = id;
+        return 1;
+    }
+    int err = wb_log_view_load(&f->txn, true, id, &f->view);
+    if (err < 0)
+        return err;
+    size_t versions = f->view.history.versions.count, ghosts = f->view.history.ghosts;
+    wb_history_trim(&f->view.history, &f->rule);
+    bool forgets = f->view.history.versions.count < versions || f->view.history.ghosts != ghosts;
+    return forgets ? wb_vec_push(&f->ids, id) : 0;
+}
+
+/* Finds the next pages. Returns 1 if there are more after them. */
+static int find_next(struct wb_log *log, struct forgetting *f)
+{
+    struct wb_catalog_summary summary;
+    int err = wb_catalog_txn_read(log->catalog, &f->txn);
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(f->ids.count <= FORGET_AT_ONCE);
+    wb_vec_clear(&f->ids);
+    if (err == 0)
+        err = wb_catalog_summary_get(&f->txn, &summary);
+    if (err == 0)
+        err = wb_log_held(&f->txn, wb_clock_wall_ms(), &f->held);
+    if (err == 0) {
+        f->rule = (struct wb_history_rule){summary.history, f->held.items, f->held.count, wb_clock_wall_ms()};
+        err = wb_catalog_history_each(&f->txn, f->next, find_forgettable, f);
+    }
+    wb_catalog_txn_abort(&f->txn);
+    WB_CHECK(err <= 0 || f->ids.count == FORGET_AT_ONCE);
+    return err;
+}
+
+/* Loads and saves the pages that were found: saving forgets. */
+static int forget_found(struct wb_log *log, const struct forgetting *f, uint64_t *versions_inout)
+{
+    struct wb_log_edit edit = {.log = log, .forgetting = true};
+    int err = wb_log_edit_begin(log, &edit);
+    uint64_t before = edit.summary.versions;
+
+    WB_CHECK(f->ids.count > 0);
+    WB_CHECK(log->writer->ops.count == 0);
+    for (size_t i = 0; i < f->ids.count && err == 0; i++) {
+        err = wb_log_edit_load(&edit, f->ids.items[i]);
+        if (err == 0)
+            err = wb_log_edit_save(&edit, false, false, NULL);
+    }
+    if (err == 0)
+        err = wb_log_edit_end(&edit);
+    if (err == 0) {
+        WB_CHECK(edit.summary.versions <= before);
+        *versions_inout += before - edit.summary.versions;
+        log->writer->commit = edit.summary.commit;
+    }
+    wb_catalog_txn_abort(&edit.txn);
+    wb_log_edit_release(&edit);
+    wb_log_decide(log);
+    return err;
+}
+
+int wb_log_forget(struct wb_log *log, uint64_t *versions_out)
+{
+    struct forgetting f = {0};
+    int more = 1;
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->writer->ops.count == 0);
+    *versions_out = 0;
+    while (more > 0) {
+        more = find_next(log, &f);
+        int err = more >= 0 && f.ids.count ? forget_found(log, &f, versions_out) : 0;
+        more = err < 0 ? err : more;
+    }
+    wb_log_view_release(&f.view);
+    wb_vec_release(&f.held);
+    wb_vec_release(&f.ids);
+    return more;
+}

@@ -1,0 +1,214 @@
+/*
+ * log_stat.c - the catalog at a glance: all segment rows at once, and the statistics of
+ * the repository. It reads no page and changes nothing.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/path.h"
+#include "store/hash/hash_store.h"
+#include "store/log/log.h"
+
+/* ---- all segment rows ------------------------------------------------------------------------ */
+
+static int add_row(void *context, const struct wb_catalog_segment *row)
+{
+    struct wb_log_rows *rows = context;
+
+    WB_CHECK(row->number > 0);
+    WB_CHECK(rows->count == 0 || rows->items[rows->count - 1].number < row->number);
+    return wb_vec_push(rows, *row);
+}
+
+int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out)
+{
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    *rows_out = (struct wb_log_rows){0};
+    int err = wb_catalog_segment_each(txn, add_row, rows_out);
+    if (err < 0)
+        wb_log_rows_release(rows_out);
+    WB_CHECK(err == 0 || rows_out->count == 0);
+    return err;
+}
+
+void wb_log_rows_release(struct wb_log_rows *rows)
+{
+    WB_CHECK(rows->count <= rows->cap);
+    wb_vec_release(rows);
+}
+
+struct overview_read {
+    struct wb_log *log;
+    struct wb_log_overview overview;
+};
+
+static int read_overview(void *context)
+{
+    struct overview_read *r = context;
+    int err = wb_catalog_summary_get(&r->log->reader, &r->overview.summary);
+
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(r->overview.rows.count == 0);
+    return err < 0 ? err : wb_log_rows_read(&r->log->reader, &r->overview.rows);
+}
+
+int wb_log_overview(struct wb_log *log, struct wb_log_overview *overview_out)
+{
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+
+    struct overview_read r = {.log = log};
+    int err = wb_log_read(log, read_overview, &r);
+
+    WB_CHECK(err == 0 || r.overview.rows.count == 0);
+    *overview_out = r.overview;
+    return err;
+}
+
+struct summary_read {
+    struct wb_log *log;
+    struct wb_catalog_summary *summary;
+};
+
+static int read_summary(void *context)
+{
+    struct summary_read *r = context;
+
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    return wb_catalog_summary_get(&r->log->reader, r->summary);
+}
+
+int wb_log_summary(struct wb_log *log, struct wb_catalog_summary *summary_out)
+{
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    *summary_out = (struct wb_catalog_summary){0};
+    return wb_log_read(log, read_summary, &(struct summary_read){log, summary_out});
+}
+
+/* ---- statistics ---------------------------------------------------------------------------------- */
+
+struct disk_usage {
+    const char *dir;
+    uint64_t bytes;
+};
+
+static int disk_bytes(const char *dir, uint64_t *bytes_inout);
+
+/* Adds everything in the directory and below it, including the files of other rooms. */
+static int add_disk_bytes(void *context, const struct wb_path_entry *entry)
+{
+    struct disk_usage *usage = context;
+    char *path = wb_path_join(usage->dir, entry->name);
+    int err = path ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(usage->dir != NULL);
+    WB_CHECK(entry->name != NULL);
+    if (err == 0 && entry->kind == WB_PATH_FILE)
+        usage->bytes += wb_path_disk_bytes(path);
+    else if (err == 0 && entry->kind == WB_PATH_DIR)
+        err = disk_bytes(path, &usage->bytes);
+    wb_free(path);
+    return err == WB_E_NOTFOUND ? 0 : err; /* it was removed while we were looking */
+}
+
+static int disk_bytes(const char *dir, uint64_t *bytes_inout)
+{
+    struct disk_usage usage = {dir, *bytes_inout};
+    int err = wb_path_each(dir, add_disk_bytes, &usage);
+
+    WB_CHECK(dir != NULL);
+    WB_CHECK(usage.bytes >= *bytes_inout);
+    *bytes_inout = usage.bytes;
+    return err;
+}
+
+struct retired_bytes {
+    struct wb_log *log;
+    uint64_t bytes;
+};
+
+static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
+{
+    struct retired_bytes *r = context;
+    char *path;
+    int err = (r->log->hash ? wb_hash_path : wb_log_nodes_path)(&r->log->nodes, node, number, revision, &path);
+
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(number > 0);
+    (void)txn_id;
+    if (err == 0)
+        r->bytes += wb_path_disk_bytes(path);
+    wb_free(path);
+    return err == WB_E_NOMEM ? err : 0; /* of a node that is out of reach, nothing is known */
+}
+
+/* Files that compaction has replaced, but that a reader may still need. A later writer deletes them. */
+static int count_retired(void *context)
+{
+    struct retired_bytes *r = context;
+
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    r->bytes = 0;
+    return wb_catalog_retired_each(&r->log->reader, add_retired, r);
+}
+
+/* Everything in the repository's directory, and in nodes that are elsewhere and can be reached. */
+static int count_stored(struct wb_log *log, uint64_t *bytes_out)
+{
+    int err = disk_bytes(log->dir, bytes_out);
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    for (size_t i = 0; i < log->nodes.items.count && err == 0; i++) {
+        const struct wb_log_node *node = &log->nodes.items.items[i];
+        const char *dir;
+        if (!node->row.inside && wb_log_nodes_dir(&log->nodes, node->row.number, &dir) == 0)
+            err = disk_bytes(dir, bytes_out);
+        err = wb_log_node_failed(log, err) ? 0 : err;
+    }
+    return err;
+}
+
+int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct retired_bytes retired = {.log = log};
+    struct wb_log_readable readable = {0};
+    struct wb_log_overview o = {0};
+    int err = wb_log_overview(log, &o);
+
+    WB_CHECK(stat_out->pages == 0);
+    if (err == 0)
+        err = wb_log_read(log, count_retired, &retired);
+    if (err == 0)
+        err = wb_log_count_readable(log, &readable);
+    if (err < 0) {
+        wb_log_rows_release(&o.rows);
+        return err;
+    }
+    *stat_out = (struct wb_store_stat){
+        .pages = o.summary.pages,
+        .sites = o.summary.sites,
+        .versions = readable.versions,
+        .captures = readable.captures,
+        .snapshots = readable.snapshots,
+        .revisits = o.summary.revisits,
+        .bars = o.summary.bars,
+        .bytes_pages = o.summary.bytes_pages,
+        .files = o.rows.count,
+        .epoch = o.summary.epoch,
+        .snapshot = o.summary.snapshot,
+        .bytes_dead = retired.bytes + readable.bytes_dead,
+        .history = o.summary.history,
+        .design = log->superblock.design,
+        .nodes = wb_log_nodes_count(&log->nodes),
+    };
+    for (size_t i = 0; i < o.rows.count; i++) {
+        const struct wb_catalog_segment *row = &o.rows.items[i];
+        /* What a dead page took is an estimate, if its block was compressed again when its segment was split. */
+        uint64_t dead = row->bytes_dead < row->bytes ? row->bytes_dead : row->bytes;
+        stat_out->bytes_dead += row->live || !row->pages ? dead : row->bytes;
+    }
+    wb_log_rows_release(&o.rows);
+    return count_stored(log, &stat_out->bytes_stored);
+}

@@ -1,0 +1,124 @@
+/*
+ * log_nodes.h - which node holds what, for the files of the log.
+ *
+ * The nodes are rows of the catalog. Segments, and so pages, belong to a *bin*: a node, and a range of page ids. All
+ * pages of a segment are of one bin. With hash distribution a node takes the ids in its ranges; with uniform
+ * distribution any node takes any id, and the range of its bins is that of all ids. The organisation hashed-log divides
+ * bins further, into ranges whose logs have a few megabytes each.
+ *
+ * A handle, a scan and a verification have a table of nodes each, because they may run in different threads. A node is
+ * looked at whenever one of its files is about to be opened, and found to be down if its directory is not the one that
+ * the catalog means (node.h). So a directory that disappears, or in whose place another one appears, is noticed before
+ * anything in it is touched, and so is its return. Files that are open stay usable.
+ */
+#ifndef WB_STORE_LOG_NODES_H
+#define WB_STORE_LOG_NODES_H
+
+#include "base/vec.h"
+#include "design/design.h"
+#include "node/node.h"
+#include "store/catalog/catalog.h"
+
+struct wb_log;
+struct wb_superblock;
+
+struct wb_log_bin {
+    uint32_t node;
+    struct wb_catalog_range range;
+};
+
+static inline bool wb_log_bin_equal(const struct wb_log_bin *a, const struct wb_log_bin *b)
+{
+    return a->node == b->node && a->range.prefix == b->range.prefix && a->range.bits == b->range.bits;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+/* A node as it was found when it was looked at last. */
+struct wb_log_node {
+    struct wb_catalog_node row;
+    char *dir;                     /* as this process opens it */
+    struct wb_node *reach;         /* for requests */
+    bool down;
+    char why[512];                 /* of a node that is down: the whole message */
+    int64_t looked_ns;             /* when the following was found out; 0: not yet */
+    bool read_only, full, busy;
+    int64_t failed_ns;             /* when something could not be written there; 0: never */
+};
+
+/* In a repository of one node in its own directory the table is empty: that node has the number 1 and is never down. */
+struct wb_log_nodes {
+    const char *dir;               /* of the repository; borrowed */
+    const uint8_t *repository;     /* its id; borrowed */
+    struct wb_node *own;           /* for requests to the repository's own directory; opened when it is needed */
+    enum wb_distribution distribution;
+    uint64_t version;              /* of the rows (wb_catalog_version) */
+    WB_VEC(struct wb_log_node) items; /* in the order of their numbers */
+    size_t turn;                   /* uniform distribution: the node that takes new pages */
+};
+
+/* dir and the superblock must stay. */
+void wb_log_nodes_init(struct wb_log_nodes *nodes, const char *dir, const struct wb_superblock *superblock);
+void wb_log_nodes_release(struct wb_log_nodes *nodes);
+
+/* Reads the rows, if they are others than last time. The transaction is one for reading. */
+int wb_log_nodes_refresh(struct wb_log_nodes *nodes, struct wb_catalog_txn *txn);
+
+/* How many nodes there are, and the number of each; i counts from 0. */
+size_t wb_log_nodes_count(const struct wb_log_nodes *nodes);
+uint32_t wb_log_nodes_number(const struct wb_log_nodes *nodes, size_t i);
+
+/*
+ * A node, for reading its files. WB_E_DOWN, with a message that names the node and says what is wrong with it. Good
+ * until the next refresh; files that are open stay good.
+ */
+int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out);
+
+/* The same, for making, changing or deleting files. WB_E_DOWN also if it is read-only. */
+int wb_log_nodes_find_to_write(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out);
+
+/* The directory instead, of a node on this machine, for files that are opened by their paths (bucket files). */
+int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
+int wb_log_nodes_dir_to_write(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
+
+/* Whether the catalog has such a node. */
+bool wb_log_nodes_has(const struct wb_log_nodes *nodes, uint32_t number);
+
+/* Composes the path of a segment file on its node, allocated (wb_free). */
+int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out);
+
+/* ---- for the handle of a store ---------------------------------------------------------------------------------- */
+
+/* wb_log_nodes_find() in the handle's table. */
+int wb_log_node(struct wb_log *log, uint32_t number, struct wb_node **node_out);
+int wb_log_node_dir(struct wb_log *log, uint32_t number, const char **dir_out);
+
+/* Whether the error means that a node cannot be used, while others can. */
+bool wb_log_node_failed(const struct wb_log *log, int err);
+
+/*
+ * The bin for a new page. With hash distribution it follows from the id; WB_E_DOWN if that node cannot be used. With
+ * uniform distribution, nodes that are down, full, read-only, leaving or busy streaming are avoided; WB_E_DOWN if there
+ * is no other.
+ */
+int wb_log_bin_of(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_out);
+
+/* Whether new pages of this bin still go there: nodes may have been added or removed. */
+bool wb_log_bin_is_current(struct wb_log_nodes *nodes, const struct wb_log_bin *bin);
+
+/* If the node of a bin is leaving, or gone, puts another one in its place. Returns 1 if it did. */
+int wb_log_bin_renew(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_inout);
+
+/* Uniform distribution: the next node takes what comes now. */
+void wb_log_nodes_turn(struct wb_log *log);
+
+/* How many nodes take new pages in turn; 1 with hash distribution. */
+size_t wb_log_nodes_in_turn(struct wb_log *log);
+
+/*
+ * Something could not be written to a bin: with uniform distribution, finds another one, and avoids this node for a
+ * while. Otherwise, or if there is no other, returns the error err, whose message then names the node.
+ */
+int wb_log_bin_instead(struct wb_log *log, struct wb_pageid id, int err, struct wb_log_bin *bin_inout);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * log_nodes_stat.c - the paper's table of nodes (section 3): capacity, use, fragmentation, state, and requests under
+ * way. It works while nodes are down, and changes nothing.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "node/node.h"
+#include "os/folder.h"
+#include "os/path.h"
+#include "store/log/log.h"
+
+/* What the catalog knows about the files of a node. */
+struct node_tally {
+    uint64_t pages;
+    uint64_t bytes; /* of its files ... */
+    uint64_t dead;  /* ... of which compaction would free so many */
+};
+
+struct node_survey {
+    struct wb_log *log;
+    struct wb_catalog_summary summary;
+    struct wb_log_rows rows;
+    struct node_tally *tallies; /* one for each node */
+    size_t count;
+};
+
+static struct node_tally *tally_of(struct node_survey *s, uint32_t node)
+{
+    WB_CHECK(node > 0);
+    for (size_t i = 0; i < s->count; i++)
+        if (wb_log_nodes_number(&s->log->nodes, i) == node)
+            return &s->tallies[i];
+    return NULL;
+}
+
+/* A file that was replaced, but that a reader may still need. */
+static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
+{
+    struct node_survey *s = context;
+    struct node_tally *tally = tally_of(s, node);
+    char *path = NULL;
+
+    WB_CHECK(number > 0);
+    (void)txn_id;
+    int err = tally ? wb_log_nodes_path(&s->log->nodes, node, number, revision, &path) : 0;
+    if (err == 0 && path) {
+        uint64_t bytes = wb_path_disk_bytes(path);
+        tally->bytes += bytes;
+        tally->dead += bytes;
+    }
+    wb_free(path);
+    return err == WB_E_NOMEM ? err : 0;
+}
+
+static void forget_survey(struct node_survey *s)
+{
+    wb_log_rows_release(&s->rows);
+    wb_free(s->tallies);
+    s->tallies = NULL;
+}
+
+/* Reads everything at one moment; log->reader is awake. */
+static int survey(void *context)
+{
+    struct node_survey *s = context;
+
+    WB_CHECK(s->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    forget_survey(s); /* it may be called again */
+    s->count = wb_log_nodes_count(&s->log->nodes);
+    s->tallies = wb_alloc_zero(s->count, sizeof *s->tallies);
+    int err = s->tallies ? wb_catalog_summary_get(&s->log->reader, &s->summary) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_log_rows_read(&s->log->reader, &s->rows);
+    for (size_t i = 0; i < s->rows.count && err == 0; i++) {
+        const struct wb_catalog_segment *row = &s->rows.items[i];
+        struct node_tally *tally = tally_of(s, row->node);
+        if (!tally)
+            continue; /* verify reports it */
+        WB_CHECK(row->old <= row->live);
+        tally->pages += row->live - row->old;
+        tally->bytes += row->bytes;
+        tally->dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
+    }
+    if (err == 0 && s->count == 1)
+        s->tallies[0].pages = s->summary.pages; /* rows of format 2 do not say how many are old */
+    return err < 0 ? err : wb_catalog_retired_each(&s->log->reader, add_retired, s);
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------- */
+
+struct node_folder {
+    char *path;
+    uint64_t bytes;
+};
+
+static int add_used(void *context, const struct wb_path_entry *entry)
+{
+    struct node_folder *folder = context;
+    char *path = wb_path_join(folder->path, entry->name);
+
+    WB_CHECK(entry->name != NULL);
+    if (!path)
+        return WB_E_NOMEM;
+    folder->bytes += wb_path_disk_bytes(path);
+    wb_free(path);
+    return 0;
+}
+
+/* What can only be found out on the node itself. WB_E_DOWN. */
+static int measure(struct wb_log *log, struct wb_store_node *node)
+{
+    struct wb_folder_space space;
+    struct node_folder folder = {0};
+    const char *dir;
+    int err = wb_log_node_dir(log, node->number, &dir);
+
+    WB_CHECK(node->number > 0);
+    if (err < 0)
+        return err;
+    folder.path = wb_path_join(dir, WB_SEGMENT_DIR);
+    err = folder.path ? wb_path_each(folder.path, add_used, &folder) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_folder_space(folder.path, &space);
+    wb_free(folder.path);
+    if (err < 0)
+        return err;
+    node->used = folder.bytes;
+    node->capacity = space.capacity;
+    /* Files may have grown between the two looks. */
+    uint64_t rest = node->used < node->capacity ? node->capacity - node->used : 0;
+    node->free = space.free < rest ? space.free : rest;
+    return 0;
+}
+
+static int tell_node(struct node_survey *s, size_t i, int (*each)(void *context, const struct wb_store_node *node),
+                     void *context)
+{
+    const struct node_tally *tally = &s->tallies[i];
+    char why[WB_ERROR_MESSAGE_MAX] = "";
+    uint64_t busy[WB_BUSY_KINDS] = {0};
+    struct wb_store_node node = {
+        .number = wb_log_nodes_number(&s->log->nodes, i),
+        .dir = s->log->nodes.items.count ? s->log->nodes.items.items[i].row.dir : ".",
+        .role = WB_STORE_NODE_BOTH,
+        .organisation = s->log->superblock.design.read.organisation,
+        .why = why,
+        .fragmentation = tally->bytes ? (double)tally->dead / (double)tally->bytes : 0,
+        .pages = tally->pages,
+    };
+    int err = measure(s->log, &node);
+
+    WB_CHECK(i < s->count);
+    if (err == WB_E_NOMEM)
+        return err;
+    if (err < 0)
+        strcpy(why, wb_error_message());
+    if (wb_busy_count(s->log->dir, node.number, busy) < 0)
+        memset(busy, 0, sizeof busy);
+    node.gets = busy[WB_BUSY_GET];
+    node.puts = busy[WB_BUSY_PUT];
+    node.streams = busy[WB_BUSY_STREAM];
+    node.state = err < 0        ? WB_STORE_NODE_DOWN
+                 : node.puts    ? WB_STORE_NODE_STORING
+                 : node.streams ? WB_STORE_NODE_STREAMING
+                                : WB_STORE_NODE_IDLE;
+    return each(context, &node);
+}
+
+int wb_log_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
+                     void *context)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct node_survey s = {.log = log};
+    int err = wb_log_read(log, survey, &s);
+
+    WB_CHECK(each != NULL);
+    for (size_t i = 0; i < s.count && err == 0; i++)
+        err = tell_node(&s, i, each, context);
+    forget_survey(&s);
+    return err;
+}

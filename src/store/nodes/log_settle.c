@@ -1,0 +1,164 @@
+/*
+ * log_settle.c - moves segments to where the table of nodes says. A segment whose ids all belong to one node is moved
+ * as a whole; otherwise it is divided. What the table says is compared with the rows of the segments, so it does not
+ * matter what an earlier attempt had done.
+ *
+ * A segment that a writer appends to is left for the next round: writers let go of it with their next commit, when they
+ * see that the table has changed.
+ */
+#include "base/check.h"
+#include "store/nodes/log_rebalance.h"
+
+int wb_log_settling_report(struct wb_log_settling *s)
+{
+    WB_CHECK(s->log->magic == WB_LOG_MAGIC);
+    if (s->done > s->total)
+        s->total = s->done;
+    if (s->progress && !s->progress(s->context, s->done, s->total))
+        return wb_fail(WB_E_STOPPED, "the pages were not all moved: repeat the command to go on");
+    return 0;
+}
+
+/* ---- where a segment belongs ------------------------------------------------------------------------------ */
+
+static bool is_within(const struct wb_catalog_range *inner, const struct wb_catalog_range *outer)
+{
+    return outer->bits <= inner->bits && (inner->prefix & wb_catalog_range_mask(outer)) == outer->prefix;
+}
+
+/* Joins halves of one range that go to the same node. */
+static size_t join_children(struct wb_log_child *children, size_t count)
+{
+    WB_CHECK(count <= WB_LOG_CHILDREN_MAX);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++)
+            if (children[i].node == children[k].node &&
+                wb_log_ranges_are_halves(&children[i].range, &children[k].range)) {
+                wb_log_ranges_widen(&children[i].range);
+                children[k] = children[--count];
+                i = 0; /* the whole may be a half of something itself */
+                k = (size_t)-1;
+            }
+    return count;
+}
+
+/* Uniform distribution: the node that takes what is moved away from another one. */
+static uint32_t choose_home(const struct wb_log_nodes *nodes, const struct wb_catalog_segment *row)
+{
+    uint32_t best = row->node;
+    size_t count = nodes->items.count, first = row->number;
+
+    WB_CHECK(row->number > 0);
+    for (size_t i = 0; i < count; i++)
+        if (nodes->items.items[i].row.number == row->node && !nodes->items.items[i].row.leaving)
+            return row->node;
+    for (size_t i = 0; i < count; i++) { /* one after the other, by the number of the segment */
+        const struct wb_log_node *node = &nodes->items.items[(first + i) % count];
+        if (!node->row.leaving && !node->down && !node->full)
+            return node->row.number;
+        if (!node->row.leaving)
+            best = node->row.number;
+    }
+    return best;
+}
+
+size_t wb_log_settle_plan(const struct wb_log_nodes *nodes, const struct wb_catalog_segment *row,
+                          struct wb_log_child children[WB_LOG_CHILDREN_MAX])
+{
+    size_t count = 0;
+
+    children[0] = (struct wb_log_child){row->range, row->node};
+    if (nodes->items.count == 0)
+        return 1;
+    if (nodes->distribution == WB_DISTRIBUTION_UNIFORM) {
+        children[0].node = choose_home(nodes, row);
+        return 1;
+    }
+    for (size_t i = 0; i < nodes->items.count; i++) {
+        const struct wb_catalog_node *node = &nodes->items.items[i].row;
+        for (uint32_t k = 0; k < node->range_count; k++) {
+            const struct wb_catalog_range *range = &node->ranges[k];
+            bool inside = is_within(range, &row->range);
+            if (!inside && !is_within(&row->range, range))
+                continue;
+            if (count == WB_LOG_CHILDREN_MAX) { /* too many: halve it first */
+                struct wb_catalog_range half = {row->range.prefix, row->range.bits + 1};
+                children[0] = (struct wb_log_child){half, row->node};
+                half.prefix |= (uint64_t)1 << (64 - half.bits);
+                children[1] = (struct wb_log_child){half, row->node};
+                return 2;
+            }
+            children[count++] = (struct wb_log_child){inside ? *range : row->range, node->number};
+        }
+    }
+    if (count == 0) /* the table is wrong: nobody takes these ids. What is stored stays where it is. */
+        return 1;
+    return join_children(children, count);
+}
+
+/* ---- one round ------------------------------------------------------------------------------------------------ */
+
+/* Whether a node is being removed. */
+static bool is_leaving(const struct wb_log_nodes *nodes, uint32_t number)
+{
+    for (size_t i = 0; i < nodes->items.count; i++)
+        if (nodes->items.items[i].row.number == number)
+            return nodes->items.items[i].row.leaving;
+    return false;
+}
+
+/* Moves or divides a segment. Damage keeps it where it is, unless that node is leaving. */
+static int settle_segment(struct wb_log_settling *s, const struct wb_catalog_segment *row,
+                          const struct wb_log_child *children, size_t count)
+{
+    int err = count > 1 ? wb_log_split(s->log, row->number, children, count)
+                        : wb_log_move(s->log, row->number, children[0].node);
+
+    WB_CHECK(count > 0);
+    WB_CHECK(row->number > 0);
+    if (err == WB_E_CORRUPT && count > 1 && is_leaving(&s->log->nodes, row->node))
+        err = wb_log_move(s->log, row->number, children[0].node);
+    if (err == WB_E_BUSY) {
+        s->busy++;
+        return 0;
+    }
+    if (err == WB_E_CORRUPT) {
+        s->stuck++;
+        return 0;
+    }
+    s->moved += err == 0;
+    s->done += row->bytes;
+    if (err == 0)
+        err = wb_log_purge(s->log); /* so that a full disk gets room */
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+int wb_log_settle_segments(struct wb_log_settling *s)
+{
+    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct wb_log_overview o = {0};
+    uint64_t left = 0;
+    int err = wb_log_overview(s->log, &o);
+
+    WB_CHECK(s->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(s->moved == 0 && s->busy == 0);
+    for (int pass = 0; pass < 2 && err == 0; pass++) {
+        for (size_t i = 0; i < o.rows.count && err == 0; i++) {
+            const struct wb_catalog_segment *row = &o.rows.items[i];
+            size_t count = wb_log_settle_plan(&s->log->nodes, row, children);
+            if (count == 1 && children[0].node == row->node)
+                continue;
+            if (pass == 0) {
+                left += row->bytes;
+                continue;
+            }
+            err = settle_segment(s, row, children, count);
+            if (err == 0)
+                err = wb_log_settling_report(s);
+        }
+        if (pass == 0)
+            s->total = s->done + left;
+    }
+    wb_log_rows_release(&o.rows);
+    return err;
+}

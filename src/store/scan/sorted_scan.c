@@ -1,0 +1,416 @@
+/*
+ * sorted_scan.c - returns all pages of one state in the order of their ids, each exactly once (sorted_scan.h).
+ *
+ * As in a scan of a log (log_scan.c), the state is an epoch, which the scan pins, so that every version that is
+ * visible in it stays until the scan ends. A state of the catalog is held only while a chunk is being loaded. Between
+ * calls the scan has no file open: the records of its chunk are in memory, a few dozen megabytes.
+ *
+ * A page that is taken down must not be delivered long after that. So when the catalog has moved on since the chunk
+ * was loaded, the next few pages are looked up once more before they are returned.
+ */
+#include "store/scan/sorted_scan.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/clock.h"
+
+enum { JUDGE_AT_ONCE = 64 }; /* pages that are looked up once more together */
+
+static int sorted_next(struct wb_store_scan *base, struct wb_page *page_out);
+static int sorted_parcel(struct wb_store_scan *base, struct wb_store_parcel *parcel_out);
+static void sorted_tell(const struct wb_store_scan *base, struct wb_store_position *position_out);
+static int sorted_holds(struct wb_store_scan *base, struct wb_store_scan_holds *holds_out);
+static void sorted_close(struct wb_store_scan *base);
+
+/* A scan is called through its own table; the others are never called through it. */
+static const struct wb_store_ops sorted_ops = {
+    .scan_next = sorted_next,
+    .scan_parcel = sorted_parcel,
+    .scan_tell = sorted_tell,
+    .scan_holds = sorted_holds,
+    .scan_close = sorted_close,
+};
+
+_Static_assert(offsetof(struct wb_sorted_scan, scan) == 0, "a wb_store_scan of this kind is a wb_sorted_scan");
+
+static struct wb_sorted_scan *scan_of(struct wb_store_scan *base)
+{
+    struct wb_sorted_scan *scan = (struct wb_sorted_scan *)base;
+
+    WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
+    WB_CHECK(base->ops == &sorted_ops);
+    WB_CHECK(scan->index <= scan->chunk.items.count);
+    return scan;
+}
+
+/* ---- positions ---------------------------------------------------------------------------------------- */
+
+/* A position is the id of a page. Its first byte distinguishes it from one in a log (log_parcel.c). */
+enum {
+    POSITION_SORTED = 2,
+    POSITION_HAS_ID_AT = 1,
+    POSITION_ID_AT = 16,
+    POSITION_CHECK_AT = WB_STORE_POSITION_BYTES - 8,
+};
+
+static void put_position(const struct wb_sorted_scan *scan, struct wb_store_position *position_out)
+{
+    char *bytes = position_out->bytes;
+
+    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
+    memset(bytes, 0, WB_STORE_POSITION_BYTES);
+    bytes[0] = POSITION_SORTED;
+    bytes[POSITION_HAS_ID_AT] = scan->has_told;
+    if (scan->has_told)
+        wb_pageid_put(scan->told, bytes + POSITION_ID_AT);
+    wb_put64(bytes + POSITION_CHECK_AT, wb_hash64_seeded(bytes, POSITION_CHECK_AT, scan->log->content_seed));
+}
+
+static void sorted_tell(const struct wb_store_scan *base, struct wb_store_position *position_out)
+{
+    WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
+    WB_CHECK(base->ops == &sorted_ops);
+    put_position((const struct wb_sorted_scan *)base, position_out);
+}
+
+bool wb_sorted_position_is(const struct wb_store_position *position)
+{
+    return position->bytes[0] == POSITION_SORTED;
+}
+
+int wb_sorted_position_compare(const struct wb_store_position *a, const struct wb_store_position *b)
+{
+    WB_CHECK(wb_sorted_position_is(a));
+    WB_CHECK(wb_sorted_position_is(b));
+    if (a->bytes[POSITION_HAS_ID_AT] != b->bytes[POSITION_HAS_ID_AT])
+        return a->bytes[POSITION_HAS_ID_AT] < b->bytes[POSITION_HAS_ID_AT] ? -1 : 1;
+    return wb_pageid_compare(wb_pageid_get(a->bytes + POSITION_ID_AT), wb_pageid_get(b->bytes + POSITION_ID_AT));
+}
+
+/* The id of a position; *has_out is false for one before all pages. WB_E_INVALID if it is a foreign one. */
+static int take_position(const struct wb_sorted_scan *scan, const struct wb_store_position *position, bool *has_out,
+                         struct wb_pageid *id_out)
+{
+    const char *bytes = position->bytes;
+
+    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
+    if (bytes[0] != POSITION_SORTED ||
+        wb_get64(bytes + POSITION_CHECK_AT) != wb_hash64_seeded(bytes, POSITION_CHECK_AT, scan->log->content_seed))
+        return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->log->dir);
+    *has_out = bytes[POSITION_HAS_ID_AT];
+    *id_out = wb_pageid_get(bytes + POSITION_ID_AT);
+    return 0;
+}
+
+/* ---- opening and closing -------------------------------------------------------------------------------- */
+
+static void sorted_close(struct wb_store_scan *base)
+{
+    struct wb_sorted_scan *scan = scan_of(base);
+
+    wb_busy_end(&scan->log->busy, &scan->busy);
+    if (scan->context)
+        scan->source->close(scan->context);
+    wb_catalog_txn_abort(&scan->txn);
+    wb_catalog_close(scan->catalog); /* which ends the pin */
+    wb_log_rows_release(&scan->rows);
+    wb_log_view_release(&scan->view);
+    wb_vec_release(&scan->chunk.items);
+    wb_vec_release(&scan->chunk.errors);
+    wb_vec_release(&scan->chunk.known);
+    wb_buf_release(&scan->chunk.text);
+    wb_store_packer_free(scan->packer);
+    wb_free(scan->site);
+    wb_store_scan_release(&scan->scan);
+    wb_free(scan);
+}
+
+/* Part number `part` of the repository: an equal share of all values of id.hi. */
+static void choose_part(struct wb_sorted_scan *scan, uint32_t part, uint32_t parts)
+{
+    scan->first = 0;
+    scan->last = UINT64_MAX;
+    if (parts <= 1)
+        return;
+    WB_CHECK(part >= 1);
+    WB_CHECK(part <= parts);
+    unsigned __int128 all = (unsigned __int128)1 << 64;
+    scan->first = (uint64_t)((all * (part - 1) + parts - 1) / parts);
+    if (part < parts)
+        scan->last = (uint64_t)((all * part + parts - 1) / parts) - 1;
+}
+
+static int take_options(struct wb_sorted_scan *scan, const struct wb_store_scan_options *options)
+{
+    bool has_until = true;
+    int err = 0;
+
+    WB_CHECK(!scan->site);
+    WB_CHECK(!scan->has_told);
+    choose_part(scan, options->part, options->parts);
+    scan->since = options->since;
+    scan->facts = scan->chunk.facts = options->facts;
+    scan->gone = options->gone;
+    scan->until = (struct wb_pageid){UINT64_MAX, UINT64_MAX};
+    if (options->site.len) {
+        scan->site_hash = wb_hash64(options->site.ptr, options->site.len);
+        scan->site = wb_strndup(options->site.ptr, options->site.len);
+        err = scan->site ? 0 : WB_E_NOMEM;
+    }
+    if (err == 0 && options->after)
+        err = take_position(scan, options->after, &scan->has_told, &scan->told);
+    if (err == 0 && options->until)
+        err = take_position(scan, options->until, &has_until, &scan->until);
+    if (err == 0 && !has_until)
+        err = wb_fail(WB_E_INVALID, "a scan of %s cannot end at this position", scan->log->dir);
+    scan->has_reached =
+        scan->has_told && scan->told.hi >= scan->first; /* a position of another part may be before it */
+    scan->reached = scan->told;
+    return err;
+}
+
+int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
+                        const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
+{
+    struct wb_sorted_scan *scan = wb_alloc_zero(1, sizeof *scan);
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(source->chunk_bytes > 0);
+    *scan_out = NULL;
+    if (!scan)
+        return WB_E_NOMEM;
+    wb_store_scan_init(&scan->scan, &log->store);
+    scan->scan.ops = &sorted_ops;
+    scan->log = log;
+    scan->source = source;
+    int err = take_options(scan, options);
+    if (err == 0)
+        err = source->open(log, &scan->context);
+    if (err == 0)
+        err = wb_catalog_open(log->dir, WB_TREE_READ, &scan->catalog);
+    if (err == 0)
+        err = wb_log_pin_epoch(scan->catalog, options->snapshot, &scan->epoch);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        sorted_close(&scan->scan);
+        return wb_error_restore(&why);
+    }
+    scan->busy = wb_busy_begin(&log->busy, WB_BUSY_STREAM, wb_log_nodes_number(&log->nodes, 0),
+                               wb_log_nodes_number(&log->nodes, wb_log_nodes_count(&log->nodes) - 1));
+    scan->renewed_ms = wb_clock_wall_ms();
+    *scan_out = &scan->scan;
+    return 0;
+}
+
+static int sorted_holds(struct wb_store_scan *base, struct wb_store_scan_holds *holds_out)
+{
+    struct wb_sorted_scan *scan = scan_of(base);
+
+    WB_CHECK(scan->epoch > 0);
+    *holds_out = (struct wb_store_scan_holds){.epoch = scan->epoch, .since_ms = scan->renewed_ms};
+    return 0;
+}
+
+/* ---- chunks --------------------------------------------------------------------------------------------- */
+
+/* Takes up the newest state of the catalog. */
+static int begin(struct wb_sorted_scan *scan)
+{
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
+    int err = wb_catalog_txn_read(scan->catalog, &scan->txn);
+    if (err < 0)
+        return err;
+    scan->state = wb_catalog_txn_id(&scan->txn);
+    scan->renewed_ms = wb_clock_wall_ms();
+    return 0;
+}
+
+int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t at)
+{
+    struct wb_error_copy why;
+
+    WB_CHECK(chunk->txn->kind == WB_CATALOG_TXN_HELD);
+    wb_error_save(WB_E_CORRUPT, &why);
+    for (size_t i = 0; i < chunk->known.count; i++)
+        if (chunk->known.items[i].segment == segment && chunk->known.items[i].at == at)
+            return 0;
+    int err = wb_vec_push(&chunk->errors, why);
+    if (err == 0) {
+        err = wb_vec_push(&chunk->known, (struct wb_sorted_damage){segment, at});
+        chunk->errors.count -= err < 0;
+    }
+    return err;
+}
+
+static int load_held(struct wb_sorted_scan *scan, struct wb_pageid *reached_out, bool *more_out)
+{
+    struct wb_sorted_chunk *chunk = &scan->chunk;
+    int err = wb_catalog_summary_get(&scan->txn, &scan->summary);
+
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(chunk->errors.count == 0);
+    wb_buf_clear(&chunk->text);
+    if (err == 0)
+        err = wb_log_rows_read(&scan->txn, &scan->rows);
+    int more = err == 0 ? wb_sorted_pick(scan, reached_out) : err;
+    if (more < 0)
+        return more;
+    *more_out = more > 0;
+    chunk->txn = &scan->txn;
+    chunk->rows = &scan->rows;
+    return chunk->items.count ? scan->source->load(scan->context, chunk) : 0;
+}
+
+/* Loads the next chunk, which may turn out to be empty. */
+static int load_chunk(struct wb_sorted_scan *scan)
+{
+    struct wb_pageid reached;
+    size_t known = scan->chunk.known.count;
+    bool more;
+    int err = begin(scan);
+
+    WB_CHECK(!scan->ended);
+    WB_CHECK(scan->index == scan->chunk.items.count);
+    wb_log_rows_release(&scan->rows);
+    if (err == 0)
+        err = load_held(scan, &reached, &more);
+    wb_catalog_txn_abort(&scan->txn);
+    scan->index = scan->judged = 0;
+    scan->chunk_state = scan->state;
+    if (err < 0) { /* the next call begins with the same chunk once more */
+        wb_vec_clear(&scan->chunk.items);
+        wb_vec_clear(&scan->chunk.errors);
+        scan->chunk.known.count = known;
+        return err;
+    }
+    scan->reached = reached;
+    scan->has_reached = true;
+    scan->ended = !more;
+    return 0;
+}
+
+/* Drops those of the next items that cannot be read any more, if the catalog has changed. */
+static int judge_again(struct wb_sorted_scan *scan)
+{
+    struct wb_sorted_chunk *chunk = &scan->chunk;
+    size_t end = scan->index + JUDGE_AT_ONCE < chunk->items.count ? scan->index + JUDGE_AT_ONCE : chunk->items.count;
+    int err = begin(scan);
+
+    WB_CHECK(scan->index < chunk->items.count);
+    for (size_t i = scan->index; i < end && err == 0 && scan->state != scan->chunk_state; i++) {
+        bool there;
+        err = wb_sorted_is_there(scan, &chunk->items.items[i], &there);
+        if (err == 0 && !there)
+            chunk->items.items[i].bytes = 0;
+    }
+    wb_catalog_txn_abort(&scan->txn);
+    if (err == 0)
+        scan->judged = end;
+    return err;
+}
+
+/* ---- pages ---------------------------------------------------------------------------------------------- */
+
+/* Decodes the record of an item. Returns 1, or 0 if it is of another site. */
+static int read_item(struct wb_sorted_scan *scan, const struct wb_sorted_item *item, struct wb_page *page_out)
+{
+    struct wb_slice record = wb_slice(scan->chunk.text.ptr + item->at, item->bytes);
+    char why[WB_ERROR_MESSAGE_MAX];
+    int err;
+
+    WB_CHECK(item->at + item->bytes <= scan->chunk.text.len);
+    WB_CHECK(item->bytes >= WB_RECORD_DIGEST_BYTES);
+    if (scan->facts) {
+        struct wb_slice head = wb_slice(record.ptr + WB_RECORD_DIGEST_BYTES, record.len - WB_RECORD_DIGEST_BYTES);
+        err = wb_page_decode_head(record.ptr, head, item->entry.body_bytes, page_out);
+    } else {
+        err = wb_page_decode(record, page_out);
+    }
+    if (err == 0)
+        err = wb_log_page_identify(page_out, item->id, &item->entry);
+    if (err == WB_E_CORRUPT) {
+        strcpy(why, wb_error_message());
+        return wb_fail(err, "%s: segment %u, block %llu: %s", scan->log->dir, item->entry.place.segment,
+                       (unsigned long long)item->entry.place.logical, why);
+    }
+    if (err < 0)
+        return err;
+    return !scan->site || wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site));
+}
+
+/* Damage that was found when the chunk was loaded, one after the other. */
+static int report(struct wb_sorted_chunk *chunk)
+{
+    struct wb_error_copy *errors = chunk->errors.items;
+
+    WB_CHECK(chunk->errors.count > 0);
+    int err = wb_error_restore(&errors[0]);
+    chunk->errors.count--;
+    memmove(errors, errors + 1, chunk->errors.count * sizeof *errors);
+    return err;
+}
+
+static int sorted_next(struct wb_store_scan *base, struct wb_page *page_out)
+{
+    struct wb_sorted_scan *scan = scan_of(base);
+    struct wb_sorted_chunk *chunk = &scan->chunk;
+
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(scan->epoch > 0);
+    for (;;) {
+        int err = 0;
+        if (chunk->errors.count)
+            return report(chunk);
+        if (scan->index == chunk->items.count && scan->ended)
+            return 0;
+        if (scan->index == chunk->items.count)
+            err = load_chunk(scan);
+        else if (scan->index == scan->judged)
+            err = judge_again(scan);
+        if (err < 0)
+            return err;
+        if (chunk->errors.count || scan->index == scan->judged)
+            continue;
+        const struct wb_sorted_item *item = &chunk->items.items[scan->index++];
+        err = item->bytes ? read_item(scan, item, page_out) : 0;
+        if (err < 0)
+            return err;
+        if (err > 0) {
+            scan->told = item->id;
+            scan->has_told = true;
+            return 1;
+        }
+    }
+}
+
+/* Packs the next pages. An error that comes after the first of them is returned by the next call. */
+static int sorted_parcel(struct wb_store_scan *base, struct wb_store_parcel *parcel_out)
+{
+    struct wb_sorted_scan *scan = scan_of(base);
+    struct wb_store_position position;
+    struct wb_page page;
+    int got = scan->packer ? 0 : wb_store_packer_new(&scan->packer);
+    size_t count = 0;
+
+    WB_CHECK(!scan->facts);
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
+    if (scan->packer_error.code < 0) {
+        got = wb_error_restore(&scan->packer_error);
+        scan->packer_error.code = 0;
+    }
+    while (got >= 0 && (got = sorted_next(base, &page)) > 0) {
+        put_position(scan, &position);
+        got = wb_store_packer_add(scan->packer, &page, &position);
+        count += got == 0;
+        if (wb_store_packer_full(scan->packer))
+            break;
+    }
+    if (count == 0)
+        return got;
+    if (got < 0)
+        wb_error_save(got, &scan->packer_error);
+    got = wb_store_packer_finish(scan->packer, parcel_out);
+    return got < 0 ? got : 1;
+}
