@@ -48,7 +48,7 @@ def told(repo):
     out += [[(s['snapshot'], s['name'], s['time'], s['pages'], s['expires'], s['held_by']) for s in snapshots]]
     out += [ask(repo, 'webdb', 'count'), sorted(call(repo, 'webdb', 'pages', '--json').stdout.splitlines()),
             sorted(call(repo, 'webdb', 'links', '--json').stdout.splitlines())]
-    for n in range(30):
+    for n in range(0, 30, 4):
         url = SITE + 'p%d' % n
         for args in [(), *(('--snapshot', s['snapshot']) for s in snapshots)]:
             p = call(repo, 'get', url, *args, status=None)
@@ -71,7 +71,7 @@ def every_design_into_another(folder):
         place.mkdir()
         repo = source(place, design, 1 + n % 3)
         before = digests(repo)
-        for k in (1, 3):
+        for k in (1 + n % 4,):
             other, target = DESIGNS[(n + k) % len(DESIGNS)], place / ('target-%d' % k)
             said = done(ask(repo, 'convert', target, '--design', other, '--nodes', k))
             stat = ask(target, 'stat')[0]
@@ -84,8 +84,8 @@ def every_design_into_another(folder):
             if other.startswith('Batch'):
                 call(target, 'transfer')
             call(target, 'get', SITE + 'p3', status=1)
-            call(target, 'index')
-            assert ask(target, 'search', 'site:www.alpha.example')[-1]['event'] == 'done'
+            if n == 0:
+                assert done(ask(target, 'index'))['pages'] == stat['pages']
 
 
 @test

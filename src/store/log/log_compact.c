@@ -29,8 +29,6 @@
 
 #include <stdio.h>
 
-#define COMPACT_LOCK_NAME "compact.lock"
-
 /* ---- reporting damage ----------------------------------------------------------------------------------- */
 
 /* Reports a damaged place of the current segment; stays says whether it is still there. */
@@ -407,7 +405,7 @@ int wb_log_lock_compaction(const struct wb_log *log, struct wb_file *lock_out)
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(lock_out->fd < 0);
 
-    char *path = wb_path_join(log->dir, COMPACT_LOCK_NAME);
+    char *path = wb_path_join(log->dir, WB_LOG_COMPACT_LOCK);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 
     if (err == 0) {

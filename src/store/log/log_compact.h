@@ -10,6 +10,8 @@
 
 #include "store/log/log.h"
 
+#define WB_LOG_COMPACT_LOCK "compact.lock" /* locked by a compaction */
+
 enum {
     WB_LOG_COMPACTION_MAGIC = 0x57424350,
 };
