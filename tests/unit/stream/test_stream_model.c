@@ -1,7 +1,8 @@
 /*
  * test_stream_model.c - each page exactly once, whatever happens meanwhile.
  *
- * A repository changes at random: pages are put, seen again, removed, and everything is compacted. Streams of all
+ * A repository of any design changes at random: pages are put, seen again, removed, transferred, everything is
+ * compacted, and nodes are added and removed. Segments and buckets are small, so that they overflow. Streams of all
  * orders and parts are opened, closed after any record, as if their process had died, and resumed with the last token.
  * What they deliver together is compared with what a naive copy of the repository had when the stream began.
  */
@@ -11,10 +12,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../seeded.h"
+#include "../store/store_support.h"
 #include "../testroot.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -33,6 +36,8 @@ struct model_page {
 /* The naive copy. */
 struct model {
     const char *dir;
+    struct wb_design design;
+    unsigned nodes, next_node;
     uint64_t chance;
     int64_t now_ms;
     struct model_page pages[PAGES];
@@ -98,11 +103,30 @@ static void change_page(struct model *m, struct wb_store *store, int number)
     }
 }
 
-/* A few commits, and now and then a compaction. */
+/* Adds a node, or removes one. */
+static void change_nodes(struct model *m, struct wb_store *store)
+{
+    char name[80];
+    uint32_t number;
+
+    if (m->nodes < 4 && (m->nodes == 1 || chance_one_in(&m->chance, 2))) {
+        snprintf(name, sizeof name, "%s-disk%u", m->dir, m->next_node++);
+        assert_int_equal(wb_store_node_add(store, name, false, NULL, NULL, &number), 0);
+        m->nodes++;
+        return;
+    }
+    do /* numbers of nodes that are gone are not known any more */
+        number = 1 + (uint32_t)chance_below(&m->chance, m->next_node + 4);
+    while (wb_store_node_remove(store, number, NULL, NULL) != 0);
+    m->nodes--;
+}
+
+/* A few commits, and now and then a compaction, or a change of nodes. What waits is transferred. */
 static void change(struct model *m)
 {
     struct wb_store_commit_counts counts = {0};
     struct wb_store_compact_counts compacted;
+    struct wb_store_transfer_counts transferred;
     struct wb_store *store = NULL;
 
     assert_int_equal(wb_store_open(m->dir, WB_STORE_WRITE, &store), 0);
@@ -118,6 +142,10 @@ static void change(struct model *m)
     }
     if (chance_one_in(&m->chance, 3))
         assert_int_equal(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted), 0);
+    if (m->nodes && chance_one_in(&m->chance, 6))
+        change_nodes(m, store);
+    if (m->design.batch)
+        assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &transferred), 0);
     wb_store_close(store);
 }
 
@@ -272,12 +300,20 @@ static void run_stream(struct model *m, bool versions)
     wb_buf_release(&last_surt);
 }
 
-static void run_model(uint64_t seed, const char *name, enum wb_store_keep keep, bool versions)
+/* design: with a number of nodes before it, which then come and go. */
+static void run_model(uint64_t seed, const char *design, enum wb_store_keep keep, bool versions)
 {
     struct model *m = calloc(1, sizeof *m);
     struct wb_store_options options = {.history = {.keep = keep}};
+    char name[80];
 
-    *m = (struct model){.dir = test_path(name), .chance = seed, .now_ms = START_MS};
+    *m = (struct model){.chance = seed, .now_ms = START_MS, .nodes = (unsigned)(design[0] - '0')};
+    assert_int_equal(wb_design_parse(wb_slice_str(design + 1), &m->design), 0);
+    options.design = m->design;
+    options.nodes.count = m->nodes;
+    snprintf(name, sizeof name, "%s-%d-%d", design, keep, versions);
+    m->dir = test_path(name);
+    print_message("# %s\n", design);
     assert_int_equal(wb_store_create(m->dir, &options), 0);
     for (int i = 0; i < 8; i++)
         change(m);
@@ -286,13 +322,29 @@ static void run_model(uint64_t seed, const char *name, enum wb_store_keep keep, 
     free(m);
 }
 
+/* The designs; 0: one node, and no change of nodes. */
+static const char *const designs[] = {
+    "0Incr[hash,log]",
+    "2Incr[hash,log]",
+    "2Incr[hash,hash]",
+    "1Incr[hash,hashed-log]",
+    "2Incr[uniform,log]",
+    "1Incr[uniform,hash]",
+    "2Incr[uniform,hashed-log]",
+    "0Batch[U(hash,log),R(hash,log)]",
+    "0Batch[U(hash,hashed-log),R(hash,hash)]",
+};
+
 static void test_each_page_once(void **state)
 {
     uint64_t seed = test_seed();
 
     (void)state;
-    run_model(seed, "newest", WB_STORE_KEEP_NEWEST, false);
-    run_model(seed + 1, "all", WB_STORE_KEEP_ALL, false);
+    for (size_t i = 0; i < COUNT(designs); i++) {
+        run_model(seed + 2 * i, designs[i], WB_STORE_KEEP_NEWEST, false);
+        if (i < 3)
+            run_model(seed + 2 * i + 1, designs[i], WB_STORE_KEEP_ALL, false);
+    }
 }
 
 static void test_each_capture_once(void **state)
@@ -300,7 +352,17 @@ static void test_each_capture_once(void **state)
     uint64_t seed = test_seed();
 
     (void)state;
-    run_model(seed, "captures", WB_STORE_KEEP_ALL, true);
+    for (size_t i = 0; i < COUNT(designs); i++)
+        run_model(seed + i, designs[i], WB_STORE_KEEP_ALL, true);
+}
+
+/* There are thousands of commits, each of which syncs several files. */
+static int make_quick_root(void **state)
+{
+    (void)state;
+    snprintf(test_root, sizeof test_root, "%s/webbase-test-XXXXXX",
+             access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp");
+    return mkdtemp(test_root) ? 0 : -1;
 }
 
 int main(void)
@@ -310,5 +372,6 @@ int main(void)
         cmocka_unit_test(test_each_capture_once),
     };
 
-    return cmocka_run_group_tests(tests, make_root, remove_root);
+    use_small_sizes(32 << 10);
+    return cmocka_run_group_tests(tests, make_quick_root, remove_root);
 }
