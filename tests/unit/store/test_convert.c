@@ -8,9 +8,10 @@
  */
 #include "base/hash.h"
 #include "model_compare.h"
+#include "os/fault.h"
 #include "os/path.h"
-#include "os/random.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -565,6 +566,73 @@ static void test_damaged(void **state)
     must(noticed > 0);
 }
 
+/* ---- faults
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    unsigned kind;
+    int error;
+    const char *name;
+} faults[] = {
+    {WB_FAULT_ALLOC, ENOMEM, "alloc"}, {WB_FAULT_OPEN, EACCES, "open"}, {WB_FAULT_READ, EIO, "read"},
+    {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},    {WB_FAULT_RENAME, ENOSPC, "rename"},
+};
+
+/* Makes the nth operation of a kind fail; returns false if there were fewer than n. */
+static bool strike(const char *from, const char *to, size_t design, size_t fault, uint64_t nth)
+{
+    struct wb_store_options options = options_of(design);
+    struct wb_store_convert_counts counts;
+    struct wb_store *store = NULL;
+
+    wb_fault_arm(faults[fault].kind, nth, faults[fault].error);
+    int err = wb_store_convert(from, to, &options, &quiet, &counts);
+    bool struck = wb_fault_struck();
+    wb_fault_disarm();
+    /* A path that could not be made for lack of memory is invalid, but the message says why. */
+    bool expected = err == 0 || (struck && (faults[fault].kind == WB_FAULT_ALLOC
+                                                ? strstr(wb_error_message(), wb_error_words(WB_E_NOMEM)) != NULL
+                                                : err == WB_E_IO || err == WB_E_DOWN));
+    if (!expected)
+        fprintf(stderr, "%s number %llu: %d %s\n", faults[fault].name, (unsigned long long)nth, err,
+                wb_error_message());
+    must(expected);
+    if (err < 0 && wb_store_open(to, WB_STORE_READ, &store) == 0) /* the mark could not be removed, or synced */
+        err = 0;
+    wb_store_close(store);
+    if (err < 0)
+        convert(from, to, design);
+    compare_dirs(to, from);
+    remove_tree(to);
+    return struck;
+}
+
+static void test_faults(void **state)
+{
+    static const size_t pairs[][2] = {{0, 2}, {4, 5}, {8, 6}};
+    uint64_t chance = test_seed();
+    char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX];
+
+    (void)state;
+    use_small_sizes(60000);
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        test_dir(from);
+        test_dir(targets);
+        path_in(targets, "to", to);
+        make_source(from, pairs[i][0], &chance);
+        uint64_t before = hash_tree(from);
+        for (size_t fault = 0; fault < COUNT(faults); fault++) {
+            uint64_t nth = 1, step = test_rounds(10) < 10 ? 5 : 1;
+            while (strike(from, to, pairs[i][1], fault, nth))
+                nth += nth < 20 ? step : 1 + chance_below(&chance, nth / 2);
+            must(nth > 1);
+        }
+        must(hash_tree(from) == before);
+        remove_tree(from);
+    }
+    use_usual_sizes();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_unfinished_with_other_files),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
