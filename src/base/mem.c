@@ -65,7 +65,8 @@ char *wb_strndup(const char *text, size_t len)
     char *copy = wb_alloc(len + 1);
 
     if (copy) {
-        memcpy(copy, text, len);
+        if (len) /* an empty slice may be NULL */
+            memcpy(copy, text, len);
         copy[len] = '\0';
     }
     return copy;
