@@ -373,7 +373,7 @@ static int write_ranges(struct merging *merging, struct wb_postings_output *outp
             err = wb_build_progress(merging->build, "writing lists", i + 1, merging->count);
         wb_postings_part_release(&merging->ranges[i].part);
         pthread_mutex_lock(&merging->mutex);
-        merging->written++;
+        merging->written += err == 0; /* after an error, this range may not even have been taken */
         if (err < 0 && merging->error.code == 0)
             wb_error_save(err, &merging->error);
         pthread_cond_broadcast(&merging->changed);

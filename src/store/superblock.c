@@ -135,12 +135,12 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_NONE)
         err = wb_fail(WB_E_NOTFOUND, "there is no repository at %s", dir);
+    else if (kind == WB_PATH_DIR && wb_path_kind(path) != WB_PATH_NONE)
+        err = wb_path_read(path, SUPERBLOCK_BYTES_MAX, &bytes);
     else if (kind == WB_PATH_DIR && wb_superblock_is_unfinished(dir))
         err = wb_superblock_refuse_unfinished(dir);
-    else if (kind != WB_PATH_DIR || wb_path_kind(path) == WB_PATH_NONE)
-        err = wb_fail(WB_E_NOTFOUND, "%s is not a repository", dir);
     else
-        err = wb_path_read(path, SUPERBLOCK_BYTES_MAX, &bytes);
+        err = wb_fail(WB_E_NOTFOUND, "%s is not a repository", dir);
     if (err == 0)
         err = parse(path, wb_buf_slice(&bytes), superblock_out);
     wb_buf_release(&bytes);
