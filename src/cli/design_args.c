@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* --design, or the parts of one. */
 static int read_design(const struct wb_options *options, struct wb_design *design)
 {
@@ -32,6 +35,15 @@ static int read_design(const struct wb_options *options, struct wb_design *desig
     return 0;
 }
 
+/* -1, +3, 1.5, 0x3 or blanks: somebody meant a number. A directory of such a name is ./-1. */
+static bool looks_like_number(const char *text)
+{
+    char *end;
+
+    strtod(text, &end);
+    return text[strspn(text, " \t")] == '\0' || (end != text && *end == '\0');
+}
+
 /* A number, or directories with commas between them. */
 static int read_nodes(const struct wb_options *options, const char *name, unsigned which, struct wb_design_args *args,
                       struct wb_store_node_list *list)
@@ -47,6 +59,8 @@ static int read_nodes(const struct wb_options *options, const char *name, unsign
         list->count = (size_t)number;
         return 0;
     }
+    if (looks_like_number(text))
+        return wb_options_usage("--%s %s: between 1 and %d nodes", name, text, WB_DESIGN_NODES_MAX);
     char *rest = args->lists[which] = wb_strdup(text);
     if (!rest)
         return WB_E_NOMEM;

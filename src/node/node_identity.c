@@ -98,7 +98,8 @@ int wb_node_identity_read(const char *dir, struct wb_node_identity *identity_out
     *identity_out = (struct wb_node_identity){0};
     if (!path)
         return WB_E_NOMEM;
-    int err = wb_path_read(path, IDENTITY_BYTES_MAX, &bytes);
+    /* A pipe in its place would make us wait for a writer that never comes. */
+    int err = wb_path_kind(path) == WB_PATH_OTHER ? WB_E_LIMIT : wb_path_read(path, IDENTITY_BYTES_MAX, &bytes);
     if (err == WB_E_LIMIT)
         err = wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     if (err == 0)

@@ -176,7 +176,9 @@ static int open_named(struct local_node *local, const struct wb_node_request *re
     char *path = wb_path_join(local->node.label, request->name);
     if (!path)
         return WB_E_NOMEM;
-    err = wb_file_open(path, flags, file_out);
+    /* A pipe in the place of a file would make us wait for a writer that never comes. */
+    err = wb_path_kind(path) == WB_PATH_OTHER ? wb_fail(WB_E_CORRUPT, "%s is not a file", path)
+                                              : wb_file_open(path, flags, file_out);
     wb_free(path);
     return err;
 }

@@ -121,9 +121,9 @@ def done(events):
     return found[0]
 
 
-def refused(repo, named, *args, status=1, one_line=True):
+def refused(repo, named, *args, status=1, one_line=True, **kw):
     """Checks that the command fails with that status and a message that contains `named`. Returns the message."""
-    p = call(repo, *args, status=status)
+    p = call(repo, *args, status=status, **kw)
     text = p.stderr.decode('utf-8', 'replace')
     assert text.startswith('webbase: '), text
     assert str(named) in text, '%r is not in %r' % (named, text)

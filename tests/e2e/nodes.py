@@ -119,6 +119,32 @@ def a_node_that_is_missing_or_swapped_is_down_until_it_is_back(folder):
 
 
 @test
+def a_pipe_in_the_place_of_a_file_is_not_waited_for(folder):
+    repo, pages = make(folder, 'pipe', 100, '--nodes', '2')
+    node = repo / 'node2'
+    for path, state in ((node / 'webbase.node', 'down'), (next((node / 'pages').glob('*.seg')), 'idle')):
+        path.rename(folder / 'away')
+        os.mkfifo(path)
+        assert table(repo)[2]['state'] == state
+        refused(repo, path.name, 'stream', '--latest', '--format', 'urls', one_line=False)
+        report = ask(repo, 'verify', status=1)[-1]
+        assert report['ok'] is False and any(path.name in str(p) for p in report['problems']), report
+        path.unlink()
+        (folder / 'away').rename(path)
+    verified(repo)
+    all_there(repo, pages)
+
+
+@test
+def what_looks_like_a_number_of_nodes_is_not_a_directory(folder):
+    for text in ('0', '-1', '+3', '1.5', '0x3', ' ', '65', ',', 'a,,b', 'a,'):
+        refused(folder / 'r', '--nodes ' + text, 'init', '--nodes', text, status=2, one_line=False, cwd=folder)
+        assert os.listdir(folder) == [], text
+    call(folder / 'r', 'init', '--nodes', './1.5', cwd=folder)
+    assert sorted(os.listdir(folder)) == ['1.5', 'r']
+
+
+@test
 def requests_under_way_are_counted_until_their_process_is_killed(folder):
     repo, pages = make(folder, 'busy', 3000, '--nodes', '2')
     streams = [subprocess.Popen(command(repo, 'stream', '--latest'), stdout=subprocess.PIPE) for _ in range(2)]
