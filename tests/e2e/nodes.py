@@ -119,6 +119,26 @@ def a_node_that_is_missing_or_swapped_is_down_until_it_is_back(folder):
 
 
 @test
+def pages_whose_old_version_is_away_do_not_stop_an_import(folder):
+    """A bucket file has all versions of a page that are on its node: the page cannot change while one is away."""
+    repo, pages = make(folder, 'away', 90, '--design', 'Incr[uniform,hash]', '--nodes', '3')
+    held = {n: r['pages'] for n, r in table(repo).items()}
+    newer = [Page(p.url, p.body + b'!', '2026-02-02T03:04:05Z') for p in pages]
+    revisits = [record(p.url, b'', '2026-03-02T03:04:05Z', 'revisit',
+                       extra=['WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest',
+                              'WARC-Refers-To-Target-URI: ' + p.url, 'WARC-Refers-To-Date: ' + p.date]) for p in pages]
+    (repo / 'node2').rename(folder / 'node2')
+    said = ask(repo, 'import', archive(folder / 'newer.warc', newer), status=1)
+    assert done(said)['pages'] == 90 - held[2] and done(said)['errors'] == held[2], said[-1]
+    assert all('node 2' in e['message'] for e in said if e['event'] == 'error'), said
+    call(repo, 'import', write_archive(folder / 'revisits.warc', revisits), status=None)
+    (folder / 'node2').rename(repo / 'node2')
+    assert done(ask(repo, 'import', folder / 'newer.warc'))['pages'] == held[2]
+    all_there(repo, newer)
+    verified(repo)
+
+
+@test
 def a_pipe_in_the_place_of_a_file_is_not_waited_for(folder):
     repo, pages = make(folder, 'pipe', 100, '--nodes', '2')
     node = repo / 'node2'

@@ -101,6 +101,32 @@ const struct wb_catalog_segment *wb_hash_row_of_id(const struct wb_log_rows *row
     return found;
 }
 
+static int refresh_files(void *context)
+{
+    struct wb_log *log = context;
+
+    return wb_hash_files_refresh(&log->hash->files, &log->reader);
+}
+
+int wb_hash_can_change(struct wb_log *log, const struct wb_log_view *view)
+{
+    const struct wb_history *history = &view->history;
+    const char *dir;
+
+    WB_CHECK(log->hash != NULL);
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
+    if (wb_log_nodes_all_writable(&log->nodes))
+        return 0;
+    int err = wb_log_read(log, refresh_files, log);
+    for (size_t i = 0; i < history->versions.count && err == 0; i++) {
+        const struct wb_catalog_segment *row =
+            wb_hash_row_of(&log->hash->files.rows, view->id, &history->versions.items[i].place);
+        if (row)
+            err = wb_log_nodes_dir_to_write(&log->nodes, row->node, &dir);
+    }
+    return err;
+}
+
 int wb_hash_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out)
 {
     char name[WB_SEGMENT_NAME_MAX];

@@ -91,6 +91,12 @@ const struct wb_catalog_segment *wb_hash_row_of_id(const struct wb_log_rows *row
 /* Opens the file of a row, or returns the one that is open. Good until the next refresh. */
 int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *row, struct wb_bucket_file **file_out);
 
+/*
+ * Whether a page can be changed: every file that has a version of it must be written then, not only that of the new
+ * one. WB_E_DOWN names the node of one that cannot. So the page can be refused before it spoils the whole commit.
+ */
+int wb_hash_can_change(struct wb_log *log, const struct wb_log_view *view);
+
 /* Composes the path of a bucket file, allocated (wb_free). */
 int wb_hash_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out);
 

@@ -5,6 +5,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "store/hash/hash_store.h"
 #include "store/log/log.h"
 #include "store/log/log_event.h"
 
@@ -292,6 +293,8 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
         return barred < 0 ? barred : 0;
     }
     err = find_original(log, revisit, &version, &view);
+    if (err == 0 && wb_hash_is(log))
+        err = wb_hash_can_change(log, view);
     if (err == 0)
         err = wb_log_site_index(writer, revisit->site, &op.site);
     if (err < 0)

@@ -422,6 +422,8 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view
     WB_CHECK(op->content != 0);
     WB_CHECK(op->record.len == 0);
     *needed_out = *spare_out = false;
+    if (err == 0 && wb_hash_is(log))
+        err = wb_hash_can_change(log, *view_out);
     if (err == 0)
         err = learn_content(log, op->id, *view_out);
     if (err < 0)
@@ -540,6 +542,8 @@ int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
     struct wb_log_view *view;
     int err = view_to_change(log, id, &view);
 
+    if (err == 0 && wb_hash_is(log))
+        err = wb_hash_can_change(log, view);
     if (err < 0)
         return err;
     return wb_history_latest(&view->history) ? wb_log_op_add(log, &op) : wb_store_not_found();

@@ -261,6 +261,15 @@ bool wb_log_node_failed(const struct wb_log *log, int err)
     return err == WB_E_DOWN || (err == WB_E_IO && log->nodes.items.count > 0);
 }
 
+bool wb_log_nodes_all_writable(struct wb_log_nodes *nodes)
+{
+    WB_CHECK(nodes->dir != NULL);
+    for (size_t i = 0; i < nodes->items.count; i++)
+        if (look_to_write(nodes, &nodes->items.items[i]) < 0 || nodes->items.items[i].read_only)
+            return false;
+    return true;
+}
+
 /* ---- where new pages go ---------------------------------------------------------------------------------------- */
 
 /* How much speaks against storing new pages there. */

@@ -89,6 +89,9 @@ int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number
 
 /* ---- for the handle of a store ---------------------------------------------------------------------------------- */
 
+/* Whether all of them can be written, as far as was known a moment ago. Costs nothing then. */
+bool wb_log_nodes_all_writable(struct wb_log_nodes *nodes);
+
 /* wb_log_nodes_find() in the handle's table. */
 int wb_log_node(struct wb_log *log, uint32_t number, struct wb_node **node_out);
 int wb_log_node_dir(struct wb_log *log, uint32_t number, const char **dir_out);
