@@ -34,6 +34,7 @@ struct import {
     struct wb_import_queue queue;
     struct wb_importer importer;
     int64_t commit_ns;             /* when the last commit ended */
+    bool refused;                  /* a page was refused since the last commit in time */
     pthread_t thread;
     struct wb_error_copy result;   /* of the source; code 0: it has not failed */
 };
@@ -98,7 +99,26 @@ static int commit_in_time(struct import *im)
     if (im->importer.uncommitted == 0 ||
         (im->importer.uncommitted < COMMIT_PAGES && wb_clock_mono_ns() - im->commit_ns < COMMIT_NS))
         return 0;
+    im->refused = false;
     return commit(im);
+}
+
+/*
+ * A node is down. If the page alone needs it, the page is refused. If pages that were put before need it, the store
+ * refuses all further pages with the same words; a commit tells, and one in half a second is enough.
+ */
+static int check_commit(struct import *im)
+{
+    struct wb_error_copy why;
+    int err = 0;
+
+    wb_error_save(WB_E_DOWN, &why);
+    if (!im->refused && im->importer.uncommitted)
+        err = commit(im);
+    im->refused = true;
+    if (err == 0)
+        wb_error_restore(&why);
+    return err;
 }
 
 /* The part of the repository that this page needs is damaged or down: that costs the page, not the import. */
@@ -124,7 +144,7 @@ static int take_list(struct import *im, struct wb_import_item *list)
         list = item->next;
         if (err == 0 && !wb_stop_requested()) {
             err = wb_importer_take(&im->importer, item);
-            if (err == WB_E_CORRUPT || err == WB_E_DOWN)
+            if (err == WB_E_CORRUPT || (err == WB_E_DOWN && (err = check_commit(im)) == 0))
                 err = refuse_page(im, item);
             else if (err == 0 && item->kind == WB_IMPORT_ERROR)
                 err = report_error(im, item);
@@ -238,28 +258,59 @@ int wb_import_tree_url(const char *text, struct wb_buf *url_out)
     return err;
 }
 
-int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out)
+/* Counts go on from what is committed already. */
+static int import_once(const struct wb_import_options *options, const struct wb_ingest_sink *sink,
+                       struct wb_store_commit_counts *commit_inout, struct wb_import *import_out)
 {
-    struct import im = {.sink = sink, .importer = WB_IMPORTER_INIT,
-                        .source = {.files = options->files, .file_count = options->file_count, .dir = options->tree,
-                                   .dir_url = options->tree_url, .body_max = options->body_max}};
-    int err = 0;
+    struct import im = {.sink = sink,
+                        .importer = WB_IMPORTER_INIT,
+                        .source = {.files = options->files,
+                                   .file_count = options->file_count,
+                                   .dir = options->tree,
+                                   .dir_url = options->tree_url,
+                                   .body_max = options->body_max}};
 
-    WB_CHECK(options->body_max > 0 && options->body_max <= WB_STORE_BODY_MAX);
-    WB_CHECK(!options->tree || (options->file_count == 0 && options->tree_url.len &&
-                                options->tree_url.ptr[options->tree_url.len - 1] == '/'));
-    *import_out = (struct wb_import){.files = 0};
-    if (options->tree && wb_path_kind(options->tree) != WB_PATH_DIR)
-        err = wb_fail(WB_E_INVALID, "%s is not a directory", options->tree);
-    if (err == 0)
-        err = wb_repository_open_store(options->dir, &im.importer.store);
+    im.importer.commit = *commit_inout;
+    int err = wb_repository_open_store(options->dir, &im.importer.store);
     if (err == 0)
         err = wb_importer_begin(&im.importer);
     if (err == 0 && !options->no_journal)
         err = wb_import_journal_open(options->dir, 0, &im.importer.journal);
     if (err == 0)
         err = import_all(&im);
+    *commit_inout = im.importer.commit;
     wb_importer_count(&im.importer, import_out);
     wb_importer_release(&im.importer);
+    return err;
+}
+
+/* A pipe cannot be read twice. */
+static bool can_be_read_again(const struct wb_import_options *options)
+{
+    for (size_t i = 0; i < options->file_count; i++)
+        if (wb_path_kind(options->files[i]) == WB_PATH_OTHER)
+            return false;
+    return true;
+}
+
+int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out)
+{
+    struct wb_store_commit_counts commit = {0};
+
+    WB_CHECK(options->body_max > 0 && options->body_max <= WB_STORE_BODY_MAX);
+    WB_CHECK(!options->tree || (options->file_count == 0 && options->tree_url.len &&
+                                options->tree_url.ptr[options->tree_url.len - 1] == '/'));
+    *import_out = (struct wb_import){.files = 0};
+    if (options->tree && wb_path_kind(options->tree) != WB_PATH_DIR)
+        return wb_fail(WB_E_INVALID, "%s is not a directory", options->tree);
+    int err = import_once(options, sink, &commit, import_out);
+    if (err != WB_E_DOWN || wb_stop_requested() || !can_be_read_again(options))
+        return err;
+    /* A node went down with pages that were not committed, and pages of other nodes were lost with them. Adding the
+       same page twice changes nothing, so we start again: this time only pages that need that node are refused. */
+    uint64_t known = commit.added + commit.replaced + commit.past + commit.captures;
+    commit.older = commit.barred = 0;
+    err = import_once(options, sink, &commit, import_out);
+    import_out->older -= import_out->older < known ? import_out->older : known;
     return err;
 }

@@ -139,6 +139,28 @@ def pages_whose_old_version_is_away_do_not_stop_an_import(folder):
 
 
 @test
+def a_node_that_is_lost_during_an_import_costs_its_own_pages_only(folder):
+    pages = [Page(p.url, p.body * 20, p.date) for p in some_pages(rng('lost'), 1500)]
+    path = archive(folder / 'pages.warc', pages)
+    for design in ('Incr[hash,log]', 'Incr[uniform,hash]'):
+        repo = folder / design
+        call(repo, 'init', '--design', design, '--nodes', '3')
+        p = subprocess.Popen(command(repo, 'import', path, '--json'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        until(lambda: ask(repo, 'nodes')[1]['requests']['put'] or p.poll() is not None)
+        (repo / 'node2').rename(folder / 'away')
+        said = lines(p.communicate()[0])
+        end = done(said)
+        refused_ = [e for e in said if e['event'] == 'error']
+        assert end['pages'] + end['errors'] == 1500 and len(refused_) == end['errors'] < 800, end
+        assert p.returncode == (1 if refused_ else 0) and (not refused_ or 'uniform' not in design), said[-3:]
+        assert all('node 2 is down' in e['message'] for e in refused_), refused_[:3]
+        assert ask(repo, 'stat')[0]['pages'] == end['pages']
+        (folder / 'away').rename(repo / 'node2')
+        assert done(ask(repo, 'import', path))['pages'] == end['errors']
+        all_there(repo, pages)
+
+
+@test
 def a_pipe_in_the_place_of_a_file_is_not_waited_for(folder):
     repo, pages = make(folder, 'pipe', 100, '--nodes', '2')
     node = repo / 'node2'
