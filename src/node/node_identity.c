@@ -363,6 +363,9 @@ int wb_node_unmake(const char *dir, const struct wb_node_identity *expected)
         err = WB_E_NOMEM;
     if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE) {
         err = wb_path_each(pages, remove_ours, pages);
+        /* Otherwise they may be back after a power cut, when nothing tells any more whose they are. */
+        if (err == 0)
+            err = wb_path_sync_dir(pages);
         if (err == 0 && rmdir(pages) != 0 && errno != ENOTEMPTY && errno != EEXIST)
             err = wb_fail_errno("cannot remove %s", pages);
     }

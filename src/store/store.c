@@ -15,6 +15,7 @@
 #include "os/file.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "store/batch/batched.h"
 #include "store/nodes/nodes_make.h"
 #include "store/organisation.h"
 #include "store/superblock.h"
@@ -107,16 +108,23 @@ static int create_locked(const struct creation *c)
     return err;
 }
 
-/* If an interrupted creation has made nodes elsewhere, nobody has ever used them: they are released. */
+/*
+ * If an interrupted creation has made nodes elsewhere, nobody has ever used them: they are released. The update part of
+ * a batch design is made after the read part.
+ */
 static int release_leftovers(const char *dir, struct wb_file *lock_out)
 {
-    char *catalog = wb_path_join(dir, WB_CATALOG_NAME);
+    char *catalog = wb_path_join(dir, WB_CATALOG_NAME), *update = wb_path_join(dir, WB_BATCHED_UPDATE_DIR);
     bool there = catalog && wb_path_kind(catalog) != WB_PATH_NONE;
-    int err = !catalog ? WB_E_NOMEM : there ? lock_creation(dir, lock_out) : 0;
+    int err = !catalog || !update ? WB_E_NOMEM : there ? lock_creation(dir, lock_out) : 0;
+    bool unused = err == 0 && there && !wb_store_exists(dir); /* otherwise another process was faster */
 
-    if (err == 0 && there && !wb_store_exists(dir)) /* otherwise another process was faster */
+    if (unused)
         err = wb_nodes_sweep(dir, 0);
+    if (unused && err == 0)
+        err = wb_nodes_sweep(update, 0);
     wb_free(catalog);
+    wb_free(update);
     return err;
 }
 

@@ -80,7 +80,7 @@ struct wb_log *wb_log_of_writer(struct wb_store *store)
 
 /* ---- creating and opening --------------------------------------------------------------- */
 
-/* The first transaction: the summary, and the nodes. */
+/* The first transaction: the summary, and the nodes. Their directories follow when it is on disk, with its name. */
 static int write_first_rows(const char *dir, const struct wb_superblock *superblock, struct wb_catalog *catalog,
                             const struct wb_store_options *options)
 {
@@ -94,12 +94,14 @@ static int write_first_rows(const char *dir, const struct wb_superblock *superbl
     if (err == 0)
         err = wb_catalog_summary_put(&txn, &summary);
     if (err == 0 && wb_nodes_have_rows(options))
-        err = wb_nodes_make(dir, superblock, options, &txn, &made);
+        err = wb_nodes_plan(dir, options, &txn, &made);
     if (err == 0)
         err = wb_catalog_txn_commit(&txn);
     wb_catalog_txn_abort(&txn);
-    if (err < 0)
-        wb_nodes_undo(dir, superblock, &made);
+    if (err == 0)
+        err = wb_path_sync_dir(dir);
+    if (err == 0 && made.count)
+        err = wb_nodes_make(dir, superblock, &made);
     wb_vec_release(&made);
     return err;
 }
@@ -132,8 +134,6 @@ static int log_create(const char *dir, const struct wb_superblock *superblock, c
     if (err == 0)
         err = write_first_rows(dir, superblock, catalog, options);
     wb_catalog_close(catalog);
-    if (err == 0)
-        err = wb_path_sync_dir(dir);
     wb_free(pages);
     return err;
 }

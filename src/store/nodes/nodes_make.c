@@ -284,7 +284,7 @@ static void remove_node(const char *dir, const struct wb_node_identity *identity
     wb_free(pages);
 }
 
-void wb_nodes_undo(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made)
+static void undo(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made)
 {
     struct wb_error_copy why;
 
@@ -296,26 +296,33 @@ void wb_nodes_undo(const char *repo_dir, const struct wb_superblock *superblock,
             remove_node(dir, &identity, made->items[i].is_new);
         wb_free(dir);
     }
-    wb_vec_release(made);
     wb_error_restore(&why);
 }
 
-int wb_nodes_make(const char *repo_dir, const struct wb_superblock *superblock, const struct wb_store_options *options,
-                  struct wb_catalog_txn *txn, struct wb_nodes_made *made_out)
+int wb_nodes_plan(const char *repo_dir, const struct wb_store_options *options, struct wb_catalog_txn *txn,
+                  struct wb_nodes_made *made_out)
 {
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     *made_out = (struct wb_nodes_made){0};
 
     int err = plan_nodes(repo_dir, options, made_out);
-    size_t made = 0;
 
-    for (; made < made_out->count && err == 0; made++)
-        err = make_node(repo_dir, superblock, &made_out->items[made]);
     for (size_t i = 0; i < made_out->count && err == 0; i++)
         err = wb_catalog_node_put(txn, &made_out->items[i].row);
+    return err;
+}
+
+int wb_nodes_make(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made)
+{
+    size_t count = 0;
+    int err = 0;
+
+    WB_CHECK(made->count > 0);
+    for (; count < made->count && err == 0; count++)
+        err = make_node(repo_dir, superblock, &made->items[count]);
     if (err < 0) {
-        made_out->count = made;
-        wb_nodes_undo(repo_dir, superblock, made_out);
+        made->count = count;
+        undo(repo_dir, superblock, made);
     }
     return err;
 }

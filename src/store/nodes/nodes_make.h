@@ -35,18 +35,22 @@ char *wb_nodes_real_path(const char *path);
 /* Checks all directories of a new repository, before anything is made. */
 int wb_nodes_check(const char *repo_dir, const struct wb_store_options *options);
 
-/*
- * Makes the directories, and writes the rows. If that fails, what was made is removed again. undo removes it later,
- * if the creation of the repository fails after all.
- */
 struct wb_node_made {
     struct wb_catalog_node row;
     bool is_new; /* its directory did not exist before */
 };
 struct wb_nodes_made WB_VEC_OF(struct wb_node_made);
-int wb_nodes_make(const char *repo_dir, const struct wb_superblock *superblock, const struct wb_store_options *options,
-                  struct wb_catalog_txn *txn, struct wb_nodes_made *made_out);
-void wb_nodes_undo(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made);
+
+/*
+ * Writes the rows of the nodes, and makes nothing. made_out must be released (wb_vec_release), also after an error.
+ * Only when the rows are on disk may the directories be made: whoever repeats an interrupted creation finds them by the
+ * rows (wb_nodes_sweep()).
+ */
+int wb_nodes_plan(const char *repo_dir, const struct wb_store_options *options, struct wb_catalog_txn *txn,
+                  struct wb_nodes_made *made_out);
+
+/* Makes the directories. If that fails, what was made is removed again. */
+int wb_nodes_make(const char *repo_dir, const struct wb_superblock *superblock, struct wb_nodes_made *made);
 
 /*
  * Makes directories of nodes ordinary directories again, if the creation of their repository failed or was interrupted:
