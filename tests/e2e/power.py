@@ -5,13 +5,11 @@ The real program runs with tests/power/recorder.c. The recording is then cut at 
 resulting state of the disk must open, pass verify, contain what was acknowledged, and be able to continue.
 WEBBASE_POWER_ROUNDS=10 looks at ten times as many states.
 """
-import collections, contextlib, json, os, shutil, signal, subprocess, sys
+import collections, json, os, shutil, signal, subprocess, sys
 
 from e2e import *
 from crawlserver import Server, crawl, crawl_command, page, run_together, stored
-from powercut import Disk, RECORDER, Recording
-
-ROUNDS = float(os.environ.get('WEBBASE_POWER_ROUNDS', 1))
+from powercut import Disk, RECORDER, ROUNDS, Recording, exported, naming_the_state
 
 
 def cuts(disk, random_, count, begin=0):
@@ -31,19 +29,6 @@ def cuts(disk, random_, count, begin=0):
 def state_kinds(random_, n):
     """Mostly random states, sometimes one of the two extremes."""
     return ('lost', 'any', 'any', 'kept', 'any', 'any', 'any', 'any')[n % 8]
-
-
-@contextlib.contextmanager
-def naming_the_state(what, disk, moment, how, seed):
-    """If a check fails, prints which state of the disk it was."""
-    try:
-        yield
-    except BaseException:
-        r = disk.records[moment]
-        print('# %s: power cut after record %d of %d (%s %s), %s, SEED=%d' %
-              (what, moment, len(disk.records), r.kind, r.payload[:80] if r.kind not in 'WA' else '', how, seed),
-              flush=True)
-        raise
 
 
 # ---- the model itself --------------------------------------------------------------------------------------------
@@ -173,16 +158,7 @@ def store_steps(folder, random_):
 
 def bodies(repo):
     """{url: body} of everything in the repository."""
-    data, at, found = call(repo, 'export', '--warc', '-').stdout, 0, {}
-    while at < len(data):
-        head_end = data.index(b'\r\n\r\n', at)
-        head = dict(line.split(b': ', 1) for line in data[at:head_end].split(b'\r\n')[1:])
-        length = int(head[b'Content-Length'])
-        if head[b'WARC-Type'] == b'response':
-            found[head[b'WARC-Target-URI'].decode()] = data[head_end + 4:head_end + 4 +
-                                                            length].partition(b'\r\n\r\n')[2]
-        at = head_end + 4 + length + 4
-    return found
+    return {url: body for url, _, body in exported(repo)}
 
 
 def expect_pages(repo, steps, disk):

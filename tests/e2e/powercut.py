@@ -7,14 +7,17 @@ new, renamed or removed name is there or not. A sector is written as a whole, an
 
   Recording(folder)   starts programs and records their changes below the folder
   Disk(recording)     goes through the recording step() by step(); then cut() makes a state of the disk
+
+Scripts that use this look at WEBBASE_POWER_ROUNDS times as many states as usual.
 """
-import os, pathlib, struct, subprocess
+import contextlib, os, pathlib, struct, subprocess
 
 import e2e
 
 HEAD = struct.Struct('<IB3xIIQQQ')
 MAGIC = 0x52574f50
 SECTOR = 512
+ROUNDS = float(os.environ.get('WEBBASE_POWER_ROUNDS', 1))
 O_CREAT, O_TRUNC = os.O_CREAT, os.O_TRUNC
 RECORDER = pathlib.Path(e2e.WEBBASE).resolve().parent / 'tests' / 'libpower.so'
 
@@ -331,3 +334,32 @@ class Disk:
             else:
                 with open(path, 'wb') as f:
                     f.write(node.content(random_, how))
+
+
+# ---- what the scripts share ------------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def naming_the_state(what, disk, moment, how, seed):
+    """If a check fails, prints which state of the disk it was."""
+    try:
+        yield
+    except BaseException:
+        r = disk.records[moment]
+        print('# %s: power cut after record %d of %d (%s %s), %s, SEED=%d' %
+              (what, moment, len(disk.records), r.kind, r.payload[:80] if r.kind not in 'WA' else '', how, seed),
+              flush=True)
+        raise
+
+
+def exported(repo, *options):
+    """[(url, date, body)] of the pages that export writes."""
+    data, at, found = e2e.call(repo, 'export', '--warc', '-', *options).stdout, 0, []
+    while at < len(data):
+        head_end = data.index(b'\r\n\r\n', at)
+        head = dict(line.split(b': ', 1) for line in data[at:head_end].split(b'\r\n')[1:])
+        length = int(head[b'Content-Length'])
+        if head[b'WARC-Type'] == b'response':
+            body = data[head_end + 4:head_end + 4 + length].partition(b'\r\n\r\n')[2]
+            found.append((head[b'WARC-Target-URI'].decode(), head[b'WARC-Date'].decode(), body))
+        at = head_end + 4 + length + 4
+    return found
