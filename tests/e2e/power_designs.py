@@ -7,7 +7,7 @@ disk, because a repository knows those directories by their absolute names. In e
   - every page has the bytes of before or after the command that was cut, and exactly those of before it if the command
     was no more than begun, in the newest state, in all captures and in a snapshot,
   - verify finds the repository sound,
-  - the command can be repeated, and the result is as if it had not been cut,
+  - the command can be repeated, also if the power fails again meanwhile, and the result is as if it had not been cut,
   - what was taken down is gone, and does not come back with a later import, transfer or conversion.
 WEBBASE_POWER_ROUNDS=10 looks at ten times as many states.
 """
@@ -77,9 +77,6 @@ class Step:
             self.change(model)
         for p in self.pages:
             model.put(p)
-
-    def said_done(self, disk):
-        return any(e.get('event') == 'done' for e in lines(disk.output(self.process)))
 
     def repeat(self, repo):
         """Runs it again. Refused if it was complete but for telling so: a node or a target that is there already, or
@@ -226,13 +223,13 @@ class Design:
             a, b = set(before.waiting), set(after.waiting)
             assert len(a & b) <= count <= len(a | b), '%d pages wait, not %d or %d' % (count, len(a), len(b))
 
-    def check(self, disk, step):
-        """Checks the state of the disk in which step was cut."""
-        said = step.said_done(disk)
+    def check(self, disk, step, process):
+        """Checks the state of the disk in which step was cut, when it ran as that process."""
+        said = any(e.get('event') == 'done' for e in lines(disk.output(process)))
         before, after = step.after if said else step.before, step.after
         if call(self.repo, 'stat', status=None).returncode:
             assert step is self.steps[0] and not said, 'there is no repository'
-            call(self.repo, *step.args)
+            return
         verified(self.repo)
         self.look(self.repo, before, after)
         self.waiting(self.repo, before, after)
@@ -242,8 +239,21 @@ class Design:
                 verified(step.folder)
             else:
                 assert not said, 'convert has said that it is done'
-        rest = self.steps[self.steps.index(step):]
-        self.go_on(rest if self.random_.random() < 0.15 else rest[:1])
+
+    def cut_again(self, step):
+        """The power fails while the command is repeated."""
+        log = self.folder / 'log again'
+        log.unlink(missing_ok=True)
+        recording = Recording(self.home, log)
+        process = recording.run(command(self.repo, *step.args), status=None).pid
+        disk = Disk(recording)
+        moment = self.random_.choice(self.moments(disk, 0, len(disk.records), 3) or [-1])
+        while disk.at <= moment:
+            disk.step()
+        shutil.rmtree(self.home)
+        disk.cut(self.random_, self.home)
+        with naming_the_state('repeated', disk, moment, 'any', SEED):
+            self.check(disk, step, process)
 
     def go_on(self, steps):
         for step in steps:
@@ -264,23 +274,31 @@ class Design:
             self.look(self.repo, *[merged(step.after)] * 2)
             verified(self.repo)
 
-    def run(self, count):
-        """Cuts the recording `count` times, at sync points and between them, evenly over all commands."""
+    def moments(self, disk, begin, end, count):
+        """Chooses `count` records, two thirds of them syncs."""
+        syncs = [i for i in range(begin, end) if disk.records[i].kind in 'SD']
+        others = [i for i in range(begin, end) if disk.records[i].kind not in 'SDA']
+        found = self.random_.sample(syncs, min(len(syncs), (count * 2 + 2) // 3))
+        return found + self.random_.sample(others, min(len(others), count - len(found)))
+
+    def run(self):
+        """Cuts the recording in each command, once or twice."""
         disk, moments = self.record(), []
         for step in self.steps:
-            share = max(1, round(count * ROUNDS / len(self.steps)))
-            syncs = [i for i in range(step.begin, step.end) if disk.records[i].kind in 'SD']
-            others = [i for i in range(step.begin, step.end) if disk.records[i].kind not in 'SDA']
-            mine = self.random_.sample(syncs, min(len(syncs), (share * 2 + 2) // 3))
-            mine += self.random_.sample(others, min(len(others), share - len(mine)))
-            moments += [(m, step) for m in mine * -(-share // max(1, len(mine)))][:share]
+            share = max(1, round(ROUNDS * (1 if step.name() in ('init', 'import', 'snapshot') else 2)))
+            moments += [(m, step) for m in self.moments(disk, step.begin, step.end, share)]
         for moment, step in sorted(moments, key=lambda m: m[0]):
             while disk.at <= moment:
                 disk.step()
             how = self.random_.choice(('lost', 'any', 'any', 'any', 'any', 'kept'))
             with naming_the_state('%s, %s' % (self.design, step.name()), disk, moment, how, SEED):
                 disk.cut(self.random_, self.home, how)
-                self.check(disk, step)
+                self.check(disk, step, step.process)
+                if self.random_.random() < 0.25:
+                    self.cut_again(step)
+                    self.counts[step.name() + ' again'] += 1
+                rest = self.steps[self.steps.index(step):]
+                self.go_on(rest if self.random_.random() < 0.15 else rest[:1])
             shutil.rmtree(self.home)
             self.counts[step.name()] += 1
         print('# %s: %d records, %d syncs; cuts: %s' % (
@@ -299,27 +317,27 @@ def dates(captures):
 
 @test
 def buckets(folder):
-    Design(folder, 'Incr[hash,hash]', 'all', 'Incr[hash,hashed-log]').run(20)
+    Design(folder, 'Incr[hash,hash]', 'all', 'Incr[hash,hashed-log]').run()
 
 
 @test
 def logs_by_range(folder):
-    Design(folder, 'Incr[hash,hashed-log]', 'newest', 'Incr[hash,hash]').run(20)
+    Design(folder, 'Incr[hash,hashed-log]', 'newest', 'Incr[hash,hash]').run()
 
 
 @test
 def logs_on_any_node(folder):
-    Design(folder, 'Incr[uniform,log]', 'all', 'Batch[U(hash,hash),R(hash,log)]').run(20)
+    Design(folder, 'Incr[uniform,log]', 'all', 'Batch[U(hash,hash),R(hash,log)]').run()
 
 
 @test
 def a_batch_of_logs(folder):
-    Design(folder, 'Batch[U(hash,log),R(hash,log)]', 'all', 'Incr[uniform,hash]').run(32)
+    Design(folder, 'Batch[U(hash,log),R(hash,log)]', 'all', 'Incr[uniform,hash]').run()
 
 
 @test
 def a_batch_into_buckets(folder):
-    Design(folder, 'Batch[U(hash,hashed-log),R(hash,hash)]', 'newest', 'Incr[hash,log]').run(32)
+    Design(folder, 'Batch[U(hash,hashed-log),R(hash,hash)]', 'newest', 'Incr[hash,log]').run()
 
 
 run_together()

@@ -32,27 +32,27 @@ class Record:
 
 
 class Recording:
-    """A recording of all changes below a folder, which is empty at first."""
+    """A recording of all changes below a folder. What is there at first is on the disk."""
 
     def __init__(self, folder, log):
         assert RECORDER.exists(), '%s is not built' % RECORDER
         self.root, self.log = os.path.realpath(folder), log
         os.makedirs(self.root, exist_ok=True)
-        assert not os.listdir(self.root)
+        self.start = Folder.read(self.root)
 
     def env(self):
         return dict(os.environ, LD_PRELOAD=str(RECORDER), WEBBASE_POWER=str(self.log))
 
     def run(self, command, status=0):
-        """Runs a program to its end. Its process id is p.pid."""
+        """Runs a program to its end. Its process id is p.pid. status: the expected exit status; None: any."""
         p = subprocess.Popen([str(c) for c in command], env=self.env(), stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE)
         error = p.communicate(timeout=e2e.PATIENCE)[1]
-        assert p.returncode == status, 'exit %d, not %s: %s: %s' % (p.returncode, status, command, error[-500:])
+        assert status is None or p.returncode == status, 'exit %d, not %s: %s: %s' % (p.returncode, status, command, error[-500:])
         return p
 
     def records(self):
-        data, at, found = self.log.read_bytes(), 0, []
+        data, at, found = self.log.read_bytes() if self.log.exists() else b'', 0, []
         while at < len(data):
             magic, kind, process, length, file, a, b = HEAD.unpack_from(data, at)
             assert magic == MAGIC, 'no record at %d of %s' % (at, self.log)
@@ -165,6 +165,23 @@ class Folder:
     def __init__(self):
         self.names, self.durable = {}, {}
 
+    @staticmethod
+    def read(path):
+        """A folder that is on the disk with all that is in it."""
+        folder = Folder()
+        for entry in os.scandir(path):
+            if entry.is_dir():
+                node = Folder.read(entry.path)
+            else:
+                node = File()
+                node.durable.extend(pathlib.Path(entry.path).read_bytes())
+            folder.names[entry.name] = folder.durable[entry.name] = node
+        return folder
+
+    def below(self):
+        """It and all folders in it."""
+        return [self] + [f for node in self.names.values() if isinstance(node, Folder) for f in node.below()]
+
 
 class Naming:
     """A change of a name: it now refers to a file or folder (None: removed). For a rename, also the previous name."""
@@ -189,8 +206,8 @@ class Naming:
 class Disk:
     def __init__(self, recording):
         self.root_path, self.records = recording.root, recording.records()
-        self.root, self.files, self.namings, self.folders = Folder(), {}, [], []
-        self.folders.append(self.root)
+        self.root, self.files, self.namings = recording.start, {}, []
+        self.folders = self.root.below()
         self.said, self.at = {}, 0
 
     # ---- going through the recording -----------------------------------------------------------------------
