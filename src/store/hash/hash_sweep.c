@@ -171,7 +171,6 @@ static int restore_torn(const struct wb_bucket_file *file, const struct wb_bucke
                         struct wb_bucket *bucket)
 {
     char *image = wb_alloc(file->bucket_bytes);
-    bool restored = false;
     int err = image ? 0 : WB_E_NOMEM;
 
     WB_CHECK(swept->buckets.count > 0);
@@ -185,10 +184,10 @@ static int restore_torn(const struct wb_bucket_file *file, const struct wb_bucke
             err = wb_bucket_swept_image(file, number, image);
         if (err == 0)
             err = wb_file_write_at(&file->file, wb_bucket_at(file, number), image, file->bucket_bytes);
-        restored = err == 0;
         err = err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err; /* damaged in both places: others report that */
     }
-    if (err == 0 && restored)
+    /* Those that can be read may be in memory only, if the writer was killed: the other copy is about to go. */
+    if (err == 0)
         err = wb_file_sync(&file->file);
     wb_free(image);
     return err;
