@@ -11,7 +11,7 @@ disk, because a repository knows those directories by their absolute names. In e
   - what was taken down is gone, and does not come back with a later import, transfer or conversion.
 WEBBASE_POWER_ROUNDS=10 looks at ten times as many states.
 """
-import collections, os, shutil
+import collections, copy, os, shutil
 
 from e2e import *
 from crawlserver import run_together
@@ -240,13 +240,16 @@ class Design:
             else:
                 assert not said, 'convert has said that it is done'
 
-    def cut_again(self, step):
-        """The power fails while the command is repeated."""
+    def cut_again(self, step, killed):
+        """The power fails while the command is repeated. killed: the disk, if the first time it was not the power that
+        failed. Then what the killed process had not synced can still be lost."""
         log = self.folder / 'log again'
         log.unlink(missing_ok=True)
         recording = Recording(self.home, log)
         process = recording.run(command(self.repo, *step.args), status=None).pid
-        disk = Disk(recording)
+        disk = copy.deepcopy(killed) if killed else Disk(recording)
+        if killed:
+            disk.go_on(recording)
         moment = self.random_.choice(self.moments(disk, 0, len(disk.records), 3) or [-1])
         while disk.at <= moment:
             disk.step()
@@ -275,11 +278,14 @@ class Design:
             verified(self.repo)
 
     def moments(self, disk, begin, end, count):
-        """Chooses `count` records, two thirds of them syncs."""
-        syncs = [i for i in range(begin, end) if disk.records[i].kind in 'SD']
-        others = [i for i in range(begin, end) if disk.records[i].kind not in 'SDA']
-        found = self.random_.sample(syncs, min(len(syncs), (count * 2 + 2) // 3))
-        return found + self.random_.sample(others, min(len(others), count - len(found)))
+        """Chooses `count` records: syncs, any, and just before syncs, when most is pending: of all files, and of those
+        that hold pages."""
+        opened = {r.file for r in disk.records[:end] if r.kind == 'O' and b'/pages/' in r.payload}
+        syncs = [i for i in range(begin + 1, end) if disk.records[i].kind in 'SD']
+        before = [i - 1 for i in syncs if disk.records[i].file in opened]
+        kinds = [kind for kind in (syncs, range(begin, end), [i - 1 for i in syncs], before) if kind]
+        start = self.random_.randrange(4)
+        return [self.random_.choice(kinds[(start + n) % len(kinds)]) for n in range(count) if kinds]
 
     def run(self):
         """Cuts the recording in each command, once or twice."""
@@ -290,12 +296,12 @@ class Design:
         for moment, step in sorted(moments, key=lambda m: m[0]):
             while disk.at <= moment:
                 disk.step()
-            how = self.random_.choice(('lost', 'any', 'any', 'any', 'any', 'kept'))
+            how = self.random_.choice(('lost', 'any', 'any', 'any', 'kept', 'kept'))
             with naming_the_state('%s, %s' % (self.design, step.name()), disk, moment, how, SEED):
                 disk.cut(self.random_, self.home, how)
                 self.check(disk, step, step.process)
                 if self.random_.random() < 0.25:
-                    self.cut_again(step)
+                    self.cut_again(step, disk if how == 'kept' else None)
                     self.counts[step.name() + ' again'] += 1
                 rest = self.steps[self.steps.index(step):]
                 self.go_on(rest if self.random_.random() < 0.15 else rest[:1])
