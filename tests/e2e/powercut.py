@@ -48,7 +48,8 @@ class Recording:
         p = subprocess.Popen([str(c) for c in command], env=self.env(), stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE)
         error = p.communicate(timeout=e2e.PATIENCE)[1]
-        assert status is None or p.returncode == status, 'exit %d, not %s: %s: %s' % (p.returncode, status, command, error[-500:])
+        assert status is None or p.returncode == status, \
+            'exit %d, not %s: %s: %s' % (p.returncode, status, command, error[-500:])
         return p
 
     def records(self):
@@ -222,8 +223,8 @@ class Disk:
         return r.kind
 
     def go_on(self, recording):
-        """Takes the records of another recording, which began where this one is now with nothing lost: as if the program
-        had been killed, and others had been started."""
+        """Takes the records of another recording, which began where this one is now with nothing lost: as if the
+        program had been killed, and others had been started."""
         end = self.records[-1].at + len(self.records[-1].payload) + HEAD.size
         self.records, self.at, self.said = recording.records(), 0, {}
         for r in self.records:
