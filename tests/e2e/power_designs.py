@@ -240,7 +240,7 @@ class Design:
             else:
                 assert not said, 'convert has said that it is done'
 
-    def cut_again(self, step, killed):
+    def cut_again(self, step, killed, choose=None):
         """The power fails while the command is repeated. killed: the disk, if the first time it was not the power that
         failed. Then what the killed process had not synced can still be lost."""
         log = self.folder / 'log again'
@@ -250,7 +250,7 @@ class Design:
         disk = copy.deepcopy(killed) if killed else Disk(recording)
         if killed:
             disk.go_on(recording)
-        moment = self.random_.choice(self.moments(disk, 0, len(disk.records), 3) or [-1])
+        moment = self.random_.choice((choose or self.moments)(disk, 0, len(disk.records), 3) or [-1])
         while disk.at <= moment:
             disk.step()
         shutil.rmtree(self.home)
@@ -287,6 +287,24 @@ class Design:
         start = self.random_.randrange(4)
         return [self.random_.choice(kinds[(start + n) % len(kinds)]) for n in range(count) if kinds]
 
+    def run_killed(self):
+        """A writer is killed when it has written buckets in place, but not synced them. The power fails when the next
+        one has overwritten the double-write file, but not synced that."""
+        disk, count = self.record(), 0
+        for step in [s for s in self.steps if s.name() in ('import', 'expunge')]:
+            for moment in before_syncs(disk, step.begin, step.end, b'.bkt', lambda r: r.kind == 'W' and r.a >= 4096):
+                while disk.at <= moment:
+                    disk.step()
+                for _ in range(max(1, round(ROUNDS))):
+                    with naming_the_state('killed', disk, moment, 'kept', SEED):
+                        disk.cut(self.random_, self.home, 'kept')
+                        self.cut_again(step, disk, lambda again, begin, end, _: before_syncs(
+                            again, begin, end, b'.dw', lambda r: r.kind == 'T' and r.a > 4096)[:2])
+                    shutil.rmtree(self.home)
+                    count += 1
+        assert count, 'no bucket was written in place'
+        print('# %d writers killed' % count)
+
     def run(self):
         """Cuts the recording in each command, once or twice."""
         disk, moments = self.record(), []
@@ -311,6 +329,13 @@ class Design:
             self.design, len(disk.records), disk.syncs(), ', '.join('%s %d' % c for c in self.counts.items())))
 
 
+def before_syncs(disk, begin, end, name, wanted):
+    """The records just before syncs of files whose names have that ending, as far as they are wanted."""
+    opened = {r.file: r.payload for r in disk.records[:end] if r.kind == 'O'}
+    return [i - 1 for i in range(begin + 1, end) if disk.records[i].kind == 'S' and wanted(disk.records[i - 1])
+            and opened.get(disk.records[i].file, b'').endswith(name)]
+
+
 def merged(model):
     model = model.copy()
     model.transfer()
@@ -324,6 +349,11 @@ def dates(captures):
 @test
 def buckets(folder):
     Design(folder, 'Incr[hash,hash]', 'all', 'Incr[hash,hashed-log]').run()
+
+
+@test
+def buckets_of_a_killed_writer(folder):
+    Design(folder, 'Incr[hash,hash]', 'newest', 'Incr[hash,log]').run_killed()
 
 
 @test
