@@ -320,14 +320,16 @@ unsigned files_with(const char *dir, const struct spec *spec)
     unsigned count = 0;
 
     make_page(spec, &made);
+    must(made.page.body.len >= 64);
+    const char *needle = made.page.body.ptr + (made.page.body.len >= 1064 ? 1000 : made.page.body.len - 64);
     path_in(dir, WB_SEGMENT_DIR, node);
     if (wb_path_kind(node) == WB_PATH_DIR)
-        count += node_files_with(dir, made.page.body.ptr + 1000, 64);
+        count += node_files_with(dir, needle, 64);
     for (unsigned i = 1; i <= test_nodes(); i++) {
         snprintf(name, sizeof name, "node%u", i);
         path_in(dir, name, node);
         if (wb_path_kind(node) == WB_PATH_DIR)
-            count += node_files_with(node, made.page.body.ptr + 1000, 64);
+            count += node_files_with(node, needle, 64);
     }
     made_release(&made);
     return count;
