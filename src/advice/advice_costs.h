@@ -1,5 +1,5 @@
 /*
- * advice_costs.h - what the operations of each organisation cost. Written by bench/run paper; do not edit.
+ * advice_costs.h - what the operations of each organisation cost. bench/run paper writes this file anew.
  *
  * Microseconds of a node for one page. These first ones are not measured with the designs themselves; they were worked
  * out from the work of the log in docs/performance.md (59 us for an addition, 20.5 for a get, 7.7 in a stream) and one

@@ -1,20 +1,14 @@
 /*
- * organisation.h - what an organisation of pages on disk must implement.
+ * organisation.h - what is behind the door must implement this.
  *
- * The door (store.c) finds the organisation by the name in the superblock, checks
+ * The door (store.c) finds out from the design in the superblock who carries it out, checks
  * arguments, clears output parameters, and calls through the two tables below. It knows
- * nothing about how pages are stored. To add an organisation, for example "hash":
+ * nothing about how pages are stored. There are three implementations:
  *
- *   1. Write a file with a struct whose first member is a struct wb_store:
- *          struct wb_hash { struct wb_store store; ... };
- *   2. Define its struct wb_store_ops, and `const struct wb_organisation wb_organisation_hash`.
- *   3. Declare wb_organisation_hash at the end of this file, and add it to the list at the
- *      top of store.c. `init --organisation hash` works from then on.
- *   4. Add it to the trace in tests/unit/store/test_model.c, which compares it with the
- *      twin, a store in plain memory, call by call; and to the crash, fault and flip tests
- *      beside it.
- *
- * tests/unit/store/twin.c is the shortest complete example; log.c is the one that is used.
+ *   log.c      the engine behind all incremental designs, whatever their organisation
+ *   batched.c  batch designs: two such stores in one
+ *   twin.c     in tests: a store in plain memory, the shortest complete example. The traces of
+ *              test_model.c compare the others with it, call by call
  *
  * Lifetime of a store:
  *   create()  once, in an empty directory; the door writes the superblock afterwards

@@ -1,5 +1,5 @@
 /*
- * catalog.h - the catalog of the log organisation: where each page is stored, and what is
+ * catalog.h - the catalog of a store, whatever its organisation: where each page is stored, and what is
  * known about it without reading it. It combines the papers' catalog and B-tree.
  *
  * The catalog is one file, catalog.wbt, with these tables (docs/formats/catalog.md has
@@ -25,8 +25,7 @@
  * WB_E_CORRUPT, even when we look for a row that does not exist: damage never looks like
  * a missing row.
  *
- * Only the log organisation uses the catalog. Catalog functions take a transaction and
- * report damage with the name of the file and the table.
+ * Catalog functions take a transaction and report damage with the name of the file and the table.
  */
 #ifndef WB_STORE_CATALOG_H
 #define WB_STORE_CATALOG_H
@@ -153,7 +152,7 @@ static inline uint32_t wb_catalog_segment_origin(const struct wb_catalog_segment
  */
 enum { WB_CATALOG_NODE_RANGES = 24, WB_CATALOG_DIR_MAX = 512 };
 struct wb_catalog_node {
-    uint32_t number;   /* from 1; numbers are never reused */
+    uint32_t number;   /* from 1; only that of the newest node can be given again, after it was removed */
     bool inside;       /* dir is relative to the repository, so that a copied repository finds its own node */
     bool arriving;     /* `nodes add` has not finished: pages are still being moved to it */
     bool leaving;      /* `nodes remove` has begun: takes no new pages */

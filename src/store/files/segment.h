@@ -19,7 +19,7 @@
  * blocks but keeps their names, and ends the new file with a map from names to positions.
  * So the catalog's entries stay valid when a segment is compacted.
  *
- * Used by the files of the log organisation. segment.c draws the bytes of header, map and
+ * Used by the organisations log and hashed-log. segment.c draws the bytes of header, map and
  * seal; docs/formats/segment.md is the reference.
  */
 #ifndef WB_STORE_SEGMENT_H

@@ -1,11 +1,12 @@
 /*
- * log.h - the log organisation: its handle, its writer, and what its files share.
+ * log.h - the engine behind all incremental designs: its handle, its writer, and what its files share.
  *
- * Pages are appended to segment files (segment.h) in blocks (block.h), in the order in
- * which they arrive. The catalog (catalog.h) knows where each page is and which files
- * count. Nothing but the files below includes this header.
+ * The catalog (catalog.h) knows where each page is and which files count. In the organisations log and hashed-log,
+ * pages are appended to segment files (segment.h) in blocks (block.h); what differs in hash is in hash_store.h. Batch
+ * designs and conversions use the engine from inside, too.
  *
- *   log.c          opening and closing, reading single pages
+ *   log.c          creating, opening and closing
+ *   log_get.c      reading single pages
  *   log_stat.c     statistics; reading all segment rows at once
  *   log_parts.c    which segment has a place, after segments were split
  *   log_write.c    collects what a writer puts, touches and removes, until it commits
