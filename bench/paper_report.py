@@ -353,6 +353,40 @@ Additions to incremental designs replace every page of a full repository; those 
 
 # ---- choice ------------------------------------------------------------------------------------------------------
 
+def section_program(data):
+    """How the organisations compare in the program itself, and what follows from that."""
+    found = designs(data)
+    rows = {o: found.get('Incr[hash,%s]' % o) for o in ('log', 'hashed-log', 'hash')}
+    if not all(rows.values()):
+        return ''
+    kinds = {'adding': lambda r: r['pages'] / add_seconds(r), 'gets': lambda r: r['get_cold'],
+             'streams': lambda r: r['stream_cold'], 'space': lambda r: r['pages'] / r['bytes_stored']}
+    text, good = 'With the program itself on this machine, one node, compared with the best organisation:\n\n', set(rows)
+    table = []
+    for kind, of in kinds.items():
+        best = max(map(of, rows.values()))
+        table.append([kind] + ['%.0f %%' % (100 * of(r) / best) for r in rows.values()])
+        good &= {o for o, r in rows.items() if of(r) > 0.9 * best}
+    text += markdown([''] + list(rows), table)
+    if good:
+        name = next(o for o in rows if o in good)
+        text += 'Here `%s` is the best or within 10 %% of it in each row, so `Incr[hash,%s]` is the choice without a reason ' \
+                'for another.' % (name, name)
+    else:
+        text += 'None is the best in all rows, so the load decides: ask `webbase advise`.'
+    return text + ''' Reasons for another design:
+
+- *Pages in the order of their ids*, for merging with other sorted data: `hashed-log`, or `hash` if few pages change.
+- *Readers must see a collection that does not change between two transfers*: a batch design, with logs on both sides,
+  because blocks are then copied as they are.
+- *Several disks that are not equally fast, or not always there*: `uniform` distribution. New pages go where there is
+  room.
+- *An access to the disk takes milliseconds and the catalog does not fit into memory*: `hash`, if gets are all that
+  counts.
+
+'''
+
+
 def section_choice(data, advise):
     rows = []
     for name, (add, get, stream, ratio, nodes) in LOADS:
@@ -374,7 +408,7 @@ def section_choice(data, advise):
     text += markdown(['load', 'add / get / stream, per s', 'update ratio', 'nodes', 'best', 'score', 'best batch design',
                       'score'], rows)
     ms = lambda d, n: median_ms(data['sim'], d, n)
-    return text + '''What the simulator says about the reasons for each:
+    return text + section_program(data) + '''What the simulator says about the reasons for each:
 
 - **Buckets for gets.** A get from buckets needs one random access instead of two. On the model that makes it %s times as
   fast as a get from a log, on this disk %s times: the less an access costs, the more the size of the bucket counts.

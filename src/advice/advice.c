@@ -61,17 +61,22 @@ static double compaction(const struct wb_advice_organisation_costs *o, double ra
     return o->compact * (1 - ratio) / ratio;
 }
 
-/* Section 3.3.1: logs compact, receive and rebuild their index; buckets are merged with a sorted stream. */
+/*
+ * Section 3.3.1: logs compact, receive and rebuild their index; buckets are merged with a sorted stream. Between nodes
+ * of the same organisation, pages move as they are stored.
+ */
 static double transfer_cost(const struct wb_advice_costs *costs, const struct wb_design *design, double ratio)
 {
     const struct wb_advice_organisation_costs *read = &costs->organisation[design->read.organisation];
     bool sorted = design->update.organisation != WB_ORGANISATION_LOG;
-    double cost;
+    double cost, add = sorted ? read->add_sorted : read->add;
 
+    if (design->update.organisation == design->read.organisation)
+        add = read->bring;
     if (design->read.organisation == WB_ORGANISATION_HASH)
-        cost = sorted ? costs->merge / ratio : read->add;
+        cost = sorted ? costs->merge / ratio : add;
     else
-        cost = (sorted ? read->add_sorted : read->add) + compaction(read, ratio) + costs->index / ratio;
+        cost = add + compaction(read, ratio) + costs->index / ratio;
     /* A page may be on any node: its old version must be found in the global index, and its new place noted there. */
     if (design->read.distribution == WB_DISTRIBUTION_UNIFORM)
         cost += costs->index;
@@ -233,6 +238,16 @@ static void explain(struct wb_advice *a, const struct page_costs *c, const struc
         explain_batch(a, w, nodes);
 }
 
+/* Costs are not known more exactly, so designs whose scores differ in the third digit are equally good. */
+static double two_digits(double score)
+{
+    char text[32];
+
+    WB_CHECK(score > 0);
+    snprintf(text, sizeof text, "%.1e", score);
+    return strtod(text, NULL);
+}
+
 static void judge(const struct wb_advice_costs *costs, const struct wb_advice_load *load, unsigned number,
                   struct wb_advice *a)
 {
@@ -249,7 +264,7 @@ static void judge(const struct wb_advice_costs *costs, const struct wb_advice_lo
         busy = busy_apart(&w, load->nodes, &a->update_nodes);
     else
         busy = busy_together(costs, &w, load->nodes, avoid);
-    a->score = busy > 1 / WB_ADVICE_SCORE_MAX ? 1 / busy : WB_ADVICE_SCORE_MAX;
+    a->score = busy > 1 / WB_ADVICE_SCORE_MAX ? two_digits(1 / busy) : WB_ADVICE_SCORE_MAX;
     set_rates(a, &c, load->nodes);
     explain(a, &c, &w, load->nodes);
 }

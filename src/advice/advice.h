@@ -16,6 +16,7 @@
 struct wb_advice_organisation_costs {
     double add;        /* as a crawler delivers them, in no order of ids */
     double add_sorted; /* in the order of ids */
+    double bring;      /* from update nodes of the same organisation */
     double get;
     double stream;
     double compact; /* copying a page that stays; 0 if replaced pages leave no holes */
@@ -49,7 +50,7 @@ struct wb_advice_load {
 
 struct wb_advice {
     struct wb_design design;
-    double score;            /* how many times the load it can carry; at most WB_ADVICE_SCORE_MAX */
+    double score;            /* how many times the load it can carry, two digits; at most WB_ADVICE_SCORE_MAX */
     double add, get, stream; /* pages per second if nothing else is asked of it */
     unsigned update_nodes;   /* the best division of the nodes; 0 in an incremental design, or if all share one */
     char reason[WB_ADVICE_REASON_MAX];
