@@ -5,7 +5,7 @@ the designs with all three organisations were measured, what they took. docs/des
 """
 import statistics
 
-from paper_figures import BUCKET_PAGES, log_pages, SHARE_PAGES, median_ms
+from paper_figures import BUCKET_PAGES, log_pages, PROTOTYPE, SHARE_PAGES, median_ms
 
 ORGANISATIONS = ('log', 'hashed-log', 'hash')
 COPY_US = 2.7       # a page that compaction copies: `bench/run compact`, docs/performance.md
@@ -47,7 +47,7 @@ def compaction(data):
     """Microseconds for each page that stays, when pages all over the logs were replaced; None if not measured."""
     pages = next(r['pages'] for r in designs(data).values())
     found = [stage_us(r['stages'], 'compact', pages - r['changed']) for r in data['real']
-             if r['bench'] == 'figure6' and 0.1 < r.get('ratio', 0) < 0.6]
+             if r['bench'] == 'figure6' and r['design'] == PROTOTYPE and 0.1 < r.get('ratio', 0) < 0.6]
     return statistics.median(found) if found else None
 
 

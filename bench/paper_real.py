@@ -8,6 +8,7 @@ import itertools, json, os, pathlib, shutil, statistics, subprocess, sys, time
 
 sys.dont_write_bytecode = True
 from harness import BUILD, DATA, WORK, fresh, load, say, wait_for_quiet
+from paper_figures import BASELINE, PROTOTYPE
 from serving import drop_cache, free_port
 
 PROGRAM = str(BUILD / 'webbase')
@@ -15,8 +16,7 @@ DOOR = str(BUILD / 'bench/bench_design')
 PARTS = ['%s,%s' % p for p in itertools.product(('hash', 'uniform'), ('log', 'hash', 'hashed-log'))]
 INCR = ['Incr[%s]' % p for p in PARTS]
 BATCH = ['Batch[U(%s),R(%s)]' % (u, r) for u in PARTS for r in PARTS]
-PROTOTYPE = 'Batch[U(hash,log),R(hash,log)]'      # what the paper's authors had built
-BASELINE = 'Incr[hash,log]'                       # the default, which needs no --design
+PAIRS = [d for d in BATCH if 'uniform' not in d]    # with one node, the distribution makes no difference
 RATIO = 0.25
 RATIOS = [n / 10 for n in range(1, 11)]
 GETS = 2000
@@ -198,11 +198,11 @@ def all_designs(designs, archives, runs=1):
 
 # ---- Figure 6 and Table 5 -------------------------------------------------------------------------------------------
 
-def figure6(archives, ratios=RATIOS):
-    """Batch update time by stage against the update ratio, with the design of the prototype."""
+def figure6(design, archives, ratios=RATIOS):
+    """Batch update time by stage against the update ratio."""
     rows = []
     try:
-        base = make('paper-base', PROTOTYPE)
+        base = make('paper-base', design)
         add(base, archives.base)
         transfer(base)
         for ratio in ratios:
@@ -212,10 +212,10 @@ def figure6(archives, ratios=RATIOS):
             add(repo, archive)
             forget(repo)
             seconds, stages, done = transfer(repo)
-            rows.append({'bench': 'figure6', 'ratio': ratio, 'changed': count, 'seconds': seconds, 'stages': stages,
-                         'replaced': done['replaced']})
+            rows.append({'bench': 'figure6', 'design': design, 'ratio': ratio, 'changed': count, 'seconds': seconds,
+                         'stages': stages, 'replaced': done['replaced']})
     except Refused as refused:
-        rows.append({'bench': 'figure6', 'available': False, 'design': PROTOTYPE, 'message': str(refused)})
+        rows.append({'bench': 'figure6', 'available': False, 'design': design, 'message': str(refused)})
     for name in ('paper-base', 'paper-copy'):
         shutil.rmtree(WORK / name, ignore_errors=True)
     return rows
@@ -240,7 +240,7 @@ def served(repo, seconds, urls):
     return stream, random_row, both
 
 
-def table5(archives, designs=(PROTOTYPE, BASELINE), seconds=5):
+def table5(archives, designs, seconds=3):
     """The prototype as its users saw it: pages from an emulated crawler, and a client over HTTP."""
     rows = []
     for design in designs:

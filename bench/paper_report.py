@@ -4,8 +4,8 @@ import re, textwrap
 import paper_plot
 from harness import ROOT
 from paper_costs import add_seconds, busy, costs, designs, where
-from paper_figures import (DISK_BYTES, FIGURE6, PAGE_BYTES, S4, SHARE_PAGES, TABLE3, TABLE3_ROWS, TABLE4, TABLE5,
-                           TABLE6, median_ms, median_of)
+from paper_figures import (BASELINE, DISK_BYTES, FIGURE6, PAGE_BYTES, PROTOTYPE, S4, SHARE_PAGES, TABLE3, TABLE3_ROWS,
+                           TABLE4, TABLE5, TABLE6, median_ms, median_of)
 
 PLOTS = ROOT / 'docs/paper'
 LOADS = [('a fast crawler, nobody reads', [5000, 0, 0, 0.25, 1]),
@@ -248,7 +248,7 @@ the client module (`bench/client`) streams and gets pages over HTTP; both run on
     text += markdown(['', 'streaming, pages/s', 'addition, pages/s', 'random access, pages/s',
                       'batch update (ratio 0.25), s'], table)
     for r in rows:
-        both = r.get('both', {})
+        both = r.get('both', {}) if r['design'] in (PROTOTYPE, BASELINE) else {}
         if 'random' in both and 'stream' in both:
             text += ('`%s` at set rates, both at the same time: %s of %s gets/s, p50 %s ms, p99 %s ms; %s of %s streamed '
                      'pages/s.\n\n' % (r['design'], fmt(both['random']['rate']), fmt(both['random']['asked']),
@@ -258,7 +258,8 @@ the client module (`bench/client`) streams and gets pages over HTTP; both run on
 
 
 def section_figure6(data):
-    rows = [r for r in data['real'] or [] if r['bench'] == 'figure6']
+    measured = [r for r in data['real'] or [] if r['bench'] == 'figure6']
+    rows = [r for r in measured if r['design'] == PROTOTYPE]
     text = '''## Figure 6: batch update time
 
 The time of each stage against the update ratio, with `Batch[U(hash,log),R(hash,log)]` and one update node (the paper
@@ -278,7 +279,23 @@ adds update nodes as the ratio grows, which keeps its transfer time constant). T
                          ['update ratio', 'milliseconds, cumulative'], [r['ratio'] for r in done],
                          [(n, [ms(r, n) for r in done]) for n in names])
         text += picture('figure6', 'Figure 6')
-    return text
+    return text + figure6_designs(measured)
+
+
+def figure6_designs(rows):
+    """The whole update time of all pairs of organisations, of which the prototype is one."""
+    found = {}
+    for r in rows:
+        if r.get('available', True):
+            found.setdefault(r['design'], {})[r['ratio']] = 1000 * r['seconds']
+    if len(found) < 2:
+        return refusals(rows)
+    ratios = sorted({ratio for times in found.values() for ratio in times})
+    return '''The same for all pairs of organisations, all stages together, in ms. Logs are brought as blocks, everything else is
+compressed again; buckets are merged, so that few new pages cost nearly as much as many.
+
+''' + markdown(['update ratio'] + [fmt(r) for r in ratios],
+               [['`%s`' % d] + [fmt(times.get(r)) for r in ratios] for d, times in found.items()]) + refusals(rows)
 
 
 def symbol(value, best, small=False):
