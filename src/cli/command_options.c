@@ -99,8 +99,8 @@ const struct wb_option wb_common_options[] = {
     {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "instead of --design: whether readers see new pages at "      \
                                                          "once, or a batch at a time"},                                \
     {"distribution", 0, WB_OPTION_CHOICE, "hash|uniform", "instead of --design: which node a page is put on"},         \
-    {"nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "so many nodes in the repository, or these directories (default 1)"},\
-    {"update-nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "the same for update nodes of a batch design (default 1)"},
+    {"nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "N nodes inside the repository, or these directories (default 1)"},\
+    {"update-nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "the same for the update nodes of a batch design (default 1)"},
 
 const struct wb_option wb_init_options[] = {
     DESIGN_OPTIONS
@@ -111,8 +111,8 @@ const struct wb_option wb_init_options[] = {
 const struct wb_option wb_convert_options[] = {DESIGN_OPTIONS END};
 
 const struct wb_option wb_emulate_options[] = {
-    {"rate", 0, WB_OPTION_NUMBER, "N", "so many pages in a second; required"},
-    {"pages", 0, WB_OPTION_NUMBER, "N", "stop after so many pages (default: all)"},
+    {"rate", 0, WB_OPTION_NUMBER, "N", "add N pages per second; required"},
+    {"pages", 0, WB_OPTION_NUMBER, "N", "stop after N pages (default: all)"},
     END,
 };
 
@@ -325,9 +325,9 @@ const struct wb_option wb_advise_options[] = {
     {"add", 0, WB_OPTION_COUNT, "N", "pages that a crawl adds per second (default 0)"},
     {"get", 0, WB_OPTION_COUNT, "N", "single pages that are read per second (default 0)"},
     {"stream", 0, WB_OPTION_COUNT, "N", "pages that streams deliver per second (default 0)"},
-    {"update-ratio", 0, WB_OPTION_TEXT, "X", "which part of the pages is replaced between two transfers or "
+    {"update-ratio", 0, WB_OPTION_TEXT, "X", "the fraction of pages that is replaced between two transfers or "
                                              "compactions, from 0 to 1 (default 0.25)"},
-    {"nodes", 0, WB_OPTION_NUMBER, "N", "nodes that there are, update nodes included (default 1)"},
+    {"nodes", 0, WB_OPTION_NUMBER, "N", "the number of nodes, including update nodes (default 1)"},
     END,
 };
 
