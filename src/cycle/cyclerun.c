@@ -6,6 +6,7 @@
  *
  *   another process does the same (a compact, an update)  wait for some minutes, then skip the step with a warning
  *   damage, in a step that only cleans up                 report it and continue with the next step
+ *   a node that is down, in such a step or the index      the same; readers keep the old index until the node is back
  *   disk, dispenser or limits, in an endless run          report it, wait, repeat the step
  *   anything else                                         the run ends; the state file keeps the step and the reason
  *
@@ -51,7 +52,7 @@ struct loop {
     struct wb_cycle_status before; /* the status when the current crawl started */
     int64_t saved_ms;
     bool unmerged;                /* another update takes too long: generate from the newest edition there is */
-    struct wb_error_copy cleanup_error; /* code < 0: why a step that cleans up failed */
+    struct wb_error_copy left_out; /* code < 0: why a step was left out of a cycle */
 };
 
 __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format, ...)
@@ -415,9 +416,12 @@ static int try_step(struct loop *loop)
     return 0;
 }
 
-static bool cleans_up(enum wb_cycle_step step)
+/* Whether the cycle goes on although the step failed in this way. */
+static bool can_be_left_out(enum wb_cycle_step step, int err)
 {
-    return step == WB_CYCLE_EXPUNGE || step == WB_CYCLE_COMPACT;
+    bool cleans_up = step == WB_CYCLE_EXPUNGE || step == WB_CYCLE_COMPACT;
+
+    return (err == WB_E_CORRUPT && cleans_up) || (err == WB_E_DOWN && (cleans_up || step == WB_CYCLE_INDEX));
 }
 
 /* Errors that may be gone the next time: a full disk, an unreachable database, too many open files. */
@@ -428,7 +432,8 @@ static bool may_pass(int err)
 
 /*
  * Does the current step, repeating it if necessary. Damage that prevents cleaning up is reported and the loop goes on;
- * damage in webdb or the journal ends the run, because without them nothing says what may be fetched.
+ * damage in webdb or the journal ends the run, because without them nothing says what may be fetched. A node that is
+ * down must not end a run that goes on for weeks: pages on other nodes are still crawled.
  */
 static int do_step(struct loop *loop)
 {
@@ -444,9 +449,9 @@ static int do_step(struct loop *loop)
             return err;
         pause = 2 * pause < AGAIN_MAX_MS ? 2 * pause : AGAIN_MAX_MS;
     }
-    if (err == WB_E_CORRUPT && cleans_up(step)) {
-        wb_error_save(err, &loop->cleanup_error);
-        warn(loop, "%s: %s; the cycle goes on without it", wb_cycle_step_word(step), loop->cleanup_error.message);
+    if (can_be_left_out(step, err)) {
+        wb_error_save(err, &loop->left_out);
+        warn(loop, "%s: %s; the cycle goes on without it", wb_cycle_step_word(step), loop->left_out.message);
         err = 0;
     }
     return err;
@@ -511,8 +516,8 @@ static int go_around(struct loop *loop, wb_cycle_each each, void *context)
             each(context, &status);
         }
     }
-    /* All cycles were run, but a step that cleans up failed. */
-    return err == 0 && loop->cleanup_error.code < 0 ? wb_error_restore(&loop->cleanup_error) : err;
+    /* All cycles were run, but a step was left out. */
+    return err == 0 && loop->left_out.code < 0 ? wb_error_restore(&loop->left_out) : err;
 }
 
 /* ---- starting ---------------------------------------------------------------------------------------------- */

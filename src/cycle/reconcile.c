@@ -69,7 +69,27 @@ static int go_on(const struct wb_reconcile *r, uint64_t done, uint64_t total)
     return 0;
 }
 
-/* Damage costs the damaged part. */
+/*
+ * In a batch design, what was crawled may still wait on the update nodes, which only a writer sees. It is stored all
+ * the same. Scans show the read nodes in any case; what comes there with a transfer is compared by a later update.
+ */
+static int open_store(struct wb_reconcile *r, struct wb_store_stat *stat_out)
+{
+    int err = wb_store_open(r->options->dir, WB_STORE_READ, &r->store);
+
+    if (err == 0)
+        err = wb_store_stat(r->store, stat_out);
+    if (err < 0 || !stat_out->design.batch)
+        return err;
+    wb_store_close(r->store);
+    r->store = NULL;
+    return wb_store_open(r->options->dir, WB_STORE_WRITE, &r->store);
+}
+
+/*
+ * Damage costs the damaged part. If a node is down, its pages are looked at by the first update after its return: until
+ * then, no edition says that it has seen them.
+ */
 static int read_stored(struct wb_reconcile *r, uint64_t since, uint64_t pages)
 {
     struct wb_store_scan_options options = {.since = since, .facts = true};
@@ -87,6 +107,12 @@ static int read_stored(struct wb_reconcile *r, uint64_t since, uint64_t pages)
             err = add_stored(r, &page);
         if (err == 0)
             err = go_on(r, done++, pages);
+    }
+    if (err == WB_E_DOWN) {
+        if (r->sink->warn)
+            r->sink->warn(r->sink->context, wb_error_message());
+        r->epoch = since;
+        err = 0;
     }
     wb_store_scan_close(scan);
     return err;
@@ -132,9 +158,7 @@ int wb_reconcile_open(struct wb_reconcile *r, const struct wb_update_options *op
     if (err == WB_E_NOTFOUND)
         err = 0;
     if (err == 0)
-        err = wb_store_open(options->dir, WB_STORE_READ, &r->store);
-    if (err == 0)
-        err = wb_store_stat(r->store, &stat);
+        err = open_store(r, &stat);
     if (err == 0)
         err = wb_sorter_open(&sorting, &r->stored);
     if (err < 0)
@@ -229,9 +253,9 @@ static int is_stored(struct wb_reconcile *r, struct wb_slice url, int64_t time_m
     *id_out = wb_pageid_of_key(wb_buf_slice(&r->key));
     err = wb_store_time(r->store, *id_out, &stored_ms);
     *any_out = err == 0;
-    /* Damage of the store is reported by whoever reads the page. */
+    /* Damage of the store, and a node that is down, are reported by whoever reads the page. */
     if (err < 0)
-        return err == WB_E_NOTFOUND ? 0 : err == WB_E_CORRUPT ? 1 : err;
+        return err == WB_E_NOTFOUND ? 0 : err == WB_E_CORRUPT || err == WB_E_DOWN ? 1 : err;
     return stored_ms >= time_ms;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Batch designs: pages wait on the update nodes until they are transferred; readers, takedowns and signals on the way."""
-import signal, subprocess, time
+import fcntl, signal, subprocess, time
 
 from e2e import *
 from crawlserver import *
@@ -76,6 +76,39 @@ def a_transfer_waits_for_an_export_and_stops_on_a_signal(folder):
     export.stdout.read()
     assert export.wait(30) == 0
     call(folder / 'r', 'transfer')
+
+
+@test
+def a_transfer_succeeds_while_somebody_else_compacts(folder):
+    """Everything was brought; the space of what was replaced is freed by a later compaction."""
+    pages = waiting_repository(folder)
+    call(folder / 'r', 'transfer')
+    call(folder / 'r', 'import', archive(folder / 'b.warc', [Page(p.url, p.body + b'!', '2026-02-02T03:04:05Z') for p in pages]))
+    with open(folder / 'r' / 'compact.lock', 'ab') as here, open(folder / 'r' / 'update' / 'compact.lock', 'ab') as there:
+        for file in (here, there):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        said = done(ask(folder / 'r', 'transfer'))
+    assert (said['added'], said['replaced']) == (0, 40), said
+    for page in pages[::7]:
+        assert call(folder / 'r', 'get', page.url).stdout == page.body + b'!', page.url
+    call(folder / 'r', 'compact')
+    verified(folder / 'r')
+
+
+@test
+def webdb_knows_pages_that_wait(folder):
+    """An update before the transfer must not take them for pages that were never stored."""
+    for design in (DESIGN, 'Batch[U(uniform,hash),R(hash,hashed-log)]'):
+        place = folder / design
+        place.mkdir()
+        pages, repo = waiting_repository(place, design=design), place / 'r'
+        seen = []
+        for step in ('update', 'transfer', 'update'):
+            call(repo, step)
+            rows = [ask(repo, 'webdb', 'page', p.url)[0] for p in pages[::7]]
+            seen.append([[row[name] for name in ('md5', 'status', 'last_seen', 'next_due', 'result', 'etag')] for row in rows])
+            assert ask(repo, 'webdb', 'count')[0]['fetched'] == 40, step
+        assert seen[0] == seen[1] == seen[2] and seen[0][0][1] == 200, seen
 
 
 @test
