@@ -1,6 +1,7 @@
-/* folder.c - directories as places for files: room, permission, emptiness. It never reads or writes a file. */
+/* folder.c - directories as places for files: room, permission, emptiness, removal. It never reads or writes a file. */
 #include "os/folder.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "os/path.h"
 
 #include <errno.h>
@@ -47,6 +48,22 @@ int wb_folder_remove(const char *path)
     if (rmdir(path) != 0 && errno != ENOENT)
         return wb_fail_errno("cannot remove the directory %s", path);
     return 0;
+}
+
+static int remove_entry(void *context, const struct wb_path_entry *entry)
+{
+    char *path = wb_path_join(context, entry->name);
+    int err = !path ? WB_E_NOMEM : entry->kind == WB_PATH_DIR ? wb_folder_remove_all(path) : wb_path_unlink(path);
+
+    wb_free(path);
+    return err;
+}
+
+int wb_folder_remove_all(const char *path)
+{
+    int err = wb_path_each(path, remove_entry, (void *)(uintptr_t)path);
+
+    return err < 0 ? err : wb_folder_remove(path);
 }
 
 bool wb_folder_stamp(const char *path, struct wb_folder_stamp *stamp_out)

@@ -24,6 +24,9 @@ int wb_folder_is_empty(const char *path, bool *empty_out);
 /* Removes an empty directory. It is not an error if there is none. */
 int wb_folder_remove(const char *path);
 
+/* Removes a directory with everything in it. Symbolic links are removed, not what they point to. */
+int wb_folder_remove_all(const char *path);
+
 /* Distinguishes a file from every other one that may take its place. */
 struct wb_folder_stamp {
     uint64_t device, inode;

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
 #include "store/batch/batched.h"
@@ -108,6 +109,18 @@ static int create_locked(const struct creation *c)
     return err;
 }
 
+/* Removes the directory that we have just made, because it did not become a repository. */
+static int take_back(const char *dir, int err)
+{
+    struct wb_error_copy why;
+
+    WB_CHECK(err < 0);
+    wb_error_save(err, &why);
+    if (!wb_store_exists(dir))
+        (void)wb_folder_remove_all(dir);
+    return wb_error_restore(&why);
+}
+
 /*
  * If an interrupted creation has made nodes elsewhere, nobody has ever used them: they are released. The update part of
  * a batch design is made after the read part.
@@ -159,6 +172,8 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
         err = lock_creation(dir, &lock);
     if (err == 0)
         err = create_locked(&c);
+    if (err < 0 && lock.fd >= 0 && kind == WB_PATH_NONE)
+        err = take_back(dir, err);
     if (err == 0 && kind == WB_PATH_DIR) /* whoever made the directory may not have synced its parent */
         err = wb_path_sync_parent(dir);
     wb_file_close(&lock);

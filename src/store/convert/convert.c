@@ -173,29 +173,14 @@ static int refuse_foreign(void *context, const struct wb_path_entry *entry)
     return wb_fail(WB_E_INVALID, "%s is not empty", check->dir);
 }
 
-static int remove_tree(const char *path, enum wb_path_kind kind);
-
-static int remove_entry(void *context, const struct wb_path_entry *entry)
-{
-    char *path = wb_path_join(context, entry->name);
-    int err = path ? remove_tree(path, entry->kind) : WB_E_NOMEM;
-
-    wb_free(path);
-    return err;
-}
-
-/* Removes a file, or a directory with all that is in it; of a symbolic link only the link. */
-static int remove_tree(const char *path, enum wb_path_kind kind)
-{
-    if (kind != WB_PATH_DIR)
-        return wb_path_unlink(path);
-    int err = wb_path_each(path, remove_entry, (void *)(uintptr_t)path);
-    return err < 0 ? err : wb_folder_remove(path);
-}
-
 static int remove_ours(void *context, const struct wb_path_entry *entry)
 {
-    return is_ours(entry->name, OURS_KEPT) ? remove_entry(context, entry) : 0;
+    if (!is_ours(entry->name, OURS_KEPT))
+        return 0;
+    char *path = wb_path_join(context, entry->name);
+    int err = !path ? WB_E_NOMEM : entry->kind == WB_PATH_DIR ? wb_folder_remove_all(path) : wb_path_unlink(path);
+    wb_free(path);
+    return err;
 }
 
 /* Removes what an unfinished copy has; its mark stays until everything else is gone. */
@@ -292,7 +277,7 @@ int wb_convert_progress(struct wb_convert *convert, uint64_t more)
 static int remove_update_part(const char *dir)
 {
     char *update = wb_path_join(dir, WB_BATCHED_UPDATE_DIR), *gate = wb_path_join(dir, WB_BATCHED_GATE_NAME);
-    int err = update && gate ? remove_tree(update, WB_PATH_DIR) : WB_E_NOMEM;
+    int err = update && gate ? wb_folder_remove_all(update) : WB_E_NOMEM;
 
     if (err == 0)
         err = wb_path_unlink(gate);
