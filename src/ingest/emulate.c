@@ -32,7 +32,8 @@ struct emulation {
     struct wb_buf records[BATCH_PAGES];
     struct wb_page pages[BATCH_PAGES];
     size_t count;
-    uint64_t taken; /* pages, in all batches */
+    uint64_t taken;   /* pages, in all batches */
+    uint64_t damaged; /* places of the source that cannot be read */
     uint64_t most;
     bool at_end;
 };
@@ -45,6 +46,7 @@ static int take_page(struct emulation *e)
     WB_CHECK(e->count < BATCH_PAGES);
     int got = wb_store_scan_next(e->scan, &page);
     if (got == WB_E_CORRUPT) {
+        e->damaged++;
         struct wb_ingest_error error = {.file = e->options->source, .message = wb_error_message()};
         return e->sink->error ? e->sink->error(e->sink->context, &error) : 0;
     }
@@ -159,6 +161,7 @@ int wb_emulate(const struct wb_emulate_options *options, const struct wb_ingest_
         err = wb_page_import_open(options->dir, &e->target);
     if (err == 0) {
         err = run(e, counts_out);
+        counts_out->errors += e->damaged;
         int finished = wb_page_import_finish(e->target);
         err = err < 0 ? err : finished;
     }

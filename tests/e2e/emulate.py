@@ -36,6 +36,19 @@ def the_repository_itself_is_refused(folder):
 
 
 @test
+def what_cannot_be_read_is_reported_and_counted(folder):
+    source_of(folder, 60)
+    segment = next((folder / 'source' / 'pages').glob('*.seg'))
+    damaged = bytearray(segment.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    segment.write_bytes(damaged)
+    said = ask(folder / 'r', 'emulate', folder / 'source', '--rate', 1000)
+    errors = [e for e in said if e['event'] == 'error']
+    assert errors and done(said)['errors'] == len(errors) and done(said)['pages'] < 60, said
+    verified(folder / 'r')
+
+
+@test
 def a_signal_ends_it_cleanly(folder):
     source_of(folder, 50)
     p = subprocess.Popen(command(folder / 'r', 'emulate', folder / 'source', '--rate', 5), stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Nodes: the table that `nodes` prints, adding and removing them, and directories that are not what they should be."""
-import os, signal, subprocess, time
+import os, pathlib, signal, subprocess, time
 
 from e2e import *
+from crawlserver import *
 
 FIELDS = 'node dir role organisation state capacity used free fragmentation pages requests'.split()
 
@@ -161,6 +162,31 @@ def a_node_that_is_lost_during_an_import_costs_its_own_pages_only(folder):
 
 
 @test
+def a_run_goes_on_while_a_node_is_down(folder):
+    for design in ('Incr[hash,log]', 'Incr[uniform,hash]', 'Batch[U(hash,log),R(hash,hash)]'):
+        with Server({'n.test': star(40)}) as server:
+            repo, site, away = folder / design, server.sites['n.test'], folder / 'away'
+            call(repo, 'init', '--design', design, '--nodes', '2')
+            go(repo, server, server.url('n.test'), '--cycles', 1)
+            before = ask(repo, 'stat')[0]['generation']
+            (repo / 'node2').rename(away)
+            for i in range(1, 40):
+                site['/%d' % i] = page('/', text='changed %d' % i)
+            said = [e['cycle'] for e in go(repo, server, '--cycles', 2, status=1) if e.get('event') == 'cycle']
+            assert said == [2, 3] and 'node 2 is down' in go.words, (said, go.words)
+            assert 'index' in go.words and 'the cycle goes on without it' in go.words, go.words
+            assert ask(repo, 'stat')[0]['generation'] == before
+            call(repo, 'update')
+            away.rename(repo / 'node2')
+            go(repo, server, '--cycles', 1)
+            assert ask(repo, 'stat')[0]['generation'] > before
+            for i in range(1, 40):
+                assert b'changed %d' % i in call(repo, 'get', server.url('n.test', '/%d' % i)).stdout, (design, i)
+            assert ask(repo, 'webdb', 'count')[0]['fetched'] == 40
+            verified(repo)
+
+
+@test
 def a_pipe_in_the_place_of_a_file_is_not_waited_for(folder):
     repo, pages = make(folder, 'pipe', 100, '--nodes', '2')
     node = repo / 'node2'
@@ -184,6 +210,18 @@ def what_looks_like_a_number_of_nodes_is_not_a_directory(folder):
         assert os.listdir(folder) == [], text
     call(folder / 'r', 'init', '--nodes', './1.5', cwd=folder)
     assert sorted(os.listdir(folder)) == ['1.5', 'r']
+
+
+@test
+def a_node_that_cannot_be_made_leaves_nothing_behind(folder):
+    (folder / 'link').symlink_to(folder / 'nowhere' / 'node')
+    for design in ('Incr[hash,log]', 'Batch[U(hash,log),R(uniform,hash)]'):
+        for bad in (folder / ('x' * 300), folder / 'link', pathlib.Path('/proc/node')):
+            lists = ['--nodes', '%s,%s' % (folder / 'one', bad)]
+            if 'Batch' in design:
+                lists = ['--nodes', '2', '--update-nodes', lists[1]]
+            refused(folder / 'r', bad.name, 'init', '--design', design, *lists)
+            assert os.listdir(folder) == ['link'], (design, bad, os.listdir(folder))
 
 
 @test
