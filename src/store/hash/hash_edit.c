@@ -67,6 +67,9 @@ int wb_hash_edit_begin(struct wb_log_edit *edit)
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     edit->hash = wb_alloc_zero(1, sizeof *edit->hash);
     int err = edit->hash ? 0 : WB_E_NOMEM;
+    /* Nodes may have come or gone since the pages were put. From now on nobody else can change their table. */
+    if (err == 0)
+        err = wb_log_nodes_renew(edit->log);
     if (err == 0 && !own->draft.builder)
         err = wb_bucket_draft_init(&own->draft, wb_log_sizes.large_bytes);
     if (err == 0)

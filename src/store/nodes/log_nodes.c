@@ -371,10 +371,16 @@ static int look_at_nothing(void *context)
     return 0;
 }
 
+int wb_log_nodes_renew(struct wb_log *log)
+{
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    return wb_log_read(log, look_at_nothing, NULL);
+}
+
 int wb_log_bin_renew(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_inout)
 {
     struct wb_log_bin other;
-    int err = wb_log_read(log, look_at_nothing, NULL); /* takes up the newest rows */
+    int err = wb_log_nodes_renew(log);
     const struct wb_log_node *node = find_node(&log->nodes, bin_inout->node);
 
     WB_CHECK(bin_inout->node > 0);

@@ -109,6 +109,9 @@ int wb_log_bin_of(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bi
 /* Whether new pages of this bin still go there: nodes may have been added or removed. */
 bool wb_log_bin_is_current(struct wb_log_nodes *nodes, const struct wb_log_bin *bin);
 
+/* Takes up the newest table of nodes. */
+int wb_log_nodes_renew(struct wb_log *log);
+
 /* If the node of a bin is leaving, or gone, puts another one in its place. Returns 1 if it did. */
 int wb_log_bin_renew(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin_inout);
 

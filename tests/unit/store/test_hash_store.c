@@ -1,10 +1,11 @@
 /*
  * test_hash_store.c - the organisation hash: what a get costs, records that wait in a file, pages that are too large
- * for their bucket, and commits that fail at every step.
+ * for their bucket, commits that fail at every step, and nodes that come and go before a commit.
  */
 #include "store_support.h"
 #include "os/fault.h"
 #include "store/hash/hash_store.h"
+#include "store/store_nodes.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -183,6 +184,42 @@ static void test_takedown(void **state)
     use_usual_sizes();
 }
 
+/* A writer has pages that are not committed while another one adds a node, or removes one with its directory. */
+static void test_nodes_that_change(void **state)
+{
+    char disks[DIR_MAX], path[DIR_MAX];
+    uint32_t number, round = 0;
+    enum { PAGES = 60 };
+    struct wb_store *store = new_store();
+
+    (void)state;
+    test_dir(disks);
+    path_in(disks, "node", path);
+    for (; round < 4; round++) {
+        struct wb_store *other = open_store(dir, WB_STORE_WRITE);
+        for (uint32_t i = 0; i < PAGES; i++) {
+            struct spec spec = page(round * PAGES / 2 + i, 2000);
+            spec.time_ms += round;
+            spec.variant += round;
+            must_ok(put_spec(store, &spec));
+        }
+        if (round % 2 == 0)
+            must_ok(wb_store_node_add(other, path, false, NULL, NULL, &number));
+        else
+            must_ok(wb_store_node_remove(other, number, NULL, NULL));
+        wb_store_close(other);
+        commit_store(store);
+        for (uint32_t i = 0; i < PAGES; i++) {
+            struct spec spec = page(round * PAGES / 2 + i, 2000);
+            spec.time_ms += round;
+            spec.variant += round;
+            assert_true(holds_spec(store, &spec));
+        }
+    }
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_staging),
         cmocka_unit_test(test_failed_sweeps),
         cmocka_unit_test(test_takedown),
+        cmocka_unit_test(test_nodes_that_change),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
