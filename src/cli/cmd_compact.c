@@ -4,7 +4,7 @@
  *   rewrote 1 file with 1 page: 399 bytes became 362
  *   gave up 2 old versions that nobody keeps any more
  *   {"event":"damage","file":"segments/1","offset":4096,"message":"..."}   for damage that remains
- *   {"event":"dropped",...}                                                for damage that no page needed
+ *   {"event":"note",...}             for damage that no page needed, and files on nodes that are down
  *   {"event":"done","segments":1,"pages":1,"versions":2,"moved":0,"bytes_before":399,...}
  */
 #include "base/error.h"
@@ -29,7 +29,7 @@ struct compact_show {
     int err; /* of writing to standard output */
 };
 
-/* Damage that remains, and damage that was dropped because no page needs it. */
+/* Damage that remains, damage that was dropped because no page needs it, and files on nodes that are down. */
 static void on_damage(void *context, const struct wb_store_finding *finding)
 {
     struct compact_show *show = context;
@@ -40,7 +40,7 @@ static void on_damage(void *context, const struct wb_store_finding *finding)
         wb_report("%s at %" PRIu64 ": %s", finding->file, finding->offset, finding->message);
         return;
     }
-    wb_output_object_begin(&j, finding->problem ? "damage" : "dropped");
+    wb_output_object_begin(&j, finding->problem ? "damage" : "note");
     wb_json_field_str(&j, "file", finding->file);
     wb_json_field_u64(&j, "offset", finding->offset);
     wb_json_field_str(&j, "message", finding->message);
@@ -79,7 +79,8 @@ static int write_words(const struct wb_store_compact_counts *result)
         err = wb_output_printf("put %" PRIu64 " old version%s next to newer ones of the same page\n", result->moved,
                                wb_output_plural(result->moved));
     if (err == 0 && result->skipped)
-        err = wb_output_printf("files in use, which were left alone: %" PRIu64 "\n", result->skipped);
+        err = wb_output_printf("files in use, or on nodes that are down, which were left alone: %" PRIu64 "\n",
+                               result->skipped);
     return err;
 }
 

@@ -162,6 +162,24 @@ def a_node_that_is_lost_during_an_import_costs_its_own_pages_only(folder):
 
 
 @test
+def compact_leaves_a_node_out_that_is_down(folder):
+    for organisation in ('log', 'hash', 'hashed-log'):
+        place = folder / organisation
+        place.mkdir()
+        repo, pages = make(place, organisation, 200, '--organisation', organisation, '--nodes', '2')
+        newer = [Page(p.url, p.body + b'!', '2026-02-02T03:04:05Z') for p in pages[:20]]     # few: buckets are not merged
+        call(repo, 'import', archive(place / 'newer.warc', newer))
+        (repo / 'node2').rename(place / 'away')
+        said = ask(repo, 'compact')
+        assert done(said)['segments'] >= 1 and done(said)['skipped'] >= 1 and done(said)['damaged'] == 0, said
+        assert [e for e in said if e['event'] == 'note' and 'node 2 is down' in e['message']], said
+        (place / 'away').rename(repo / 'node2')
+        said = ask(repo, 'compact')
+        assert done(said)['segments'] >= 1 and done(said)['skipped'] == 0, said
+        all_there(repo, newer)
+
+
+@test
 def a_run_goes_on_while_a_node_is_down(folder):
     for design in ('Incr[hash,log]', 'Incr[uniform,hash]', 'Batch[U(hash,log),R(hash,hash)]'):
         with Server({'n.test': star(40)}) as server:

@@ -340,12 +340,14 @@ int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progre
         if (!needs_work(row))
             continue;
         err = compact_file(log, row->number, counts_inout);
-        if (err == WB_E_CORRUPT && !wb_catalog_uncertain(log->catalog)) { /* it stays as it is */
+        bool damaged = err == WB_E_CORRUPT;
+        if ((damaged || wb_log_node_failed(log, err)) && !wb_catalog_uncertain(log->catalog)) { /* it stays as it is */
             char name[WB_SEGMENT_NAME_MAX];
             wb_bucket_name(row->number, row->revision, name);
-            counts_inout->damaged++;
+            counts_inout->damaged += damaged;
+            counts_inout->skipped += !damaged;
             if (found)
-                found(found_context, &(struct wb_store_finding){true, name, 0, wb_error_message()});
+                found(found_context, &(struct wb_store_finding){damaged, name, 0, wb_error_message()});
             err = 0;
         }
         done += row->bytes;

@@ -411,7 +411,8 @@ int wb_log_lock_compaction(const struct wb_log *log, struct wb_file *lock_out)
     if (err == 0) {
         err = wb_file_lock(lock_out, false);
         if (err == WB_E_BUSY)
-            err = wb_fail(WB_E_BUSY, "another compaction of %s is running", log->dir);
+            err = wb_fail(WB_E_BUSY, "another compaction of %s is running, or its pages are being moved between nodes",
+                          log->dir);
     }
     wb_free(path);
     return err;
