@@ -1,9 +1,9 @@
 /*
  * cmd_nodes.c - webbase nodes: lists, adds and removes the directories that hold the pages.
  *
- *   node  state      role  organisation  pages     used        free  dead  get  put  stream  directory
- *      1  streaming  both  log            1200  4096000  1000000000    3%    0    0       1  node1
- *      2  down       both  log            1180        0           0    0%    0    0       0  /disk2/pages
+ *   node  state      role  organisation  pages    capacity     used        free  dead  get  put  stream  directory
+ *      1  streaming  both  log            1200  2000000000  4096000  1000000000    3%    0    0       1  node1
+ *      2  down       both  log            1180           0        0           0    0%    0    0       0  /disk2/pages
  *         node 2 is down: /disk2/pages is empty (is the disk mounted?)
  *   {"node":1,"dir":"node1","role":"both",...,"pages":1200,"requests":{"get":0,"put":0,"stream":1}}
  *   {"event":"done","node":3,"dir":"/disk3/pages"}        when it was added; without dir when it was removed
@@ -81,13 +81,13 @@ static int add_words(struct wb_buf *out, const struct wb_store_node *n)
     int err = 0;
 
     if (out->len == 0)
-        err = wb_buf_append_str(out, "node  state      role    organisation       pages           used           free  "
-                                     "dead   get   put  stream  directory\n");
+        err = wb_buf_append_str(out, "node  state      role    organisation       pages       capacity           used  "
+                                     "         free  dead   get   put  stream  directory\n");
     if (err == 0)
         err = wb_buf_printf(out, "%4" PRIu32 "  %-9s  %-6s  %-12s  %10" PRIu64 "  %13" PRIu64 "  %13" PRIu64
-                            "  %3.0f%%  %4" PRIu64 "  %4" PRIu64 "  %6" PRIu64 "  ", n->number, state_word(n->state),
-                            role_word(n->role), wb_organisation_word(n->organisation), n->pages, n->used, n->free,
-                            100 * n->fragmentation, n->gets, n->puts, n->streams);
+                            "  %13" PRIu64 "  %3.0f%%  %4" PRIu64 "  %4" PRIu64 "  %6" PRIu64 "  ", n->number,
+                            state_word(n->state), role_word(n->role), wb_organisation_word(n->organisation), n->pages,
+                            n->capacity, n->used, n->free, 100 * n->fragmentation, n->gets, n->puts, n->streams);
     if (err == 0)
         err = add_text(out, n->dir);
     if (err == 0 && n->state == WB_STORE_NODE_DOWN)

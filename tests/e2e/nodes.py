@@ -44,8 +44,9 @@ def a_repository_of_one_node_is_its_own_node(folder):
     assert list(rows) == [1] and rows[1]['role'] == 'both' and rows[1]['state'] == 'idle', rows
     assert rows[1]['pages'] == 40 and 0 < rows[1]['used'] < rows[1]['capacity'], rows
     words = call(repo, 'nodes', 'list').stdout.decode().splitlines()
-    assert len(words) == 2 and words[0].split()[:3] == ['node', 'state', 'role'], words
-    assert words[1].split()[:5] == ['1', 'idle', 'both', 'log', '40'], words
+    assert len(words) == 2 and words[0].split() == ('node state role organisation pages capacity used free dead get put '
+                                                    'stream directory').split(), words
+    assert words[1].split()[:7] == ['1', 'idle', 'both', 'log', '40', *(str(rows[1][n]) for n in ('capacity', 'used'))], words
     refused(repo, '77', 'nodes', 'remove', '77')
     refused(repo, 'mine', 'nodes', 'remove', 'mine')
     refused(repo, '1', 'nodes', 'remove', '1')
