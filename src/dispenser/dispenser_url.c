@@ -9,31 +9,24 @@
  * password. Without the file, the dispenser is dispenser.db in the repository.
  */
 #include "dispenser/dispenser.h"
+#include "base/checked_text.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 
-enum { FILE_BYTES_MAX = 64 << 10, CHECK_LINE_BYTES = 6 + 16 + 1 };
+enum { FILE_BYTES_MAX = 64 << 10 };
 
 #define FILE_NAME "dispenser.url"
-#define FIRST_LINE "webbase dispenser 1\nurl "
 
 static bool read_file(struct wb_slice text, struct wb_slice *url_out)
 {
-    char check[CHECK_LINE_BYTES + 1];
-    struct wb_slice first = WB_SLICE_LIT(FIRST_LINE);
+    struct wb_slice lines, title;
 
-    if (text.len <= first.len + CHECK_LINE_BYTES + 1 || !wb_slice_starts(text, first))
-        return false;
-    struct wb_slice before = wb_slice(text.ptr, text.len - CHECK_LINE_BYTES);
-    snprintf(check, sizeof check, "check %016llx\n", (unsigned long long)wb_hash64(before.ptr, before.len));
-    *url_out = wb_slice(text.ptr + first.len, before.len - first.len - 1);
-    return memcmp(text.ptr + before.len, check, CHECK_LINE_BYTES) == 0 && before.ptr[before.len - 1] == '\n' &&
-           wb_dispenser_is_url(*url_out);
+    return wb_checked_text_open(text, &lines) && wb_checked_text_take(&lines, "webbase", &title) &&
+           wb_slice_equal(title, WB_SLICE_LIT("dispenser 1")) && wb_checked_text_take(&lines, "url", url_out) &&
+           lines.len == 0 && wb_dispenser_is_url(*url_out);
 }
 
 bool wb_dispenser_is_url(struct wb_slice url)
@@ -74,9 +67,9 @@ int wb_dispenser_remember_url(const char *dir, const char *url)
         goto done;
     }
     if (err == 0)
-        err = wb_buf_printf(&text, FIRST_LINE "%s\n", url);
+        err = wb_buf_printf(&text, "webbase dispenser 1\nurl %s\n", url);
     if (err == 0)
-        err = wb_buf_printf(&text, "check %016llx\n", (unsigned long long)wb_hash64(text.ptr, text.len));
+        err = wb_checked_text_end(&text);
     if (err == 0) {
         mode_t before = umask(077);
         err = wb_path_replace(path, wb_buf_slice(&text));

@@ -15,9 +15,9 @@
  */
 #include "node/node_identity.h"
 #include "base/check.h"
+#include "base/checked_text.h"
 #include "base/codec.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "os/file.h"
 #include "os/path.h"
@@ -32,24 +32,6 @@ enum { IDENTITY_BYTES_MAX = 4096, FORMAT_MAX = 1000000 };
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Takes the next line, which must start with name and a blank, and returns the rest of it as the value. */
-static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *value_out)
-{
-    struct wb_slice prefix = wb_slice_str(name);
-    const char *end = memchr(text->ptr, '\n', text->len);
-
-    WB_CHECK(prefix.len > 0);
-    if (!end)
-        return false;
-    struct wb_slice line = wb_slice(text->ptr, (size_t)(end - text->ptr));
-    if (!wb_slice_starts(line, prefix) || line.len < prefix.len + 1 || line.ptr[prefix.len] != ' ')
-        return false;
-    *value_out = wb_slice(line.ptr + prefix.len + 1, line.len - prefix.len - 1);
-    text->ptr += line.len + 1;
-    text->len -= line.len + 1;
-    return true;
-}
-
 static int format_identity(const struct wb_node_identity *identity, struct wb_buf *text)
 {
     char repository[2 * WB_NODE_ID_BYTES + 1], id[2 * WB_NODE_ID_BYTES + 1];
@@ -60,7 +42,7 @@ static int format_identity(const struct wb_node_identity *identity, struct wb_bu
     int err = wb_buf_printf(text, "webbase node\nformat %d\nrepository %s\nnumber %u\nid %s\n", WB_NODE_FORMAT,
                             repository, identity->number, id);
     if (err == 0)
-        err = wb_buf_printf(text, "check %016llx\n", (unsigned long long)wb_hash64(text->ptr, text->len));
+        err = wb_checked_text_end(text);
     return err;
 }
 
@@ -70,16 +52,16 @@ static int parse_identity(const char *path, struct wb_slice bytes, struct wb_nod
     struct wb_buf again = WB_BUF_INIT;
     uint64_t format, number;
 
-    if (!take_line(&text, "webbase", &value) || !wb_slice_equal(value, WB_SLICE_LIT("node")) ||
-        !take_line(&text, "format", &value) || !wb_slice_to_u64(value, &format))
+    if (!wb_checked_text_take(&text, "webbase", &value) || !wb_slice_equal(value, WB_SLICE_LIT("node")) ||
+        !wb_checked_text_take(&text, "format", &value) || !wb_slice_to_u64(value, &format))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     if (format > WB_NODE_FORMAT && format < FORMAT_MAX)
         return wb_fail(WB_E_NEWER, "%s: the node has format %llu, this program knows formats up to %d", path,
                        (unsigned long long)format, WB_NODE_FORMAT);
-    if (format != WB_NODE_FORMAT || !take_line(&text, "repository", &value) ||
-        !wb_hex_decode(value, out->repository, WB_NODE_ID_BYTES) || !take_line(&text, "number", &value) ||
-        !wb_slice_to_u64(value, &number) || number == 0 || number > UINT32_MAX || !take_line(&text, "id", &value) ||
-        !wb_hex_decode(value, out->id, WB_NODE_ID_BYTES))
+    if (format != WB_NODE_FORMAT || !wb_checked_text_take(&text, "repository", &value) ||
+        !wb_hex_decode(value, out->repository, WB_NODE_ID_BYTES) || !wb_checked_text_take(&text, "number", &value) ||
+        !wb_slice_to_u64(value, &number) || number == 0 || number > UINT32_MAX ||
+        !wb_checked_text_take(&text, "id", &value) || !wb_hex_decode(value, out->id, WB_NODE_ID_BYTES))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     out->number = (uint32_t)number;
     /* There is one way to write it, so the checksum and all that was not looked at so far is compared at once. */

@@ -18,14 +18,12 @@
  */
 #include "store/superblock.h"
 #include "base/check.h"
+#include "base/checked_text.h"
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
-
-#include <stdio.h>
 
 enum {
     SUPERBLOCK_BYTES_MAX = 4096,
@@ -35,26 +33,6 @@ enum {
 
 _Static_assert((int)FORMAT_LMDB < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOCK_FORMAT < (int)FORMAT_MAX, "formats");
 
-/* Takes the next line, which must start with name and a blank, and returns the rest of it as the value. */
-static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *value_out)
-{
-    WB_CHECK(text->ptr != NULL);
-    WB_CHECK(name[0] != '\0');
-
-    const char *end = memchr(text->ptr, '\n', text->len);
-    struct wb_slice prefix = wb_slice_str(name);
-
-    if (!end)
-        return false;
-    struct wb_slice line = wb_slice(text->ptr, (size_t)(end - text->ptr));
-    if (!wb_slice_starts(line, prefix) || line.len < prefix.len + 1 || line.ptr[prefix.len] != ' ')
-        return false;
-    *value_out = wb_slice(line.ptr + prefix.len + 1, line.len - prefix.len - 1);
-    text->ptr += line.len + 1;
-    text->len -= line.len + 1;
-    return true;
-}
-
 /* The lines that say how pages are stored. Older formats knew only the default. */
 static bool take_design(struct wb_slice *text, uint64_t format, struct wb_design *design_out)
 {
@@ -63,36 +41,31 @@ static bool take_design(struct wb_slice *text, uint64_t format, struct wb_design
     WB_CHECK(text->ptr != NULL);
     *design_out = (struct wb_design){0};
     if (format == WB_SUPERBLOCK_FORMAT)
-        return take_line(text, "design", &design) && wb_design_parse(design, design_out) == 0;
-    return take_line(text, "organisation", &organisation) && take_line(text, "update", &update) &&
+        return wb_checked_text_take(text, "design", &design) && wb_design_parse(design, design_out) == 0;
+    return wb_checked_text_take(text, "organisation", &organisation) && wb_checked_text_take(text, "update", &update) &&
            wb_slice_equal(organisation, WB_SLICE_LIT("log")) && wb_slice_equal(update, WB_SLICE_LIT("incremental"));
 }
 
 static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *out)
 {
-    struct wb_slice text = bytes, value;
+    struct wb_slice text = bytes, value, lines;
     uint64_t format;
-    uint8_t check[8];
-    char expected[17];
 
     WB_CHECK(bytes.len <= SUPERBLOCK_BYTES_MAX);
-    if (!take_line(&text, "webbase", &value) || !wb_slice_equal(value, WB_SLICE_LIT("repository")) ||
-        !take_line(&text, "format", &value) || !wb_slice_to_u64(value, &format))
+    if (!wb_checked_text_take(&text, "webbase", &value) || !wb_slice_equal(value, WB_SLICE_LIT("repository")) ||
+        !wb_checked_text_take(&text, "format", &value) || !wb_slice_to_u64(value, &format))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     if (format > WB_SUPERBLOCK_FORMAT && format < FORMAT_MAX)
         return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
                        (unsigned long long)format, WB_SUPERBLOCK_FORMAT);
     out->format = (uint32_t)format;
-    if (format < FORMAT_LMDB || !take_design(&text, format, &out->design) || !take_line(&text, "id", &value) ||
-        !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||
-        !wb_date_parse(value, &out->created_ms))
+    if (format < FORMAT_LMDB || !take_design(&text, format, &out->design) ||
+        !wb_checked_text_take(&text, "id", &value) || !wb_hex_decode(value, out->id, sizeof out->id) ||
+        !wb_checked_text_take(&text, "created", &value) || !wb_date_parse(value, &out->created_ms))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     WB_CHECK(text.ptr > bytes.ptr);
     WB_CHECK(text.ptr <= bytes.ptr + bytes.len);
-    snprintf(expected, sizeof expected, "%016llx",
-             (unsigned long long)wb_hash64(bytes.ptr, (size_t)(text.ptr - bytes.ptr)));
-    if (!take_line(&text, "check", &value) || !wb_hex_decode(value, check, sizeof check) ||
-        !wb_slice_equal(value, wb_slice_str(expected)) || text.len != 0)
+    if (!wb_checked_text_open(bytes, &lines) || text.ptr != lines.ptr + lines.len)
         return wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
     if (format == FORMAT_LMDB)
         return wb_fail(WB_E_INVALID,
@@ -165,7 +138,7 @@ int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
     err = wb_buf_printf(&text, "webbase repository\nformat %u\ndesign %s\nid %s\ncreated %s\n", superblock->format,
                         design, id, created);
     if (err == 0)
-        err = wb_buf_printf(&text, "check %016llx\n", (unsigned long long)wb_hash64(text.ptr, text.len));
+        err = wb_checked_text_end(&text);
     if (err == 0)
         err = wb_path_replace(path, wb_buf_slice(&text));
     wb_buf_release(&text);

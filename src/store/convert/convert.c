@@ -14,8 +14,8 @@
  */
 #include "store/convert/convert.h"
 #include "base/check.h"
+#include "base/checked_text.h"
 #include "base/codec.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "node/node.h"
 #include "os/clock.h"
@@ -29,8 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MARK_HEAD "webbase unfinished copy\nformat 1\n"
-enum { MARK_BYTES_MAX = 1 << 20, CHECK_LINE_BYTES = 6 + 16 + 1 };
+enum { MARK_BYTES_MAX = 1 << 20 };
 
 /* ---- the mark ----------------------------------------------------------------------------------------------- */
 
@@ -44,7 +43,7 @@ static int write_mark(const char *dir, const struct wb_superblock *superblock, c
 
     wb_hex_encode(superblock->id, sizeof superblock->id, id);
     if (err == 0)
-        err = wb_buf_printf(&text, MARK_HEAD "id %s\n", id);
+        err = wb_buf_printf(&text, "webbase unfinished copy\nformat 1\nid %s\n", id);
     for (size_t list = 0; list < 2; list++)
         for (size_t i = 0; lists[list]->dirs && i < lists[list]->count && err == 0; i++) {
             char *real = wb_nodes_real_path(lists[list]->dirs[i]);
@@ -56,7 +55,7 @@ static int write_mark(const char *dir, const struct wb_superblock *superblock, c
             wb_free(real);
         }
     if (err == 0)
-        err = wb_buf_printf(&text, "check %016llx\n", (unsigned long long)wb_hash64(text.ptr, text.len));
+        err = wb_checked_text_end(&text);
     if (err == 0)
         err = wb_path_replace(path, wb_buf_slice(&text));
     wb_buf_release(&text);
@@ -64,55 +63,46 @@ static int write_mark(const char *dir, const struct wb_superblock *superblock, c
     return err;
 }
 
-/* Takes the next line, which must start with name and a blank. The line becomes a string. */
-static char *take_line(char **text, const char *name)
-{
-    size_t len = strlen(name);
-    char *line = *text, *end = strchr(line, '\n');
-
-    if (!end || strncmp(line, name, len) != 0 || line[len] != ' ')
-        return NULL;
-    *end = '\0';
-    *text = end + 1;
-    return line + len + 1;
-}
-
 /* Empties a node outside of an unfinished copy, if it is still a node of that copy. */
-static int clear_node(const char *dir, const uint8_t *repository)
+static int clear_node(struct wb_slice name, const uint8_t *repository)
 {
     struct wb_node_identity identity;
-    int err = wb_node_identity_read(dir, &identity);
+    char *dir = wb_strndup(name.ptr, name.len);
+    int err = dir ? wb_node_identity_read(dir, &identity) : WB_E_NOMEM;
 
     if (err == 0 && memcmp(identity.repository, repository, sizeof identity.repository) == 0)
-        return wb_node_unmake(dir, &identity);
+        err = wb_node_unmake(dir, &identity);
+    wb_free(dir);
     return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+/* Takes the lines before those of the nodes off a mark, and returns the id. */
+static bool read_mark(struct wb_slice bytes, uint8_t *id_out, struct wb_slice *nodes_out)
+{
+    struct wb_slice value;
+
+    return wb_checked_text_open(bytes, nodes_out) && wb_checked_text_take(nodes_out, "webbase", &value) &&
+           wb_slice_equal(value, WB_SLICE_LIT("unfinished copy")) &&
+           wb_checked_text_take(nodes_out, "format", &value) && wb_slice_equal(value, WB_SLICE_LIT("1")) &&
+           wb_checked_text_take(nodes_out, "id", &value) && wb_hex_decode(value, id_out, WB_SUPERBLOCK_ID_BYTES);
 }
 
 /* Empties the nodes that the mark names. */
 static int clear_nodes(const char *dir)
 {
     struct wb_buf bytes = WB_BUF_INIT;
+    struct wb_slice nodes, node;
     uint8_t repository[WB_SUPERBLOCK_ID_BYTES];
-    char expected[CHECK_LINE_BYTES + 1], *line;
     char *path = wb_path_join(dir, WB_SUPERBLOCK_UNFINISHED);
     int err = path ? wb_path_read(path, MARK_BYTES_MAX, &bytes) : WB_E_NOMEM;
 
-    if (err == 0)
-        err = wb_buf_append_char(&bytes, '\0');
-    if (err < 0)
-        goto done;
-    size_t len = strlen(bytes.ptr), covered = len > CHECK_LINE_BYTES ? len - CHECK_LINE_BYTES : 0;
-    snprintf(expected, sizeof expected, "check %016llx\n", (unsigned long long)wb_hash64(bytes.ptr, covered));
-    char *text = bytes.ptr + strlen(MARK_HEAD);
-    if (len + 1 != bytes.len || strncmp(bytes.ptr, MARK_HEAD, strlen(MARK_HEAD)) != 0 ||
-        strcmp(bytes.ptr + covered, expected) != 0 || !(line = take_line(&text, "id")) ||
-        !wb_hex_decode(wb_slice_str(line), repository, sizeof repository)) {
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged: delete %s and run convert again", path, dir);
-        goto done;
+    bool damaged = err == 0 && !read_mark(wb_buf_slice(&bytes), repository, &nodes);
+    while (err == 0 && !damaged && nodes.len) {
+        damaged = !wb_checked_text_take(&nodes, "node", &node);
+        err = damaged ? 0 : clear_node(node, repository);
     }
-    while (err == 0 && (line = take_line(&text, "node")))
-        err = clear_node(line, repository);
-done:
+    if (err == 0 && damaged)
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: delete %s and run convert again", path, dir);
     wb_buf_release(&bytes);
     wb_free(path);
     return err;
