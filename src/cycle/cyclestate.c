@@ -99,7 +99,7 @@ static bool read_line(struct wb_slice name, struct wb_slice value, struct wb_cyc
     if (wb_slice_equal(name, WB_SLICE_LIT("seeded")))
         return wb_slice_to_u64(value, &state->seeded);
     if (wb_slice_equal(name, WB_SLICE_LIT("theta")))
-        return wb_statefile_double(value, &state->status.theta);
+        return wb_slice_to_double(value, &state->status.theta);
     if (wb_slice_equal(name, WB_SLICE_LIT("error")))
         snprintf(state->status.last_error, sizeof state->status.last_error, "%.*s", WB_SLICE_ARG(value));
     return true;

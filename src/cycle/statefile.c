@@ -2,19 +2,13 @@
  * statefile.c - the frame of the cycle's text files: first line, checksum, replacement. It never knows what they say.
  */
 #include "cycle/statefile.h"
+#include "base/checked_text.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "os/path.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum {
-    VERSION = 1,
-    BYTES_MAX = 4 << 20,
-    CHECK_BYTES = 6 + 16 + 1, /* "check ", digits, newline */
-};
+enum { VERSION = 1, BYTES_MAX = 4 << 20 };
 
 int wb_statefile_write(const char *path, const char *title, struct wb_slice lines)
 {
@@ -24,7 +18,7 @@ int wb_statefile_write(const char *path, const char *title, struct wb_slice line
     if (err == 0)
         err = wb_buf_append_slice(&text, lines);
     if (err == 0)
-        err = wb_buf_printf(&text, "check %016llx\n", (unsigned long long)wb_hash64(text.ptr, text.len));
+        err = wb_checked_text_end(&text);
     if (err == 0)
         err = wb_path_replace(path, wb_buf_slice(&text));
     wb_buf_release(&text);
@@ -57,8 +51,7 @@ static int read_title(const char *path, const char *title, struct wb_slice *text
 
 int wb_statefile_read(const char *path, const char *title, struct wb_buf *mem, struct wb_slice *lines_out)
 {
-    struct wb_slice text;
-    char check[CHECK_BYTES + 1];
+    struct wb_slice text, covered;
 
     *lines_out = WB_SLICE_EMPTY;
     wb_buf_release(mem);
@@ -71,32 +64,24 @@ int wb_statefile_read(const char *path, const char *title, struct wb_buf *mem, s
     err = read_title(path, title, &text);
     if (err < 0)
         return err;
-    if (text.len < CHECK_BYTES)
+    if (text.len < WB_CHECKED_TEXT_CHECK_BYTES)
         return fail_damaged(path);
-    text.len -= CHECK_BYTES;
-    snprintf(check, sizeof check, "check %016llx\n", (unsigned long long)wb_hash64(mem->ptr, mem->len - CHECK_BYTES));
-    if (memcmp(text.ptr + text.len, check, CHECK_BYTES) != 0)
+    if (!wb_checked_text_open(wb_buf_slice(mem), &covered))
         return wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
-    *lines_out = text;
+    *lines_out = wb_slice(text.ptr, text.len - WB_CHECKED_TEXT_CHECK_BYTES);
     return 0;
 }
 
 bool wb_statefile_line(struct wb_slice *lines, struct wb_slice *name_out, struct wb_slice *value_out)
 {
-    *name_out = *value_out = WB_SLICE_EMPTY;
-    if (lines->len == 0)
+    *value_out = WB_SLICE_EMPTY;
+    if (!wb_slice_next_line(lines, name_out))
         return false;
-    const char *end = memchr(lines->ptr, '\n', lines->len);
-    size_t len = end ? (size_t)(end - lines->ptr) : lines->len;
-    const char *blank = memchr(lines->ptr, ' ', len);
-    size_t name_len = blank ? (size_t)(blank - lines->ptr) : len;
-
-    *name_out = wb_slice(lines->ptr, name_len);
-    if (blank)
-        *value_out = wb_slice(blank + 1, len - name_len - 1);
-    len += end != NULL;
-    lines->ptr += len;
-    lines->len -= len;
+    const char *blank = name_out->len ? memchr(name_out->ptr, ' ', name_out->len) : NULL;
+    if (blank) {
+        *value_out = wb_slice(blank + 1, (size_t)(name_out->ptr + name_out->len - blank - 1));
+        name_out->len = (size_t)(blank - name_out->ptr);
+    }
     return true;
 }
 
@@ -111,21 +96,5 @@ bool wb_statefile_i64(struct wb_slice value, int64_t *number_out)
     if (!wb_slice_to_u64(value, &number) || number > INT64_MAX)
         return false;
     *number_out = negative ? -(int64_t)number : (int64_t)number;
-    return true;
-}
-
-bool wb_statefile_double(struct wb_slice value, double *number_out)
-{
-    char text[64], *end;
-
-    *number_out = 0;
-    if (value.len == 0 || value.len >= sizeof text)
-        return false;
-    memcpy(text, value.ptr, value.len);
-    text[value.len] = '\0';
-    double number = strtod(text, &end);
-    if (*end || !isfinite(number))
-        return false;
-    *number_out = number;
     return true;
 }

@@ -24,8 +24,7 @@ int wb_statefile_read(const char *path, const char *title, struct wb_buf *mem, s
 /* Splits the next line at its first blank; false at the end. */
 bool wb_statefile_line(struct wb_slice *lines, struct wb_slice *name_out, struct wb_slice *value_out);
 
-/* Reads a number; false if value contains anything else. */
+/* Reads a number; false if value contains anything else. wb_slice_to_u64() and wb_slice_to_double() read the others. */
 bool wb_statefile_i64(struct wb_slice value, int64_t *number_out);
-bool wb_statefile_double(struct wb_slice value, double *number_out);
 
 #endif

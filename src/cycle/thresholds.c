@@ -90,7 +90,7 @@ static int read_lines(struct wb_slice lines, struct wb_thresholds *t)
             continue; /* a later version wrote this line */
         if (wb_slice_equal(name, WB_SLICE_LIT("policy")))
             t->policy = policy;
-        else if (wb_slice_equal(name, WB_SLICE_LIT("theta")) && wb_statefile_double(take_word(&value), &theta) &&
+        else if (wb_slice_equal(name, WB_SLICE_LIT("theta")) && wb_slice_to_double(take_word(&value), &theta) &&
                  theta > 0)
             err = wb_thresholds_set(t, policy, value, theta);
     }
