@@ -24,8 +24,6 @@
 #include "store/scan/log_scan.h"
 #include "store/scan/sorted_scan.h"
 
-enum { PACKED_MAX = 256 }; /* pages in a parcel that is packed anew */
-
 /* ---- positions ------------------------------------------------------------------------------------- */
 
 /* A position names a block and a slot in it; of a page that is gone, its id. Compaction keeps both, and their order. */
@@ -124,7 +122,7 @@ void wb_log_scan_parcel_release(struct wb_log_scan *scan)
     wb_vec_release(&scan->dropped);
     wb_buf_release(&scan->rebuilt);
     wb_block_builder_free(scan->builder);
-    wb_store_packer_free(scan->packer);
+    wb_scan_pack_release(&scan->pack);
 }
 
 /* Adds a page to the list of those that count. */
@@ -300,37 +298,10 @@ static int pack_block(struct wb_log_scan *scan, struct wb_store_parcel *parcel_o
 
 /* ---- pages that are packed anew ------------------------------------------------------------------------ */
 
-/*
- * Packs the next pages that next() returns, until there are no more, or enough. An error that comes after the first of
- * them is returned by the next call.
- */
-static int pack_pages(struct wb_log_scan *scan, int (*next)(struct wb_log_scan *scan, struct wb_page *page_out),
-                      struct wb_store_parcel *parcel_out)
+/* The next page of a block that was split: they come from several files in turn. Returns 0 at its end. */
+static int next_of_parts(struct wb_store_scan *base, struct wb_page *page_out)
 {
-    struct wb_store_position position;
-    struct wb_page page;
-    int got = scan->packer ? 0 : wb_store_packer_new(&scan->packer);
-    size_t count = 0;
-
-    WB_CHECK(scan->gone_phase || scan->here > 1);
-    while (got >= 0 && count < PACKED_MAX && (got = next(scan, &page)) > 0) {
-        put_position(scan, &scan->told, &position);
-        got = wb_store_packer_add(scan->packer, &page, &position);
-        count += got == 0;
-        if (wb_store_packer_full(scan->packer))
-            break;
-    }
-    if (count == 0)
-        return got;
-    if (got < 0)
-        wb_error_save(got, &scan->packed_error);
-    got = wb_store_packer_finish(scan->packer, parcel_out);
-    return got < 0 ? got : 1;
-}
-
-/* The next page of a block that was split. Returns 0 at its end. */
-static int next_of_parts(struct wb_log_scan *scan, struct wb_page *page_out)
-{
+    struct wb_log_scan *scan = (struct wb_log_scan *)base;
     int got = 0;
 
     WB_CHECK(scan->here > 1);
@@ -339,16 +310,10 @@ static int next_of_parts(struct wb_log_scan *scan, struct wb_page *page_out)
     return got == WB_E_CORRUPT ? wb_log_scan_name(scan) : got;
 }
 
-/* Packs the pages of a block that was split: they come from several files in turn. */
-static int pack_parts(struct wb_log_scan *scan, struct wb_store_parcel *parcel_out)
+/* The next page that is gone. */
+static int next_gone(struct wb_store_scan *base, struct wb_page *page_out)
 {
-    return pack_pages(scan, next_of_parts, parcel_out);
-}
-
-/* Packs the next pages that are gone. */
-static int pack_gone(struct wb_log_scan *scan, struct wb_store_parcel *parcel_out)
-{
-    return pack_pages(scan, wb_log_scan_gone, parcel_out);
+    return wb_log_scan_gone((struct wb_log_scan *)base, page_out);
 }
 
 int wb_log_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parcel_out)
@@ -358,21 +323,20 @@ int wb_log_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parce
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(scan->epoch > 0);
     WB_CHECK(!scan->facts);
-    if (scan->packed_error.code < 0) {
-        int err = wb_error_restore(&scan->packed_error);
-        scan->packed_error.code = 0;
+    int err = wb_scan_pack_late(&scan->pack);
+    if (err < 0)
         return err;
-    }
     while (!scan->gone_phase) {
-        int err = scan->index < scan->count ? 1 : wb_log_scan_block(scan);
+        err = scan->index < scan->count ? 1 : wb_log_scan_block(scan);
         if (err < 0)
             return err;
         if (err > 0)
-            err = scan->here > 1 ? pack_parts(scan, parcel_out) : pack_block(scan, parcel_out);
+            err = scan->here > 1 ? wb_scan_pack(&scan->pack, base, next_of_parts, parcel_out)
+                                 : pack_block(scan, parcel_out);
         if (err == WB_E_CORRUPT && scan->here == 1)
             return wb_log_scan_name(scan);
         if (err != 0)
             return err;
     }
-    return scan->gone ? pack_gone(scan, parcel_out) : 0;
+    return scan->gone ? wb_scan_pack(&scan->pack, base, next_gone, parcel_out) : 0;
 }

@@ -10,6 +10,7 @@
 #define WB_STORE_LOG_SCAN_H
 
 #include "store/log/log.h"
+#include "store/scan/scan_pack.h"
 
 /* An entry of the block that a scan is in. */
 struct wb_log_scan_known {
@@ -91,8 +92,7 @@ struct wb_log_scan {
     struct wb_buf rebuilt;                            /* the block without these */
     bool salvaging;                                   /* the block is damaged, and that was reported */
     struct wb_block_builder *builder;
-    struct wb_store_packer *packer;    /* for pages that are gone, and for blocks that were split */
-    struct wb_error_copy packed_error; /* to be returned by the next call */
+    struct wb_scan_pack pack; /* for pages that are gone, and for blocks that were split */
 };
 
 /* Goes to the next block. Returns 1, or 0 if there is none left: then the phase of pages that are gone begins. */

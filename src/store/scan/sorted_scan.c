@@ -120,7 +120,7 @@ static void sorted_close(struct wb_store_scan *base)
     wb_vec_release(&scan->chunk.errors);
     wb_vec_release(&scan->chunk.known);
     wb_buf_release(&scan->chunk.text);
-    wb_store_packer_free(scan->packer);
+    wb_scan_pack_release(&scan->pack);
     wb_free(scan->site);
     wb_store_scan_release(&scan->scan);
     wb_free(scan);
@@ -385,32 +385,12 @@ static int sorted_next(struct wb_store_scan *base, struct wb_page *page_out)
     }
 }
 
-/* Packs the next pages. An error that comes after the first of them is returned by the next call. */
 static int sorted_parcel(struct wb_store_scan *base, struct wb_store_parcel *parcel_out)
 {
     struct wb_sorted_scan *scan = scan_of(base);
-    struct wb_store_position position;
-    struct wb_page page;
-    int got = scan->packer ? 0 : wb_store_packer_new(&scan->packer);
-    size_t count = 0;
+    int err = wb_scan_pack_late(&scan->pack);
 
     WB_CHECK(!scan->facts);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
-    if (scan->packer_error.code < 0) {
-        got = wb_error_restore(&scan->packer_error);
-        scan->packer_error.code = 0;
-    }
-    while (got >= 0 && (got = sorted_next(base, &page)) > 0) {
-        put_position(scan, &position);
-        got = wb_store_packer_add(scan->packer, &page, &position);
-        count += got == 0;
-        if (wb_store_packer_full(scan->packer))
-            break;
-    }
-    if (count == 0)
-        return got;
-    if (got < 0)
-        wb_error_save(got, &scan->packer_error);
-    got = wb_store_packer_finish(scan->packer, parcel_out);
-    return got < 0 ? got : 1;
+    return err < 0 ? err : wb_scan_pack(&scan->pack, base, sorted_next, parcel_out);
 }

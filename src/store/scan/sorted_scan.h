@@ -20,6 +20,7 @@
 #define WB_STORE_SORTED_SCAN_H
 
 #include "store/log/log.h"
+#include "store/scan/scan_pack.h"
 
 /* A page that the scan is to return. */
 struct wb_sorted_item {
@@ -117,8 +118,7 @@ struct wb_sorted_scan {
     size_t index;         /* the next item of the chunk */
     size_t judged;        /* items before this one were looked up again */
     uint64_t chunk_state; /* the state in which the chunk was loaded */
-    struct wb_store_packer *packer;
-    struct wb_error_copy packer_error; /* to be returned by the next call */
+    struct wb_scan_pack pack;
 };
 
 /*
