@@ -110,3 +110,19 @@ bool wb_slice_next_line(struct wb_slice *rest, struct wb_slice *line_out)
     *rest = wb_slice(rest->ptr + taken, rest->len - taken);
     return true;
 }
+
+bool wb_slice_next_text_line(struct wb_slice *rest, struct wb_slice *line_out)
+{
+    size_t len = 0;
+
+    while (len < rest->len && rest->ptr[len] != '\n' && rest->ptr[len] != '\r')
+        len++;
+    *line_out = wb_slice(rest->ptr, len);
+    if (rest->len == 0)
+        return false;
+    size_t taken = len + (len < rest->len);
+    if (len + 1 < rest->len && rest->ptr[len] == '\r' && rest->ptr[len + 1] == '\n')
+        taken++;
+    *rest = wb_slice(rest->ptr + taken, rest->len - taken);
+    return true;
+}

@@ -81,6 +81,9 @@ bool wb_slice_to_double(struct wb_slice s, double *value_out);
 /* Takes the next line off *rest, without its newline; the last line need not have one. False if *rest is empty. */
 bool wb_slice_next_line(struct wb_slice *rest, struct wb_slice *line_out);
 
+/* The same for text that others wrote, in which a line may also end with CR, or CR LF. */
+bool wb_slice_next_text_line(struct wb_slice *rest, struct wb_slice *line_out);
+
 /* ASCII characters, whatever the locale. White space is that of HTML. */
 static inline bool wb_ascii_is_digit(char c)
 {

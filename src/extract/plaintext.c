@@ -14,22 +14,6 @@ static bool accepts_text(struct wb_slice type)
            wb_slice_equal(type, WB_SLICE_LIT("text/tab-separated-values"));
 }
 
-/* Gets the next line without its end (LF, CR or CRLF); *at moves behind it. */
-static bool next_line(struct wb_slice text, size_t *at, struct wb_slice *line_out)
-{
-    size_t i = *at;
-
-    *line_out = WB_SLICE_EMPTY;
-    if (i >= text.len)
-        return false;
-    while (i < text.len && text.ptr[i] != '\n' && text.ptr[i] != '\r')
-        i++;
-    *line_out = wb_slice(text.ptr + *at, i - *at);
-    i += i + 1 < text.len && text.ptr[i] == '\r' && text.ptr[i + 1] == '\n' ? 2 : 1;
-    *at = i;
-    return true;
-}
-
 static bool is_blank(struct wb_slice line)
 {
     for (size_t i = 0; i < line.len; i++)
@@ -40,15 +24,14 @@ static bool is_blank(struct wb_slice line)
 
 static int run_text(struct wb_extractor *x)
 {
-    struct wb_slice line;
-    size_t at = 0;
+    struct wb_slice rest = x->utf8, line;
 
     if (!(x->input->wants & WB_EXTRACT_TEXT))
         return 0;
     int err = wb_sink_room(x, x->utf8.len);
     if (err < 0)
         return err;
-    while (next_line(x->utf8, &at, &line)) {
+    while (wb_slice_next_text_line(&rest, &line)) {
         if (is_blank(line)) {
             wb_sink_break(x);
         } else {
@@ -82,9 +65,9 @@ static bool is_http_line(struct wb_slice line)
 bool wb_plaintext_is_urls(struct wb_slice utf8)
 {
     struct wb_slice line;
-    size_t at = 0, urls = 0;
+    size_t urls = 0;
 
-    while (next_line(utf8, &at, &line)) {
+    while (wb_slice_next_text_line(&utf8, &line)) {
         line = wb_slice_trim(line);
         if (line.len == 0)
             continue;
@@ -97,11 +80,10 @@ bool wb_plaintext_is_urls(struct wb_slice utf8)
 
 int wb_plaintext_urls(struct wb_extractor *x)
 {
-    struct wb_slice line;
-    size_t at = 0;
+    struct wb_slice rest = x->utf8, line;
     int err = 0;
 
-    while (err == 0 && next_line(x->utf8, &at, &line)) {
+    while (err == 0 && wb_slice_next_text_line(&rest, &line)) {
         line = wb_slice_trim(line);
         struct wb_extract_link link = {WB_EXTRACT_LINK_SITEMAP, 0, line, WB_SLICE_EMPTY, WB_SLICE_EMPTY,
                                        WB_SLICE_EMPTY,          0};

@@ -63,22 +63,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The next line without its end (CR, LF or CRLF); false at the end of the text. */
-static bool next_line(struct wb_slice text, size_t *at, struct wb_slice *line_out)
-{
-    size_t from = *at, end = from;
-
-    if (from >= text.len)
-        return false;
-    while (end < text.len && text.ptr[end] != '\n' && text.ptr[end] != '\r')
-        end++;
-    *at = end + 1;
-    if (end + 1 < text.len && text.ptr[end] == '\r' && text.ptr[end + 1] == '\n')
-        *at = end + 2;
-    *line_out = wb_slice(text.ptr + from, end - from);
-    return true;
-}
-
 static struct wb_slice strip_line(struct wb_slice line)
 {
     if (line.len > WB_ROBOTS_LINE_MAX)
@@ -304,7 +288,9 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
     err = decode_utf16(&text, &mem);
     while (at < text.len && at < 3 && text.ptr[at] == "\xef\xbb\xbf"[at])
         at++; /* skip a byte order mark, or what is left of one */
-    for (uint32_t number = 1; err == 0 && next_line(text, &at, &line); number++)
+    if (at)
+        text = wb_slice(text.ptr + at, text.len - at);
+    for (uint32_t number = 1; err == 0 && wb_slice_next_text_line(&text, &line); number++)
         err = read_line(&r, line, number);
     if (err == 0)
         err = keep_rules(&r);

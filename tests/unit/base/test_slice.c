@@ -83,6 +83,36 @@ static void test_lines(void **state)
     assert_false(wb_slice_next_line(&rest, &line));
 }
 
+static void test_text_lines(void **state)
+{
+    static const struct {
+        const char *text, *lines; /* what is expected, each line in brackets */
+    } cases[] = {
+        {"", ""},
+        {"a", "[a]"},
+        {"a\nb", "[a][b]"},
+        {"a\rb\r", "[a][b]"},
+        {"a\r\nb\r\n", "[a][b]"},
+        {"\r", "[]"},
+        {"\n\r", "[][]"},
+        {"\r\r\n\n", "[][][]"},
+        {"a\r\n\r\nb", "[a][][b]"},
+        {"a\n\n\nb\r", "[a][][][b]"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct wb_slice rest = wb_slice_str(cases[i].text), line;
+        char found[64] = "";
+        while (wb_slice_next_text_line(&rest, &line))
+            snprintf(found + strlen(found), sizeof found - strlen(found), "[%.*s]", WB_SLICE_ARG(line));
+        assert_string_equal(found, cases[i].lines);
+        assert_int_equal(rest.len, 0);
+        assert_int_equal(line.len, 0);
+        assert_ptr_equal(rest.ptr, cases[i].text + strlen(cases[i].text));
+    }
+}
+
 static void test_ascii(void **state)
 {
     (void)state;
@@ -97,9 +127,10 @@ static void test_ascii(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trim), cmocka_unit_test(test_starts_and_ends),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trim),    cmocka_unit_test(test_starts_and_ends),
                                        cmocka_unit_test(test_compare), cmocka_unit_test(test_numbers),
-                                       cmocka_unit_test(test_lines), cmocka_unit_test(test_ascii)};
+                                       cmocka_unit_test(test_lines),   cmocka_unit_test(test_text_lines),
+                                       cmocka_unit_test(test_ascii)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
