@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """make deb: what is in the package, what its scripts do, and whether the service that it describes works."""
-import atexit, functools, re, shlex, shutil, signal, stat, subprocess
+import atexit, functools, http.client, re, shlex, shutil, signal, stat, subprocess, urllib.parse
 
-from serverun import *
+from e2e import *
 
 FILES = {
     'etc/default/webbase': 0o644, 'etc/webbase/sites.txt': 0o644, 'usr/bin/webbase': 0o755,

@@ -1,45 +1,30 @@
 #!/usr/bin/env python3
 """The web pages without a browser: fields, errors, escaping, who may read and give orders; and that docs/http.md
 has every page."""
-import base64, http.client, json, re, subprocess, urllib.parse
+import base64, json, re, urllib.parse
 from html.parser import HTMLParser
 
 from e2e import *
 from crawlserver import Server, page, start, until
+import serving
 
 TOKEN = 'secret-of-the-test'
 NASTY = '</title><script>alert(1)</script>"\'><img src=x onerror=alert(1)>'
 
 
-class Serving:
-    """A running server; use with `with`."""
+class Serving(serving.Server):
+    """Answers are (status, fields, body): most tests here need one of these."""
 
-    def __init__(self, repo, *args):
-        self.process = subprocess.Popen([WEBBASE, '-r', str(repo), 'serve', '--token', TOKEN, *map(str, args)],
-                                        stdout=subprocess.PIPE)
-        self.root = self.process.stdout.readline().decode().split()[-1]
-        self.host = urllib.parse.urlsplit(self.root).netloc
+    def __init__(self, repo, *args, **more):
+        super().__init__(repo, *args, token=TOKEN, **more)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.process.terminate()
-        assert self.process.wait(PATIENCE) == 0, self.process.returncode
-        self.process.stdout.close()
-
-    def ask(self, path, method='GET', body=None, **fields):
-        """(status, fields, body)"""
-        c = http.client.HTTPConnection(self.host, timeout=PATIENCE)
-        c.request(method, path, body, {k.replace('_', '-'): v for k, v in fields.items()})
-        r = c.getresponse()
-        text = r.read().decode()
-        c.close()
-        return r.status, r.headers, text
+    def fetch(self, path, method='GET', body=None, **fields):
+        r = self.ask(path, method, {k.replace('_', '-'): v for k, v in fields.items()}, body)
+        return r.status, r.headers, r.body.decode()
 
     def order(self, path, token=TOKEN, **body):
         fields = {'Authorization': 'Bearer ' + token} if token else {}
-        status, _, text = self.ask(path, 'POST', json.dumps(body), **fields)
+        status, _, text = self.fetch(path, 'POST', json.dumps(body), **fields)
         return status, json.loads(text)
 
 
@@ -115,14 +100,14 @@ def pages_are_sound_whatever_is_asked(folder):
                              ('/site?host=a.example', 200), ('/site?host=a.example&why=1', 200), ('/site', 400),
                              ('/site?host=nowhere.example', 404), ('/site?host=%2F%2F', 400), ('/dash', 200),
                              ('/web/2026/http://nowhere.example/', 404)):
-            checked(s.ask(path), status, path)
+            checked(s.fetch(path), status, path)
             for name in ('q', 'url', 'host', 'sort', 'a', 'limit'):
-                nasty = s.ask(path + ('&' if '?' in path else '?') + name + '=' + quote(NASTY))
+                nasty = s.fetch(path + ('&' if '?' in path else '?') + name + '=' + quote(NASTY))
                 if nasty[1]['Content-Type'].startswith('text/html'):
                     checked(nasty, nasty[0], '%s with a nasty %s' % (path, name))
-        checked(s.ask('/' + quote(NASTY), Accept='text/html,*/*'), 404, 'a nasty path')
-        assert s.ask('/nowhere')[1]['Content-Type'] == 'application/json'
-        assert s.ask('/dash', 'POST', '')[0] == 405
+        checked(s.fetch('/' + quote(NASTY), Accept='text/html,*/*'), 404, 'a nasty path')
+        assert s.fetch('/nowhere')[1]['Content-Type'] == 'application/json'
+        assert s.fetch('/dash', 'POST', '')[0] == 405
 
 
 @test
@@ -132,51 +117,50 @@ def without_an_index(folder):
     with Serving(repo) as s:
         for path, status in (('/', 200), ('/?q=x', 503), ('/dash', 200), ('/page?url=http://a.example/', 404),
                              ('/site?host=a.example', 404)):
-            checked(s.ask(path), status, path)
+            checked(s.fetch(path), status, path)
         ask(repo, 'import', archive(folder / 'a.warc', [Page('http://a.example/', b'<title>Alpha</title>one')]))
-        checked(s.ask('/page?url=http://a.example/'), 200, 'a page that is not indexed')
-        assert '<h1>Alpha</h1>' in s.ask('/page?url=http://a.example/')[2]
+        checked(s.fetch('/page?url=http://a.example/'), 200, 'a page that is not indexed')
+        assert '<h1>Alpha</h1>' in s.fetch('/page?url=http://a.example/')[2]
 
 
 @test
 def what_changed_is_shown_as_text(folder):
     with Serving(repository(folder)) as s:
-        text = s.ask('/page?url=%s&a=20260101000000&b=20260102000000' % quote('http://a.example/'))[2]
+        text = s.fetch('/page?url=%s&a=20260101000000&b=20260102000000' % quote('http://a.example/'))[2]
         assert re.search('<del>one ?</del><ins>two ?</ins>', text), text
-        same = s.ask('/page?url=%s&a=20260102000000&b=20260102000000' % quote('http://a.example/'))[2]
+        same = s.fetch('/page?url=%s&a=20260102000000&b=20260102000000' % quote('http://a.example/'))[2]
         assert 'The text is the same' in same
 
 
 @test
 def opensearch_robots_and_icon(folder):
     with Serving(repository(folder)) as s:
-        _, fields, text = s.ask('/opensearch.xml')
+        _, fields, text = s.fetch('/opensearch.xml')
         assert fields['Content-Type'] == 'application/opensearchdescription+xml'
-        assert '"%s?q={searchTerms}"' % s.root in text, text
-        assert s.ask('/robots.txt')[2] == 'User-agent: *\nDisallow: /\n'
-        assert s.ask('/favicon.ico')[1]['Content-Type'] == 'image/svg+xml'
-        for path in re.findall(r'(?:href|src)="(/assets/[^"]*)"', s.ask('/dash')[2]):
-            status, fields, _ = s.ask(path)
-            assert status == 200 and s.ask(path, If_None_Match=fields['ETag'])[0] == 304, path
+        assert '"%s/?q={searchTerms}"' % s.url in text, text
+        assert s.fetch('/robots.txt')[2] == 'User-agent: *\nDisallow: /\n'
+        assert s.fetch('/favicon.ico')[1]['Content-Type'] == 'image/svg+xml'
+        for path in re.findall(r'(?:href|src)="(/assets/[^"]*)"', s.fetch('/dash')[2]):
+            status, fields, _ = s.fetch(path)
+            assert status == 200 and s.fetch(path, If_None_Match=fields['ETag'])[0] == 304, path
 
 
 @test
 def a_password_is_good_for_reading_only(folder):
     def basic(password):
         return 'Basic ' + base64.b64encode(b'anyone:' + password.encode()).decode()
-    with Serving(repository(folder), '--listen', '0.0.0.0:0') as s:
-        s.host = '127.0.0.1:' + s.host.rpartition(':')[2]
-        status, fields, text = s.ask('/?q=wombat')
+    with Serving(repository(folder), listen='0.0.0.0:0') as s:
+        status, fields, text = s.fetch('/?q=wombat')
         assert status == 401 and 'Basic' in str(fields.get_all('WWW-Authenticate')), fields
         Markup(text)
-        assert s.ask('/?q=wombat', Authorization=basic(TOKEN))[0] == 200
-        assert s.ask('/api/dash', Authorization=basic(TOKEN))[0] == 200
+        assert s.fetch('/?q=wombat', Authorization=basic(TOKEN))[0] == 200
+        assert s.fetch('/api/dash', Authorization=basic(TOKEN))[0] == 200
         for wrong in (basic('wrong-token'), basic(''), basic(TOKEN + 'x'), 'Basic', 'Basic !!!!', 'Basic ' + 'A' * 4000,
                       'Basic ' + base64.b64encode(TOKEN.encode()).decode()):
-            assert s.ask('/?q=wombat', Authorization=wrong)[0] == 401, wrong
+            assert s.fetch('/?q=wombat', Authorization=wrong)[0] == 401, wrong
         for path in ('/api/expunge', '/api/control/pause'):
-            assert s.ask(path, 'POST', '{}', Authorization=basic(TOKEN))[0] == 401, path
-        assert 'WWW-Authenticate' not in s.ask('/assets/webbase.css')[1]
+            assert s.fetch(path, 'POST', '{}', Authorization=basic(TOKEN))[0] == 401, path
+        assert 'WWW-Authenticate' not in s.fetch('/assets/webbase.css')[1]
 
 
 @test
@@ -188,15 +172,15 @@ def takedown_needs_the_token(folder):
         assert s.order('/api/expunge', 'wrong-token', what='http://a.example/')[0] == 401
         assert s.order('/api/expunge', 'token-of-provider', what='http://a.example/')[0] == 403
         for body in ('', '[]', '{', '{"what":3}', '{"what":""}', '{"what":"a","what":"b"}', '\0'):
-            status, _, text = s.ask('/api/expunge', 'POST', body, Authorization='Bearer ' + TOKEN)
+            status, _, text = s.fetch('/api/expunge', 'POST', body, Authorization='Bearer ' + TOKEN)
             assert status == 400 and 'error' in json.loads(text), (body, status)
-        assert s.ask('/api/expunge', 'POST', 'x' * 100000, Authorization='Bearer ' + TOKEN)[0] == 413
-        assert s.ask(url)[0] == 200
+        assert s.fetch('/api/expunge', 'POST', 'x' * 100000, Authorization='Bearer ' + TOKEN)[0] == 413
+        assert s.fetch(url)[0] == 200
         status, answer = s.order('/api/expunge', what='http://a.example/')
         assert status == 200 and answer['pages'] == 1, answer
-        assert s.ask(url)[0] == 404 and s.ask('/web/2026/http://a.example/')[0] == 404
+        assert s.fetch(url)[0] == 404 and s.fetch('/web/2026/http://a.example/')[0] == 404
         for path in ('/?q=wombat', '/page?url=' + quote('http://b.example/'), '/site?host=a.example'):
-            text = s.ask(path)[2]
+            text = s.fetch(path)[2]
             assert '/page?url=http://a.example/"' not in text and 'alert' not in text, path
         assert s.order('/api/expunge', what='http://a.example/', allow=True)[0] == 200
         assert s.order('/api/expunge', what='http://a.example/', allow=True)[0] == 404
@@ -216,11 +200,11 @@ def orders_reach_the_crawl(folder):
             assert s.order('/api/control/delay', site=name, delay=-1)[0] == 400
             assert s.order('/api/control/delay', site='nowhere.test', delay=1)[0] == 404
             assert s.order('/api/control/pause') == (200, {'crawls': [{'paused': True}]})
-            until(lambda: any(c['paused'] for c in json.loads(s.ask('/api/dash')[2])['crawls']))
+            until(lambda: any(c['paused'] for c in json.loads(s.fetch('/api/dash')[2])['crawls']))
             assert s.order('/api/control/resume') == (200, {'crawls': [{'paused': False}]})
             assert s.order('/api/control/delay', site=name, delay=2.5)[1]['crawls'][0]['delay'] == 2.5
             assert s.order('/api/control/stop', site=name)[1]['crawls'][0]['stopped'] is True
-            until(lambda: json.loads(s.ask('/api/dash')[2])['crawls'][0]['stopped'] == [name])
+            until(lambda: json.loads(s.fetch('/api/dash')[2])['crawls'][0]['stopped'] == [name])
         crawl.terminate()
         crawl.wait(PATIENCE)
         with Serving(folder / 'r') as s:
@@ -232,7 +216,7 @@ def orders_reach_the_crawl(folder):
 def the_dashboard_samples(folder):
     with Serving(repository(folder)) as s:
         def data(since=0):
-            return json.loads(s.ask('/api/dash?since=%d' % since)[2])
+            return json.loads(s.fetch('/api/dash?since=%d' % since)[2])
         until(lambda: len(data()['series']['time']) >= 2)
         first = data()
         lengths = {name: len(values) for name, values in first['series'].items()}
@@ -241,7 +225,7 @@ def the_dashboard_samples(folder):
         assert first['stat']['pages'] == 2 and len(first['snapshots']) == first['snapshot_count'] == 1
         times = first['series']['time']
         assert times == sorted(times) and all(t > times[-2] for t in data(times[-2])['series']['time'])
-        assert s.ask('/api/dash?since=x')[0] == 400
+        assert s.fetch('/api/dash?since=x')[0] == 400
 
 
 @test

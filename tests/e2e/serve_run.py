@@ -2,8 +2,9 @@
 """serve --run: the server and the cycle in one tree of processes."""
 import os, pathlib, signal, subprocess
 
+from e2e import *
 from crawlserver import *
-from serverun import *
+from serving import TOKEN, Server as Serving, wait_for
 
 
 def options(server, *more):
@@ -34,26 +35,25 @@ def is_gone(pid):
 
 
 def total(s, query):
-    r = s.get('/api/search', q=query)
+    r = s.ask('/api/search', q=query)
     assert r.status in (200, 503), (r.status, r.body)
-    return r.json['total'] if r.status == 200 else None
+    return r.json()['total'] if r.status == 200 else None
 
 
 def begun(folder, server, *more):
-    return Serving(folder / 'r', *options(server), *more, *[server.url(h) for h in server.sites])
+    return Serving(folder / 'r', *options(server), *more, *[server.url(h) for h in server.sites], token=TOKEN)
 
 
 @test
 def it_serves_crawls_and_indexes(folder):
     with Server({'a.test': star(5)}) as server, begun(folder, server) as s:
-        assert s.get('/healthz').status == 200
-        wait_for(lambda: total(s, 'site:a.test'), 'the first generation', s.process)
+        assert s.get('/healthz')
+        wait_for(lambda: total(s, 'site:a.test'), 'there is a generation', s)
         server.sites['a.test']['/1'] = page(text='pterodactyl')
         s.post('/api/push', {'url': server.url('a.test', '/1')}, TOKEN)
-        wait_for(lambda: total(s, 'pterodactyl') == 1, 'the pushed change to be found', s.process)
-        status, said = s.stop()
-        assert status == 0, (status, said)
-        assert 'cycle 1:' in said, said     # what the run prints goes to stderr
+        wait_for(lambda: total(s, 'pterodactyl') == 1, 'the pushed change is found', s)
+        assert s.stop() == 0, s.errors()
+        assert 'cycle 1:' in s.said(), s.said()     # what the run prints goes to stderr
         assert not any('cycle' in line for line in s.out), s.out
     verified(folder / 'r')
 
@@ -61,32 +61,32 @@ def it_serves_crawls_and_indexes(folder):
 @test
 def without_seeds_it_waits_for_content(folder):
     with Server({'a.test': star(1)}) as server:
-        with Serving(folder / 'r', *options(server)) as s:
-            r = s.get('/api/search', q='x')
-            assert r.status == 503 and 'no index yet' in r.json['error'], (r.status, r.body)
-            assert s.get('/healthz').status == 200
-            assert s.get('/api/stat').json['pages'] == 0
-            assert s.get('/api/page', url='http://a.test/').status == 404
+        with Serving(folder / 'r', *options(server), token=TOKEN) as s:
+            s.ask('/api/search', q='x').error(503, 'no index yet')
+            assert s.get('/healthz')
+            assert s.get('/api/stat')['pages'] == 0
+            assert s.ask('/api/page', url='http://a.test/').status == 404
             pages = [{'url': 'http://p.test/', 'html': '<title>Coelacanth</title>'}]
             assert s.post('/api/push', {'pages': pages}, TOKEN).status == 200
-            wait_for(lambda: total(s, 'coelacanth') == 1, 'the pushed page to be found', s.process)
-            assert s.stop()[0] == 0
+            wait_for(lambda: total(s, 'coelacanth') == 1, 'the pushed page is found', s)
+            assert s.stop() == 0
 
 
 @test
 def a_run_that_dies_is_started_again(folder):
     with Server({'a.test': star(3)}) as server, begun(folder, server) as s:
-        wait_for(lambda: total(s, 'site:a.test'), 'the first generation', s.process)
+        wait_for(lambda: total(s, 'site:a.test'), 'there is a generation', s)
         first, = runs(s)
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: any('signal 9' in e and 'starts again' in e for e in s.errors), 'the reason', s.process)
-        assert s.get('/healthz').status == 200
-        wait_for(lambda: runs(s) and runs(s) != [first], 'another run', s.process)
+        wait_for(lambda: any('signal 9' in e and 'starts again' in e for e in s.said().splitlines()),
+                 'the reason is told', s)
+        assert s.get('/healthz')
+        wait_for(lambda: runs(s) and runs(s) != [first], 'there is another run', s)
         server.sites['a.test']['/2'] = page(text='quetzal')
         s.post('/api/push', {'url': server.url('a.test', '/2')}, TOKEN)
-        wait_for(lambda: total(s, 'quetzal') == 1, 'the second run to go on', s.process)
+        wait_for(lambda: total(s, 'quetzal') == 1, 'the second run goes on', s)
         second, = runs(s)
-        assert s.stop()[0] == 0
+        assert s.stop() == 0
         assert is_gone(second)
 
 
@@ -95,43 +95,42 @@ def the_run_ends_with_the_server(folder):
     with Server({'a.test': star(3)}) as server:
         for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             with begun(folder, server) as s:
-                run, = wait_for(lambda: runs(s), 'the run', s.process)
-                wait_for(lambda: total(s, 'site:a.test'), 'an index', s.process)
-                s.process.send_signal(number)
-                s.process.wait(PATIENCE)
-                wait_for(lambda: is_gone(run), 'the run to end')
-                assert s.process.returncode == (-number if number == signal.SIGKILL else 0), s.process.returncode
+                run, = wait_for(lambda: runs(s), 'there is a run', s)
+                wait_for(lambda: total(s, 'site:a.test'), 'there is an index', s)
+                status = s.stop(number)
+                wait_for(lambda: is_gone(run), 'the run has ended')
+                assert status == (-number if number == signal.SIGKILL else 0), status
     verified(folder / 'r')
 
 
 @test
 def the_run_inherits_no_sockets(folder):
     with Server({'a.test': star(1)}) as server, begun(folder, server, '--every', '1h') as s:
-        run, = wait_for(lambda: runs(s), 'the run', s.process)
+        run, = wait_for(lambda: runs(s), 'there is a run', s)
         listening = {os.readlink(fd) for fd in pathlib.Path('/proc/%d/fd' % s.process.pid).iterdir()
                      if os.readlink(fd).startswith('socket:')}
         assert listening
-        wait_for(lambda: total(s, 'site:a.test'), 'an index', s.process)
+        wait_for(lambda: total(s, 'site:a.test'), 'there is an index', s)
         assert not listening & {os.readlink(fd) for fd in pathlib.Path('/proc/%d/fd' % run).iterdir()}
 
 
 @test
 def a_run_with_an_end_leaves_the_server(folder):
     with Server({'a.test': star(3)}) as server, begun(folder, server, '--cycles', '1', '--budget', '10') as s:
-        wait_for(lambda: any('has done its cycles' in e for e in s.errors), 'the end of the run', s.process)
+        wait_for(lambda: 'has done its cycles' in s.said(), 'the run has ended', s)
         assert runs(s) == [] and total(s, 'site:a.test')
-        assert s.stop()[0] == 0
+        assert s.stop() == 0
 
 
 @test
 def a_run_that_cannot_work_is_tried_again(folder):
     with Server({'a.test': star(3)}) as server:
-        with Serving(folder / 'r', *options(server), '--seeds', folder / 'missing') as s:
-            wait_for(lambda: any('ended with status 1' in e for e in s.errors), 'the first failure', s.process)
-            assert any('missing' in e for e in s.errors), s.errors
+        with Serving(folder / 'r', *options(server), '--seeds', folder / 'missing', token=TOKEN) as s:
+            wait_for(lambda: 'ended with status 1' in s.said(), 'the first failure', s)
+            assert 'missing' in s.said(), s.said()
             (folder / 'missing').write_text(server.url('a.test') + '\n')
-            wait_for(lambda: total(s, 'site:a.test'), 'a run that works', s.process)
-            assert s.stop()[0] == 0
+            wait_for(lambda: total(s, 'site:a.test'), 'a run works', s)
+            assert s.stop() == 0
 
 
 @test

@@ -3,16 +3,18 @@ import contextlib, http.client, json, os, re, signal, socket, ssl, subprocess, t
 
 from e2e import PATIENCE, call, command, done, ask, archive
 
+TOKEN = 'operator-1234567890'
+
 
 class Reply:
-    def __init__(self, status, fields, body):
-        self.status, self.fields, self.body = status, fields, body
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.fields, self.body = status, headers, headers.items(), body
 
     def json(self):
         return json.loads(self.body)
 
     def field(self, name):
-        return next((v for n, v in self.fields if n.lower() == name.lower()), None)
+        return self.headers[name]
 
     def error(self, status, *words):
         """Checks that this is an error as JSON, whose message has these words."""
@@ -26,32 +28,32 @@ class Reply:
 
 
 class Server:
-    """Use with `with`. Errors of the process are kept in .errors; it must not have died when the block ends."""
+    """Use with `with`. The process must not have died when the block ends, unless the test has ended it. said() is what
+    it has written to stderr, and the list .out what has come after the first line of stdout."""
 
-    def __init__(self, repo, *args, listen='127.0.0.1:0', env=None):
-        self.repo, self.args, self.listen, self.env, self.process = repo, args, listen, env, None
+    def __init__(self, repo, *args, listen='127.0.0.1:0', env=None, token=None):
+        self.repo, self.listen, self.env, self.process = repo, listen, env, None
+        self.args = [*args, '--token', token] if token else args
 
     def __enter__(self):
         return self.start()
 
     def __exit__(self, kind, *rest):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        elif kind is None:
+        if self.ended:
+            return
+        if kind is None and self.process.poll() is not None:
             raise AssertionError('the server has ended with %d: %s' % (self.process.returncode, self.errors()))
-        try:
-            status = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
+        status = self.stop()
         assert kind or status == 0, (status, self.errors())
 
     def start(self):
-        self.log = open(str(self.repo) + '.log', 'ab')
+        self.log, self.out, self.ended = open(str(self.repo) + '.log', 'ab'), [], False
+        self.log_begin = os.fstat(self.log.fileno()).st_size
         self.process = subprocess.Popen(command(self.repo, 'serve', '--listen', self.listen, *self.args),
                                         stdout=subprocess.PIPE, stderr=self.log, env=self.env)
         line = self.process.stdout.readline().decode()
-        self.process.stdout.close()
+        self.drain = threading.Thread(target=self.read_on, args=(self.process.stdout,), daemon=True)
+        self.drain.start()
         found = re.fullmatch(r'listening on (https?)://(.*):(\d+)/\n', line)
         assert found, (line, self.errors())
         self.scheme, self.host, self.port = found[1], found[2].strip('[]'), int(found[3])
@@ -62,14 +64,33 @@ class Server:
         self.listen = '%s:%d' % (self.listen.rsplit(':', 1)[0], self.port)
         return self
 
+    def read_on(self, pipe):
+        with pipe:
+            self.out.extend(line.decode() for line in pipe)
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it and returns its exit status."""
+        self.ended = True
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        self.drain.join(PATIENCE)
+        return self.process.returncode
+
     def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
+        self.stop(signal.SIGKILL)
+
+    def said(self):
+        with open(str(self.repo) + '.log', 'rb') as f:
+            f.seek(self.log_begin)
+            return f.read().decode('utf-8', 'replace')
 
     def errors(self):
-        self.log.flush()
-        with open(str(self.repo) + '.log', 'rb') as f:
-            return f.read().decode('utf-8', 'replace')[-2000:]
+        return self.said()[-2000:]
 
     def connect(self):
         if self.scheme == 'http':
@@ -84,13 +105,20 @@ class Server:
         with contextlib.closing(self.connect()) as c:
             c.request(method, path, body=body, headers=headers)
             r = c.getresponse()
-            return Reply(r.status, r.getheaders(), r.read())
+            return Reply(r.status, r.headers, r.read())
 
     def get(self, path, **params):
         """The JSON of a call that must succeed."""
         r = self.ask(path, **params)
         assert r.status == 200, (path, params, r.status, r.body[:300])
         return r.json()
+
+    def post(self, path, body, token=None):
+        """body: bytes, or something that is sent as JSON."""
+        headers = {'Content-Type': 'application/json'}
+        if token:
+            headers['Authorization'] = 'Bearer ' + token
+        return self.ask(path, 'POST', headers, body if isinstance(body, bytes) else json.dumps(body).encode())
 
     def raw(self, data, read=True, timeout=PATIENCE):
         """Sends bytes; returns everything until the server closes."""
@@ -118,10 +146,11 @@ def read_all(s):
     return out
 
 
-def wait_for(condition, what):
-    """Waits until the condition is true; returns its value."""
+def wait_for(condition, what, server=None):
+    """Waits until the condition is true; returns its value. server: must be running meanwhile."""
     end = time.time() + PATIENCE
     while not (value := condition()):
+        assert not server or server.process.poll() is None, 'the server has ended before ' + what
         assert time.time() < end, 'waited in vain until ' + what
         time.sleep(0.02)
     return value
