@@ -145,15 +145,19 @@ static int32_t frame_of(const struct wb_block_plan *plan, int32_t item)
     return -1;
 }
 
-/* The number of frames that must be decompressed before this one. */
+/*
+ * The number of frames that must be decompressed before this one. Plans are made by our own code, of blocks that were
+ * checked, so a frame that is below itself is a bug: it must not become an endless loop.
+ */
 static int frames_below(const struct wb_block_plan *plan, size_t frame)
 {
     int depth = 0;
 
     WB_CHECK(frame < plan->frames.count);
-    for (int32_t f = plan->frames.items[frame].base; f >= 0; f = plan->frames.items[f].base)
-        depth++;
-    WB_CHECK((size_t)depth < plan->frames.count);
+    for (int32_t f = plan->frames.items[frame].base; f >= 0; f = plan->frames.items[f].base) {
+        WB_CHECK((size_t)f < plan->frames.count);
+        WB_CHECK((size_t)++depth < plan->frames.count);
+    }
     return depth;
 }
 

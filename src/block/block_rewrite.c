@@ -90,8 +90,7 @@ static int depth_of(const struct wb_block_index *index, size_t frame)
 
     WB_CHECK(frame < index->frames.count);
     for (int32_t f = index->frames.items[frame].base; f >= 0; f = index->frames.items[f].base)
-        depth++;
-    WB_CHECK(depth < WB_BLOCK_DEPTH_MAX);
+        WB_CHECK(++depth < WB_BLOCK_DEPTH_MAX); /* wb_block_index_read() has checked it */
     return depth;
 }
 
