@@ -123,7 +123,7 @@ struct wb_catalog_segment {
     uint64_t pages;       /* records in the segment ... */
     uint64_t live;        /* ... and how many of them a version of a page needs */
     uint64_t old;         /* ... of which so many are not the latest version of their page */
-    uint64_t bytes_dead;  /* what compaction would free */
+    uint64_t bytes_dead;  /* what its dead pages took when they were first compressed */
     uint64_t touched;     /* entries whose time or lifetime differs from what their record says */
     uint64_t removed;     /* takedowns since the last compaction, which must remove all dead bytes, even from leads */
     uint64_t map_at;      /* in a compacted file: the offset of its map of blocks */
@@ -139,6 +139,20 @@ struct wb_catalog_segment {
     uint32_t origin;      /* 0, or the segment from which it was split off: its places have that number */
     bool split;           /* parts were split off: places with its number may be in segments that have it as origin */
 };
+
+/*
+ * What compaction would free: all of a segment without live pages, otherwise about what its dead pages take. bytes_dead
+ * adds up what the entries of those say, and that can be more than the whole file. An entry says what the page took in
+ * the block for which it was first compressed. It stays as it is if the block is compressed again, because the segment
+ * is split or compacted: otherwise a split would have to change a row for each page. But pages that were in different
+ * frames can be neighbours then, and those that have much in common take less together than they did apart.
+ */
+static inline uint64_t wb_catalog_segment_dead(const struct wb_catalog_segment *row)
+{
+    bool whole = (row->live == 0 && row->pages > 0) || row->bytes_dead > row->bytes;
+
+    return whole ? row->bytes : row->bytes_dead;
+}
 
 /* The number that the places of a segment have. */
 static inline uint32_t wb_catalog_segment_origin(const struct wb_catalog_segment *row)

@@ -198,17 +198,17 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .files = o.rows.count,
         .epoch = o.summary.epoch,
         .snapshot = o.summary.snapshot,
-        .bytes_dead = retired.bytes + readable.bytes_dead,
+        .bytes_dead = retired.bytes,
         .history = o.summary.history,
         .design = log->superblock.design,
         .nodes = wb_log_nodes_count(&log->nodes),
     };
+    uint64_t bytes = 0, dead = readable.bytes_dead; /* an estimate of the same kind */
     for (size_t i = 0; i < o.rows.count; i++) {
-        const struct wb_catalog_segment *row = &o.rows.items[i];
-        /* What a dead page took is an estimate, if its block was compressed again when its segment was split. */
-        uint64_t dead = row->bytes_dead < row->bytes ? row->bytes_dead : row->bytes;
-        stat_out->bytes_dead += row->live || !row->pages ? dead : row->bytes;
+        bytes += o.rows.items[i].bytes;
+        dead += wb_catalog_segment_dead(&o.rows.items[i]);
     }
+    stat_out->bytes_dead += dead < bytes ? dead : bytes;
     wb_log_rows_release(&o.rows);
     return count_stored(log, &stat_out->bytes_stored);
 }

@@ -80,7 +80,7 @@ static int survey(void *context)
         WB_CHECK(row->old <= row->live);
         tally->pages += row->live - row->old;
         tally->bytes += row->bytes;
-        tally->dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
+        tally->dead += wb_catalog_segment_dead(row);
     }
     if (err == 0 && s->count == 1)
         s->tallies[0].pages = s->summary.pages; /* rows of format 2 do not say how many are old */
