@@ -376,4 +376,36 @@ def a_batch_into_buckets(folder):
     Design(folder, 'Batch[U(hash,hashed-log),R(hash,hash)]', 'newest', 'Incr[hash,log]').run()
 
 
+@test
+def a_directory_that_is_no_longer_a_node(folder):
+    """As long as it has files of a node, webbase.node says whose they are. Without that nobody knows that they can be
+    deleted, and the directory is refused as a node for ever, because it is not empty."""
+    random_, home, counts = rng('no longer'), folder / 'disk', collections.Counter()
+    repo, node = home / 'r', home / 'n2'
+    recording = Recording(home, folder / 'log')
+    recording.run(command(repo, 'init', '--design', 'Incr[hash,log]', '--nodes', '%s,%s' % (home / 'n1', node)))
+    recording.run(command(repo, 'import', archive(folder / '1.warc', some_pages(random_, 40, ALPHA))))
+    assert list((node / 'pages').iterdir())
+    begin = len(recording.records())
+    recording.run(command(repo, 'nodes', 'remove', 2))
+    disk = Disk(recording)
+    while kind := disk.step():
+        if disk.at <= begin or kind not in 'UXD':
+            continue
+        assert len(disk.namings) < 9, 'too many states'
+        for state in range(1 << len(disk.namings)):
+            shutil.rmtree(home)
+            with naming_the_state('no longer a node', disk, disk.at - 1, state, SEED):
+                disk.cut(random_, home, 'kept', lambda i: state >> i & 1)
+                named, files = (node / 'webbase.node').exists(), list(node.glob('pages/*'))
+                assert named or not files, 'nobody knows whose these are: %s' % files
+                if not named and counts['without'] < 3:
+                    call(repo, 'nodes', 'add', node)
+                    verified(repo)
+            counts['with' if named else 'without'] += 1
+            counts['with files'] += bool(files)
+    assert min(counts[k] for k in ('with', 'without', 'with files')) > 0, counts
+    print('# no longer a node: %s' % dict(counts))
+
+
 run_together()

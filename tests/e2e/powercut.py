@@ -334,14 +334,15 @@ class Disk:
     def entries(self):
         return {f: dict(f.durable) for f in self.folders}
 
-    def cut(self, random_, to, how='any'):
+    def cut(self, random_, to, how='any', kept=None):
         """Makes a state of the disk in a new folder. how: 'kept' (everything, as after kill -9), 'lost' (only what was
-        synced), 'any'."""
+        synced), 'any'. kept: which changes of names are there, as a function of their place in self.namings."""
         names, count = how, len(self.namings)
         if how == 'any':
             names = random_.choice(['kept', 'lost', 'prefix', 'each', 'each'])
         chance = random_.choice([0.1, 0.5, 0.9])
-        kept = {'kept': lambda i: True, 'lost': lambda i: False, 'each': lambda i: random_.random() < chance}.get(names)
+        kept = kept or {'kept': lambda i: True, 'lost': lambda i: False,
+                        'each': lambda i: random_.random() < chance}.get(names)
         if not kept:
             end = random_.randrange(count + 1)
             kept = lambda i: i < end
