@@ -13,6 +13,7 @@
 #include "os/path.h"
 #include "store/hash/hash_store.h"
 #include "store/hash/hash_verify.h"
+#include "store/log/log_verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,17 +150,13 @@ static int check_complete(struct bucket_check *f)
 static int check_record(struct bucket_check *f, const struct wb_bucket_version *stored)
 {
     const struct wb_history *history = &f->view.history;
-    struct wb_page page, again;
+    struct wb_page page;
     int err = wb_log_page(wb_buf_slice(&f->record), stored->id, NULL, &page);
 
+    if (err == 0)
+        err = wb_log_verify_digests(&page);
     if (err < 0)
         return err;
-    again = page;
-    again.digested = false;
-    wb_page_digest(&again);
-    if (!page.digested || memcmp(again.md5, page.md5, sizeof page.md5) != 0 ||
-        memcmp(again.sha1, page.sha1, sizeof page.sha1) != 0)
-        return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page.url));
     bool known = false;
     struct wb_slice site = wb_key_site(page.key);
     for (size_t i = 0; f->check->sound && i < history->versions.count; i++) {

@@ -93,6 +93,18 @@ static int look_up_claim(struct wb_log_verifier *v, struct wb_pageid id, const s
     return err;
 }
 
+int wb_log_verify_digests(const struct wb_page *page)
+{
+    struct wb_page again = *page;
+
+    again.digested = false;
+    wb_page_digest(&again);
+    if (page->digested && memcmp(again.md5, page->md5, sizeof page->md5) == 0 &&
+        memcmp(again.sha1, page->sha1, sizeof page->sha1) == 0)
+        return 0;
+    return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page->url));
+}
+
 /* Whether a scan that trusts the flags (flags_hold and is_plain in log_scan.c) would miss this page or show another. */
 static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_block_entry *entry, bool latest)
 {
@@ -107,19 +119,15 @@ static int check_page(struct wb_log_verifier *v, const struct wb_catalog_segment
 {
     struct wb_catalog_place place = {wb_catalog_segment_origin(row), entry->slot, head->logical};
     struct page_claim c;
-    struct wb_page page, again;
+    struct wb_page page;
     int err = wb_log_page(record, entry->id, NULL, &page);
 
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(row->number < v->summary.next_segment || !v->sound);
+    if (err == 0)
+        err = wb_log_verify_digests(&page);
     if (err < 0)
         return err;
-    again = page;
-    again.digested = false;
-    wb_page_digest(&again);
-    if (!page.digested || memcmp(again.md5, page.md5, sizeof page.md5) != 0 ||
-        memcmp(again.sha1, page.sha1, sizeof page.sha1) != 0)
-        return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page.url));
     if (entry->flags & WB_BLOCK_ENTRY_DEAD || !v->sound)
         return 0;
     err = look_up_claim(v, entry->id, &place, &c);

@@ -44,6 +44,9 @@ struct wb_log_verifier {
 void wb_log_verify_report(struct wb_log_verifier *v, bool problem, const char *file, uint64_t offset,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Computes the digests of a page again. WB_E_CORRUPT if they are not those of its record. */
+int wb_log_verify_digests(const struct wb_page *page);
+
 /* Step 1. Opens v->txn, and fills v->summary, v->rows, v->nodes and v->tallies, which the other steps need. */
 int wb_log_verify_catalog(struct wb_log_verifier *v);
 
