@@ -5,11 +5,10 @@
  *
  * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
+#include "../faultkinds.h"
 #include "index_lives.h"
 #include "index_web.h"
-#include "os/fault.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -83,15 +82,6 @@ static const struct operation {
     {"moved", do_move, {1000, 50, 50, 50, 25, 3}},
 };
 
-static const struct {
-    unsigned kind;
-    int error;
-    const char *name;
-} kinds[6] = {
-    {WB_FAULT_ALLOC, ENOMEM, "alloc"}, {WB_FAULT_OPEN, EACCES, "open"}, {WB_FAULT_READ, EIO, "read"},
-    {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},    {WB_FAULT_RENAME, ENOSPC, "rename"},
-};
-
 /* ---- one fault ------------------------------------------------------------------------------- */
 
 /* Something is to be read in the next build, so that no step of it is idle. */
@@ -133,8 +123,8 @@ static void fail_each(const struct operation *operation, size_t kind)
     for (;;) {
         uint32_t before = newest_generation(web->dir);
         read_genfiles(web->dir, &files);
-        snprintf(what, sizeof what, "%s, %s %llu", operation->name, kinds[kind].name, (unsigned long long)n);
-        wb_fault_arm(kinds[kind].kind, n, kinds[kind].error);
+        snprintf(what, sizeof what, "%s, %s %llu", operation->name, fault_kinds[kind].name, (unsigned long long)n);
+        wb_fault_arm(fault_kinds[kind].kind, n, fault_kinds[kind].error);
         int err = operation->run(&result);
         uint64_t count = wb_fault_count();
         bool struck = wb_fault_struck();
@@ -152,7 +142,7 @@ static void fail_each(const struct operation *operation, size_t kind)
         n += n < STEPS / 2 ? 1 : 1 + chance_below(&web->chance, 1 + n * 4 / STEPS);
     }
     if (total < operation->least[kind])
-        fail_msg("%s: only %llu of %s", operation->name, (unsigned long long)total, kinds[kind].name);
+        fail_msg("%s: only %llu of %s", operation->name, (unsigned long long)total, fault_kinds[kind].name);
     check_tidy(web->dir, 1);
     verify_sound(web->dir);
     change_something();
@@ -169,7 +159,7 @@ static void test_faults(void **state)
     ok(wb_path_replace(seeds, WB_SLICE_LIT("example.org\nhttp://x.test/\n")));
     change_something();
     for (size_t i = 0; i < COUNT(operations); i++)
-        for (size_t kind = 0; kind < COUNT(kinds); kind++)
+        for (size_t kind = 0; kind < COUNT(fault_kinds); kind++)
             fail_each(&operations[i], kind);
 }
 

@@ -6,11 +6,10 @@
  *
  * test_model.c has conversions in the middle of its traces, and so tests that everything goes on as before.
  */
+#include "../faultkinds.h"
 #include "convert_support.h"
-#include "os/fault.h"
 #include "os/path.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -323,15 +322,6 @@ static void test_damaged(void **state)
 /* ---- faults
  * ----------------------------------------------------------------------------------------------------------- */
 
-static const struct {
-    unsigned kind;
-    int error;
-    const char *name;
-} faults[] = {
-    {WB_FAULT_ALLOC, ENOMEM, "alloc"}, {WB_FAULT_OPEN, EACCES, "open"}, {WB_FAULT_READ, EIO, "read"},
-    {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},    {WB_FAULT_RENAME, ENOSPC, "rename"},
-};
-
 /* Makes the nth operation of a kind fail; returns false if there were fewer than n. */
 static bool strike(const char *from, const char *to, size_t design, size_t fault, uint64_t nth)
 {
@@ -339,16 +329,16 @@ static bool strike(const char *from, const char *to, size_t design, size_t fault
     struct wb_store_convert_counts counts;
     struct wb_store *store = NULL;
 
-    wb_fault_arm(faults[fault].kind, nth, faults[fault].error);
+    wb_fault_arm(fault_kinds[fault].kind, nth, fault_kinds[fault].error);
     int err = wb_store_convert(from, to, &options, &quiet, &counts);
     bool struck = wb_fault_struck();
     wb_fault_disarm();
     /* A path that could not be made for lack of memory is invalid, but the message says why. */
-    bool expected = err == 0 || (struck && (faults[fault].kind == WB_FAULT_ALLOC
+    bool expected = err == 0 || (struck && (fault_kinds[fault].kind == WB_FAULT_ALLOC
                                                 ? strstr(wb_error_message(), wb_error_words(WB_E_NOMEM)) != NULL
                                                 : err == WB_E_IO || err == WB_E_DOWN));
     if (!expected)
-        fprintf(stderr, "%s number %llu: %d %s\n", faults[fault].name, (unsigned long long)nth, err,
+        fprintf(stderr, "%s number %llu: %d %s\n", fault_kinds[fault].name, (unsigned long long)nth, err,
                 wb_error_message());
     must(expected);
     if (err < 0 && wb_store_open(to, WB_STORE_READ, &store) == 0) /* the mark could not be removed, or synced */
@@ -375,7 +365,7 @@ static void test_faults(void **state)
         path_in(targets, "to", to);
         make_source(from, pairs[i][0], &chance);
         uint64_t before = hash_tree(from);
-        for (size_t fault = 0; fault < COUNT(faults); fault++) {
+        for (size_t fault = 0; fault < COUNT(fault_kinds); fault++) {
             uint64_t nth = 1, step = test_rounds(10) < 10 ? 5 : 1;
             while (strike(from, to, pairs[i][1], fault, nth))
                 nth += nth < 20 ? step : 1 + chance_below(&chance, nth / 2);

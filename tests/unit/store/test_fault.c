@@ -5,19 +5,8 @@
  *
  * Leaks are found by LeakSanitizer at the end of the program.
  */
+#include "../faultkinds.h"
 #include "fault_operations.h"
-#include "os/fault.h"
-
-#include <errno.h>
-
-static const struct {
-    unsigned kind;
-    int error;
-    const char *name;
-} kinds[] = {
-    {WB_FAULT_ALLOC, ENOMEM, "alloc"}, {WB_FAULT_OPEN, EACCES, "open"}, {WB_FAULT_READ, EIO, "read"},
-    {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},    {WB_FAULT_RENAME, ENOSPC, "rename"},
-};
 
 /* ---- one fault --------------------------------------------------------------------------------------- */
 
@@ -78,16 +67,16 @@ static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
 {
     prepare(operation);
     wb_fail(WB_E_INVALID, "%s", "");
-    wb_fault_arm(kinds[kind].kind, nth, kinds[kind].error);
+    wb_fault_arm(fault_kinds[kind].kind, nth, fault_kinds[kind].error);
     int err = operation->run();
     bool struck = wb_fault_struck();
     wb_fault_disarm();
     if (err < 0 && (!struck || !wb_error_message()[0]))
-        fprintf(stderr, "%s, %s number %llu: %d %s\n", operation->name, kinds[kind].name, (unsigned long long)nth, err,
-                wb_error_message());
+        fprintf(stderr, "%s, %s number %llu: %d %s\n", operation->name, fault_kinds[kind].name, (unsigned long long)nth,
+                err, wb_error_message());
     must(err == 0 || struck);
     must(err == 0 || wb_error_message()[0]);
-    must(err == 0 || (kinds[kind].kind == WB_FAULT_ALLOC ? err == WB_E_NOMEM : err == WB_E_IO));
+    must(err == 0 || (fault_kinds[kind].kind == WB_FAULT_ALLOC ? err == WB_E_NOMEM : err == WB_E_IO));
     check_count(operation, err);
     check_after();
     return struck;
@@ -97,18 +86,19 @@ static void test_operation(void **state)
 {
     const struct operation *operation = *state;
 
-    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+    for (size_t kind = 0; kind < COUNT(fault_kinds); kind++) {
         /* All of the first ones, then at growing distances. */
         uint64_t nth = 1, step = test_rounds(10) < 10 ? 3 : 1;
         while (strike(operation, kind, nth))
             nth += nth < 40 ? step : 1 + chance_below(&chance, nth / 4);
-        unsigned least = kinds[kind].kind == WB_FAULT_SYNC    ? operation->syncs
-                         : kinds[kind].kind == WB_FAULT_WRITE ? operation->writes
-                                                              : 0;
+        unsigned least = fault_kinds[kind].kind == WB_FAULT_SYNC    ? operation->syncs
+                         : fault_kinds[kind].kind == WB_FAULT_WRITE ? operation->writes
+                                                                    : 0;
         if (test_design().read.organisation != WB_ORGANISATION_LOG) /* less is written before the commit */
             least = 0;
         if (nth <= least)
-            fprintf(stderr, "%s: fewer than %u operations of kind %s\n", operation->name, least, kinds[kind].name);
+            fprintf(stderr, "%s: fewer than %u operations of kind %s\n", operation->name, least,
+                    fault_kinds[kind].name);
         must(nth > least);
     }
 }
@@ -118,11 +108,11 @@ static void test_operation(void **state)
 static void test_create(void **state)
 {
     (void)state;
-    for (size_t kind = 0; kind < COUNT(kinds); kind++)
+    for (size_t kind = 0; kind < COUNT(fault_kinds); kind++)
         for (uint64_t nth = 1;; nth++) {
             remove_tree(work_dir);
             wb_fail(WB_E_INVALID, "%s", "");
-            wb_fault_arm(kinds[kind].kind, nth, kinds[kind].error);
+            wb_fault_arm(fault_kinds[kind].kind, nth, fault_kinds[kind].error);
             int err = do_create();
             bool struck = wb_fault_struck();
             wb_fault_disarm();

@@ -8,13 +8,12 @@
  *   page 61 is excepted; 28 and 29 again
  * So eleven versions are in table old, two files are compacted, and one is not.
  */
+#include "../faultkinds.h"
 #include "store_support.h"
 #include "base/hash.h"
-#include "os/fault.h"
 #include "os/path.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -439,19 +438,13 @@ static void test_killed(void **state)
 /* Everything that can fail does so once. Then the next writer makes up for it. */
 static void test_failures(void **state)
 {
-    static const struct {
-        unsigned kind;
-        int error;
-    } kinds[] = {{WB_FAULT_ALLOC, ENOMEM}, {WB_FAULT_OPEN, EACCES}, {WB_FAULT_READ, EIO},
-                 {WB_FAULT_WRITE, ENOSPC}, {WB_FAULT_SYNC, EIO},    {WB_FAULT_RENAME, ENOSPC}};
-
     (void)state;
-    for (size_t i = 0; i < COUNT(kinds); i++) {
+    for (size_t i = 0; i < COUNT(fault_kinds); i++) {
         bool struck = true;
         for (uint64_t nth = 1; struck; nth++) {
             struct wb_store *store;
             fresh_copy();
-            wb_fault_arm(kinds[i].kind, nth, kinds[i].error);
+            wb_fault_arm(fault_kinds[i].kind, nth, fault_kinds[i].error);
             int err = wb_store_open(work, WB_STORE_WRITE, &store);
             struck = wb_fault_struck();
             wb_fault_disarm();

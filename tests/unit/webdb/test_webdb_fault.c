@@ -5,6 +5,7 @@
  *
  * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
+#include "../faultkinds.h"
 #include "../unsynced.h"
 #include "webdb_digest.h"
 
@@ -107,15 +108,6 @@ static const struct operation {
     {"unmerged and prune", do_journal_calls, false, {4, 2, 2, 0, 0, 0}},
 };
 
-static const struct {
-    unsigned kind;
-    int error;
-    const char *name;
-} kinds[6] = {
-    {WB_FAULT_ALLOC, ENOMEM, "alloc"}, {WB_FAULT_OPEN, EACCES, "open"}, {WB_FAULT_READ, EIO, "read"},
-    {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},    {WB_FAULT_RENAME, ENOSPC, "rename"},
-};
-
 /* ---- one fault ------------------------------------------------------------------------------- */
 
 static uint32_t newest(const char *dir)
@@ -149,17 +141,17 @@ static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
 {
     prepare();
     wb_fail(WB_E_INVALID, "%s", "");
-    wb_fault_arm(kinds[kind].kind, nth, kinds[kind].error);
+    wb_fault_arm(fault_kinds[kind].kind, nth, fault_kinds[kind].error);
     int err = operation->run();
     bool struck = wb_fault_struck();
     wb_fault_disarm();
     bool unreadable =
-        err == WB_E_CORRUPT && kinds[kind].kind == WB_FAULT_READ && strstr(wb_error_message(), strerror(EIO));
+        err == WB_E_CORRUPT && fault_kinds[kind].kind == WB_FAULT_READ && strstr(wb_error_message(), strerror(EIO));
     bool right =
         err == 0 || unreadable ||
-        (struck && wb_error_message()[0] && err == (kinds[kind].kind == WB_FAULT_ALLOC ? WB_E_NOMEM : WB_E_IO));
+        (struck && wb_error_message()[0] && err == (fault_kinds[kind].kind == WB_FAULT_ALLOC ? WB_E_NOMEM : WB_E_IO));
     if (!right)
-        fail_msg("%s, %s number %llu: %d %s", operation->name, kinds[kind].name, (unsigned long long)nth, err,
+        fail_msg("%s, %s number %llu: %d %s", operation->name, fault_kinds[kind].name, (unsigned long long)nth, err,
                  wb_error_message());
     check_after(operation, err);
     return struck;
@@ -170,14 +162,14 @@ static void test_operation(void **state)
     const struct operation *operation = *state;
     uint64_t chance = seed;
 
-    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+    for (size_t kind = 0; kind < COUNT(fault_kinds); kind++) {
         uint64_t nth = 1;
         /* The first ones all, then fewer and fewer. */
         while (strike(operation, kind, nth))
             nth += nth < 30 ? 1 : 1 + chance_below(&chance, nth / 4);
         if (nth <= operation->least[kind])
             fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)nth - 1,
-                     kinds[kind].name);
+                     fault_kinds[kind].name);
     }
 }
 

@@ -121,21 +121,14 @@ static void expect_id_order(struct wb_webdb *webdb, const struct parts *parts)
 static void test_model(void **state)
 {
     uint64_t chance = test_seed();
-    const struct {
-        size_t pages, links, piece, block;
-        unsigned sites;
-    } sizes[] = {{0, 0, 0, 0, 1},      {1, 0, 0, 0, 1},       {2, 5, 0, 0, 1},
-                 {40, 300, 1, 300, 3}, {400, 5000, 7, 0, 20}, {5000, 60000, 0, 16 << 10, 40}};
 
     (void)state;
-    for (size_t i = 0; i < COUNT(sizes); i++) {
+    for (size_t i = 0; i < PARTS_SIZES; i++) {
         struct parts parts;
         struct wb_webdb *webdb;
         struct wb_webdb_count count;
         const char *dir = new_dir();
-        make_parts(&chance, sizes[i].pages, sizes[i].sites, sizes[i].links, &parts);
-        parts.piece_items = sizes[i].piece;
-        parts.block_bytes = sizes[i].block;
+        make_parts_of_size(&chance, i, &parts);
         write_parts(dir, 7, &parts);
         assert_int_equal(wb_webdb_open_edition(dir, 7, &webdb), 0);
         wb_webdb_count(webdb, &count);

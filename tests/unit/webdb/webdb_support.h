@@ -281,6 +281,22 @@ UNUSED void make_parts(uint64_t *chance, size_t pages, unsigned sites, size_t li
     }
 }
 
+/* Parts of different sizes, from nothing to many files and blocks. */
+enum { PARTS_SIZES = 6 };
+
+UNUSED void make_parts_of_size(uint64_t *chance, size_t size, struct parts *parts)
+{
+    static const struct {
+        size_t pages, links, piece, block;
+        unsigned sites;
+    } sizes[PARTS_SIZES] = {{0, 0, 0, 0, 1},      {1, 0, 0, 0, 1},       {2, 5, 0, 0, 1},
+                            {40, 300, 1, 300, 3}, {400, 5000, 7, 0, 20}, {5000, 60000, 0, 16 << 10, 40}};
+
+    make_parts(chance, sizes[size].pages, sizes[size].sites, sizes[size].links, parts);
+    parts->piece_items = sizes[size].piece;
+    parts->block_bytes = sizes[size].block;
+}
+
 UNUSED void free_parts(struct parts *parts)
 {
     for (size_t i = 0; i < parts->page_count; i++) {
