@@ -8,6 +8,7 @@
  */
 #include "../faultkinds.h"
 #include "convert_support.h"
+#include "base/checked_text.h"
 #include "os/path.h"
 
 #include <signal.h>
@@ -245,6 +246,17 @@ static void test_refused(void **state)
     must(hash_tree(around) == before);
 }
 
+/* Writes a mark with these lines behind the first two, and the right checksum. */
+static void write_mark(const char *path, const char *lines)
+{
+    struct wb_buf text = WB_BUF_INIT;
+
+    must_ok(wb_buf_printf(&text, "webbase unfinished copy\nformat 1\n%s", lines));
+    must_ok(wb_checked_text_end(&text));
+    must_ok(wb_path_replace(path, wb_buf_slice(&text)));
+    wb_buf_release(&text);
+}
+
 /* What somebody has put into an unfinished copy stays; and a mark that cannot be read is not acted on. */
 static void test_unfinished_with_other_files(void **state)
 {
@@ -254,6 +266,7 @@ static void test_unfinished_with_other_files(void **state)
     struct wb_store_convert_sink sink = {.progress = stop_now, .context = &stopping};
     struct wb_store_options options = options_of(0);
     struct wb_store_convert_counts counts;
+#define ID "id 0123456789abcdef0123456789abcdef\n"
 
     (void)state;
     test_dir(from);
@@ -274,9 +287,17 @@ static void test_unfinished_with_other_files(void **state)
         flip_byte(path, at, 1);
         (void)was;
     }
+    static const char *const wrong[] = {"", "id 12\n", ID "nodes /x\n", ID "node /missing\nid 1\n", ID "\n"};
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        write_mark(path, wrong[i]);
+        must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_CORRUPT);
+        must(strstr(wb_error_message(), path) != NULL);
+    }
+    write_mark(path, ID "node /missing\nnode /missing/too\n");
     convert(from, to, 0);
     compare_dirs(to, from);
     must(access(path, F_OK) != 0);
+#undef ID
 }
 
 /* ---- damage
