@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "cli/import_show.h"
 #include "cli/options.h"
+#include "cli/output.h"
+#include "cli/report.h"
 #include "ingest/ingest.h"
 #include "os/stop.h"
 #include "store/store.h"
@@ -68,6 +70,9 @@ int wb_cmd_import(const struct wb_options *options)
     wb_progress_clear();
     if (err == 0)
         err = wb_import_show_end(&show, &import);
+    if (err == 0 && import.damaged)
+        wb_report("%s: %" PRIu64 " damaged place%s had to be written anew; pages that were there are lost. "
+                  "'webbase verify' shows all damage", options->dir, import.damaged, wb_output_plural(import.damaged));
     if (err == 0 && wb_stop_requested())
         err = wb_fail(WB_E_STOPPED, "stopped by a signal; pages kept: %" PRIu64, import.pages);
     if (err == 0 && import.unreadable)

@@ -104,6 +104,7 @@ void wb_importer_count(const struct wb_importer *importer, struct wb_import *imp
         .barred = wb_importer_barred(importer),
         .errors = importer->errors,
         .unreadable = importer->unreadable,
+        .damaged = importer->commit.damaged,
     };
 }
 

@@ -83,6 +83,7 @@ struct wb_import {
     uint64_t barred;      /* kept out because they were taken down */
     uint64_t errors;      /* the sink was told about each of them */
     uint64_t unreadable;  /* files that could not be read, or not to their end */
+    uint64_t damaged;     /* places of the repository that turned out to be damaged */
 };
 
 /*

@@ -10,6 +10,8 @@
 #include "node/node_inside.h"
 #include "os/random.h"
 
+#include <pthread.h>
+
 enum { LIST_BYTES = 64 << 10 };
 
 int wb_node_init(struct wb_node *node, const char *label)
@@ -104,6 +106,7 @@ struct wire_node {
     struct wb_node node;
     wb_node_exchange exchange;
     void *context;
+    pthread_mutex_t mutex; /* for the buffers: one request is under way at a time */
     struct wb_buf request, reply;
 };
 
@@ -121,10 +124,9 @@ static int check_reply(const struct wire_node *wire, const struct wb_node_reques
     return 0;
 }
 
-static int call_wire(struct wb_node *node, const struct wb_node_request *request, struct wb_node_reply *reply)
+/* Sends a request and takes its reply. The mutex is locked. */
+static int exchange(struct wire_node *wire, const struct wb_node_request *request, struct wb_node_reply *reply)
 {
-    struct wire_node *wire = WB_CONTAINER_OF(node, struct wire_node, node);
-
     wb_buf_clear(&wire->request);
     wb_buf_clear(&wire->reply);
     int err = wb_node_request_encode(request, &wire->request);
@@ -145,15 +147,26 @@ static int call_wire(struct wb_node *node, const struct wb_node_request *request
     return 0;
 }
 
+static int call_wire(struct wb_node *node, const struct wb_node_request *request, struct wb_node_reply *reply)
+{
+    struct wire_node *wire = WB_CONTAINER_OF(node, struct wire_node, node);
+
+    pthread_mutex_lock(&wire->mutex);
+    int err = exchange(wire, request, reply);
+    pthread_mutex_unlock(&wire->mutex);
+    return err;
+}
+
 static void close_wire(struct wb_node *node)
 {
     struct wire_node *wire = WB_CONTAINER_OF(node, struct wire_node, node);
 
     wb_buf_release(&wire->request);
     wb_buf_release(&wire->reply);
+    pthread_mutex_destroy(&wire->mutex);
 }
 
-int wb_node_open_wire(const char *label, wb_node_exchange exchange, void *context, struct wb_node **node_out)
+int wb_node_open_wire(const char *label, wb_node_exchange transport, void *context, struct wb_node **node_out)
 {
     struct wire_node *wire = wb_alloc_zero(1, sizeof *wire);
 
@@ -162,8 +175,9 @@ int wb_node_open_wire(const char *label, wb_node_exchange exchange, void *contex
         return WB_E_NOMEM;
     wire->node.call = call_wire;
     wire->node.close = close_wire;
-    wire->exchange = exchange;
+    wire->exchange = transport;
     wire->context = context;
+    pthread_mutex_init(&wire->mutex, NULL);
     int err = wb_node_init(&wire->node, label);
     if (err < 0)
         wb_node_close(&wire->node);

@@ -37,12 +37,12 @@ struct wb_node;
 int wb_node_open(const char *dir, const struct wb_node_identity *identity, struct wb_node **node_out);
 
 /*
- * A node behind a transport: exchange() sends an encoded request and appends the encoded reply to reply. It sends a
+ * A node behind a transport: transport() sends an encoded request and appends the encoded reply to reply. It sends a
  * request again if no reply comes, and returns an error if that does not help (WB_E_DOWN). label names the node in
- * messages. The node is used by one thread at a time.
+ * messages. Threads may share the node: one of their requests is under way at a time.
  */
 typedef int (*wb_node_exchange)(void *context, struct wb_slice request, struct wb_buf *reply);
-int wb_node_open_wire(const char *label, wb_node_exchange exchange, void *context, struct wb_node **node_out);
+int wb_node_open_wire(const char *label, wb_node_exchange transport, void *context, struct wb_node **node_out);
 
 /* Files that are open can still be used; the node is freed when the last of them is closed. NULL is fine. */
 void wb_node_close(struct wb_node *node);

@@ -75,6 +75,7 @@ void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct 
     sum_inout->older += counts->older;
     sum_inout->barred += counts->barred;
     sum_inout->removed += counts->removed;
+    sum_inout->damaged += counts->damaged;
 }
 
 int wb_store_not_found(void)

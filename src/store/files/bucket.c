@@ -16,9 +16,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/path.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum {
     FILE_FORMAT = 1,
@@ -27,6 +27,9 @@ enum {
     SEAL_AT = 512,
     SEAL_BYTES = 32,
     SEAL_CHECK_AT = 24,
+    CLAIM_TRIES = 100, /* with growing pauses: about ten seconds */
+    CLAIM_PAUSE_US = 50,
+    CLAIM_DOUBLINGS = 11,
 };
 
 /* ---- names -------------------------------------------------------------------------------------------- */
@@ -69,39 +72,86 @@ bool wb_bucket_name_parse(const char *name, uint32_t *number_out, uint32_t *revi
 void wb_bucket_file_close(struct wb_bucket_file *file)
 {
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC || file->magic == 0);
-    wb_file_close(&file->file);
-    wb_file_close(&file->doubles);
+    wb_node_file_close(&file->file);
+    wb_node_file_close(&file->doubles);
     *file = WB_BUCKET_FILE_INIT;
 }
 
-static int open_one(const char *dir, const char *name, unsigned flags, struct wb_file *file_out)
+/* Before the next attempt to get what somebody else has claimed. */
+static void pause_before(unsigned attempt)
 {
-    char *path = wb_path_join(dir, name);
-    int err = path ? wb_file_open(path, flags, file_out) : WB_E_NOMEM;
+    usleep((useconds_t)CLAIM_PAUSE_US << (attempt < CLAIM_DOUBLINGS ? attempt : CLAIM_DOUBLINGS));
+}
 
-    wb_free(path);
+/*
+ * Claims a file as a new owner: buckets are overwritten, so a late repetition of a write must not arrive under a later
+ * claim of the same owner.
+ */
+static int claim_one(struct wb_node_file *file)
+{
+    struct wb_node_file fresh;
+    int err = wb_node_file_open(file->node, file->name, true, &fresh);
+
+    if (err == 0)
+        err = wb_node_file_claim(&fresh);
+    for (unsigned i = 0; i < CLAIM_TRIES && err == WB_E_BUSY; i++) {
+        pause_before(i);
+        err = wb_node_file_claim(&fresh);
+    }
+    if (err < 0) {
+        wb_node_file_close(&fresh);
+        return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "%s was removed", file->path) : err;
+    }
+    wb_node_file_close(file);
+    *file = fresh;
+    return 0;
+}
+
+int wb_bucket_file_claim(struct wb_bucket_file *file)
+{
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
+    WB_CHECK(file->write);
+    int err = claim_one(&file->file);
+    if (err < 0 || !file->doubles.node)
+        return err;
+    err = claim_one(&file->doubles);
+    if (err < 0)
+        wb_node_file_release(&file->file);
     return err;
 }
 
-static int unlink_one(const char *dir, const char *name)
+void wb_bucket_file_release(const struct wb_bucket_file *file)
 {
-    char *path = wb_path_join(dir, name);
-    int err = path ? wb_path_unlink(path) : WB_E_NOMEM;
-
-    wb_free(path);
-    return err;
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
+    if (file->doubles.node)
+        wb_node_file_release(&file->doubles);
+    wb_node_file_release(&file->file);
 }
 
-int wb_bucket_file_unlink(const char *dir, uint32_t number, uint32_t revision)
+int wb_bucket_file_remove(struct wb_node *node, uint32_t number, uint32_t revision)
 {
     char name[WB_SEGMENT_NAME_MAX];
 
     WB_CHECK(number > 0);
     WB_CHECK(revision > 0);
     wb_bucket_doubles_name(number, revision, name);
-    int err = unlink_one(dir, name);
+    int err = wb_node_remove(node, name);
     wb_bucket_name(number, revision, name);
-    return err < 0 ? err : unlink_one(dir, name);
+    return err < 0 ? err : wb_node_remove(node, name);
+}
+
+void wb_bucket_file_discard(struct wb_bucket_file *file)
+{
+    struct wb_error_copy why;
+
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
+    wb_error_save(0, &why); /* it is called after an error, whose message must stay */
+    if (file->doubles.node)
+        wb_node_file_remove(&file->doubles);
+    if (file->file.node)
+        wb_node_file_remove(&file->file);
+    wb_error_restore(&why);
+    wb_bucket_file_close(file);
 }
 
 /* What every image has: an image of another file, or of an earlier revision, has another key. */
@@ -137,56 +187,53 @@ static void take_shape(const char header[HEADER_BYTES], struct wb_bucket_file *f
     file->key = key_of(header);
 }
 
-int wb_bucket_file_create(const char *dir, const uint8_t *repo_id, const struct wb_bucket_shape *shape,
+/* Removes what a crash left under these names. Whoever looks through the node may have claimed it for a moment. */
+static int clear_names(struct wb_node *node, const struct wb_bucket_shape *shape)
+{
+    int err = wb_bucket_file_remove(node, shape->number, shape->revision);
+
+    for (unsigned i = 0; i < CLAIM_TRIES && err == WB_E_BUSY; i++) {
+        pause_before(i);
+        err = wb_bucket_file_remove(node, shape->number, shape->revision);
+    }
+    return err;
+}
+
+int wb_bucket_file_create(struct wb_node *node, const uint8_t *repo_id, const struct wb_bucket_shape *shape,
                           struct wb_bucket_file *file_out)
 {
     char header[WB_BUCKET_FILE_HEADER_BYTES], name[WB_SEGMENT_NAME_MAX];
-    const unsigned flags = WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW;
 
     WB_CHECK(shape->count > 0 && shape->count <= WB_BUCKET_COUNT_MAX);
     WB_CHECK(shape->bucket_bytes >= WB_BUCKET_BYTES_MIN && shape->bucket_bytes <= WB_BUCKET_BYTES_MAX);
     WB_CHECK(wb_catalog_range_is_valid(&shape->range));
-    *file_out = WB_BUCKET_FILE_INIT;
-    int err = wb_bucket_file_unlink(dir, shape->number, shape->revision);
-    wb_bucket_name(shape->number, shape->revision, name);
-    /* Before we have the lock, another process may take the file for an orphan and remove it: then we start again. */
-    while (err == 0) {
-        err = open_one(dir, name, flags, &file_out->file);
-        if (err == 0)
-            err = wb_file_lock(&file_out->file, true);
-        if (err < 0 || !wb_file_unlinked(&file_out->file))
-            break;
-        wb_file_close(&file_out->file);
-    }
-    file_out->magic = WB_BUCKET_FILE_MAGIC;
-    file_out->number = shape->number;
-    file_out->revision = shape->revision;
+    *file_out = (struct wb_bucket_file){
+        .magic = WB_BUCKET_FILE_MAGIC, .write = true, .number = shape->number, .revision = shape->revision};
     put_header(header, repo_id, shape);
     take_shape(header, file_out);
+    int err = clear_names(node, shape);
+    wb_bucket_name(shape->number, shape->revision, name);
     if (err == 0)
-        err = wb_file_write_at(&file_out->file, 0, header, sizeof header);
+        err = wb_node_file_create(node, name, &file_out->file);
     if (err == 0)
-        err = wb_file_truncate(&file_out->file, wb_bucket_extents_at(file_out));
+        err = wb_node_file_write_at(&file_out->file, 0, header, sizeof header);
+    if (err == 0)
+        err = wb_node_file_truncate(&file_out->file, wb_bucket_extents_at(file_out));
     wb_bucket_doubles_name(shape->number, shape->revision, name);
     if (err == 0)
-        err = open_one(dir, name, flags, &file_out->doubles);
+        err = wb_node_file_create(node, name, &file_out->doubles);
     if (err == 0)
         err = wb_bucket_swept_clear(file_out);
-    if (err < 0) {
-        struct wb_error_copy why;
-        wb_error_save(err, &why);
-        wb_bucket_file_unlink(dir, shape->number, shape->revision);
-        wb_bucket_file_close(file_out);
-        return wb_error_restore(&why);
-    }
-    return 0;
+    if (err < 0)
+        wb_bucket_file_discard(file_out);
+    return err;
 }
 
 /* Reads the header, which must be that of the row's file. */
 static int check_header(const uint8_t *repo_id, const struct wb_catalog_segment *row, struct wb_bucket_file *file)
 {
     char header[WB_BUCKET_FILE_HEADER_BYTES], expected[WB_BUCKET_FILE_HEADER_BYTES];
-    int err = wb_file_read_exact(&file->file, 0, header, HEADER_BYTES);
+    int err = wb_node_file_read_exact(&file->file, 0, header, HEADER_BYTES);
 
     WB_CHECK(row->number > 0);
     if (err < 0)
@@ -205,28 +252,28 @@ static int check_header(const uint8_t *repo_id, const struct wb_catalog_segment 
     return 0;
 }
 
-int wb_bucket_file_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
+int wb_bucket_file_open(struct wb_node *node, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
                         struct wb_bucket_file *file_out)
 {
     char name[WB_SEGMENT_NAME_MAX];
-    const unsigned flags = write ? WB_FILE_WRITE : WB_FILE_READ;
 
     *file_out = WB_BUCKET_FILE_INIT;
     if (row->revision == 0 || row->map_count == 0)
-        return wb_fail(WB_E_CORRUPT, "file %u of %s is not one of buckets", row->number, dir);
+        return wb_fail(WB_E_CORRUPT, "file %u of %s is not one of buckets", row->number, wb_node_label(node));
     file_out->magic = WB_BUCKET_FILE_MAGIC;
+    file_out->write = write;
     file_out->number = row->number;
     file_out->revision = row->revision;
     wb_bucket_name(row->number, row->revision, name);
-    int err = open_one(dir, name, flags, &file_out->file);
+    int err = wb_node_file_open(node, name, write, &file_out->file);
     if (err == WB_E_NOTFOUND)
-        err = wb_fail(WB_E_CORRUPT, "%s/%s is missing", dir, name);
+        err = wb_fail(WB_E_CORRUPT, "%s/%s is missing", wb_node_label(node), name);
     if (err == 0)
         err = check_header(repo_id, row, file_out);
     /* Without the second file all is well, as long as no bucket is torn. */
     wb_bucket_doubles_name(row->number, row->revision, name);
     if (err == 0) {
-        err = open_one(dir, name, flags, &file_out->doubles);
+        err = wb_node_file_open(node, name, write, &file_out->doubles);
         err = err == WB_E_NOTFOUND ? 0 : err;
     }
     if (err < 0)
@@ -272,8 +319,8 @@ int wb_bucket_write_seal(const struct wb_bucket_file *file, uint64_t commit)
 
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     put_seal(seal, commit);
-    int err = wb_file_write_at(&file->file, SEAL_AT, seal, sizeof seal);
-    return err < 0 ? err : wb_file_sync(&file->file);
+    int err = wb_node_file_write_at(&file->file, SEAL_AT, seal, sizeof seal);
+    return err < 0 ? err : wb_node_file_sync(&file->file);
 }
 
 bool wb_bucket_read_seal(const struct wb_bucket_file *file, uint64_t *commit_out)
@@ -282,7 +329,7 @@ bool wb_bucket_read_seal(const struct wb_bucket_file *file, uint64_t *commit_out
 
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     *commit_out = 0;
-    if (wb_file_read_exact(&file->file, SEAL_AT, seal, sizeof seal) < 0)
+    if (wb_node_file_read_exact(&file->file, SEAL_AT, seal, sizeof seal) < 0)
         return false;
     uint64_t commit = wb_get64(seal + 8);
     put_seal(expected, commit);

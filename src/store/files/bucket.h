@@ -30,6 +30,7 @@
  *   bucket_image.c  images as bytes, and reading them
  *   bucket_sweep.c  the double-write file
  *   bucket_draft.c  makes new images from old ones and from records
+ *   bucket_kept.c   keeps what is left of damaged images
  *
  * Nothing here touches the catalog. docs/formats/buckets.md is the reference for the bytes,
  * docs/design/0042-hash-buckets.md has the reasons.
@@ -38,7 +39,7 @@
 #define WB_STORE_BUCKET_H
 
 #include "block/block.h"
-#include "os/file.h"
+#include "node/node.h"
 #include "store/catalog/catalog.h"
 #include "store/files/segment.h"
 
@@ -62,8 +63,9 @@ enum {
 /* A bucket file that is open. */
 struct wb_bucket_file {
     uint32_t magic; /* 0 if it is closed */
-    struct wb_file file;
-    struct wb_file doubles; /* the double-write file */
+    struct wb_node_file file;
+    struct wb_node_file doubles; /* the double-write file; not open if there is none */
+    bool write;                  /* they are open for writing */
     uint32_t number, revision;
     struct wb_catalog_range range; /* of all ids in it */
     uint32_t bucket_bytes;
@@ -71,7 +73,7 @@ struct wb_bucket_file {
     uint64_t key;   /* every image of this file has it, so that one of another file is noticed */
 };
 
-#define WB_BUCKET_FILE_INIT ((struct wb_bucket_file){.file = WB_FILE_INIT, .doubles = WB_FILE_INIT})
+#define WB_BUCKET_FILE_INIT ((struct wb_bucket_file){0})
 
 /* The names of the two files, relative to the node: "pages/00000001.3.bkt" and "pages/00000001.3.dw". */
 void wb_bucket_name(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX]);
@@ -88,18 +90,33 @@ struct wb_bucket_shape {
     uint64_t count;
 };
 
-/* Creates both files, without images, and locks the first; replaces what a crash left. The caller must be the only one.
+/*
+ * Creates both files, without images, and claims them; replaces what a crash left. The caller must be the only one who
+ * makes this revision: he has the transaction of the catalog.
  */
-int wb_bucket_file_create(const char *dir, const uint8_t *repo_id, const struct wb_bucket_shape *shape,
+int wb_bucket_file_create(struct wb_node *node, const uint8_t *repo_id, const struct wb_bucket_shape *shape,
                           struct wb_bucket_file *file_out);
 
 /* Opens the files of a row and checks the header. WB_E_CORRUPT, also if the first is missing. */
-int wb_bucket_file_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
+int wb_bucket_file_open(struct wb_node *node, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
                         struct wb_bucket_file *file_out);
+
+/* Also ends the claim. */
 void wb_bucket_file_close(struct wb_bucket_file *file);
 
-/* Removes both files of a revision, the second one first. */
-int wb_bucket_file_unlink(const char *dir, uint32_t number, uint32_t revision);
+/*
+ * Claims both files, which whoever writes to them must have done (node_message.h), and each time as a new owner. Who
+ * changes buckets has the transaction of the catalog, so that others claim them only for a moment: it waits for these.
+ * WB_E_BUSY after seconds.
+ */
+int wb_bucket_file_claim(struct wb_bucket_file *file);
+void wb_bucket_file_release(const struct wb_bucket_file *file);
+
+/* Removes both files of a revision, the second one first. WB_E_BUSY: somebody writes to them. */
+int wb_bucket_file_remove(struct wb_node *node, uint32_t number, uint32_t revision);
+
+/* Removes the names of files that the caller has created or claimed, and closes them. */
+void wb_bucket_file_discard(struct wb_bucket_file *file);
 
 /* The bucket of an id; where a bucket starts in the file; and the greatest id.hi of those in it. */
 uint64_t wb_bucket_of(const struct wb_bucket_file *file, struct wb_pageid id);
@@ -115,7 +132,7 @@ static inline uint64_t wb_bucket_extents_at(const struct wb_bucket_file *file)
     return wb_bucket_at(file, file->count);
 }
 
-/* The seal says which commit the catalog had reached when a writer left (segment.h). */
+/* The seal says which commit the catalog had reached when a writer left (segment.h). Writing it needs the claim. */
 int wb_bucket_write_seal(const struct wb_bucket_file *file, uint64_t commit);
 bool wb_bucket_read_seal(const struct wb_bucket_file *file, uint64_t *commit_out);
 
@@ -207,9 +224,39 @@ int wb_bucket_encode(const struct wb_bucket_file *file, struct wb_slice block, s
 const char *wb_bucket_decode(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket,
                              int *err_out);
 
+/* Whether the head of an image is intact, and of a format that only a newer program knows. */
+bool wb_bucket_head_is_newer(const char *bytes);
+
 /* The head of an image: whether it is one of this bucket, and its lengths. Returns NULL, or what is wrong. */
 const char *wb_bucket_head_check(const struct wb_bucket_file *file, uint64_t number, const char *bytes,
                                  struct wb_bucket *bucket, uint64_t *image_bytes_out);
+
+/* ---- damaged bytes (bucket_kept.c) -------------------------------------------------------------------- */
+
+/* Where damaged bytes were. */
+struct wb_bucket_origin {
+    uint64_t key;    /* of the file */
+    uint64_t bucket; /* that they belonged to */
+    uint64_t at;     /* their offset */
+};
+
+/*
+ * The bytes of a bucket as they are, and those of its rest if its head says where that is. Replaces what bytes_out has.
+ * WB_E_NEWER: the bucket is not damaged, but this program cannot read it.
+ */
+int wb_bucket_read_bytes(const struct wb_bucket_file *file, uint64_t number, struct wb_buf *bytes_out);
+
+/* The same of an extent: as much of it as there is, but at least as much as wb_bucket_keep() takes. */
+int wb_bucket_extent_read_bytes(const struct wb_bucket_file *file, uint64_t at, uint64_t bytes,
+                                struct wb_buf *bytes_out);
+
+/* Writes them to a new extent at *end, which moves on. *bytes_out is its length. */
+int wb_bucket_keep(const struct wb_bucket_file *file, const struct wb_bucket_origin *origin, struct wb_slice bytes,
+                   uint64_t *end, uint64_t *bytes_out);
+
+/* Whether an extent is one of these; and the error of whoever wants to read a page from it. */
+bool wb_bucket_kept_is(struct wb_slice extent);
+int wb_bucket_kept_error(struct wb_slice extent);
 
 /* ---- sweeps (bucket_sweep.c) ---------------------------------------------------------------------- */
 
@@ -240,6 +287,7 @@ struct wb_bucket_sweep {
     struct wb_buf bytes;
 };
 
+/* The caller has claimed the file. */
 void wb_bucket_sweep_begin(struct wb_bucket_sweep *sweep, struct wb_bucket_file *file, uint64_t stamp, uint64_t end);
 void wb_bucket_sweep_release(struct wb_bucket_sweep *sweep);
 

@@ -95,7 +95,7 @@ static int write_extent(struct wb_bucket_draft *draft, struct wb_bucket_item **i
     if (at + draft->block.len > WB_BUCKET_EXTENT_MAX)
         return wb_fail(WB_E_LIMIT, "%s would be too long", draft->file->file.path);
     wb_block_stamp(draft->block.ptr, at, draft->bucket.stamp);
-    err = wb_file_write_at(&draft->file->file, at, draft->block.ptr, draft->block.len);
+    err = wb_node_file_write_at(&draft->file->file, at, draft->block.ptr, draft->block.len);
     if (err < 0)
         return err;
     for (size_t i = 0; i < draft->pages.count; i++) {

@@ -133,6 +133,12 @@ int wb_bucket_encode(const struct wb_bucket_file *file, struct wb_slice block, s
 
 /* ---- taking them apart --------------------------------------------------------------------------------------- */
 
+bool wb_bucket_head_is_newer(const char *bytes)
+{
+    return memcmp(bytes, "WBBK", 4) == 0 && wb_get16(bytes + 4) > IMAGE_FORMAT &&
+           wb_get64(bytes + HEAD_CHECK_AT) == wb_hash64(bytes, HEAD_CHECK_AT);
+}
+
 const char *wb_bucket_head_check(const struct wb_bucket_file *file, uint64_t number, const char *bytes,
                                  struct wb_bucket *bucket, uint64_t *image_bytes_out)
 {
@@ -323,14 +329,14 @@ static int complete(const struct wb_bucket_file *file, uint64_t number, struct w
     bucket->image.len = image_bytes < file->bucket_bytes ? (size_t)image_bytes : file->bucket_bytes;
     if (bucket->overflow_bytes) {
         uint64_t size;
-        err = wb_file_size(&file->file, &size);
+        err = wb_node_file_size(&file->file, &size);
         *wrong_out = "its rest is behind the end of the file";
         if (err == 0 && (bucket->overflow_at > size || bucket->overflow_bytes > size - bucket->overflow_at))
             err = WB_E_CORRUPT;
         if (err == 0)
             err = wb_buf_reserve(&bucket->image, (size_t)bucket->overflow_bytes);
         if (err == 0)
-            err = wb_file_read_exact(&file->file, bucket->overflow_at, bucket->image.ptr + bucket->image.len,
+            err = wb_node_file_read_exact(&file->file, bucket->overflow_at, bucket->image.ptr + bucket->image.len,
                                      (size_t)bucket->overflow_bytes);
         if (err < 0)
             return err;
@@ -351,7 +357,7 @@ static int read_once(const struct wb_bucket_file *file, uint64_t number, bool do
         return err;
     *wrong_out = "the file ends before it";
     err = doubles ? wb_bucket_swept_image(file, number, bucket->image.ptr)
-                  : wb_file_read_exact(&file->file, wb_bucket_at(file, number), bucket->image.ptr, file->bucket_bytes);
+                  : wb_node_file_read_exact(&file->file, wb_bucket_at(file, number), bucket->image.ptr, file->bucket_bytes);
     return err < 0 ? err : complete(file, number, bucket, wrong_out);
 }
 
@@ -464,13 +470,15 @@ static int open_extent(struct wb_bucket_reader *reader, const struct wb_bucket_f
         return 0;
     wb_bucket_reader_forget(reader);
     wb_buf_clear(&reader->extent);
-    int err = wb_file_size(&file->file, &size);
+    int err = wb_node_file_size(&file->file, &size);
     if (err == 0 && (version->extent_at > size || version->extent_bytes > size - version->extent_at))
         err = wb_fail(WB_E_CORRUPT, "the file ends before it");
     if (err == 0)
         err = wb_buf_reserve(&reader->extent, (size_t)version->extent_bytes);
     if (err == 0)
-        err = wb_file_read_exact(&file->file, version->extent_at, reader->extent.ptr, (size_t)version->extent_bytes);
+        err = wb_node_file_read_exact(&file->file, version->extent_at, reader->extent.ptr, (size_t)version->extent_bytes);
+    if (err == 0 && wb_bucket_kept_is(wb_slice(reader->extent.ptr, (size_t)version->extent_bytes)))
+        err = wb_bucket_kept_error(wb_slice(reader->extent.ptr, (size_t)version->extent_bytes));
     if (err == 0)
         err = wb_block_head_read(reader->extent.ptr, &head);
     if (err == 0 && (head.bytes != version->extent_bytes || wb_block_directory_end(&head) > head.bytes ||

@@ -49,9 +49,9 @@ static int read_header(const struct wb_bucket_file *file, struct doubles_header 
 
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     *header_out = (struct doubles_header){0};
-    if (file->doubles.fd < 0)
+    if (!file->doubles.node)
         return damaged(file, "is missing");
-    int err = wb_file_read_at(&file->doubles, 0, bytes, sizeof bytes, &got);
+    int err = wb_node_file_read_at(&file->doubles, 0, bytes, sizeof bytes, &got);
     if (err < 0)
         return err;
     if (got < sizeof bytes || memcmp(bytes, "WBDW", 4) != 0 || wb_get16(bytes + 4) != DOUBLES_FORMAT ||
@@ -81,7 +81,7 @@ static int read_index(const struct wb_bucket_file *file, const struct doubles_he
     WB_CHECK(swept->buckets.count == 0);
     if (!bytes)
         return WB_E_NOMEM;
-    int err = wb_file_read_at(&file->doubles, at, bytes, (size_t)header->count * 8, &got);
+    int err = wb_node_file_read_at(&file->doubles, at, bytes, (size_t)header->count * 8, &got);
     if (err == 0 && (got < header->count * 8 || wb_hash64(bytes, got) != header->index_check))
         err = damaged(file, "is damaged: its index");
     if (err == 0)
@@ -129,7 +129,7 @@ int wb_bucket_swept_image(const struct wb_bucket_file *file, uint64_t number, ch
     if (err == 0 && (low == swept.buckets.count || swept.buckets.items[low] != number))
         err = wb_fail(WB_E_NOTFOUND, "the last sweep of %s did not change this bucket", file->file.path);
     if (err == 0)
-        err = wb_file_read_exact(&file->doubles, IMAGES_AT + low * (uint64_t)file->bucket_bytes, image_out,
+        err = wb_node_file_read_exact(&file->doubles, IMAGES_AT + low * (uint64_t)file->bucket_bytes, image_out,
                                  file->bucket_bytes);
     wb_bucket_swept_release(&swept);
     return err;
@@ -150,7 +150,7 @@ static int write_header(const struct wb_bucket_file *file, const struct doubles_
     wb_put64(bytes + 32, header->count);
     wb_put64(bytes + 40, header->index_check);
     wb_put64(bytes + DOUBLES_CHECK_AT, wb_hash64(bytes, DOUBLES_CHECK_AT));
-    return wb_file_write_at(&file->doubles, 0, bytes, sizeof bytes);
+    return wb_node_file_write_at(&file->doubles, 0, bytes, sizeof bytes);
 }
 
 int wb_bucket_swept_clear(const struct wb_bucket_file *file)
@@ -160,8 +160,8 @@ int wb_bucket_swept_clear(const struct wb_bucket_file *file)
 
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (err == 0)
-        err = wb_file_truncate(&file->doubles, IMAGES_AT);
-    return err < 0 ? err : wb_file_sync(&file->doubles);
+        err = wb_node_file_truncate(&file->doubles, IMAGES_AT);
+    return err < 0 ? err : wb_node_file_sync(&file->doubles);
 }
 
 void wb_bucket_sweep_begin(struct wb_bucket_sweep *sweep, struct wb_bucket_file *file, uint64_t stamp, uint64_t end)
@@ -191,10 +191,10 @@ int wb_bucket_sweep_add(struct wb_bucket_sweep *sweep, const struct wb_bucket *b
         return err;
     memset(sweep->bytes.ptr, 0, file->bucket_bytes);
     memcpy(sweep->bytes.ptr, bucket->image.ptr, inside);
-    err = wb_file_write_at(&file->doubles, IMAGES_AT + sweep->buckets.count * (uint64_t)file->bucket_bytes,
+    err = wb_node_file_write_at(&file->doubles, IMAGES_AT + sweep->buckets.count * (uint64_t)file->bucket_bytes,
                            sweep->bytes.ptr, file->bucket_bytes);
     if (err == 0 && bucket->overflow_bytes)
-        err = wb_file_write_at(&file->file, bucket->overflow_at, bucket->image.ptr + inside,
+        err = wb_node_file_write_at(&file->file, bucket->overflow_at, bucket->image.ptr + inside,
                                (size_t)bucket->overflow_bytes);
     return err < 0 ? err : wb_vec_push(&sweep->buckets, bucket->number);
 }
@@ -215,15 +215,15 @@ static int end_doubles(struct wb_bucket_sweep *sweep)
         wb_put64(sweep->bytes.ptr + i * 8, sweep->buckets.items[i]);
     sweep->bytes.len = sweep->buckets.count * 8;
     header.index_check = wb_hash64(sweep->bytes.ptr, sweep->bytes.len);
-    err = wb_file_write_at(&file->doubles, at, sweep->bytes.ptr, sweep->bytes.len);
+    err = wb_node_file_write_at(&file->doubles, at, sweep->bytes.ptr, sweep->bytes.len);
     if (err == 0)
         err = write_header(file, &header);
     if (err == 0) /* nothing of an earlier sweep stays: it may have been taken down */
-        err = wb_file_truncate(&file->doubles, at + sweep->bytes.len);
+        err = wb_node_file_truncate(&file->doubles, at + sweep->bytes.len);
     if (err == 0)
-        err = wb_file_sync(&file->doubles);
+        err = wb_node_file_sync(&file->doubles);
     if (err == 0 && sweep->end > sweep->end_before)
-        err = wb_file_sync(&file->file);
+        err = wb_node_file_sync(&file->file);
     return err;
 }
 
@@ -240,10 +240,10 @@ static int copy_images(struct wb_bucket_sweep *sweep)
         for (run = 1; run < most && i + run < sweep->buckets.count; run++)
             if (sweep->buckets.items[i + run] != first + run)
                 break;
-        err = wb_file_read_exact(&file->doubles, IMAGES_AT + i * (uint64_t)file->bucket_bytes, sweep->bytes.ptr,
+        err = wb_node_file_read_exact(&file->doubles, IMAGES_AT + i * (uint64_t)file->bucket_bytes, sweep->bytes.ptr,
                                  run * file->bucket_bytes);
         if (err == 0)
-            err = wb_file_write_at(&file->file, wb_bucket_at(file, first), sweep->bytes.ptr, run * file->bucket_bytes);
+            err = wb_node_file_write_at(&file->file, wb_bucket_at(file, first), sweep->bytes.ptr, run * file->bucket_bytes);
     }
     return err;
 }
@@ -256,5 +256,5 @@ int wb_bucket_sweep_end(struct wb_bucket_sweep *sweep)
     wb_buf_clear(&sweep->bytes);
     if (err == 0)
         err = copy_images(sweep);
-    return err < 0 ? err : wb_file_sync(&sweep->file->file);
+    return err < 0 ? err : wb_node_file_sync(&sweep->file->file);
 }

@@ -4,7 +4,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "store/hash/hash_store.h"
 #include "store/nodes/log_nodes.h"
 
@@ -37,12 +36,13 @@ static int repair_target(struct wb_log_edit *edit, struct wb_hash_target *target
     if (err == WB_E_CORRUPT) { /* nobody knows which buckets an interrupted sweep has changed */
         target->judge = true;
         target->stamp = row->logical_end + STAMP_LEAP;
-        err = wb_file_size(&file->file, &target->end);
+        err = wb_node_file_size(&file->file, &target->end);
         target->end = target->end > row->bytes ? target->end : row->bytes;
     } else if (err == 0 && swept.stamp > row->logical_end) {
         target->stamp = swept.stamp + 1;
         target->end = swept.end > row->bytes ? swept.end : row->bytes;
         err = swept.buckets.count ? wb_hash_repair(edit, target, &swept) : 0;
+        err = err == WB_E_DOWN ? 0 : err; /* read-only: whoever wants to write is told */
     }
     wb_bucket_swept_release(&swept);
     return err;
@@ -86,7 +86,7 @@ void wb_hash_edit_release(struct wb_log_edit *edit)
     if (!hash)
         return;
     for (size_t i = 0; i < hash->made.count; i++)
-        wb_bucket_file_close(&hash->made.items[i].file);
+        wb_bucket_file_close(&hash->made.items[i]);
     wb_vec_release(&hash->made);
     wb_vec_release(&hash->notes);
     wb_vec_release(&hash->entries);
@@ -95,6 +95,8 @@ void wb_hash_edit_release(struct wb_log_edit *edit)
     wb_log_view_release(&hash->view);
     wb_buf_release(&hash->record);
     wb_arena_release(&hash->arena);
+    wb_vec_release(&hash->damages);
+    wb_buf_release(&hash->damaged);
     wb_free(hash);
     edit->hash = NULL;
 }
@@ -408,8 +410,20 @@ static int write_target(struct wb_log_edit *edit, struct wb_hash_target *target)
         err = wb_hash_merge(edit, target, wb_hash_buckets_for(bytes));
         if (err != WB_E_CORRUPT)
             return err;
-    } /* a file with a damaged bucket cannot be written anew, but the other buckets can be changed */
+    } /* the file and the catalog contradict each other, but its buckets can be changed */
     return wb_hash_sweep(edit, target);
+}
+
+/* A node that is full, or whose disk fails, is named. */
+static int name_node(const struct wb_log_edit *edit, const struct wb_hash_target *target, int err)
+{
+    struct wb_error_copy why;
+
+    WB_CHECK(err < 0);
+    if (err != WB_E_IO || !wb_log_node_failed(edit->log, err))
+        return err;
+    wb_error_save(err, &why);
+    return wb_fail(err, "node %u: %s", edit->rows[target->number].node, why.message);
 }
 
 static int compare_notes(const void *a, const void *b)
@@ -444,6 +458,8 @@ int wb_hash_edit_write(struct wb_log_edit *edit)
         target->first = i;
         target->count = next - i;
         err = write_target(edit, target);
+        if (err < 0)
+            err = name_node(edit, target, err);
     }
     for (size_t i = 0; i < hash->targets.count && err == 0; i++) /* a file for pages that were all refused */
         if (!hash->targets.items[i].exists && !hash->targets.items[i].is_merged)
@@ -464,11 +480,10 @@ void wb_hash_edit_done(struct wb_log_edit *edit, int err)
         if (hash->targets.items[i].is_merged && hash->targets.items[i].exists)
             edit->log->hash->replaced = true;
     for (size_t i = 0; i < hash->made.count && !wb_catalog_uncertain(edit->log->catalog); i++) {
-        const struct wb_hash_made *made = &hash->made.items[i];
-        bool counts = err == 0 && edit->rows[made->file.number].revision == made->file.revision;
-        const char *dir;
-        if (!counts && wb_log_node_dir(edit->log, made->node, &dir) == 0)
-            wb_bucket_file_unlink(dir, made->file.number, made->file.revision);
+        struct wb_bucket_file *made = &hash->made.items[i];
+        bool counts = err == 0 && edit->rows[made->number].revision == made->revision;
+        if (!counts && made->magic)
+            wb_bucket_file_discard(made);
     }
     if (err < 0)
         wb_error_restore(&why);

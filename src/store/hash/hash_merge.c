@@ -8,16 +8,20 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "store/hash/hash_store.h"
 #include "store/nodes/log_nodes.h"
 #include "store/nodes/log_split.h"
+
+/* Damaged bytes that were copied. */
+struct merged_damage {
+    uint64_t from; /* the extent that has them in the old file; 0: the bucket itself */
+    uint64_t at, bytes;
+};
 
 /* A merge in progress. */
 struct hash_merge {
     struct wb_log_edit *edit;
     struct wb_hash_target *target;
-    const char *dir;
     struct wb_bucket_file *from; /* NULL: there is no old file */
     uint64_t next;               /* the old bucket to be read next */
     size_t at;                   /* the next version in the one that was read; it is in log->hash->bucket */
@@ -28,6 +32,8 @@ struct hash_merge {
     uint64_t end;           /* of its extents */
     uint64_t images;        /* bytes of all images */
     uint64_t versions, old; /* that were kept, and how many of them are not the latest of their page */
+    bool is_lost;           /* the bucket that was read is damaged */
+    WB_VEC(struct merged_damage) damages; /* of this bucket */
 };
 
 /* ---- the old file ------------------------------------------------------------------------------------------ */
@@ -37,16 +43,21 @@ static bool has_version(const struct hash_merge *m)
     return m->from && m->at < m->edit->log->hash->bucket.versions.count;
 }
 
-/* Goes to the next version, if the current bucket has none left. */
+/* Goes to the next version, if the current bucket has none left. Of a damaged bucket, the catalog knows them. */
 static int seek_version(struct hash_merge *m)
 {
     struct wb_hash *own = m->edit->log->hash;
     int err = 0;
 
     while (m->from && !has_version(m) && m->next < m->from->count && err == 0) {
+        uint64_t number = m->next++;
         wb_bucket_reader_forget(&own->reader);
+        wb_vec_clear(&m->damages);
         m->at = 0;
-        err = wb_bucket_read(m->from, m->next++, &own->bucket);
+        err = wb_bucket_read(m->from, number, &own->bucket);
+        m->is_lost = err == WB_E_CORRUPT;
+        if (m->is_lost)
+            err = wb_hash_lost_read(m->edit, m->target, m->from, number);
     }
     return err;
 }
@@ -63,33 +74,73 @@ static bool is_alone(const struct wb_bucket *bucket, size_t at)
     return version->extent_at != 0;
 }
 
-/* Copies a large page. */
+/* Copies a large page. Returns 1 if its block cannot be copied as it is. */
 static int copy_extent(struct hash_merge *m, struct wb_bucket_version *version)
 {
     struct wb_hash_edit *hash = m->edit->hash;
     struct wb_block_head head;
 
     WB_CHECK(version->extent_at > 0);
-    wb_buf_clear(&hash->record);
-    int err = wb_buf_reserve(&hash->record, (size_t)version->extent_bytes);
-    if (err == 0)
-        err = wb_file_read_exact(&m->from->file, version->extent_at, hash->record.ptr, (size_t)version->extent_bytes);
-    if (err == 0)
-        err = wb_block_head_read(hash->record.ptr, &head);
-    if (err == 0 && (head.bytes != version->extent_bytes || head.logical != version->extent_at))
-        err = WB_E_CORRUPT;
-    if (err == WB_E_CORRUPT)
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: the extent at offset %llu", m->from->file.path,
-                       (unsigned long long)version->extent_at);
+    int err = wb_bucket_extent_read_bytes(m->from, version->extent_at, version->extent_bytes, &hash->record);
     if (err < 0)
         return err;
+    if (hash->record.len != version->extent_bytes || wb_block_head_read(hash->record.ptr, &head) < 0 ||
+        head.bytes != version->extent_bytes || head.logical != version->extent_at)
+        return 1; /* reading it tells why */
     if (head.count != 1) /* others were in it, and must not come along */
         return 1;
     wb_block_stamp(hash->record.ptr, m->end, m->target->stamp);
-    err = wb_file_write_at(&m->to.file, m->end, hash->record.ptr, (size_t)version->extent_bytes);
+    err = wb_node_file_write_at(&m->to.file, m->end, hash->record.ptr, (size_t)version->extent_bytes);
     version->extent_at = m->end;
     m->end += version->extent_bytes;
     return err;
+}
+
+/* Copies damaged bytes, of the bucket or of the version's extent, to the new file. */
+static int copy_damage(struct hash_merge *m, const struct wb_bucket_version *version, struct merged_damage *damage_out)
+{
+    const struct wb_bucket *bucket = &m->edit->log->hash->bucket;
+    struct wb_bucket_origin origin = {m->from->key, bucket->number, wb_bucket_at(m->from, bucket->number)};
+    struct wb_buf *record = &m->edit->hash->record;
+    struct wb_slice bytes = wb_buf_slice(m->is_lost ? &m->edit->hash->damaged : &bucket->image);
+    int err = 0;
+
+    *damage_out = (struct merged_damage){.from = version->extent_at, .at = m->end};
+    if (version->extent_at) {
+        err = wb_bucket_extent_read_bytes(m->from, version->extent_at, version->extent_bytes, record);
+        bytes = wb_buf_slice(record);
+        origin.at = version->extent_at;
+    }
+    if (err < 0)
+        return err;
+    if (!version->extent_at || !wb_bucket_kept_is(bytes))
+        return wb_bucket_keep(&m->to, &origin, bytes, &m->end, &damage_out->bytes);
+    damage_out->bytes = bytes.len;
+    m->end += bytes.len;
+    return wb_node_file_write_at(&m->to.file, damage_out->at, bytes.ptr, bytes.len);
+}
+
+/* A version that cannot be read stays one, and what is left of its bytes comes along. */
+static int keep_damaged(struct hash_merge *m, struct wb_bucket_version *version)
+{
+    struct merged_damage damage;
+    size_t i = 0;
+    int err = wb_hash_damage_note(m->edit->hash, m->from, m->edit->log->hash->bucket.number, 1);
+
+    WB_CHECK(m->from != NULL);
+    while (i < m->damages.count && m->damages.items[i].from != version->extent_at)
+        i++;
+    if (err == 0 && i == m->damages.count) {
+        err = copy_damage(m, version, &damage);
+        if (err == 0)
+            err = wb_vec_push(&m->damages, damage);
+    }
+    if (err < 0)
+        return err;
+    version->block_slot = 0;
+    version->extent_at = m->damages.items[i].at;
+    version->extent_bytes = m->damages.items[i].bytes;
+    return 0;
 }
 
 /* Adds the current version of the old file to the new bucket. */
@@ -104,9 +155,12 @@ static int keep_version(struct hash_merge *m, bool old)
         err = copy_extent(m, &item.version);
     if (err > 0) {
         err = wb_bucket_read_record(&own->reader, m->from, &own->bucket, m->at, &m->edit->hash->record);
-        if (err == 0)
+        if (err == WB_E_CORRUPT) {
+            err = keep_damaged(m, &item.version);
+        } else if (err == 0) {
             err = wb_arena_copy(&m->edit->hash->arena, wb_buf_slice(&m->edit->hash->record), &item.record);
-        item.version.extent_at = item.version.extent_bytes = 0;
+            item.version.extent_at = item.version.extent_bytes = 0;
+        }
     }
     return err < 0 ? err : wb_vec_push(&own->draft.items, item);
 }
@@ -200,9 +254,9 @@ static int end_bucket(struct hash_merge *m)
 
     WB_CHECK(m->number < m->to.count);
     if (err == 0) /* the rest of the bucket is a hole in the file, which reads as zeros and takes no space */
-        err = wb_file_write_at(&m->to.file, wb_bucket_at(&m->to, m->number), image->ptr, inside);
+        err = wb_node_file_write_at(&m->to.file, wb_bucket_at(&m->to, m->number), image->ptr, inside);
     if (err == 0 && draft->bucket.overflow_bytes)
-        err = wb_file_write_at(&m->to.file, draft->bucket.overflow_at, image->ptr + inside,
+        err = wb_node_file_write_at(&m->to.file, draft->bucket.overflow_at, image->ptr + inside,
                                (size_t)draft->bucket.overflow_bytes);
     if (err < 0)
         return err;
@@ -248,13 +302,10 @@ static int merge_streams(struct hash_merge *m)
 /* Makes the file and its name durable. */
 static int sync_file(struct hash_merge *m)
 {
-    char *pages = wb_path_join(m->dir, WB_SEGMENT_DIR);
-    int err = pages ? wb_file_sync(&m->to.file) : WB_E_NOMEM;
+    int err = wb_node_file_sync(&m->to.file);
 
-    if (err == 0)
-        err = wb_path_sync_dir(pages);
-    wb_free(pages);
-    return err;
+    WB_CHECK(m->to.magic == WB_BUCKET_FILE_MAGIC);
+    return err < 0 ? err : wb_node_sync_names(m->to.file.node);
 }
 
 /* What the row of the new file says about it. */
@@ -272,7 +323,7 @@ static void fill_row(const struct hash_merge *m, struct wb_catalog_segment *row)
 
 /*
  * Writes the file of a row from what the target has in the row's range, and the notes. The row has its number,
- * revision, node and range; the rest is filled in. The file stays open and locked until the commit.
+ * revision, node and range; the rest is filled in. The file stays open and claimed until the commit.
  */
 static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint64_t buckets)
 {
@@ -280,7 +331,8 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
     struct wb_hash *own = edit->log->hash;
     struct wb_bucket_shape shape = {row->number, row->revision, row->range, (uint32_t)wb_log_sizes.bucket_bytes,
                                     buckets};
-    int err = wb_log_nodes_dir_to_write(&edit->log->nodes, row->node, &m->dir);
+    struct wb_node *node;
+    int err = wb_log_nodes_find_to_write(&edit->log->nodes, row->node, &node);
 
     WB_CHECK(buckets > 0);
     if (err == 0 && m->target->exists)
@@ -291,10 +343,10 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
         return err;
     wb_bucket_reader_forget(&own->reader);
     wb_vec_clear(&own->bucket.versions);
-    err = wb_bucket_file_create(m->dir, edit->log->superblock.id, &shape, &m->to);
+    err = wb_bucket_file_create(node, edit->log->superblock.id, &shape, &m->to);
     if (err < 0)
         return err;
-    edit->hash->made.items[edit->hash->made.count++] = (struct wb_hash_made){m->to, row->node};
+    edit->hash->made.items[edit->hash->made.count++] = m->to;
     m->end = wb_bucket_extents_at(&m->to);
     if (m->from)
         m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = row->range.prefix});
@@ -305,6 +357,7 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
         fill_row(m, row);
     wb_bucket_reader_forget(&own->reader);
     wb_arena_clear(&edit->hash->arena);
+    wb_vec_release(&m->damages);
     return err;
 }
 

@@ -9,8 +9,6 @@
 #include "os/path.h"
 #include "store/hash/hash_store.h"
 
-#define STAGING_NAME "staging.tmp"
-
 enum { STORED_PART = 4 }; /* what a record frees when it dies is not known before it is compressed; an estimate */
 
 /* Computes the digests of the records that have none. */

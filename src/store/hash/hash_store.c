@@ -111,7 +111,7 @@ static int refresh_files(void *context)
 int wb_hash_can_change(struct wb_log *log, const struct wb_log_view *view)
 {
     const struct wb_history *history = &view->history;
-    const char *dir;
+    struct wb_node *node;
 
     WB_CHECK(log->hash != NULL);
     WB_CHECK(log->store.mode == WB_STORE_WRITE);
@@ -122,45 +122,44 @@ int wb_hash_can_change(struct wb_log *log, const struct wb_log_view *view)
         const struct wb_catalog_segment *row =
             wb_hash_row_of(&log->hash->files.rows, view->id, &history->versions.items[i].place);
         if (row)
-            err = wb_log_nodes_dir_to_write(&log->nodes, row->node, &dir);
+            err = wb_log_nodes_find_to_write(&log->nodes, row->node, &node);
     }
     return err;
 }
 
-int wb_hash_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out)
+/* A file that was opened for reading because its node could not be written. *file is closed if it can be now. */
+static void try_to_write(struct wb_hash_files *files, const struct wb_catalog_segment *row, struct wb_bucket_file *file)
 {
-    char name[WB_SEGMENT_NAME_MAX];
-    const char *dir;
-    int err = wb_log_nodes_dir(nodes, node, &dir);
+    struct wb_node *node;
 
-    *path_out = NULL;
-    if (err < 0)
-        return err;
-    wb_bucket_name(number, revision, name);
-    *path_out = wb_path_join(dir, name);
-    return *path_out ? 0 : WB_E_NOMEM;
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
+    if (files->write && !file->write && wb_log_nodes_find_to_write(files->nodes, row->node, &node) == 0)
+        wb_bucket_file_close(file);
 }
 
 int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *row, struct wb_bucket_file **file_out)
 {
     struct wb_bucket_file *room = NULL;
     bool write = files->write;
-    const char *dir;
+    struct wb_node *node;
 
     WB_CHECK(row->number > 0);
     *file_out = NULL;
     for (size_t i = 0; i < files->open.count; i++) {
         struct wb_bucket_file *file = &files->open.items[i];
-        if (file->magic && file->number == row->number && file->revision == row->revision) {
+        bool same = file->magic && file->number == row->number && file->revision == row->revision;
+        if (same)
+            try_to_write(files, row, file);
+        if (same && file->magic) {
             *file_out = file;
             return 0;
         }
         if (!file->magic || file->number == row->number)
             room = file;
     }
-    int err = (files->write ? wb_log_nodes_dir_to_write : wb_log_nodes_dir)(files->nodes, row->node, &dir);
+    int err = (files->write ? wb_log_nodes_find_to_write : wb_log_nodes_find)(files->nodes, row->node, &node);
     if (err == WB_E_DOWN && files->write) { /* it may be read-only, and we want to read */
-        err = wb_log_nodes_dir(files->nodes, row->node, &dir);
+        err = wb_log_nodes_find(files->nodes, row->node, &node);
         write = false;
     }
     if (err == 0 && !room) {
@@ -170,7 +169,7 @@ int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *r
     if (err < 0)
         return err;
     wb_bucket_file_close(room);
-    err = wb_bucket_file_open(dir, files->repository, row, write, room);
+    err = wb_bucket_file_open(node, files->repository, row, write, room);
     if (err == 0)
         *file_out = room;
     return err;
@@ -196,8 +195,11 @@ void wb_hash_seal(struct wb_log *log, uint64_t commit)
     /* If nothing can be sealed, no data is lost: we only lose one way to notice that the catalog went back in time. */
     if (wb_log_overview(log, &o) < 0)
         return;
-    if (o.rows.count && wb_hash_file(&log->hash->files, &o.rows.items[o.rows.count - 1], &file) == 0)
+    if (o.rows.count && wb_hash_file(&log->hash->files, &o.rows.items[o.rows.count - 1], &file) == 0 && file->write &&
+        wb_bucket_file_claim(file) == 0) {
         wb_bucket_write_seal(file, commit);
+        wb_bucket_file_release(file);
+    }
     wb_log_rows_release(&o.rows);
 }
 
@@ -206,8 +208,8 @@ void wb_hash_seal(struct wb_log *log, uint64_t commit)
 
 struct hash_orphan {
     struct wb_log *log;
-    const char *dir;
-    uint32_t node, number, revision;
+    struct wb_node *node;
+    uint32_t node_number, number, revision;
     bool known;
 };
 
@@ -220,53 +222,53 @@ static int look_up_file(void *context)
 
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    o->known = err == 0 && o->node == row.node && o->revision <= row.revision;
+    o->known = err == 0 && o->node_number == row.node && o->revision <= row.revision;
     return o->known ? 0 : wb_catalog_retired_has(&o->log->reader, o->number, o->revision, &o->known);
 }
 
 /* A file that the catalog does not know was made by a commit that was interrupted. */
-static int remove_orphan(void *context, const struct wb_path_entry *entry)
+static int remove_orphan(void *context, const struct wb_node_entry *entry)
 {
     struct hash_orphan o = *(const struct hash_orphan *)context;
-    struct wb_file file = WB_FILE_INIT;
+    struct wb_node_file file = WB_NODE_FILE_INIT;
     char name[WB_SEGMENT_NAME_MAX];
     bool doubles;
 
-    if (!wb_bucket_name_parse(entry->name, &o.number, &o.revision, &doubles))
+    if (!wb_bucket_name_parse(entry->name + sizeof WB_SEGMENT_DIR, &o.number, &o.revision, &doubles))
         return 0;
     int err = wb_log_read(o.log, look_up_file, &o);
     if (err < 0 || o.known)
         return err;
     wb_bucket_name(o.number, o.revision, name);
-    char *path = wb_path_join(o.dir, name);
-    if (!path)
-        return WB_E_NOMEM;
-    err = wb_file_open(path, WB_FILE_READ, &file);
-    if (err == 0 ? wb_file_lock(&file, false) == 0 : err == WB_E_NOTFOUND) {
-        /* The commit may have ended since we looked. Now that we have the lock, the answer is final. */
+    err = wb_node_file_open(o.node, name, false, &file);
+    if (err == 0 ? wb_node_file_claim(&file) == 0 : err == WB_E_NOTFOUND) {
+        /* The commit may have ended since we looked. Now that we have the claim, the answer is final. */
         err = wb_log_read(o.log, look_up_file, &o);
+        wb_bucket_doubles_name(o.number, o.revision, name);
         if (err == 0 && !o.known)
-            err = wb_bucket_file_unlink(o.dir, o.number, o.revision);
+            err = wb_node_remove(o.node, name);
+        if (err == 0 && !o.known && file.node)
+            err = wb_node_file_remove(&file);
     }
-    wb_file_close(&file);
-    wb_free(path);
-    return err == WB_E_NOTFOUND ? 0 : err;
+    wb_node_file_close(&file);
+    return err == WB_E_NOTFOUND || err == WB_E_BUSY ? 0 : err;
 }
 
 int wb_hash_recover(struct wb_log *log, uint32_t node)
 {
-    struct hash_orphan o = {.log = log, .node = node};
-    int err = wb_log_nodes_dir_to_write(&log->nodes, node, &o.dir);
-    char *pages = err == 0 ? wb_path_join(o.dir, WB_SEGMENT_DIR) : NULL;
+    struct hash_orphan o = {.log = log, .node_number = node};
+    int err = wb_log_nodes_find_to_write(&log->nodes, node, &o.node);
     char *staging = wb_path_join(log->dir, WB_HASH_STAGING_NAME);
 
     WB_CHECK(log->store.mode == WB_STORE_WRITE);
     if (staging) /* if its owner is alive, it has the file open, and does not need the name */
         (void)wb_path_unlink(staging);
     wb_free(staging);
-    if (err == 0)
-        err = pages ? wb_path_each(pages, remove_orphan, &o) : WB_E_NOMEM;
-    wb_free(pages);
+    if (err == 0) {
+        wb_node_hold(o.node); /* reading the catalog may refresh the table of nodes */
+        err = wb_node_each_file(o.node, remove_orphan, &o);
+        wb_node_close(o.node);
+    }
     return wb_log_node_failed(log, err) ? 0 : err;
 }
 
@@ -292,7 +294,8 @@ static uint64_t used_bytes(const struct wb_catalog_segment *row)
 }
 
 /* Writes one file anew, in a transaction of its own. */
-static int compact_file(struct wb_log *log, uint32_t number, struct wb_store_compact_counts *counts)
+static int compact_file(struct wb_log *log, uint32_t number, wb_store_found found, void *found_context,
+                        struct wb_store_compact_counts *counts)
 {
     struct wb_log_edit edit = {.log = log};
     int err = wb_log_edit_begin(log, &edit);
@@ -316,8 +319,10 @@ static int compact_file(struct wb_log *log, uint32_t number, struct wb_store_com
         err = wb_log_edit_end(&edit);
     else
         wb_hash_edit_done(&edit, err);
-    if (err == 0)
+    if (err == 0) {
         log->writer->commit = edit.summary.commit;
+        counts->damaged += wb_hash_damage_tell(edit.hash, found, found_context, &counts->dropped);
+    }
     wb_catalog_txn_abort(&edit.txn);
     wb_log_edit_release(&edit);
     return err;
@@ -339,7 +344,7 @@ int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progre
         const struct wb_catalog_segment *row = &o.rows.items[i];
         if (!needs_work(row))
             continue;
-        err = compact_file(log, row->number, counts_inout);
+        err = compact_file(log, row->number, found, found_context, counts_inout);
         bool damaged = err == WB_E_CORRUPT;
         if ((damaged || wb_log_node_failed(log, err)) && !wb_catalog_uncertain(log->catalog)) { /* it stays as it is */
             char name[WB_SEGMENT_NAME_MAX];
@@ -405,7 +410,7 @@ int wb_hash_settle(struct wb_log *log)
         err = is_unsettled(log, &o.rows.items[i], &swept, &unknown);
         any = any || swept;
         if (err == 0 && unknown)
-            err = compact_file(log, o.rows.items[i].number, &ignored);
+            err = compact_file(log, o.rows.items[i].number, NULL, NULL, &ignored);
     }
     if (err == 0 && any)
         err = repair_all(log);
@@ -413,6 +418,8 @@ int wb_hash_settle(struct wb_log *log)
         err = wb_log_purge(log);
     log->hash->replaced = false;
     wb_log_rows_release(&o.rows);
+    /* Damage, or a node that cannot be used, does not keep anybody from using the rest. */
+    bool harmless = err == WB_E_CORRUPT || (wb_log_node_failed(log, err) && !wb_catalog_uncertain(log->catalog));
     wb_log_decide(log);
-    return err == WB_E_CORRUPT ? 0 : err; /* damage does not keep anybody from reading the rest */
+    return harmless ? 0 : err;
 }

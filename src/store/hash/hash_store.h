@@ -28,6 +28,7 @@
  *   hash_edit.c   collects what a transaction changes, and decides how to write it
  *   hash_sweep.c  changes buckets in place
  *   hash_merge.c  writes a file anew
+ *   hash_lost.c   goes on past a bucket that is damaged
  *   hash_verify.c checks bucket files
  */
 #ifndef WB_STORE_HASH_STORE_H
@@ -97,9 +98,6 @@ int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *r
  */
 int wb_hash_can_change(struct wb_log *log, const struct wb_log_view *view);
 
-/* Composes the path of a bucket file, allocated (wb_free). */
-int wb_hash_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out);
-
 /* When a writer opens: removes the files that a crash left on a node. */
 int wb_hash_recover(struct wb_log *log, uint32_t node);
 
@@ -163,10 +161,13 @@ struct wb_hash_target {
     size_t first, count; /* its notes */
 };
 
-/* A file that a transaction has written. It stays locked until the commit, so that nobody takes it for a leftover. */
-struct wb_hash_made {
-    struct wb_bucket_file file;
-    uint32_t node;
+
+/* A bucket that a transaction could not read, or of which it could not read all versions. */
+struct wb_hash_damage {
+    uint32_t file, revision;
+    uint64_t bucket, at; /* its number, and where it is in the file */
+    uint64_t lost;       /* versions that cannot be read any more; 0: nobody needs what is damaged */
+    char why[WB_ERROR_MESSAGE_MAX];
 };
 
 /* What a transaction changes. */
@@ -174,13 +175,16 @@ struct wb_hash_edit {
     WB_VEC(struct wb_hash_note) notes;
     WB_VEC(struct wb_catalog_entry) entries;
     WB_VEC(struct wb_hash_target) targets;
-    WB_VEC(struct wb_hash_made) made;
+    WB_VEC(struct wb_bucket_file) made; /* files that it has written; claimed until the commit, so that nobody takes
+                                           them for leftovers */
     const uint32_t *placed; /* the ops of the page whose puts were given places last ... */
     size_t placed_count;    /* ... and how many */
     struct wb_log_view view;
     WB_VEC(bool) drop;
     struct wb_buf record;
     struct wb_arena arena; /* records of the bucket that is being made */
+    WB_VEC(struct wb_hash_damage) damages;
+    struct wb_buf damaged; /* bytes of the bucket that was damaged last */
 };
 
 /* Begins: reads the rows, and repairs what an interrupted sweep left. The transaction has not changed anything yet. */
@@ -199,7 +203,7 @@ int wb_hash_edit_write(struct wb_log_edit *edit);
 void wb_hash_edit_done(struct wb_log_edit *edit, int err);
 void wb_hash_edit_release(struct wb_log_edit *edit);
 
-/* The file of a target, open for writing. */
+/* The file of a target, open for writing if its node can be written. */
 int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *target,
                         struct wb_bucket_file **file_out);
 
@@ -218,6 +222,28 @@ int wb_hash_sweep(struct wb_log_edit *edit, struct wb_hash_target *target);
 
 /* Brings the buckets that an interrupted sweep has changed back to what the catalog says. */
 int wb_hash_repair(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept);
+
+/* ---- damaged buckets (hash_lost.c) ------------------------------------------------------------------------ */
+
+/*
+ * A bucket that cannot be read: the current error says why. Fills log->hash->bucket with the versions and copies that
+ * the catalog says are in it, as if it had been read, but without a block: none of its versions can be read. The bytes
+ * that are in its place go to hash->damaged.
+ */
+int wb_hash_lost_read(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+                      uint64_t number);
+
+/* The same, and keeps the bytes in an extent at *end, which moves on. The versions point to it. */
+int wb_hash_set_aside(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+                      uint64_t number, uint64_t *end);
+
+/* Remembers that so many more versions of a bucket are lost; the first call also why: the current error. */
+int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *file, uint64_t number, uint64_t lost);
+
+/* Reports what was remembered. Returns the number of places that stay damaged; the others are added to *dropped_inout.
+ */
+uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context,
+                             uint64_t *dropped_inout);
 
 /* Writes the file anew as its next revision, with so many buckets (hash_merge.c). */
 int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t buckets);

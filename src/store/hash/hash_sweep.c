@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/hash/hash_store.h"
+#include "store/nodes/log_nodes.h"
 
 #include <stdlib.h>
 
@@ -121,38 +122,85 @@ static int end_sweep(struct wb_log_edit *edit, struct wb_bucket_sweep *sweep, st
     return 0;
 }
 
-int wb_hash_sweep(struct wb_log_edit *edit, struct wb_hash_target *target)
+/* Makes the new image of the bucket in memory, in which the notes change something. */
+static int rewrite_bucket(struct wb_log_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+                          const struct wb_hash_note *notes, size_t count)
+{
+    struct wb_hash *own = edit->log->hash;
+    int err = wb_vec_reserve(&edit->hash->drop, own->bucket.versions.count + 1);
+
+    WB_CHECK(count > 0);
+    if (err < 0)
+        return err;
+    wb_arena_clear(&edit->hash->arena);
+    for (size_t i = 0; i < own->bucket.versions.count; i++) /* dead since a commit that succeeded */
+        edit->hash->drop.items[i] = own->bucket.versions.items[i].dead != 0;
+    wb_bucket_draft_begin(&own->draft, sweep->file, &sweep->end, own->bucket.number, target->stamp);
+    err = apply_notes(edit, target, &own->bucket, notes, count);
+    return err < 0 ? err : change_bucket(edit, sweep, &edit->rows[target->number], &own->bucket);
+}
+
+/* Changes the bucket of some notes. One that is damaged loses the pages that were in it, but takes new ones. */
+static int sweep_bucket(struct wb_log_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+                        const struct wb_hash_note *notes, size_t count)
+{
+    struct wb_hash *own = edit->log->hash;
+    uint64_t number = wb_bucket_of(sweep->file, notes[0].id);
+
+    WB_CHECK(count > 0);
+    wb_bucket_reader_forget(&own->reader);
+    int err = wb_bucket_read(sweep->file, number, &own->bucket);
+    if (err == 0)
+        err = rewrite_bucket(edit, sweep, target, notes, count);
+    if (err != WB_E_CORRUPT)
+        return err;
+    err = wb_hash_set_aside(edit, target, sweep->file, number, &sweep->end);
+    return err < 0 ? err : rewrite_bucket(edit, sweep, target, notes, count);
+}
+
+/* Changes all buckets that the notes concern. *stored_out: how many versions are new. */
+static int sweep_buckets(struct wb_log_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+                         uint64_t *stored_out)
 {
     const struct wb_hash_note *notes = edit->hash->notes.items + target->first;
+    int err = 0;
+
+    WB_CHECK(target->count > 0);
+    *stored_out = 0;
+    for (size_t i = 0, next; i < target->count && err == 0; i = next) {
+        uint64_t number = wb_bucket_of(sweep->file, notes[i].id);
+        for (next = i; next < target->count && wb_bucket_of(sweep->file, notes[next].id) == number; next++)
+            *stored_out += notes[next].kind == WB_HASH_NOTE_PUT;
+        err = sweep_bucket(edit, sweep, target, notes + i, next - i);
+    }
+    return err;
+}
+
+/* The file of a target, which was claimed. WB_E_DOWN if its node is read-only. */
+static int claim_file(struct wb_log_edit *edit, struct wb_hash_target *target, struct wb_bucket_file **file_out)
+{
+    struct wb_node *node;
+    int err = wb_log_nodes_find_to_write(&edit->log->nodes, edit->rows[target->number].node, &node);
+
+    WB_CHECK(target->exists);
+    if (err == 0)
+        err = wb_hash_target_file(edit, target, file_out);
+    return err < 0 ? err : wb_bucket_file_claim(*file_out);
+}
+
+int wb_hash_sweep(struct wb_log_edit *edit, struct wb_hash_target *target)
+{
     struct wb_catalog_segment *row = &edit->rows[target->number];
-    struct wb_hash *own = edit->log->hash;
     struct wb_bucket_sweep sweep = {0};
     struct wb_bucket_file *file;
     uint64_t stored = 0;
-    int err = wb_hash_target_file(edit, target, &file);
+    int err = claim_file(edit, target, &file);
 
     WB_CHECK(target->count > 0);
     if (err < 0)
         return err;
     wb_bucket_sweep_begin(&sweep, file, target->stamp, target->end);
-    for (size_t i = 0, next; i < target->count && err == 0; i = next) {
-        uint64_t number = wb_bucket_of(file, notes[i].id);
-        for (next = i; next < target->count && wb_bucket_of(file, notes[next].id) == number; next++)
-            stored += notes[next].kind == WB_HASH_NOTE_PUT;
-        wb_bucket_reader_forget(&own->reader);
-        wb_arena_clear(&edit->hash->arena);
-        err = wb_bucket_read(file, number, &own->bucket);
-        if (err == 0)
-            err = wb_vec_reserve(&edit->hash->drop, own->bucket.versions.count + 1);
-        if (err < 0)
-            break;
-        for (size_t k = 0; k < own->bucket.versions.count; k++) /* dead since a commit that succeeded */
-            edit->hash->drop.items[k] = own->bucket.versions.items[k].dead != 0;
-        wb_bucket_draft_begin(&own->draft, file, &sweep.end, number, target->stamp);
-        err = apply_notes(edit, target, &own->bucket, notes + i, next - i);
-        if (err == 0)
-            err = change_bucket(edit, &sweep, row, &own->bucket);
-    }
+    err = sweep_buckets(edit, &sweep, target, &stored);
     if (err == 0)
         err = end_sweep(edit, &sweep, target);
     if (err == 0) { /* puts that were given places, but refused */
@@ -161,6 +209,7 @@ int wb_hash_sweep(struct wb_log_edit *edit, struct wb_hash_target *target)
         row->pages = row->pages - row->live > refused ? row->pages - refused : row->live;
     }
     wb_bucket_sweep_release(&sweep);
+    wb_bucket_file_release(file);
     return err;
 }
 
@@ -183,12 +232,12 @@ static int restore_torn(const struct wb_bucket_file *file, const struct wb_bucke
         if (err == 0)
             err = wb_bucket_swept_image(file, number, image);
         if (err == 0)
-            err = wb_file_write_at(&file->file, wb_bucket_at(file, number), image, file->bucket_bytes);
+            err = wb_node_file_write_at(&file->file, wb_bucket_at(file, number), image, file->bucket_bytes);
         err = err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err; /* damaged in both places: others report that */
     }
     /* Those that can be read may be in memory only, if the writer was killed: the other copy is about to go. */
     if (err == 0)
-        err = wb_file_sync(&file->file);
+        err = wb_node_file_sync(&file->file);
     wb_free(image);
     return err;
 }
@@ -214,36 +263,53 @@ static int judge_bucket(struct wb_log_edit *edit, const struct wb_hash_target *t
     return err;
 }
 
-int wb_hash_repair(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept)
+/* Repairs all buckets of an interrupted sweep. */
+static int repair_buckets(struct wb_log_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+                          const struct wb_bucket_swept *swept)
 {
     struct wb_catalog_segment *row = &edit->rows[target->number];
     struct wb_hash *own = edit->log->hash;
-    struct wb_bucket_sweep sweep = {0};
-    struct wb_bucket_file *file;
-    int err = wb_hash_target_file(edit, target, &file);
+    int err = 0;
 
     WB_CHECK(swept->buckets.count > 0);
-    if (err == 0)
-        err = restore_torn(file, swept, &own->bucket);
-    if (err < 0)
-        return err;
-    wb_bucket_sweep_begin(&sweep, file, target->stamp, target->end);
     for (size_t i = 0; i < swept->buckets.count && err == 0; i++) {
+        uint64_t number = swept->buckets.items[i];
         wb_bucket_reader_forget(&own->reader);
-        err = wb_bucket_read(file, swept->buckets.items[i], &own->bucket);
+        err = wb_bucket_read(sweep->file, number, &own->bucket);
         if (err == WB_E_CORRUPT) { /* it stays as it is, and whoever reads it is told */
             err = 0;
             continue;
         }
         if (err < 0)
             break;
-        wb_bucket_draft_begin(&own->draft, file, &sweep.end, swept->buckets.items[i], target->stamp);
+        wb_bucket_draft_begin(&own->draft, sweep->file, &sweep->end, number, target->stamp);
         err = judge_bucket(edit, target, &own->bucket);
         if (err == 0)
-            err = change_bucket(edit, &sweep, row, &own->bucket);
+            err = change_bucket(edit, sweep, row, &own->bucket);
     }
+    return err;
+}
+
+int wb_hash_repair(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept)
+{
+    struct wb_bucket_sweep sweep = {0};
+    struct wb_bucket_file *file;
+    int err = claim_file(edit, target, &file);
+
+    WB_CHECK(swept->buckets.count > 0);
+    if (err < 0)
+        return err;
+    err = restore_torn(file, swept, &edit->log->hash->bucket);
+    wb_bucket_file_release(file); /* what was written until here and what comes now are of two owners */
+    if (err == 0)
+        err = wb_bucket_file_claim(file);
+    if (err < 0)
+        return err;
+    wb_bucket_sweep_begin(&sweep, file, target->stamp, target->end);
+    err = repair_buckets(edit, &sweep, target, swept);
     if (err == 0)
         err = end_sweep(edit, &sweep, target);
     wb_bucket_sweep_release(&sweep);
+    wb_bucket_file_release(file);
     return err;
 }

@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "store/hash/hash_store.h"
 #include "store/hash/hash_verify.h"
 #include "store/log/log_verify.h"
@@ -231,7 +230,7 @@ static int renew(struct bucket_check *f)
 {
     struct wb_hash_check *check = f->check;
     struct wb_catalog_summary summary;
-    const char *dir = NULL;
+    struct wb_node *node = NULL;
     int err = wb_catalog_txn_read(check->catalog, &f->txn);
 
     if (err == 0)
@@ -246,9 +245,9 @@ static int renew(struct bucket_check *f)
     wb_bucket_file_close(&f->file);
     wb_vec_clear(&f->extents);
     wb_bucket_name(f->row.number, f->row.revision, f->name);
-    err = check->node_dir(check->context, f->row.node, &dir);
+    err = check->node(check->context, f->row.node, &node);
     if (err == 0)
-        err = wb_bucket_file_open(dir, check->repo_id, &f->row, false, &f->file);
+        err = wb_bucket_file_open(node, check->repo_id, &f->row, false, &f->file);
     return err < 0 ? err : 1;
 }
 

@@ -4,6 +4,7 @@
 #ifndef WB_STORE_HASH_VERIFY_H
 #define WB_STORE_HASH_VERIFY_H
 
+#include "node/node.h"
 #include "store/catalog/catalog.h"
 
 /* What the checks need, and where they report to. */
@@ -16,7 +17,7 @@ struct wb_hash_check {
     uint64_t done;  /* output: bytes that were read */
     void *context;  /* of the functions */
     void (*report)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
-    int (*node_dir)(void *context, uint32_t node, const char **dir_out);
+    int (*node)(void *context, uint32_t number, struct wb_node **node_out);
     int (*sealed)(void *context, const char *file, uint64_t commit); /* the file was sealed at this commit */
     bool (*progress)(void *context, uint64_t done);                  /* false: to be stopped */
 };

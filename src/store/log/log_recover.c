@@ -271,7 +271,7 @@ static int delete_file(struct wb_log *log, uint32_t number, uint32_t revision, u
     if (err < 0)
         return err;
     if (log->hash)
-        return wb_bucket_file_unlink(wb_node_label(node), number, revision);
+        return wb_bucket_file_remove(node, number, revision);
     wb_segment_name(number, revision, name);
     return wb_node_remove(node, name);
 }

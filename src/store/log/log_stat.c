@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/hash/hash_store.h"
 #include "store/log/log.h"
 
 /* ---- all segment rows ------------------------------------------------------------------------ */
@@ -122,48 +121,18 @@ static int disk_bytes(const char *dir, uint64_t *bytes_inout)
     return err;
 }
 
-struct retired_bytes {
-    struct wb_log *log;
-    uint64_t bytes;
-};
-
-static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
+/* Everything in the repository's directory, and in nodes that are elsewhere. Of a node that is down, nothing is known. */
+static int count_stored(struct wb_log *log, struct wb_store_stat *stat)
 {
-    struct retired_bytes *r = context;
-    char *path;
-    int err = (r->log->hash ? wb_hash_path : wb_log_nodes_path)(&r->log->nodes, node, number, revision, &path);
-
-    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
-    WB_CHECK(number > 0);
-    (void)txn_id;
-    if (err == 0)
-        r->bytes += wb_path_disk_bytes(path);
-    wb_free(path);
-    return err == WB_E_NOMEM ? err : 0; /* of a node that is out of reach, nothing is known */
-}
-
-/* Files that compaction has replaced, but that a reader may still need. A later writer deletes them. */
-static int count_retired(void *context)
-{
-    struct retired_bytes *r = context;
-
-    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
-    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    r->bytes = 0;
-    return wb_catalog_retired_each(&r->log->reader, add_retired, r);
-}
-
-/* Everything in the repository's directory, and in nodes that are elsewhere and can be reached. */
-static int count_stored(struct wb_log *log, uint64_t *bytes_out)
-{
-    int err = disk_bytes(log->dir, bytes_out);
+    int err = disk_bytes(log->dir, &stat->bytes_stored);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
-    for (size_t i = 0; i < log->nodes.items.count && err == 0; i++) {
-        const struct wb_log_node *node = &log->nodes.items.items[i];
-        const char *dir;
-        if (!node->row.inside && wb_log_nodes_dir(&log->nodes, node->row.number, &dir) == 0)
-            err = disk_bytes(dir, bytes_out);
+    for (size_t i = 0; i < wb_log_nodes_count(&log->nodes) && err == 0; i++) {
+        bool inside = log->nodes.items.count == 0 || log->nodes.items.items[i].row.inside;
+        struct wb_log_usage usage;
+        err = wb_log_node_usage(log, wb_log_nodes_number(&log->nodes, i), &usage);
+        stat->bytes_stored += inside ? 0 : usage.bytes;
+        stat->bytes_dead += usage.retired;
         err = wb_log_node_failed(log, err) ? 0 : err;
     }
     return err;
@@ -172,14 +141,11 @@ static int count_stored(struct wb_log *log, uint64_t *bytes_out)
 int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct retired_bytes retired = {.log = log};
     struct wb_log_readable readable = {0};
     struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
     WB_CHECK(stat_out->pages == 0);
-    if (err == 0)
-        err = wb_log_read(log, count_retired, &retired);
     if (err == 0)
         err = wb_log_count_readable(log, &readable);
     if (err < 0) {
@@ -198,7 +164,6 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .files = o.rows.count,
         .epoch = o.summary.epoch,
         .snapshot = o.summary.snapshot,
-        .bytes_dead = retired.bytes,
         .history = o.summary.history,
         .design = log->superblock.design,
         .nodes = wb_log_nodes_count(&log->nodes),
@@ -208,7 +173,7 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         bytes += o.rows.items[i].bytes;
         dead += wb_catalog_segment_dead(&o.rows.items[i]);
     }
-    stat_out->bytes_dead += dead < bytes ? dead : bytes;
+    stat_out->bytes_dead = dead < bytes ? dead : bytes;
     wb_log_rows_release(&o.rows);
-    return count_stored(log, &stat_out->bytes_stored);
+    return count_stored(log, stat_out);
 }

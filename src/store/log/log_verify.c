@@ -355,12 +355,12 @@ static void report_bucket(void *context, bool problem, const char *file, uint64_
     wb_log_verify_report(context, problem, file, offset, "%s", message);
 }
 
-static int bucket_dir(void *context, uint32_t node, const char **dir_out)
+static int bucket_node(void *context, uint32_t number, struct wb_node **node_out)
 {
     struct wb_log_verifier *v = context;
 
-    WB_CHECK(node > 0);
-    return wb_log_nodes_dir(&v->nodes, node, dir_out);
+    WB_CHECK(number > 0);
+    return wb_log_nodes_find(&v->nodes, number, node_out);
 }
 
 static int check_bucket_seal(void *context, const char *file, uint64_t commit)
@@ -384,7 +384,7 @@ static int check_bucket_files(struct wb_log_verifier *v)
         .sound = v->sound,
         .context = v,
         .report = report_bucket,
-        .node_dir = bucket_dir,
+        .node = bucket_node,
         .sealed = check_bucket_seal,
         .progress = bucket_progress,
     };

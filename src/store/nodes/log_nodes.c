@@ -21,6 +21,9 @@ enum {
     FULL_BYTES_MAX = 1 << 30, /* ... but not one that has these bytes left */
 };
 
+int (*wb_log_nodes_open)(const char *dir, const struct wb_node_identity *identity,
+                         struct wb_node **node_out) = wb_node_open;
+
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
 void wb_log_nodes_init(struct wb_log_nodes *nodes, const char *dir, const struct wb_superblock *superblock)
@@ -62,7 +65,7 @@ static int open_node(const struct wb_log_nodes *nodes, struct wb_log_node *node)
     WB_CHECK(nodes->repository != NULL);
     memcpy(expected.repository, nodes->repository, sizeof expected.repository);
     memcpy(expected.id, node->row.id, sizeof expected.id);
-    return wb_node_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
+    return wb_log_nodes_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
 }
 
 static int add_node(void *context, const struct wb_catalog_node *row)
@@ -186,25 +189,21 @@ int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_nod
     *node_out = NULL;
     if (!node && (nodes->items.count || number != 1))
         return no_such_node(nodes, number);
-    int err = node ? look(node) : nodes->own ? 0 : wb_node_open(nodes->dir, NULL, &nodes->own);
+    int err = node ? look(node) : nodes->own ? 0 : wb_log_nodes_open(nodes->dir, NULL, &nodes->own);
     if (err == 0)
         *node_out = node ? node->reach : nodes->own;
     return err;
 }
 
-int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t number, const char **dir_out)
-{
-    struct wb_node *node;
-    int err = wb_log_nodes_find(nodes, number, &node);
-
-    *dir_out = err == 0 ? wb_node_label(node) : NULL;
-    return err;
-}
-
 int wb_log_node_dir(struct wb_log *log, uint32_t number, const char **dir_out)
 {
+    const struct wb_log_node *node = find_node(&log->nodes, number);
+    struct wb_node *reach;
+    int err = wb_log_nodes_find(&log->nodes, number, &reach);
+
     WB_CHECK(log->magic == WB_LOG_MAGIC);
-    return wb_log_nodes_dir(&log->nodes, number, dir_out);
+    *dir_out = err < 0 ? NULL : node ? node->dir : log->dir;
+    return err;
 }
 
 static int cannot_write(const struct wb_log_node *node)
@@ -223,30 +222,6 @@ int wb_log_nodes_find_to_write(struct wb_log_nodes *nodes, uint32_t number, stru
         return err;
     err = look_to_write(nodes, node);
     return err < 0 ? err : node->read_only ? cannot_write(node) : 0;
-}
-
-int wb_log_nodes_dir_to_write(struct wb_log_nodes *nodes, uint32_t number, const char **dir_out)
-{
-    struct wb_node *node;
-    int err = wb_log_nodes_find_to_write(nodes, number, &node);
-
-    *dir_out = err == 0 ? wb_node_label(node) : NULL;
-    return err;
-}
-
-int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out)
-{
-    char name[WB_SEGMENT_NAME_MAX];
-    const char *dir;
-    int err = wb_log_nodes_dir(nodes, node, &dir);
-
-    WB_CHECK(number > 0);
-    *path_out = NULL;
-    if (err < 0)
-        return err;
-    wb_segment_name(number, revision, name);
-    *path_out = wb_path_join(dir, name);
-    return *path_out ? 0 : WB_E_NOMEM;
 }
 
 int wb_log_node(struct wb_log *log, uint32_t number, struct wb_node **node_out)

@@ -77,15 +77,14 @@ int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_nod
 /* The same, for making, changing or deleting files. WB_E_DOWN also if it is read-only. */
 int wb_log_nodes_find_to_write(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out);
 
-/* The directory instead, of a node on this machine, for files that are opened by their paths (bucket files). */
-int wb_log_nodes_dir(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
-int wb_log_nodes_dir_to_write(struct wb_log_nodes *nodes, uint32_t node, const char **dir_out);
-
 /* Whether the catalog has such a node. */
 bool wb_log_nodes_has(const struct wb_log_nodes *nodes, uint32_t number);
 
-/* Composes the path of a segment file on its node, allocated (wb_free). */
-int wb_log_nodes_path(struct wb_log_nodes *nodes, uint32_t node, uint32_t number, uint32_t revision, char **path_out);
+/*
+ * How a node is reached: wb_node_open(). It is a variable as a test seam only: tests put a transport between the store
+ * and its nodes.
+ */
+extern int (*wb_log_nodes_open)(const char *dir, const struct wb_node_identity *identity, struct wb_node **node_out);
 
 /* ---- for the handle of a store ---------------------------------------------------------------------------------- */
 
@@ -94,7 +93,19 @@ bool wb_log_nodes_all_writable(struct wb_log_nodes *nodes);
 
 /* wb_log_nodes_find() in the handle's table. */
 int wb_log_node(struct wb_log *log, uint32_t number, struct wb_node **node_out);
+
+/*
+ * The directory of a node that is not down, for whoever makes it a node no more. Files in it are reached by requests
+ * only.
+ */
 int wb_log_node_dir(struct wb_log *log, uint32_t number, const char **dir_out);
+
+/* What the files of a node take on its disk, by a listing. WB_E_DOWN. */
+struct wb_log_usage {
+    uint64_t bytes;
+    uint64_t retired; /* ... of which those that were replaced, and that a reader may still need */
+};
+int wb_log_node_usage(struct wb_log *log, uint32_t number, struct wb_log_usage *usage_out); /* log_nodes_stat.c */
 
 /* Whether the error means that a node cannot be used, while others can. */
 bool wb_log_node_failed(const struct wb_log *log, int err);

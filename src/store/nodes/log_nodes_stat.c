@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "node/node.h"
-#include "os/folder.h"
-#include "os/path.h"
+#include "store/files/bucket.h"
 #include "store/log/log.h"
 
 /* What the catalog knows about the files of a node. */
@@ -32,25 +31,6 @@ static struct node_tally *tally_of(struct node_survey *s, uint32_t node)
         if (wb_log_nodes_number(&s->log->nodes, i) == node)
             return &s->tallies[i];
     return NULL;
-}
-
-/* A file that was replaced, but that a reader may still need. */
-static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
-{
-    struct node_survey *s = context;
-    struct node_tally *tally = tally_of(s, node);
-    char *path = NULL;
-
-    WB_CHECK(number > 0);
-    (void)txn_id;
-    int err = tally ? wb_log_nodes_path(&s->log->nodes, node, number, revision, &path) : 0;
-    if (err == 0 && path) {
-        uint64_t bytes = wb_path_disk_bytes(path);
-        tally->bytes += bytes;
-        tally->dead += bytes;
-    }
-    wb_free(path);
-    return err == WB_E_NOMEM ? err : 0;
 }
 
 static void forget_survey(struct node_survey *s)
@@ -84,48 +64,89 @@ static int survey(void *context)
     }
     if (err == 0 && s->count == 1)
         s->tallies[0].pages = s->summary.pages; /* rows of format 2 do not say how many are old */
-    return err < 0 ? err : wb_catalog_retired_each(&s->log->reader, add_retired, s);
+    return err;
 }
 
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
-struct node_folder {
-    char *path;
-    uint64_t bytes;
+/* A file that was replaced, but that a reader may still need. */
+struct retired_file {
+    uint32_t number, revision;
 };
 
-static int add_used(void *context, const struct wb_path_entry *entry)
-{
-    struct node_folder *folder = context;
-    char *path = wb_path_join(folder->path, entry->name);
+/* A listing of a node's files under way. */
+struct node_listing {
+    struct wb_log *log;
+    uint32_t node;
+    WB_VEC(struct retired_file) retired;
+    struct wb_log_usage usage;
+};
 
-    WB_CHECK(entry->name != NULL);
-    if (!path)
-        return WB_E_NOMEM;
-    folder->bytes += wb_path_disk_bytes(path);
-    wb_free(path);
+static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
+{
+    struct node_listing *listing = context;
+
+    WB_CHECK(number > 0);
+    (void)txn_id;
+    return node == listing->node ? wb_vec_push(&listing->retired, (struct retired_file){number, revision}) : 0;
+}
+
+static int read_retired(void *context)
+{
+    struct node_listing *listing = context;
+
+    WB_CHECK(listing->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    wb_vec_clear(&listing->retired); /* it may be called again */
+    return wb_catalog_retired_each(&listing->log->reader, add_retired, listing);
+}
+
+static int add_file(void *context, const struct wb_node_entry *entry)
+{
+    struct node_listing *listing = context;
+    const char *base = entry->name + sizeof WB_SEGMENT_DIR;
+    uint32_t number, revision;
+    bool doubles, known = wb_segment_name_parse(base, &number, &revision) ||
+                          wb_bucket_name_parse(base, &number, &revision, &doubles);
+
+    WB_CHECK(entry->name[0] != '\0');
+    listing->usage.bytes += entry->disk_bytes;
+    for (size_t i = 0; i < listing->retired.count && known; i++)
+        if (listing->retired.items[i].number == number && listing->retired.items[i].revision == revision)
+            listing->usage.retired += entry->disk_bytes;
     return 0;
 }
 
-/* What can only be found out on the node itself. WB_E_DOWN. */
-static int measure(struct wb_log *log, struct wb_store_node *node)
+int wb_log_node_usage(struct wb_log *log, uint32_t number, struct wb_log_usage *usage_out)
 {
-    struct wb_folder_space space;
-    struct node_folder folder = {0};
-    const char *dir;
-    int err = wb_log_node_dir(log, node->number, &dir);
+    struct node_listing listing = {.log = log, .node = number};
+    struct wb_node *node;
+    int err = wb_log_read(log, read_retired, &listing);
+
+    WB_CHECK(number > 0);
+    if (err == 0)
+        err = wb_log_node(log, number, &node);
+    if (err == 0)
+        err = wb_node_each_file(node, add_file, &listing);
+    *usage_out = err == 0 ? listing.usage : (struct wb_log_usage){0};
+    wb_vec_release(&listing.retired);
+    return err;
+}
+
+/* What can only be found out on the node itself. WB_E_DOWN. */
+static int measure(struct wb_log *log, struct wb_store_node *node, struct wb_log_usage *usage_out)
+{
+    struct wb_node_space space;
+    struct wb_node *reach;
+    int err = wb_log_node_usage(log, node->number, usage_out);
 
     WB_CHECK(node->number > 0);
-    if (err < 0)
-        return err;
-    folder.path = wb_path_join(dir, WB_SEGMENT_DIR);
-    err = folder.path ? wb_path_each(folder.path, add_used, &folder) : WB_E_NOMEM;
     if (err == 0)
-        err = wb_folder_space(folder.path, &space);
-    wb_free(folder.path);
+        err = wb_log_node(log, node->number, &reach);
+    if (err == 0)
+        err = wb_node_space(reach, &space);
     if (err < 0)
         return err;
-    node->used = folder.bytes;
+    node->used = usage_out->bytes;
     node->capacity = space.capacity;
     /* Files may have grown between the two looks. */
     uint64_t rest = node->used < node->capacity ? node->capacity - node->used : 0;
@@ -145,12 +166,14 @@ static int tell_node(struct node_survey *s, size_t i, int (*each)(void *context,
         .role = WB_STORE_NODE_BOTH,
         .organisation = s->log->superblock.design.read.organisation,
         .why = why,
-        .fragmentation = tally->bytes ? (double)tally->dead / (double)tally->bytes : 0,
         .pages = tally->pages,
     };
-    int err = measure(s->log, &node);
+    struct wb_log_usage usage;
+    int err = measure(s->log, &node, &usage);
 
     WB_CHECK(i < s->count);
+    uint64_t bytes = tally->bytes + usage.retired, dead = tally->dead + usage.retired;
+    node.fragmentation = bytes ? (double)dead / (double)bytes : 0;
     if (err == WB_E_NOMEM)
         return err;
     if (err < 0)

@@ -11,6 +11,7 @@
 #include "node/node.h"
 #include "os/clock.h"
 #include "os/path.h"
+#include "store/files/bucket.h"
 #include "os/random.h"
 #include "store/nodes/log_rebalance.h"
 #include "store/nodes/nodes_make.h"
@@ -423,17 +424,16 @@ static int wait_for_readers(struct wb_log *log, uint32_t node)
 }
 
 /* Removes a file of pages from the repository's own directory, which is a node no more. */
-static int remove_file(void *context, const struct wb_path_entry *entry)
+static int remove_file(void *context, const struct wb_node_entry *entry)
 {
+    const char *base = entry->name + sizeof WB_SEGMENT_DIR;
     uint32_t number, revision;
+    bool doubles;
 
     WB_CHECK(context != NULL);
-    if (!wb_segment_name_parse(entry->name, &number, &revision))
+    if (!wb_segment_name_parse(base, &number, &revision) && !wb_bucket_name_parse(base, &number, &revision, &doubles))
         return 0;
-    char *path = wb_path_join(context, entry->name);
-    int err = path ? wb_path_unlink(path) : WB_E_NOMEM;
-    wb_free(path);
-    return err;
+    return wb_node_remove(context, entry->name);
 }
 
 /* The directory is no node any more. */
@@ -444,9 +444,11 @@ static int clear_dir(struct wb_log *log, const struct wb_catalog_node *node, con
     WB_CHECK(node->number > 0);
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
-    char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
-    int err = pages ? wb_path_each(pages, remove_file, pages) : WB_E_NOMEM;
-    wb_free(pages);
+    struct wb_node *own = NULL;
+    int err = wb_log_nodes_open(dir, NULL, &own);
+    if (err == 0)
+        err = wb_node_each_file(own, remove_file, own);
+    wb_node_close(own);
     return err;
 }
 

@@ -1,9 +1,9 @@
 /*
- * test_bucket.c - bucket files: names, which bucket has which ids, images, what happens to every flipped byte, and
- * buckets that were torn by a power failure.
+ * test_bucket.c - bucket files: names, which bucket has which ids, images, what happens to every flipped byte, buckets
+ * that were torn by a power failure, bytes that are kept because nobody can read them, and claims.
  */
 #include "store_support.h"
-#include "os/file.h"
+#include "node/node.h"
 #include "os/path.h"
 #include "store/files/bucket.h"
 
@@ -12,6 +12,7 @@
 enum { BUCKETS = 3, SMALL = 1 << 10, PAGES = 24 };
 
 static char dir[DIR_MAX];
+static struct wb_node *node;
 static const uint8_t repo_id[WB_SUPERBLOCK_ID_BYTES] = {5, 4, 3};
 
 static struct wb_bucket_draft draft;
@@ -27,6 +28,7 @@ static int set_up(void **state)
     test_dir(dir);
     path_in(dir, WB_SEGMENT_DIR, pages);
     must_ok(wb_path_mkdirs(pages));
+    must_ok(wb_node_open(dir, NULL, &node));
     must_ok(wb_bucket_draft_init(&draft, 4000));
     must_ok(wb_bucket_reader_init(&reader));
     for (uint32_t i = 0; i < PAGES; i++) {
@@ -45,6 +47,7 @@ static int tear_down(void **state)
     (void)state;
     wb_bucket_draft_release(&draft);
     wb_bucket_reader_release(&reader);
+    wb_node_close(node);
     for (size_t i = 0; i < PAGES; i++) {
         made_release(&made[i]);
         wb_buf_release(&records[i]);
@@ -95,7 +98,7 @@ static uint64_t write_file(uint32_t number, size_t pages, struct wb_bucket_file 
     struct wb_bucket_shape shape = {number, 1, {0}, SMALL, BUCKETS};
     struct wb_bucket_sweep sweep;
 
-    must_ok(wb_bucket_file_create(dir, repo_id, &shape, file));
+    must_ok(wb_bucket_file_create(node, repo_id, &shape, file));
     wb_bucket_sweep_begin(&sweep, file, 1, wb_bucket_extents_at(file));
     for (uint64_t b = 0; b < BUCKETS; b++) {
         wb_bucket_draft_begin(&draft, file, &sweep.end, b, 1);
@@ -204,14 +207,14 @@ static void test_flips(void **state)
     for (uint64_t at = 0; at < size; at += at + 1 == 64 ? WB_BUCKET_FILE_HEADER_BYTES - 63 : 1) {
         uint8_t before = flip_byte(path, at, (uint8_t)(1u << at % 8));
         (void)before;
-        int err = wb_bucket_file_open(dir, repo_id, &row, false, &file);
+        int err = wb_bucket_file_open(node, repo_id, &row, false, &file);
         must(at >= 64 ? err == 0 : err == WB_E_CORRUPT || err == WB_E_NEWER);
         if (err == 0 && count_readable(&file, PAGES, true) == PAGES)
             fail_msg("a flipped bit at %llu was not noticed", (unsigned long long)at);
         wb_bucket_file_close(&file);
         flip_byte(path, at, (uint8_t)(1u << at % 8));
     }
-    must_ok(wb_bucket_file_open(dir, repo_id, &row, false, &file));
+    must_ok(wb_bucket_file_open(node, repo_id, &row, false, &file));
     assert_int_equal(count_readable(&file, PAGES, true), PAGES);
     wb_bucket_file_close(&file);
 }
@@ -227,7 +230,7 @@ static void test_torn(void **state)
 
     (void)state;
     uint64_t end = write_file(2, PAGES / 2, &file), dead;
-    must_ok(wb_file_read_exact(&file.file, wb_bucket_at(&file, 0), before, sizeof before));
+    must_ok(wb_node_file_read_exact(&file.file, wb_bucket_at(&file, 0), before, sizeof before));
     wb_bucket_sweep_begin(&sweep, &file, 2, end);
     for (uint64_t b = 0; b < BUCKETS; b++) {
         must_ok(wb_bucket_read(&file, b, &old));
@@ -242,14 +245,94 @@ static void test_torn(void **state)
     assert_int_equal(count_readable(&file, PAGES, true), PAGES);
     for (uint64_t b = 0; b < BUCKETS; b++)
         for (size_t cut = 40; cut < SMALL; cut += 88) { /* the beginning is new, the rest is old */
-            must_ok(wb_file_read_exact(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
-            must_ok(wb_file_write_at(&file.file, wb_bucket_at(&file, b) + cut, before + b * SMALL + cut, SMALL - cut));
+            must_ok(wb_node_file_read_exact(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
+            must_ok(wb_node_file_write_at(&file.file, wb_bucket_at(&file, b) + cut, before + b * SMALL + cut, SMALL - cut));
             assert_int_equal(count_readable(&file, PAGES, false), PAGES);
-            must_ok(wb_file_write_at(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
+            must_ok(wb_node_file_write_at(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
         }
     wb_bucket_sweep_release(&sweep);
     wb_bucket_release(&old);
     wb_bucket_file_close(&file);
+}
+
+/* Damaged bytes are kept, whatever they are, and a page in them is reported as lost. */
+static void test_kept(void **state)
+{
+    struct wb_bucket_file file;
+    struct wb_bucket_sweep sweep;
+    struct wb_bucket bucket = {0};
+    struct wb_buf raw = WB_BUF_INIT, kept = WB_BUF_INIT, record = WB_BUF_INIT;
+    char path[DIR_MAX], name[WB_SEGMENT_NAME_MAX];
+    uint64_t end = write_file(3, PAGES, &file), before, bytes;
+
+    (void)state;
+    must_ok(wb_bucket_read(&file, 1, &bucket));
+    must_ok(wb_bucket_read_bytes(&file, 1, &raw));
+    assert_true(bucket.overflow_bytes > 0 && raw.len == SMALL + bucket.overflow_bytes); /* its rest is kept, too */
+    wb_bucket_name(3, 1, name);
+    path_in(dir, name, path);
+    flip_byte(path, wb_bucket_at(&file, 1) + 3, 1); /* where the rest is, is not known any more */
+    must_ok(wb_bucket_read_bytes(&file, 1, &raw));
+    assert_int_equal(raw.len, SMALL);
+    before = end;
+    must_ok(wb_bucket_keep(&file, &(struct wb_bucket_origin){file.key, 1, wb_bucket_at(&file, 1)}, wb_buf_slice(&raw),
+                           &end, &bytes));
+    assert_int_equal(end, before + bytes);
+    must_ok(wb_bucket_extent_read_bytes(&file, before, bytes, &kept));
+    must(wb_bucket_kept_is(wb_buf_slice(&kept)) && kept.len == bytes);
+    must(memcmp(kept.ptr + kept.len - raw.len, raw.ptr, raw.len) == 0);
+    for (size_t i = 0; i < 64; i++) { /* no byte of its head may change */
+        kept.ptr[i] ^= 16;
+        must(!wb_bucket_kept_is(wb_buf_slice(&kept)));
+        kept.ptr[i] ^= 16;
+    }
+
+    struct wb_bucket_version lost = {
+        .id = made[0].page.id, .place = place_of(0), .extent_at = before, .extent_bytes = bytes};
+    uint64_t number = wb_bucket_of(&file, lost.id);
+    wb_bucket_sweep_begin(&sweep, &file, 2, end);
+    wb_bucket_draft_begin(&draft, &file, &sweep.end, number, 2);
+    must_ok(wb_vec_push(&draft.items, (struct wb_bucket_item){.version = lost}));
+    must_ok(wb_bucket_draft_build(&draft));
+    must_ok(wb_bucket_sweep_add(&sweep, &draft.bucket));
+    must_ok(wb_bucket_sweep_end(&sweep));
+    wb_bucket_reader_forget(&reader);
+    must_ok(wb_bucket_read_strictly(&file, number, &bucket));
+    assert_int_equal(bucket.versions.count, 1);
+    assert_int_equal(wb_bucket_read_record(&reader, &file, &bucket, 0, &record), WB_E_CORRUPT);
+    must(strstr(wb_error_message(), path) && strstr(wb_error_message(), "what is left of them"));
+    wb_bucket_sweep_release(&sweep);
+    wb_bucket_release(&bucket);
+    wb_buf_release(&raw);
+    wb_buf_release(&kept);
+    wb_buf_release(&record);
+    wb_bucket_file_close(&file);
+}
+
+/* Only who has claimed a file can change it, and nobody removes it meanwhile. */
+static void test_claims(void **state)
+{
+    struct wb_bucket_file file, other;
+    struct wb_catalog_segment row = row_of(4);
+
+    (void)state;
+    write_file(4, PAGES, &file);
+    must_ok(wb_bucket_file_open(node, repo_id, &row, true, &other));
+    assert_int_equal(wb_bucket_write_seal(&other, 5), WB_E_BUSY);
+    assert_int_equal(wb_bucket_swept_clear(&other), WB_E_BUSY);
+    assert_int_equal(wb_bucket_file_remove(node, 4, 1), WB_E_BUSY);
+    wb_bucket_file_release(&file);
+    assert_int_equal(wb_bucket_write_seal(&file, 5), WB_E_BUSY);
+    must_ok(wb_bucket_file_claim(&other));
+    must_ok(wb_bucket_write_seal(&other, 5));
+    assert_int_equal(count_readable(&file, PAGES, true), PAGES); /* reading needs no claim */
+    wb_bucket_file_release(&other);
+    must_ok(wb_bucket_file_remove(node, 4, 1));
+    assert_int_equal(count_readable(&file, PAGES, true), PAGES); /* nor a name */
+    assert_int_equal(wb_bucket_file_claim(&file), WB_E_CORRUPT);
+    must(strstr(wb_error_message(), "00000004.1.bkt"));
+    wb_bucket_file_close(&file);
+    wb_bucket_file_close(&other);
 }
 
 int main(void)
@@ -259,6 +342,8 @@ int main(void)
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_flips),
         cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_claims),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
