@@ -72,7 +72,8 @@ int wb_cmd_import(const struct wb_options *options)
         err = wb_import_show_end(&show, &import);
     if (err == 0 && import.damaged)
         wb_report("%s: %" PRIu64 " damaged place%s had to be written anew; pages that were there are lost. "
-                  "'webbase verify' shows all damage", options->dir, import.damaged, wb_output_plural(import.damaged));
+                  "'webbase verify' shows all damage",
+                  options->dir, import.damaged, wb_output_plural(import.damaged));
     if (err == 0 && wb_stop_requested())
         err = wb_fail(WB_E_STOPPED, "stopped by a signal; pages kept: %" PRIu64, import.pages);
     if (err == 0 && import.unreadable)

@@ -156,7 +156,7 @@ struct wb_store_commit_counts {
     uint64_t older;    /* captures not kept: known already, or too old for the history policy */
     uint64_t barred;   /* pages and revisits not stored, because they were taken down */
     uint64_t removed;
-    uint64_t damaged;  /* places that could not be read and had to be written anew: pages in them are lost (verify) */
+    uint64_t damaged; /* places that could not be read and had to be written anew: pages in them are lost (verify) */
 };
 
 /*

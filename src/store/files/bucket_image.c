@@ -337,7 +337,7 @@ static int complete(const struct wb_bucket_file *file, uint64_t number, struct w
             err = wb_buf_reserve(&bucket->image, (size_t)bucket->overflow_bytes);
         if (err == 0)
             err = wb_node_file_read_exact(&file->file, bucket->overflow_at, bucket->image.ptr + bucket->image.len,
-                                     (size_t)bucket->overflow_bytes);
+                                          (size_t)bucket->overflow_bytes);
         if (err < 0)
             return err;
         bucket->image.len += (size_t)bucket->overflow_bytes;
@@ -356,8 +356,9 @@ static int read_once(const struct wb_bucket_file *file, uint64_t number, bool do
     if (err < 0)
         return err;
     *wrong_out = "the file ends before it";
-    err = doubles ? wb_bucket_swept_image(file, number, bucket->image.ptr)
-                  : wb_node_file_read_exact(&file->file, wb_bucket_at(file, number), bucket->image.ptr, file->bucket_bytes);
+    err = doubles
+              ? wb_bucket_swept_image(file, number, bucket->image.ptr)
+              : wb_node_file_read_exact(&file->file, wb_bucket_at(file, number), bucket->image.ptr, file->bucket_bytes);
     return err < 0 ? err : complete(file, number, bucket, wrong_out);
 }
 
@@ -476,7 +477,8 @@ static int open_extent(struct wb_bucket_reader *reader, const struct wb_bucket_f
     if (err == 0)
         err = wb_buf_reserve(&reader->extent, (size_t)version->extent_bytes);
     if (err == 0)
-        err = wb_node_file_read_exact(&file->file, version->extent_at, reader->extent.ptr, (size_t)version->extent_bytes);
+        err =
+            wb_node_file_read_exact(&file->file, version->extent_at, reader->extent.ptr, (size_t)version->extent_bytes);
     if (err == 0 && wb_bucket_kept_is(wb_slice(reader->extent.ptr, (size_t)version->extent_bytes)))
         err = wb_bucket_kept_error(wb_slice(reader->extent.ptr, (size_t)version->extent_bytes));
     if (err == 0)

@@ -130,7 +130,7 @@ int wb_bucket_swept_image(const struct wb_bucket_file *file, uint64_t number, ch
         err = wb_fail(WB_E_NOTFOUND, "the last sweep of %s did not change this bucket", file->file.path);
     if (err == 0)
         err = wb_node_file_read_exact(&file->doubles, IMAGES_AT + low * (uint64_t)file->bucket_bytes, image_out,
-                                 file->bucket_bytes);
+                                      file->bucket_bytes);
     wb_bucket_swept_release(&swept);
     return err;
 }
@@ -192,10 +192,10 @@ int wb_bucket_sweep_add(struct wb_bucket_sweep *sweep, const struct wb_bucket *b
     memset(sweep->bytes.ptr, 0, file->bucket_bytes);
     memcpy(sweep->bytes.ptr, bucket->image.ptr, inside);
     err = wb_node_file_write_at(&file->doubles, IMAGES_AT + sweep->buckets.count * (uint64_t)file->bucket_bytes,
-                           sweep->bytes.ptr, file->bucket_bytes);
+                                sweep->bytes.ptr, file->bucket_bytes);
     if (err == 0 && bucket->overflow_bytes)
         err = wb_node_file_write_at(&file->file, bucket->overflow_at, bucket->image.ptr + inside,
-                               (size_t)bucket->overflow_bytes);
+                                    (size_t)bucket->overflow_bytes);
     return err < 0 ? err : wb_vec_push(&sweep->buckets, bucket->number);
 }
 
@@ -241,9 +241,10 @@ static int copy_images(struct wb_bucket_sweep *sweep)
             if (sweep->buckets.items[i + run] != first + run)
                 break;
         err = wb_node_file_read_exact(&file->doubles, IMAGES_AT + i * (uint64_t)file->bucket_bytes, sweep->bytes.ptr,
-                                 run * file->bucket_bytes);
+                                      run * file->bucket_bytes);
         if (err == 0)
-            err = wb_node_file_write_at(&file->file, wb_bucket_at(file, first), sweep->bytes.ptr, run * file->bucket_bytes);
+            err = wb_node_file_write_at(&file->file, wb_bucket_at(file, first), sweep->bytes.ptr,
+                                        run * file->bucket_bytes);
     }
     return err;
 }

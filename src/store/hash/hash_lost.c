@@ -26,7 +26,7 @@ static struct wb_hash_damage *last_damage(struct wb_hash_edit *hash, const struc
 
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     return last && last->file == file->number && last->revision == file->revision && last->bucket == number ? last
-                                                                                                           : NULL;
+                                                                                                            : NULL;
 }
 
 int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *file, uint64_t number, uint64_t lost)
@@ -54,8 +54,9 @@ uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found fou
         const struct wb_hash_damage *damage = &hash->damages.items[i];
         WB_CHECK(damage->why[0] != '\0');
         if (damage->lost)
-            snprintf(message, sizeof message, "%s; %llu versions of pages were in it, and what is left of them was kept",
-                     damage->why, (unsigned long long)damage->lost);
+            snprintf(message, sizeof message,
+                     "%s; %llu versions of pages were in it, and what is left of them was kept", damage->why,
+                     (unsigned long long)damage->lost);
         else
             snprintf(message, sizeof message, "%s; no page needs these bytes, which were dropped", damage->why);
         stay += damage->lost > 0;
@@ -166,9 +167,9 @@ static int add_page(struct wb_log_edit *edit, const struct wb_hash_target *targe
     for (size_t i = 0; i < view->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
         if (is_in(row, id, &version->place) && !is_new(notes, target->count, id, &version->place))
-            err = wb_vec_push(&bucket->versions,
-                              (struct wb_bucket_version){
-                                  .id = id, .place = version->place, .stored_bytes = version->stored_bytes});
+            err = wb_vec_push(
+                &bucket->versions,
+                (struct wb_bucket_version){.id = id, .place = version->place, .stored_bytes = version->stored_bytes});
     }
     if (err < 0 || !wb_history_latest(&view->history))
         return err;
@@ -188,8 +189,8 @@ static int add_ended(struct wb_log_edit *edit, const struct wb_hash_target *targ
     WB_CHECK(bucket->number < file->count);
     for (size_t i = 0; i < target->count && err == 0; i++)
         if (notes[i].kind == WB_HASH_NOTE_DEAD && wb_bucket_of(file, notes[i].id) == bucket->number)
-            err = wb_vec_push(&bucket->versions,
-                              (struct wb_bucket_version){.id = notes[i].id, .place = notes[i].place});
+            err =
+                wb_vec_push(&bucket->versions, (struct wb_bucket_version){.id = notes[i].id, .place = notes[i].place});
     return err;
 }
 

@@ -86,7 +86,7 @@ static int copy_extent(struct hash_merge *m, struct wb_bucket_version *version)
         return err;
     if (hash->record.len != version->extent_bytes || wb_block_head_read(hash->record.ptr, &head) < 0 ||
         head.bytes != version->extent_bytes || head.logical != version->extent_at)
-        return 1; /* reading it tells why */
+        return 1;        /* reading it tells why */
     if (head.count != 1) /* others were in it, and must not come along */
         return 1;
     wb_block_stamp(hash->record.ptr, m->end, m->target->stamp);
@@ -257,7 +257,7 @@ static int end_bucket(struct hash_merge *m)
         err = wb_node_file_write_at(&m->to.file, wb_bucket_at(&m->to, m->number), image->ptr, inside);
     if (err == 0 && draft->bucket.overflow_bytes)
         err = wb_node_file_write_at(&m->to.file, draft->bucket.overflow_at, image->ptr + inside,
-                               (size_t)draft->bucket.overflow_bytes);
+                                    (size_t)draft->bucket.overflow_bytes);
     if (err < 0)
         return err;
     m->images += image->len;

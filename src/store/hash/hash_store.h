@@ -161,7 +161,6 @@ struct wb_hash_target {
     size_t first, count; /* its notes */
 };
 
-
 /* A bucket that a transaction could not read, or of which it could not read all versions. */
 struct wb_hash_damage {
     uint32_t file, revision;
@@ -175,8 +174,8 @@ struct wb_hash_edit {
     WB_VEC(struct wb_hash_note) notes;
     WB_VEC(struct wb_catalog_entry) entries;
     WB_VEC(struct wb_hash_target) targets;
-    WB_VEC(struct wb_bucket_file) made; /* files that it has written; claimed until the commit, so that nobody takes
-                                           them for leftovers */
+    /* Files that it has written, which are claimed until the commit: so nobody takes them for leftovers. */
+    WB_VEC(struct wb_bucket_file) made;
     const uint32_t *placed; /* the ops of the page whose puts were given places last ... */
     size_t placed_count;    /* ... and how many */
     struct wb_log_view view;

@@ -121,7 +121,8 @@ static int disk_bytes(const char *dir, uint64_t *bytes_inout)
     return err;
 }
 
-/* Everything in the repository's directory, and in nodes that are elsewhere. Of a node that is down, nothing is known. */
+/* Everything in the repository's directory, and in nodes that are elsewhere. Of a node that is down, nothing is known.
+ */
 static int count_stored(struct wb_log *log, struct wb_store_stat *stat)
 {
     int err = disk_bytes(log->dir, &stat->bytes_stored);

@@ -75,7 +75,7 @@ struct retired_file {
 };
 
 /* A listing of a node's files under way. */
-struct node_listing {
+struct usage_listing {
     struct wb_log *log;
     uint32_t node;
     WB_VEC(struct retired_file) retired;
@@ -84,7 +84,7 @@ struct node_listing {
 
 static int add_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
-    struct node_listing *listing = context;
+    struct usage_listing *listing = context;
 
     WB_CHECK(number > 0);
     (void)txn_id;
@@ -93,7 +93,7 @@ static int add_retired(void *context, uint32_t number, uint32_t revision, uint32
 
 static int read_retired(void *context)
 {
-    struct node_listing *listing = context;
+    struct usage_listing *listing = context;
 
     WB_CHECK(listing->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     wb_vec_clear(&listing->retired); /* it may be called again */
@@ -102,7 +102,7 @@ static int read_retired(void *context)
 
 static int add_file(void *context, const struct wb_node_entry *entry)
 {
-    struct node_listing *listing = context;
+    struct usage_listing *listing = context;
     const char *base = entry->name + sizeof WB_SEGMENT_DIR;
     uint32_t number, revision;
     bool doubles, known = wb_segment_name_parse(base, &number, &revision) ||
@@ -118,7 +118,7 @@ static int add_file(void *context, const struct wb_node_entry *entry)
 
 int wb_log_node_usage(struct wb_log *log, uint32_t number, struct wb_log_usage *usage_out)
 {
-    struct node_listing listing = {.log = log, .node = number};
+    struct usage_listing listing = {.log = log, .node = number};
     struct wb_node *node;
     int err = wb_log_read(log, read_retired, &listing);
 

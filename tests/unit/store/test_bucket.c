@@ -246,7 +246,8 @@ static void test_torn(void **state)
     for (uint64_t b = 0; b < BUCKETS; b++)
         for (size_t cut = 40; cut < SMALL; cut += 88) { /* the beginning is new, the rest is old */
             must_ok(wb_node_file_read_exact(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
-            must_ok(wb_node_file_write_at(&file.file, wb_bucket_at(&file, b) + cut, before + b * SMALL + cut, SMALL - cut));
+            must_ok(
+                wb_node_file_write_at(&file.file, wb_bucket_at(&file, b) + cut, before + b * SMALL + cut, SMALL - cut));
             assert_int_equal(count_readable(&file, PAGES, false), PAGES);
             must_ok(wb_node_file_write_at(&file.file, wb_bucket_at(&file, b), torn, sizeof torn));
         }
@@ -338,12 +339,8 @@ static void test_claims(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_flips),
-        cmocka_unit_test(test_torn),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_edges), cmocka_unit_test(test_flips),
+        cmocka_unit_test(test_torn),  cmocka_unit_test(test_kept),  cmocka_unit_test(test_claims),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -109,8 +109,8 @@ static void run_design(const char *text)
 
 static void test_designs(void **state)
 {
-    static const char *const designs[] = {"Incr[hash,log]",         "Incr[uniform,log]", "Incr[hash,hashed-log]",
-                                          "Incr[uniform,hashed-log]", "Incr[hash,hash]", "Incr[uniform,hash]"};
+    static const char *const designs[] = {"Incr[hash,log]",           "Incr[uniform,log]", "Incr[hash,hashed-log]",
+                                          "Incr[uniform,hashed-log]", "Incr[hash,hash]",   "Incr[uniform,hash]"};
 
     (void)state;
     use_small_sizes(9000);
