@@ -511,7 +511,7 @@ static int read_with(struct wb_bucket_reader *reader, const struct wb_bucket_fil
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (version->extent_at) {
         err = open_extent(reader, file, version);
-    } else if (reader->bucket != bucket) {
+    } else if (index->entries.count && reader->bucket != bucket) {
         wb_bucket_reader_forget(reader);
         wb_block_reader_open_bytes(reader->zstd, &bucket->index, bucket->image.ptr + bucket->block_at);
         reader->bucket = bucket;

@@ -58,8 +58,8 @@ static int get_quickly(struct hash_get *g)
     uint64_t number = wb_bucket_of(file, g->id);
     wb_bucket_reader_forget(&hash->reader);
     err = wb_bucket_read(file, number, &hash->bucket);
-    if (err < 0)
-        return err;
+    if (err < 0) /* the catalog knows whether there is such a page at all */
+        return err == WB_E_CORRUPT ? 1 : err;
     if (hash->bucket.stamp > row->logical_end)
         return 1;
     if (!wb_bucket_find_page(&hash->bucket, g->id, &g->entry))

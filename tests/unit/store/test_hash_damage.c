@@ -1,0 +1,353 @@
+/*
+ * test_hash_damage.c - repositories of the organisation hash with damaged buckets. Whatever is done to them goes
+ * through and concerns no page of another bucket: pages are added, replaced and removed, files grow, are compacted,
+ * divided and moved. A page that is lost says so, and where; verify reports it until it is replaced or removed.
+ */
+#include "store_support.h"
+#include "os/fault.h"
+#include "store/hash/hash_store.h"
+#include "store/store_nodes.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { PAGES_MAX = 600, FIRST_PAGES = 90, STEPS = 10 };
+
+enum fate { ABSENT, RIGHT, LOST };
+
+/* What is expected of a page. */
+struct expected {
+    enum fate fate;
+    int64_t time_ms;
+};
+
+struct rig {
+    char dir[DIR_MAX], beside[DIR_MAX];
+    struct wb_store *store;
+    struct expected pages[PAGES_MAX], next[PAGES_MAX]; /* next: after the commit */
+    uint32_t count;                                    /* pages that ever were */
+    int64_t clock;
+    unsigned nodes_added;
+    uint64_t chance;
+    uint64_t found;     /* damage that compactions have reported */
+    uint64_t set_aside; /* damage that commits have reported */
+};
+
+static struct spec spec_of(uint32_t number, int64_t time_ms)
+{
+    return (struct spec){.site = number % 7,
+                         .number = number,
+                         .time_ms = time_ms,
+                         .size = number % 13 == 5 ? 20000 + number : 200 + number % 900,
+                         .variant = number};
+}
+
+static void put_one(struct rig *rig, uint32_t number)
+{
+    struct spec spec = spec_of(number, ++rig->clock);
+
+    must_ok(put_spec(rig->store, &spec));
+    rig->next[number] = (struct expected){RIGHT, spec.time_ms};
+}
+
+static void put_new(struct rig *rig, unsigned count)
+{
+    for (unsigned i = 0; i < count && rig->count < PAGES_MAX; i++)
+        put_one(rig, rig->count++);
+}
+
+static void must_commit(struct rig *rig)
+{
+    struct wb_store_commit_counts counts = {0};
+
+    must_ok(wb_store_commit(rig->store, &counts));
+    rig->set_aside += counts.damaged;
+    memcpy(rig->pages, rig->next, sizeof rig->pages);
+}
+
+static void make(struct rig *rig, const char *design, unsigned nodes)
+{
+    struct wb_store_options options = {.nodes = {.count = nodes}};
+
+    must_ok(wb_design_parse(wb_slice_str(design), &options.design));
+    test_dir(rig->dir);
+    test_dir(rig->beside);
+    must_ok(wb_store_create(rig->dir, &options));
+    rig->store = open_store(rig->dir, WB_STORE_WRITE);
+    rig->clock = 1000;
+    put_new(rig, FIRST_PAGES);
+    must_commit(rig); /* a merge: the double-write files are empty, and cannot help */
+}
+
+static void reopen(struct rig *rig)
+{
+    wb_store_close(rig->store);
+    rig->store = open_store(rig->dir, WB_STORE_WRITE);
+}
+
+/* ---- damage ------------------------------------------------------------------------------------------------ */
+
+/* The file of some row, and the row. */
+static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MAX])
+{
+    struct wb_log *log = wb_log_of(rig->store);
+    struct wb_log_overview o;
+    char name[WB_SEGMENT_NAME_MAX];
+    const char *node;
+
+    must_ok(wb_log_overview(log, &o));
+    must(o.rows.count > 0);
+    struct wb_catalog_segment row = o.rows.items[chance_below(&rig->chance, o.rows.count)];
+    must_ok(wb_log_node_dir(log, row.node, &node));
+    wb_bucket_name(row.number, row.revision, name);
+    path_in(node, name, path_out);
+    wb_log_rows_release(&o.rows);
+    return row;
+}
+
+/* Flips a byte of some bucket or extent. */
+static void damage(struct rig *rig)
+{
+    char path[DIR_MAX];
+    struct wb_catalog_segment row = some_file(rig, path);
+    uint64_t buckets = WB_BUCKET_FILE_HEADER_BYTES + row.map_count * wb_log_sizes.bucket_bytes;
+    uint64_t at = WB_BUCKET_FILE_HEADER_BYTES + chance_below(&rig->chance, row.map_count) * wb_log_sizes.bucket_bytes +
+                  chance_below(&rig->chance, chance_one_in(&rig->chance, 2) ? 96 : 1000);
+
+    if (row.bytes > buckets && chance_one_in(&rig->chance, 3))
+        at = buckets + chance_below(&rig->chance, row.bytes - buckets);
+    flip_byte(path, at, (uint8_t)(1u << chance_below(&rig->chance, 8)));
+}
+
+/* What get says of a page. A page that is lost is reported with the name of its file and its bucket. */
+static enum fate look(struct wb_store *store, uint32_t number, int64_t time_ms)
+{
+    struct spec spec = spec_of(number, time_ms);
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+    int err = wb_store_get(store, spec_id(&spec), &page, &memory);
+
+    wb_buf_release(&memory);
+    if (err == WB_E_NOTFOUND)
+        return ABSENT;
+    if (err == WB_E_CORRUPT) {
+        must(strstr(wb_error_message(), ".bkt") && strstr(wb_error_message(), "bucket"));
+        return LOST;
+    }
+    must_ok(err);
+    must(holds_spec(store, &spec));
+    return RIGHT;
+}
+
+/* Damage was done: finds out which pages are lost. */
+static unsigned find_lost(struct rig *rig)
+{
+    unsigned lost = 0;
+
+    for (uint32_t i = 0; i < rig->count; i++) {
+        if (rig->pages[i].fate == RIGHT)
+            rig->pages[i].fate = look(rig->store, i, rig->pages[i].time_ms);
+        must(rig->pages[i].fate == look(rig->store, i, rig->pages[i].time_ms));
+        lost += rig->pages[i].fate == LOST;
+    }
+    memcpy(rig->next, rig->pages, sizeof rig->next);
+    return lost;
+}
+
+static unsigned count_fates(const struct rig *rig, enum fate fate)
+{
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < rig->count; i++)
+        count += rig->pages[i].fate == fate;
+    return count;
+}
+
+/* Everything is as expected: by get, by scan, and by verify. */
+static void check_all(struct rig *rig)
+{
+    struct wb_store *store = open_store(rig->dir, WB_STORE_READ);
+    struct wb_store_scan *scan;
+    struct wb_page page;
+    unsigned came = 0, lost = count_fates(rig, LOST);
+    int got;
+
+    for (uint32_t i = 0; i < rig->count; i++) {
+        enum fate fate = look(store, i, rig->pages[i].time_ms);
+        if (fate != rig->pages[i].fate)
+            fail_msg("page %u: %d instead of %d (%s)", i, fate, rig->pages[i].fate, wb_error_message());
+    }
+    must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){0}, &scan));
+    while ((got = wb_store_scan_next(scan, &page)) != 0) {
+        must(got > 0 || got == WB_E_CORRUPT);
+        came += got > 0;
+    }
+    wb_store_scan_close(scan);
+    assert_int_equal(came, count_fates(rig, RIGHT));
+    wb_store_close(store);
+    if (chance_one_in(&rig->chance, 3) && lost &&
+        verify_count(rig->dir, false).problems == 0) /* which takes its time */
+        fail_msg("%u pages are lost, but verify finds nothing", lost);
+}
+
+/* ---- what is done to it ---------------------------------------------------------------------------------------- */
+
+static void count_finding(void *context, const struct wb_store_finding *finding)
+{
+    struct rig *rig = context;
+
+    must(strstr(finding->file, ".bkt") && finding->message[0]);
+    rig->found += finding->problem;
+}
+
+static void compact(struct rig *rig)
+{
+    struct wb_store_compact_counts counts;
+    uint64_t before = rig->found;
+
+    must_ok(wb_store_compact(rig->store, NULL, NULL, count_finding, rig, &counts));
+    assert_int_equal(rig->found - before, counts.damaged);
+    must(count_fates(rig, LOST) || counts.damaged == 0);
+}
+
+static void add_node(struct rig *rig)
+{
+    char name[32], path[DIR_MAX];
+
+    snprintf(name, sizeof name, "disk%u", rig->nodes_added++);
+    path_in(rig->beside, name, path);
+    must_ok(wb_store_node_add(rig->store, path, false, NULL, NULL, NULL));
+}
+
+static void remove_node(struct rig *rig)
+{
+    struct wb_log *log = wb_log_of(rig->store);
+    struct wb_catalog_summary summary;
+
+    must_ok(wb_log_summary(log, &summary)); /* reading anything takes up the newest table of nodes */
+    size_t count = wb_log_nodes_count(&log->nodes);
+    if (count > 1)
+        must_ok(wb_store_node_remove(rig->store, wb_log_nodes_number(&log->nodes, chance_below(&rig->chance, count)),
+                                     NULL, NULL));
+}
+
+/* A commit that fails somewhere. Nothing of it may be seen. */
+static void fail_to_commit(struct rig *rig)
+{
+    uint32_t marker = rig->count;
+
+    put_new(rig, 5);
+    for (unsigned i = 0; i < 4; i++)
+        put_one(rig, (uint32_t)chance_below(&rig->chance, FIRST_PAGES));
+    wb_fault_arm(WB_FAULT_WRITE | WB_FAULT_SYNC, 1 + chance_below(&rig->chance, 30), EIO);
+    int err = wb_store_commit(rig->store, &(struct wb_store_commit_counts){0});
+    wb_fault_disarm();
+    reopen(rig);
+    /* If the last sync fails, it is not known whether it is on disk, until somebody looks. */
+    if (err == 0 || look(rig->store, marker, rig->next[marker].time_ms) == RIGHT)
+        memcpy(rig->pages, rig->next, sizeof rig->pages);
+    else
+        memcpy(rig->next, rig->pages, sizeof rig->next);
+}
+
+static void change_some(struct rig *rig)
+{
+    put_new(rig, (unsigned)chance_below(&rig->chance, 4));
+    for (unsigned i = 0; i < 6; i++) {
+        uint32_t number = (uint32_t)chance_below(&rig->chance, rig->count);
+        struct spec spec = spec_of(number, ++rig->clock);
+        if (i % 3) {
+            put_one(rig, number);
+        } else if (rig->next[number].fate != ABSENT) {
+            must_ok(remove_spec(rig->store, &spec, i == 0));
+            rig->next[number].fate = ABSENT;
+        }
+    }
+    must_commit(rig);
+}
+
+static void step(struct rig *rig)
+{
+    switch (chance_below(&rig->chance, 8)) {
+    case 0:
+        put_new(rig, 40); /* often so many that the file grows */
+        must_commit(rig);
+        break;
+    case 1:
+        compact(rig);
+        break;
+    case 2:
+        add_node(rig);
+        break;
+    case 3:
+        remove_node(rig);
+        break;
+    case 4:
+        fail_to_commit(rig);
+        break;
+    case 5:
+        reopen(rig);
+        break;
+    default:
+        change_some(rig);
+    }
+}
+
+/* Every page that is lost is replaced or removed: then nothing is damaged any more. */
+static void heal(struct rig *rig)
+{
+    for (uint32_t i = 0; i < rig->count; i++) {
+        struct spec spec = spec_of(i, ++rig->clock);
+        if (rig->pages[i].fate != LOST)
+            continue;
+        if (i % 2) {
+            put_one(rig, i);
+        } else {
+            must_ok(remove_spec(rig->store, &spec, true));
+            rig->next[i].fate = ABSENT;
+        }
+    }
+    must_commit(rig);
+    compact(rig);
+    reopen(rig);
+    check_all(rig);
+    verify_clean(rig->dir);
+}
+
+static void test_all_doors(void **state)
+{
+    static const char *const designs[] = {"Incr[hash,hash]", "Incr[uniform,hash]"};
+    uint64_t seed = test_seed(), found = 0, set_aside = 0;
+    unsigned lost = 0;
+
+    (void)state;
+    use_small_sizes(9000);
+    for (unsigned round = 0; round < test_rounds(24); round++) {
+        struct rig rig = {.chance = seed + round};
+        make(&rig, designs[round % 2], round % 3 ? 1 : 3);
+        for (uint64_t flips = 1 + chance_below(&rig.chance, 3); flips > 0; flips--)
+            damage(&rig);
+        lost += find_lost(&rig);
+        for (unsigned i = 0; i < STEPS; i++) {
+            step(&rig);
+            check_all(&rig);
+        }
+        heal(&rig);
+        wb_store_close(rig.store);
+        found += rig.found;
+        set_aside += rig.set_aside;
+        remove_tree(rig.dir);
+        remove_tree(rig.beside);
+    }
+    printf("# %u pages lost; %llu damaged places found by compaction, %llu by commits\n", lost,
+           (unsigned long long)found, (unsigned long long)set_aside);
+    must(lost > 0 && found > 0 && set_aside > 0);
+    use_usual_sizes();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_doors)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
