@@ -89,6 +89,92 @@ def a_damaged_part_of_the_catalog_costs_its_pages(folder):
             assert p.returncode == 0 and p.stdout.startswith(b'new'), (url, p)
 
 
+def flip(path, at):
+    with open(path, 'r+b') as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 8]))
+
+
+def unreadable(repo, pages):
+    """The pages that cannot be read, each of which must name its bucket. All others are as they were."""
+    bad = []
+    for page in pages:
+        p = call(repo, 'get', page.url, status=None)
+        assert p.returncode in (0, 1) and (p.returncode or p.stdout == page.body), page.url
+        if p.returncode:
+            assert b'.bkt is damaged: bucket ' in p.stderr, p
+            bad.append(page)
+    return bad
+
+
+@test
+def a_damaged_bucket_costs_its_own_pages(folder):
+    """In a repository of buckets: everything goes on, on other pages and in the damaged bucket itself."""
+    random_ = rng('bucket')
+    pages = [Page('http://b%d.example/%d' % (i % 3, i), b'%d ' % i + random_.randbytes(6000)) for i in range(200)]
+    more = [Page('http://more.example/%d' % i, b'%d ' % i + random_.randbytes(6000)) for i in range(60)]
+    repo = folder / 'repo'
+    call(repo, 'init', '--organisation', 'hash')
+    call(repo, 'import', archive(folder / 'a.warc', pages))
+    flip(next(repo.rglob('*.bkt')), 4096 + 3 * 65536 + 200)
+    lost = unreadable(repo, pages)
+    assert 2 < len(lost) < 40, len(lost)
+    assert call(repo, 'verify', status=1).stdout
+    p = call(repo, 'import', archive(folder / 'more.warc', more))
+    assert p.stderr.count(b'damaged') == 1 and b'verify' in p.stderr, p.stderr
+    others = [p for p in pages if p not in lost][::9] + more[::5]
+    assert unreadable(repo, lost + others) == lost
+    call(repo, 'verify', status=1)
+    call(repo, 'expunge', lost[0].url)
+    assert call(repo, 'get', lost[0].url, status=1).stderr.count(b'.bkt') == 0
+    p = call(repo, 'compact', status=1)
+    assert b'.bkt' in p.stderr and b'what is left of them was kept' in p.stderr, p.stderr
+    call(repo, 'nodes', 'add', folder / 'disk2')
+    call(repo, 'nodes', 'add', folder / 'disk3')
+    call(repo, 'nodes', 'remove', '2')
+    call(repo, 'verify', status=1)
+    pages.remove(lost.pop(0))
+    assert unreadable(repo, lost + others) == lost
+    for page in lost:
+        page.body, page.date = b'new ' + page.body, '2026-02-03T04:05:06Z'
+    call(repo, 'import', archive(folder / 'again.warc', lost))
+    assert not unreadable(repo, lost + others)
+    call(repo, 'compact')
+    assert verified(repo)['pages'] == len(pages) + len(more)
+
+
+@test
+def a_full_node_of_buckets_is_named(folder):
+    """What was committed before stays, and the import goes on when there is room."""
+    random_ = rng('full buckets')
+    pages = [Page('http://full.example/%d' % i, random_.randbytes(40000), type='application/octet-stream')
+             for i in range(400)]
+    with small_disk(folder / 'disk', '6m') as disk:
+        repo = folder / 'repo'
+        call(repo, 'init', '--organisation', 'hash', '--nodes', '%s,%s' % (folder / 'one', disk / 'two'))
+        for part in range(4):
+            archive(folder / ('%d.warc' % part), pages[part * 100:part * 100 + 100])
+        stored = []
+        for part in range(4):
+            p = call(repo, 'import', folder / ('%d.warc' % part), status=None)
+            if p.returncode:
+                assert b'node 2' in p.stderr and b'space' in p.stderr.lower() and p.stderr.count(b'\n') == 1, p.stderr
+                break
+            stored += pages[part * 100:part * 100 + 100]
+        assert 0 < len(stored) < len(pages), len(stored)
+        for page in stored[::9]:
+            assert call(repo, 'get', page.url).stdout == page.body
+        verified(repo)
+        remount(disk, 'size=128m')
+        for part in range(4):
+            assert done(ask(repo, 'import', folder / ('%d.warc' % part)))['errors'] == 0
+        assert verified(repo)['pages'] == len(pages)
+        for page in pages[::9]:
+            assert call(repo, 'get', page.url).stdout == page.body
+
+
 def data_files(repo):
     return sorted(p for p in repo.rglob('*') if p.is_file() and 'lock' not in p.name and p.stat().st_size)
 
