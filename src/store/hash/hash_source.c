@@ -92,19 +92,27 @@ static int load_item(struct hash_source *source, const struct wb_bucket_file *fi
     return 0;
 }
 
-/* Loads the items of one file; there may be items of other files between them. */
-static int load_file(struct hash_source *source, struct wb_sorted_chunk *chunk, const struct wb_catalog_segment *row)
+/*
+ * Loads the items of one file; there may be items of other files between them. If its node is down, the chunk ends
+ * before the first of them: *count_inout.
+ */
+static int load_file(struct hash_source *source, struct wb_sorted_chunk *chunk, const struct wb_catalog_segment *row,
+                     size_t *count_inout)
 {
     struct wb_bucket_file *file = NULL;
     uint64_t loaded = UINT64_MAX, damaged = UINT64_MAX;
     int err = 0;
 
-    for (size_t i = 0; i < chunk->items.count && err == 0; i++) {
+    for (size_t i = 0; i < *count_inout && err == 0; i++) {
         struct wb_sorted_item *item = &chunk->items.items[i];
         if (wb_hash_row_of(chunk->rows, item->id, &item->entry.place) != row)
             continue;
         if (!file) {
             err = wb_hash_file(&source->files, row, &file);
+            if (err == WB_E_DOWN && i > 0) {
+                *count_inout = i;
+                return 0;
+            }
             if (err < 0)
                 return bucket_error(chunk, err, row->number, UINT64_MAX - 1);
         }
@@ -129,6 +137,7 @@ static int load_file(struct hash_source *source, struct wb_sorted_chunk *chunk, 
 static int load_chunk(void *context, struct wb_sorted_chunk *chunk)
 {
     struct hash_source *source = context;
+    size_t count = chunk->items.count;
     int err = wb_log_nodes_refresh(&source->nodes, chunk->txn);
 
     if (err == 0)
@@ -137,7 +146,8 @@ static int load_chunk(void *context, struct wb_sorted_chunk *chunk)
     for (size_t i = 0; i < chunk->items.count; i++)
         chunk->items.items[i].bytes = 0;
     for (size_t i = 0; i < chunk->rows->count && err == 0; i++)
-        err = load_file(source, chunk, &chunk->rows->items[i]);
+        err = load_file(source, chunk, &chunk->rows->items[i], &count);
+    chunk->items.count = err == 0 ? count : chunk->items.count;
     for (size_t i = 0; i < chunk->items.count && err == 0; i++) {
         const struct wb_sorted_item *item = &chunk->items.items[i];
         if (!wb_hash_row_of(chunk->rows, item->id, &item->entry.place))

@@ -260,7 +260,14 @@ static int load_held(struct wb_sorted_scan *scan, struct wb_pageid *reached_out,
     *more_out = more > 0;
     chunk->txn = &scan->txn;
     chunk->rows = &scan->rows;
-    return chunk->items.count ? scan->source->load(scan->context, chunk) : 0;
+    size_t count = chunk->items.count;
+    err = count ? scan->source->load(scan->context, chunk) : 0;
+    if (err == 0 && chunk->items.count < count) {
+        WB_CHECK(chunk->items.count > 0);
+        *reached_out = chunk->items.items[chunk->items.count - 1].id;
+        *more_out = true;
+    }
+    return err;
 }
 
 /* Loads the next chunk, which may turn out to be empty. */

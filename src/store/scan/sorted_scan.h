@@ -65,7 +65,9 @@ struct wb_sorted_source {
     /*
      * Appends the records of all items to chunk->text, and sets `at` and `bytes` of each. Checks that a record belongs
      * to its id. What is damaged is passed to wb_sorted_damaged(), once for each damaged part, and the items in it keep
-     * `bytes` 0. Any other error ends the work and is returned; the whole chunk is loaded again then.
+     * `bytes` 0. Any other error ends the work and is returned; the whole chunk is loaded again then. If items from
+     * somewhere on cannot be had now, because a node is down, a source may cut them off (items.count) and load the
+     * others, if there are any: so pages before them are delivered. The next chunk begins with those that were cut off.
      */
     int (*load)(void *context, struct wb_sorted_chunk *chunk);
 };

@@ -220,6 +220,90 @@ static void test_nodes_that_change(void **state)
     verify_clean(dir);
 }
 
+enum { SCANNED = 60 };
+
+/* Reads on in the order of ids; returns what the last call returned. */
+static int read_on(struct wb_store_scan *scan, struct wb_pageid *last, unsigned *came)
+{
+    struct wb_page found;
+    int got;
+
+    while ((got = wb_store_scan_next(scan, &found)) > 0) {
+        must(*came == 0 || wb_pageid_compare(*last, found.id) < 0);
+        *last = found.id;
+        (*came)++;
+    }
+    return got;
+}
+
+/* How many pages up to this one can be read, if others are on a node that is down. */
+static unsigned count_up_to(struct wb_pageid last)
+{
+    struct wb_store *store = open_store(dir, WB_STORE_READ); /* one that has no file of the node open */
+    unsigned count = 0, away = 0;
+
+    for (uint32_t i = 0; i < SCANNED; i++) {
+        struct spec spec = page(i, 500);
+        struct wb_buf memory = WB_BUF_INIT;
+        struct wb_page found;
+        int err = wb_store_get(store, spec_id(&spec), &found, &memory);
+        must(err == 0 || err == WB_E_DOWN);
+        count += err == 0 && wb_pageid_compare(spec_id(&spec), last) <= 0;
+        away += err < 0;
+        wb_buf_release(&memory);
+    }
+    must(away > 0);
+    wb_store_close(store);
+    return count;
+}
+
+/* A scan while a node is down, and after its return. Returns how many pages came before. */
+static unsigned scan_without(const char *name)
+{
+    struct wb_store *store = open_store(dir, WB_STORE_READ);
+    struct wb_pageid last = {0, 0};
+    struct wb_store_scan *scan;
+    char node[DIR_MAX], away[DIR_MAX];
+    unsigned came = 0;
+
+    path_in(dir, name, node);
+    path_in(dir, "away", away);
+    must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){0}, &scan));
+    must(rename(node, away) == 0);
+    assert_int_equal(read_on(scan, &last, &came), WB_E_DOWN);
+    must(strstr(wb_error_message(), name));
+    unsigned before = came;
+    must(came == 0 || count_up_to(last) == came);
+    must(rename(away, node) == 0);
+    must_ok(read_on(scan, &last, &came));
+    assert_int_equal(came, SCANNED);
+    wb_store_scan_close(scan);
+    wb_store_close(store);
+    return before;
+}
+
+/* A scan with a node down returns what comes before the first page of that node, and goes on when it is back. */
+static void test_scan_with_a_node_down(void **state)
+{
+    struct wb_store_options options = {.nodes = {.count = 2}};
+
+    (void)state;
+    must_ok(wb_design_parse(WB_SLICE_LIT("Incr[uniform,hash]"), &options.design));
+    test_dir(dir);
+    must_ok(wb_store_create(dir, &options));
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    for (uint32_t i = 0; i < SCANNED; i++) {
+        struct spec spec = page(i, 500);
+        must_ok(put_spec(store, &spec));
+        if (i % 9 == 8) /* the nodes take turns */
+            commit_store(store);
+    }
+    commit_store(store);
+    wb_store_close(store);
+    /* The first page is on one of them. */
+    must(scan_without("node1") + scan_without("node2") > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_failed_sweeps),
         cmocka_unit_test(test_takedown),
         cmocka_unit_test(test_nodes_that_change),
+        cmocka_unit_test(test_scan_with_a_node_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
