@@ -115,7 +115,7 @@ def header(c, sim):
            'The designs themselves are not measured yet: a cost is the\n * work that the log does without waiting for '
            'the disk, measured, and the time of the paper\'s simulator on files.')
     lines = ['/*', ' * advice_costs.h - what the operations of each organisation cost. Written by bench/run paper; do not '
-             'edit.', ' *', ' * Microseconds of a node for one page. ' + how, ' */', '/* clang-format off: a table */',
+             'edit.', ' *', ' * Microseconds of a node for one page. ' + how, ' */', '/* clang-format off */',
              '#define WB_ADVICE_MEASURED_WHERE                                                                         '
              '              \\', '    "%s"' % where(c['about'], sim), '']
     body = ['{', '    .organisation =', '        {']

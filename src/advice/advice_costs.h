@@ -3,7 +3,7 @@
  *
  * Microseconds of a node for one page. The designs themselves were measured, with pages of the benchmark corpus.
  */
-/* clang-format off: a table */
+/* clang-format off */
 #define WB_ADVICE_MEASURED_WHERE                                                                                       \
     "2026-11-16, 2 processors, 24 GB of memory, a disk that reads 64 KB at random in 0.08 ms"
 
