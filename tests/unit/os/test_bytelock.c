@@ -63,24 +63,33 @@ static void test_lowest(void **state)
     wb_file_close(&writer);
 }
 
-static void test_exclusive(void **state)
+/* Starts a process that takes byte 7 and holds it until it is killed. Returns when it has it. */
+static pid_t start_holder(int (*take)(const struct wb_file *file, uint64_t at), int taken)
 {
-    struct wb_file here;
-    uint64_t at;
     int ends[2];
     char c;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
         struct wb_file file;
-        if (wb_file_open(path, WB_FILE_WRITE, &file) == 0 && wb_bytelock_take(&file, 7) == 0 &&
-            write(ends[1], "x", 1) == 1)
+        if (wb_file_open(path, WB_FILE_WRITE, &file) == 0 && take(&file, 7) == taken && write(ends[1], "x", 1) == 1)
             pause();
         _exit(1);
     }
     assert_int_equal(read(ends[0], &c, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+    return child;
+}
+
+static void test_exclusive(void **state)
+{
+    struct wb_file here;
+    uint64_t at;
+
+    (void)state;
+    pid_t child = start_holder(wb_bytelock_take, 0);
     assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &here), 0);
     assert_int_equal(wb_bytelock_first(&here, 7, 8, &at), 1);
     kill(child, SIGKILL);
@@ -88,8 +97,6 @@ static void test_exclusive(void **state)
     wb_bytelock_release(&here, 7);
     waitpid(child, NULL, 0);
     wb_file_close(&here);
-    close(ends[0]);
-    close(ends[1]);
 }
 
 static void test_try(void **state)
@@ -117,28 +124,15 @@ static void test_try(void **state)
 static void test_share_waits(void **state)
 {
     struct wb_file here;
-    int ends[2];
-    char c;
 
     (void)state;
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        struct wb_file file;
-        if (wb_file_open(path, WB_FILE_WRITE, &file) == 0 && wb_bytelock_try(&file, 7) == 1 &&
-            write(ends[1], "x", 1) == 1)
-            pause();
-        _exit(1);
-    }
-    assert_int_equal(read(ends[0], &c, 1), 1);
+    pid_t child = start_holder(wb_bytelock_try, 1);
     assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &here), 0);
     assert_int_equal(wb_bytelock_try(&here, 7), 0);
     kill(child, SIGKILL);
     assert_int_equal(wb_bytelock_share(&here, 7), 0);
     waitpid(child, NULL, 0);
     wb_file_close(&here);
-    close(ends[0]);
-    close(ends[1]);
 }
 
 static void test_refusal(void **state)
