@@ -6,6 +6,9 @@
  * or removed.
  *
  * A version that the current transaction ends is listed too: the image serves the state before the commit as well.
+ *
+ * A disk may also lose a write, so that an older image is in its bucket, which looks good. Then versions that the
+ * catalog knows are missing; a merge notices that when it counts them, and goes through the file once more.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -15,7 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DAMAGES_MAX = 1000 }; /* that are remembered with their messages */
+enum {
+    DAMAGES_MAX = 1000, /* that are remembered with their messages */
+    LOST_SLOT = 0xffff, /* of a version that is in no block: no block gets so far (bucket_draft.c) */
+};
 
 /* ---- what is to be reported ------------------------------------------------------------------------------- */
 
@@ -167,9 +173,10 @@ static int add_page(struct wb_log_edit *edit, const struct wb_hash_target *targe
     for (size_t i = 0; i < view->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
         if (is_in(row, id, &version->place) && !is_new(notes, target->count, id, &version->place))
-            err = wb_vec_push(
-                &bucket->versions,
-                (struct wb_bucket_version){.id = id, .place = version->place, .stored_bytes = version->stored_bytes});
+            err = wb_vec_push(&bucket->versions, (struct wb_bucket_version){.id = id,
+                                                                            .place = version->place,
+                                                                            .block_slot = LOST_SLOT,
+                                                                            .stored_bytes = version->stored_bytes});
     }
     if (err < 0 || !wb_history_latest(&view->history))
         return err;
@@ -189,19 +196,22 @@ static int add_ended(struct wb_log_edit *edit, const struct wb_hash_target *targ
     WB_CHECK(bucket->number < file->count);
     for (size_t i = 0; i < target->count && err == 0; i++)
         if (notes[i].kind == WB_HASH_NOTE_DEAD && wb_bucket_of(file, notes[i].id) == bucket->number)
-            err =
-                wb_vec_push(&bucket->versions, (struct wb_bucket_version){.id = notes[i].id, .place = notes[i].place});
+            err = wb_vec_push(
+                &bucket->versions,
+                (struct wb_bucket_version){.id = notes[i].id, .place = notes[i].place, .block_slot = LOST_SLOT});
     return err;
 }
 
+/* Of two that are the same, the one comes first that was read. */
 static int compare_versions(const void *a, const void *b)
 {
-    const struct wb_bucket_version *y = b;
+    const struct wb_bucket_version *x = a, *y = b;
+    int order = wb_bucket_version_compare(x, y->id, &y->place);
 
-    return wb_bucket_version_compare(a, y->id, &y->place);
+    return order ? order : (x->block_slot == LOST_SLOT) - (y->block_slot == LOST_SLOT);
 }
 
-/* Sorts the versions, each once: contents that return have one place. */
+/* Sorts the versions, each once: contents that return have one place, and one that was read is known, too. */
 static void sort_versions(struct wb_bucket *bucket)
 {
     struct wb_bucket_version *versions = bucket->versions.items;
@@ -210,7 +220,7 @@ static void sort_versions(struct wb_bucket *bucket)
     if (bucket->versions.count > 1)
         qsort(versions, bucket->versions.count, sizeof *versions, compare_versions);
     for (size_t i = 0; i < bucket->versions.count; i++)
-        if (kept == 0 || compare_versions(&versions[kept - 1], &versions[i]) != 0)
+        if (kept == 0 || wb_bucket_version_compare(&versions[kept - 1], versions[i].id, &versions[i].place) != 0)
             versions[kept++] = versions[i];
     WB_CHECK(kept <= bucket->versions.count);
     bucket->versions.count = kept;
@@ -254,6 +264,22 @@ int wb_hash_lost_read(struct wb_log_edit *edit, const struct wb_hash_target *tar
     return err;
 }
 
+int wb_hash_lost_add(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
+{
+    struct wb_bucket *bucket = &edit->log->hash->bucket;
+    struct lost_pages pages = {0};
+    size_t copies = bucket->pages.count;
+
+    WB_CHECK(target->judge); /* the copies of entries are not looked at */
+    int err = list_pages(edit, file, bucket->number, &pages);
+    for (size_t i = 0; i < pages.ids.count && err == 0; i++)
+        err = add_page(edit, target, pages.ids.items[i], bucket);
+    bucket->pages.count = copies;
+    sort_versions(bucket);
+    wb_vec_release(&pages.ids);
+    return err;
+}
+
 int wb_hash_set_aside(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number, uint64_t *end)
 {
@@ -267,6 +293,7 @@ int wb_hash_set_aside(struct wb_log_edit *edit, const struct wb_hash_target *tar
         return err;
     err = wb_bucket_keep(file, &origin, wb_buf_slice(&edit->hash->damaged), end, &bytes);
     for (size_t i = 0; i < bucket->versions.count && err == 0; i++) {
+        bucket->versions.items[i].block_slot = 0;
         bucket->versions.items[i].extent_at = at;
         bucket->versions.items[i].extent_bytes = bytes;
     }

@@ -32,6 +32,7 @@ struct hash_merge {
     uint64_t end;           /* of its extents */
     uint64_t images;        /* bytes of all images */
     uint64_t versions, old; /* that were kept, and how many of them are not the latest of their page */
+    bool doubt;             /* versions are missing: look for those that should be there */
     bool is_lost;           /* the bucket that was read is damaged */
     WB_VEC(struct merged_damage) damages; /* of this bucket */
 };
@@ -58,6 +59,8 @@ static int seek_version(struct hash_merge *m)
         m->is_lost = err == WB_E_CORRUPT;
         if (m->is_lost)
             err = wb_hash_lost_read(m->edit, m->target, m->from, number);
+        else if (err == 0 && m->doubt)
+            err = wb_hash_lost_add(m->edit, m->target, m->from);
     }
     return err;
 }
@@ -368,6 +371,16 @@ static int too_few(const struct hash_merge *m, uint64_t found, uint64_t expected
                    (unsigned long long)expected);
 }
 
+/* Removes files that were made, and forgets damage that was noted, until there are only so many of each. */
+static void unmake(struct wb_hash_edit *hash, size_t made, size_t damages)
+{
+    WB_CHECK(made <= hash->made.count);
+    WB_CHECK(damages <= hash->damages.count);
+    while (hash->made.count > made)
+        wb_bucket_file_discard(&hash->made.items[--hash->made.count]);
+    hash->damages.count = damages;
+}
+
 int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t buckets)
 {
     struct hash_merge m = {
@@ -377,6 +390,8 @@ int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint6
         .note_count = target->count,
         .to = WB_BUCKET_FILE_INIT,
     };
+    const struct hash_merge first = m;
+    size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
     struct wb_catalog_segment *row, new;
     int err = wb_log_edit_row(edit, target->number, &row);
 
@@ -386,12 +401,22 @@ int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint6
     new = *row;
     new.revision++;
     err = write_file(&m, &new, buckets);
+    if (err == 0 && m.versions < row->live && target->exists) {
+        unmake(edit->hash, made, damages);
+        m = first;
+        m.doubt = target->judge = true;
+        new = *row;
+        new.revision++;
+        err = write_file(&m, &new, buckets);
+    }
     if (err == 0 && m.versions < row->live)
         err = too_few(&m, m.versions, row->live);
     if (err == 0 && target->exists)
         err = wb_catalog_retired_put(&edit->txn, row->number, row->revision, row->node, wb_catalog_txn_id(&edit->txn));
-    if (err < 0)
+    if (err < 0) {
+        edit->hash->damages.count = damages;
         return err;
+    }
     *row = new;
     target->stamp++;
     target->is_merged = true;
@@ -421,28 +446,50 @@ static int make_child(struct wb_log_edit *edit, const struct wb_catalog_segment 
     return 0;
 }
 
-int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
-                   size_t count)
+/*
+ * Writes the files of all children. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
+ * written.
+ */
+static int write_children(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
+                          size_t count, bool doubt, struct wb_catalog_segment rows[WB_LOG_CHILDREN_MAX])
 {
     const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all children are read */
-    struct wb_catalog_segment rows[WB_LOG_CHILDREN_MAX];
     struct hash_merge m = {.to = WB_BUCKET_FILE_INIT};
+    size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
+    uint32_t next = edit->summary.next_segment;
     uint64_t live = 0, past = 0;
     int err = 0;
 
-    WB_CHECK(count > 0 && count <= WB_LOG_CHILDREN_MAX);
-    WB_CHECK(target->exists && target->count == 0);
-    target->judge = true;
+    WB_CHECK(count > 0);
     for (size_t i = 0; i < count && err == 0; i++) {
-        m = (struct hash_merge){.edit = edit, .target = target, .to = WB_BUCKET_FILE_INIT};
+        m = (struct hash_merge){.edit = edit, .target = target, .doubt = doubt, .to = WB_BUCKET_FILE_INIT};
         err = make_child(edit, &old, &children[i], i == 0, &rows[i]);
         if (err == 0)
             err = write_file(&m, &rows[i], wb_hash_buckets_for(old.map_at / count));
         live += rows[i].live = m.versions;
         past += rows[i].old = m.old;
     }
-    if (err == 0 && (live != old.live || past != old.old))
-        err = too_few(&m, live, old.live);
+    if (err < 0 || (live == old.live && past == old.old))
+        return err;
+    if (doubt || live > old.live)
+        return too_few(&m, live, old.live);
+    unmake(edit->hash, made, damages);
+    edit->summary.next_segment = next;
+    return 1;
+}
+
+int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
+                   size_t count)
+{
+    const struct wb_catalog_segment old = edit->rows[target->number];
+    struct wb_catalog_segment rows[WB_LOG_CHILDREN_MAX];
+
+    WB_CHECK(count > 0 && count <= WB_LOG_CHILDREN_MAX);
+    WB_CHECK(target->exists && target->count == 0);
+    target->judge = true;
+    int err = write_children(edit, target, children, count, false, rows);
+    if (err > 0)
+        err = write_children(edit, target, children, count, true, rows);
     if (err == 0)
         err = wb_catalog_retired_put(&edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(&edit->txn));
     if (err < 0)

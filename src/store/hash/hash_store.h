@@ -232,7 +232,10 @@ int wb_hash_repair(struct wb_log_edit *edit, struct wb_hash_target *target, cons
 int wb_hash_lost_read(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number);
 
-/* The same, and keeps the bytes in an extent at *end, which moves on. The versions point to it. */
+/* A bucket was read: adds the versions to log->hash->bucket that should be in it, but are not. */
+int wb_hash_lost_add(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file);
+
+/* The same as the first, and keeps the bytes in an extent at *end, which moves on. The versions point to it. */
 int wb_hash_set_aside(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number, uint64_t *end);
 

@@ -304,6 +304,47 @@ static void test_scan_with_a_node_down(void **state)
     must(scan_without("node1") + scan_without("node2") > 0);
 }
 
+static void keep_message(void *context, const struct wb_store_finding *finding)
+{
+    must(!finding->problem);
+    snprintf(context, DIR_MAX, "%s", finding->message);
+}
+
+/* The file of a node that is down is left out by compaction, which says so; the others are compacted. */
+static void test_compaction_with_a_node_down(void **state)
+{
+    struct wb_store_options options = {.nodes = {.count = 2}, .design.read.organisation = WB_ORGANISATION_HASH};
+    struct wb_store_compact_counts counts;
+    char node[DIR_MAX], away[DIR_MAX], message[DIR_MAX] = "";
+
+    (void)state;
+    test_dir(dir);
+    must_ok(wb_store_create(dir, &options));
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    for (uint32_t i = 0; i < 60; i++) {
+        struct spec spec = page(i, 500);
+        must_ok(put_spec(store, &spec));
+    }
+    commit_store(store);
+    for (uint32_t i = 0; i < 10; i++) {
+        struct spec spec = page(i, 500);
+        must_ok(remove_spec(store, &spec, true));
+    }
+    commit_store(store);
+    wb_store_close(store);
+    path_in(dir, "node1", node);
+    path_in(dir, "away", away);
+    must(rename(node, away) == 0);
+    store = open_store(dir, WB_STORE_WRITE);
+    must_ok(wb_store_compact(store, NULL, NULL, keep_message, message, &counts));
+    must(counts.files == 1 && counts.skipped == 1 && counts.damaged == 0 && strstr(message, "node 1 is down"));
+    must(rename(away, node) == 0);
+    must_ok(wb_store_compact(store, NULL, NULL, keep_message, message, &counts));
+    must(counts.files == 1 && counts.skipped == 0);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_takedown),
         cmocka_unit_test(test_nodes_that_change),
         cmocka_unit_test(test_scan_with_a_node_down),
+        cmocka_unit_test(test_compaction_with_a_node_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
