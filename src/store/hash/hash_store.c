@@ -196,9 +196,9 @@ void wb_hash_seal(struct wb_log *log, uint64_t commit)
     if (wb_log_overview(log, &o) < 0)
         return;
     if (o.rows.count && wb_hash_file(&log->hash->files, &o.rows.items[o.rows.count - 1], &file) == 0 && file->write &&
-        wb_bucket_file_claim(file) == 0) {
+        wb_node_file_claim(&file->file) == 0) { /* whoever has claimed it now leaves later, and seals it then */
         wb_bucket_write_seal(file, commit);
-        wb_bucket_file_release(file);
+        wb_node_file_release(&file->file);
     }
     wb_log_rows_release(&o.rows);
 }

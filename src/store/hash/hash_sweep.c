@@ -185,6 +185,8 @@ static int claim_file(struct wb_log_edit *edit, struct wb_hash_target *target, s
     WB_CHECK(target->exists);
     if (err == 0)
         err = wb_hash_target_file(edit, target, file_out);
+    if (err == 0 && !(*file_out)->write) /* it has changed since we looked */
+        err = wb_fail(WB_E_DOWN, "node %u cannot be written", edit->rows[target->number].node);
     return err < 0 ? err : wb_bucket_file_claim(*file_out);
 }
 
