@@ -226,6 +226,8 @@ static void unlink_changed(struct wb_tree *tree, struct wb_tree_node *node)
     if (node->chain)
         node->chain->before = node->before;
     tree->changed_count--;
+    if (tree->near[wb_tree_page_table(node->page)].leaf == node)
+        wb_tree_near_forget(tree, wb_tree_page_table(node->page));
 }
 
 void wb_tree_node_drop(struct wb_tree *tree, struct wb_tree_node *node)

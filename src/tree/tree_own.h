@@ -6,6 +6,7 @@
  *   tree_page.c    the cells of one page (tree_page.h)
  *   tree_node.c    pages in memory: read and checked, kept, removed
  *   tree_read.c    finding a key, walking over a table
+ *   tree_near.c    the leaf that a transaction used last
  *   tree_write.c   a transaction: putting and deleting rows
  *   tree_clear.c   deleting all rows of a table
  *   tree_commit.c  writes the changed pages and the root record
@@ -75,6 +76,13 @@ struct wb_tree_held {
     unsigned count;
 };
 
+/* The leaf of a table that the transaction used last, and which keys belong in it (tree_near.c). */
+struct wb_tree_near {
+    struct wb_tree_node *leaf;  /* a changed page; NULL: none */
+    uint16_t low_len, high_len; /* keys from low on, but before high; high_len 0: to the end of the table */
+    char low[WB_TREE_KEY_MAX], high[WB_TREE_KEY_MAX];
+};
+
 struct wb_tree {
     uint32_t magic;
     struct wb_file file;
@@ -93,6 +101,7 @@ struct wb_tree {
     struct wb_tree_state next;                /* what the transaction will commit */
     struct wb_tree_node *changed;             /* the list of all changed pages */
     size_t changed_count;
+    struct wb_tree_near near[WB_TREE_TABLES_MAX];
     uint64_t changes;                         /* counts calls that change something, to catch changes during a walk */
     struct wb_tree_space space;
     struct wb_tree_out out;
@@ -171,6 +180,16 @@ const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct w
 
 /* Narrows the bounds of a branch to those of the page below its cell i. */
 void wb_tree_bounds_below(const char *page, unsigned i, struct wb_slice *low, struct wb_slice *high);
+
+/* ---- tree_near.c ---- */
+
+/* The leaf that was used last, if the key belongs in it; otherwise NULL. It is a changed page. */
+struct wb_tree_node *wb_tree_near(struct wb_tree *tree, unsigned table, struct wb_slice key);
+
+/* Remembers a leaf that the path to a key led to, and its bounds. high.ptr NULL: no upper bound. */
+void wb_tree_near_set(struct wb_tree *tree, unsigned table, struct wb_tree_node *leaf, struct wb_slice low,
+                      struct wb_slice high);
+void wb_tree_near_forget(struct wb_tree *tree, unsigned table);
 
 /* ---- tree_write.c ---- */
 

@@ -270,6 +270,17 @@ void wb_tree_page_remove(char *page, unsigned i)
     wb_put16(page + WB_TREE_COUNT_AT, (uint16_t)(count - 1)); /* the bytes of the cell stay, until close_gaps() */
 }
 
+bool wb_tree_page_replace(char *page, unsigned i, struct wb_slice cell)
+{
+    struct wb_slice old = cell_of(page, i);
+
+    WB_CHECK(i < wb_tree_page_count(page));
+    if (old.len != cell.len)
+        return false;
+    memcpy(page + offset_of(page, i), cell.ptr, cell.len);
+    return true;
+}
+
 void wb_tree_page_open_first(char *page)
 {
     WB_CHECK(!is_leaf(page));

@@ -165,6 +165,9 @@ size_t wb_tree_cell_ref(char *cell, struct wb_slice key, struct wb_tree_ref ref)
 bool wb_tree_page_insert(char *page, unsigned i, struct wb_slice cell);
 void wb_tree_page_remove(char *page, unsigned i);
 
+/* Replaces cell i by one with the same key. Returns false, and changes nothing, if it has another length. */
+bool wb_tree_page_replace(char *page, unsigned i, struct wb_slice cell);
+
 /* Replaces the first key of a branch by the empty key. */
 void wb_tree_page_open_first(char *page);
 

@@ -74,12 +74,32 @@ int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsig
             wb_tree_path_release(path_out);
             return err;
         }
-        if (level == 0)
+        if (level == 0) {
+            if (node->dirty && root == &tree->next.roots[table])
+                wb_tree_near_set(tree, table, node, low, high);
             return 0;
+        }
         unsigned i = path_out->index[level] = wb_tree_page_child(node->page, key);
         wb_tree_bounds_below(node->page, i, &low, &high);
         ref = wb_tree_page_ref(node->page, i);
     }
+}
+
+/* Reads a value from the leaf in which it must be. */
+static int read_row(const struct wb_tree *tree, const struct wb_tree_node *leaf, struct wb_slice key, char *value_out,
+                    size_t cap, size_t *len_out)
+{
+    unsigned i;
+
+    WB_CHECK(wb_tree_page_level(leaf->page) == 0);
+    if (!wb_tree_page_find(leaf->page, key, &i))
+        return wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);
+    struct wb_slice value = wb_tree_page_value(leaf->page, i);
+    if (value.len > cap)
+        return wb_tree_damaged(tree, leaf->ref.page, "a value is longer than its table allows");
+    memcpy(value_out, value.ptr, value.len);
+    *len_out = value.len;
+    return 0;
 }
 
 int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key,
@@ -91,7 +111,6 @@ int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigne
 
     const struct wb_tree_root *root = &state->roots[table];
     struct wb_tree_path path;
-    unsigned i;
     int err = wb_tree_usable(tree);
 
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
@@ -101,21 +120,13 @@ int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigne
         return err;
     if (root->ref.page == 0)
         return wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);
+    const struct wb_tree_node *leaf = state == &tree->next && tree->writing ? wb_tree_near(tree, table, key) : NULL;
+    if (leaf)
+        return read_row(tree, leaf, key, value_out, cap, len_out);
     err = wb_tree_descend(tree, root, table, key, &path);
     if (err < 0)
         return err;
-    const struct wb_tree_node *leaf = path.nodes[0];
-    if (!wb_tree_page_find(leaf->page, key, &i)) {
-        err = wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);
-    } else {
-        struct wb_slice value = wb_tree_page_value(leaf->page, i);
-        if (value.len > cap) {
-            err = wb_tree_damaged(tree, leaf->ref.page, "a value is longer than its table allows");
-        } else {
-            memcpy(value_out, value.ptr, value.len);
-            *len_out = value.len;
-        }
-    }
+    err = read_row(tree, path.nodes[0], key, value_out, cap, len_out);
     wb_tree_path_release(&path);
     return err;
 }

@@ -196,6 +196,7 @@ static int insert_cell(struct wb_tree *tree, unsigned table, struct wb_tree_path
         int err = wb_tree_node_new(tree, NULL, &right);
         if (err < 0)
             return err;
+        wb_tree_near_forget(tree, table);
         size_t separator_len = wb_tree_page_split(left->page, right->page, i, wb_slice(cell, len), separator);
         struct wb_slice above = wb_slice(separator, separator_len);
         if (level + 1 == path->depth)
@@ -237,6 +238,23 @@ int wb_tree_begin_change(struct wb_tree *tree, unsigned table)
     return tree->changed_count < WB_TREE_DIRTY_MAX ? 0 : wb_tree_spoil(tree, wb_tree_write_changed(tree));
 }
 
+/* Puts a row into the leaf that was used last. Returns false, and changes nothing, if it must be looked for. */
+static bool put_near(struct wb_tree *tree, unsigned table, struct wb_slice key, struct wb_slice cell)
+{
+    struct wb_tree_node *leaf = wb_tree_near(tree, table, key);
+    unsigned i;
+
+    WB_CHECK(tree->writing);
+    if (!leaf)
+        return false;
+    if (wb_tree_page_find(leaf->page, key, &i))
+        return wb_tree_page_replace(leaf->page, i, cell);
+    if (!wb_tree_page_insert(leaf->page, i, cell))
+        return false;
+    tree->next.roots[table].rows++;
+    return true;
+}
+
 int wb_tree_put(struct wb_tree *tree, unsigned table, struct wb_slice key, struct wb_slice value)
 {
     WB_CHECK(tree->writing);
@@ -254,6 +272,8 @@ int wb_tree_put(struct wb_tree *tree, unsigned table, struct wb_slice key, struc
     size_t len = wb_tree_cell_row(cell, key, value);
     if (tree->next.roots[table].ref.page == 0)
         return plant(tree, table, wb_slice(cell, len));
+    if (put_near(tree, table, key, wb_slice(cell, len)))
+        return 0;
     err = open_path(tree, table, key, &path);
     if (err < 0)
         return err;
@@ -458,6 +478,7 @@ int wb_tree_delete(struct wb_tree *tree, unsigned table, struct wb_slice key)
         wb_tree_page_remove(path.nodes[0]->page, i);
         root->rows--;
         err = wb_tree_spoil(tree, tidy(tree, table, &path));
+        wb_tree_near_forget(tree, table);
     }
     if (err == 0 && (root->rows == 0) != (root->ref.page == 0))
         err = wb_tree_spoil(tree, miscounted(tree, table));

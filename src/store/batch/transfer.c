@@ -52,12 +52,18 @@ int wb_transfer_progress(struct wb_transfer *t)
 static int hold_waiting(struct wb_transfer *t)
 {
     struct wb_store_commit_counts ignored = {0};
+    struct wb_catalog_summary summary = {0};
     int err = wb_batched_commit(&t->batch->store, &ignored);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_CLOSED);
     if (err == 0)
         err = wb_catalog_open(t->from->dir, WB_TREE_READ, &t->catalog);
-    return err < 0 ? err : wb_catalog_txn_read(t->catalog, &t->waiting);
+    if (err == 0)
+        err = wb_catalog_txn_read(t->catalog, &t->waiting);
+    if (err == 0)
+        err = wb_catalog_summary_get(&t->waiting, &summary);
+    t->epoch = summary.epoch;
+    return err;
 }
 
 /*

@@ -25,6 +25,7 @@ struct wb_transfer_page {
 struct wb_transfer_site {
     uint64_t hash;
     size_t name, len; /* in wb_transfer.names */
+    bool named;       /* that is its name: keys of sites may be something else (catalog_sites.c) */
     int64_t delta;    /* by how many pages it shrinks in a transaction */
 };
 
@@ -36,7 +37,8 @@ struct wb_transfer {
     struct wb_batched *batch;
     struct wb_log *from, *to;
     struct wb_catalog *catalog;            /* of `from`: a handle of our own ... */
-    struct wb_catalog_txn waiting;         /* ... that holds the state */
+    struct wb_catalog_txn waiting;         /* ... that holds the state ... */
+    uint64_t epoch;                        /* ... of this epoch */
     WB_VEC(struct wb_transfer_page) pages; /* in the order of their ids */
     WB_VEC(struct wb_transfer_site) sites; /* by hash */
     struct wb_buf names;

@@ -19,32 +19,35 @@ struct block_bringing {
     struct wb_transfer *t;
     struct wb_block_index index;
     struct wb_store_unpacker *unpacker;
-    WB_VEC(struct wb_log_block_page) pages;
+    struct wb_buf block;                    /* the block as it is appended ... */
+    WB_VEC(struct wb_log_block_page) pages; /* ... what is known of its pages ... */
+    WB_VEC(struct wb_transfer_page *) listed; /* ... and the same pages in the list */
+    const struct wb_transfer_site *site;    /* of the last page: its neighbours mostly have the same */
 };
 
 /* ---- whole blocks ---------------------------------------------------------------------------------------- */
 
 /* What is known of one page of the block. False if it must be put by itself. */
 static bool describe(struct block_bringing *b, const struct wb_store_parcel_page *from,
-                     struct wb_log_block_page *to_out, bool *known_out)
+                     const struct wb_transfer_page *waiting, struct wb_log_block_page *to_out)
 {
     struct wb_transfer *t = b->t;
-    const struct wb_transfer_page *waiting = wb_transfer_find(t, from->id);
     size_t at;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    if (!waiting || !waiting->certain || waiting->involved || waiting->slot != from->slot ||
+    /* One that arrived after it was listed is another version, of which the list knows nothing. */
+    if (!waiting || !waiting->certain || waiting->involved || waiting->slot != from->slot || from->epoch > t->epoch ||
         (!from->own_time && waiting->time_ms != from->time_ms) || !wb_block_find_slot(&b->index, from->slot, &at) ||
         !wb_pageid_equal(b->index.entries.items[at].id, from->id) || b->index.entries.items[at].flags)
         return false;
-    const struct wb_transfer_site *site = wb_transfer_site(t, waiting->site);
-    struct wb_slice name = site ? wb_transfer_site_name(t, site) : WB_SLICE_EMPTY;
-    if (!site || wb_hash64(name.ptr, name.len) != waiting->site) /* a key that is not the name (catalog_sites.c) */
+    if (!b->site || b->site->hash != waiting->site)
+        b->site = wb_transfer_site(t, waiting->site);
+    if (!b->site || !b->site->named)
         return false;
     *to_out = (struct wb_log_block_page){
         .id = from->id,
         .slot = from->slot,
-        .site = name,
+        .site = wb_transfer_site_name(t, b->site),
         .differs = !from->own_time || !from->own_lifetime,
         .entry = {.time_ms = waiting->time_ms,
                   .content = waiting->content,
@@ -55,7 +58,6 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
                   .lifetime_count = waiting->lifetime_count},
     };
     memcpy(to_out->sha1, b->index.entries.items[at].digests + WB_MD5_BYTES, WB_SHA1_BYTES);
-    *known_out = waiting->known;
     return true;
 }
 
@@ -86,23 +88,28 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         return err < 0 && err != WB_E_CORRUPT ? err : 0;
     err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
     wb_vec_clear(&b->pages);
+    wb_vec_clear(&b->listed);
     if (err == 0)
         err = wb_vec_reserve(&b->pages, parcel->count);
+    if (err == 0)
+        err = wb_vec_reserve(&b->listed, parcel->count);
     int got = err < 0 ? err : is_sound(b, parcel->bytes);
-    uint64_t added = 0;
     for (size_t i = 0; i < parcel->count && got > 0; i++) {
-        bool known;
-        got = describe(b, &parcel->pages[i], &b->pages.items[b->pages.count++], &known);
-        added += got > 0 && !known;
+        b->listed.items[b->listed.count++] = wb_transfer_find(t, parcel->pages[i].id);
+        got = describe(b, &parcel->pages[i], b->listed.items[i], &b->pages.items[b->pages.count++]);
     }
+    wb_buf_clear(&b->block);
+    if (got > 0 && wb_buf_append_slice(&b->block, parcel->bytes) < 0)
+        got = WB_E_NOMEM;
     if (got > 0)
-        got = wb_log_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
+        got = wb_log_put_block(t->to, &b->block, b->pages.items, b->pages.count);
     if (got <= 0)
         return got == WB_E_CORRUPT ? 0 : got; /* whoever unpacks it finds out what is wrong */
-    t->uncommitted.added += added;
-    t->uncommitted.replaced += parcel->count - added;
-    for (size_t i = 0; i < parcel->count; i++)
-        wb_transfer_find(t, parcel->pages[i].id)->brought = true;
+    for (size_t i = 0; i < parcel->count; i++) {
+        t->uncommitted.added += !b->listed.items[i]->known;
+        t->uncommitted.replaced += b->listed.items[i]->known;
+        b->listed.items[i]->brought = true;
+    }
     for (size_t i = 0; i < parcel->count && err == 0; i++)
         err = wb_transfer_count(t, parcel->bytes.len / parcel->count);
     return err < 0 ? err : 1;
@@ -202,6 +209,8 @@ int wb_transfer_bring_blocks(struct wb_transfer *t)
         err = bring_parcels(&b);
     wb_store_unpacker_free(b.unpacker);
     wb_block_index_release(&b.index);
+    wb_buf_release(&b.block);
     wb_vec_release(&b.pages);
+    wb_vec_release(&b.listed);
     return err;
 }

@@ -1,6 +1,9 @@
 /*
  * transfer_empty.c - the end of a transfer: takes away from the update nodes what has arrived on the read nodes. What
  * has changed since the transfer began stays: others go on writing meanwhile.
+ *
+ * If nothing has changed and everything has arrived, whole tables are given up in one transaction, which takes almost no
+ * time. Otherwise each page is compared with the state that was brought.
  */
 #include "base/check.h"
 #include "store/batch/transfer.h"
@@ -91,6 +94,21 @@ static int delete_revisit(void *context, const struct wb_store_revisit *revisit,
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
+/* Ends a transaction, which was committed or not. */
+static int end_transaction(struct emptying *e, bool committed, int err)
+{
+    struct wb_log *from = e->t->from;
+
+    WB_CHECK(!committed || err == 0);
+    if (committed)
+        from->writer->commit = e->edit.summary.commit;
+    wb_catalog_txn_abort(&e->edit.txn);
+    wb_log_edit_release(&e->edit);
+    e->edit = (struct wb_log_edit){0};
+    wb_log_decide(from);
+    return err;
+}
+
 /* One transaction: the pages from `first` on, and with the last ones the events and revisits. */
 static int empty_some(struct emptying *e, size_t first, size_t *next_out)
 {
@@ -109,29 +127,84 @@ static int empty_some(struct emptying *e, size_t first, size_t *next_out)
         err = wb_catalog_revisit_each(&t->waiting, delete_revisit, e);
     if (err == 0)
         err = wb_log_edit_end(&e->edit);
-    if (err == 0)
-        t->from->writer->commit = e->edit.summary.commit;
-    wb_catalog_txn_abort(&e->edit.txn);
-    wb_log_edit_release(&e->edit);
-    e->edit = (struct wb_log_edit){0};
-    wb_log_decide(t->from);
-    return err;
+    return end_transaction(e, err == 0, err);
+}
+
+/* ---- everything at once ------------------------------------------------------------------------------------ */
+
+/* The tables that have what waits. */
+static const enum wb_catalog_table waiting_tables[] = {WB_CATALOG_PAGES,    WB_CATALOG_HISTORY, WB_CATALOG_EVENTS,
+                                                       WB_CATALOG_REVISITS, WB_CATALOG_WAITING, WB_CATALOG_SITES};
+enum { WAITING_TABLES = sizeof waiting_tables / sizeof *waiting_tables };
+
+/* Whether everything has arrived. Buckets contain their pages, so they are emptied page by page. */
+static bool has_all_arrived(const struct wb_transfer *t)
+{
+    bool all = !t->from->hash && t->damage.code == 0;
+
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    for (size_t i = 0; i < t->pages.count && all; i++)
+        all = t->pages.items[i].brought;
+    return all;
+}
+
+/* A segment in which nothing is alive any more. */
+static int bury_segment(void *context, const struct wb_catalog_segment *seen)
+{
+    struct wb_log_edit *edit = context;
+    struct wb_catalog_segment *row;
+    int err = wb_log_edit_row(edit, seen->number, &row);
+
+    WB_CHECK(seen->old <= seen->live);
+    if (err < 0 || row->live == 0)
+        return err;
+    row->live = row->old = 0;
+    row->bytes_dead = row->bytes;
+    return 0;
+}
+
+/* Gives up all rows of what waits, unless there is something new among them. */
+static int empty_tables(struct emptying *e, bool *done_out)
+{
+    struct wb_transfer *t = e->t;
+    struct wb_log_edit *edit = &e->edit;
+    struct wb_catalog_summary *summary = &edit->summary;
+    int err = wb_log_edit_begin(t->from, edit);
+    bool same = err == 0;
+
+    WB_CHECK(t->from->hash == NULL);
+    for (size_t i = 0; i < WAITING_TABLES && same; i++)
+        same = wb_catalog_same(&t->waiting, &edit->txn, waiting_tables[i]);
+    for (size_t i = 0; i < WAITING_TABLES && same && err == 0; i++)
+        err = wb_catalog_clear(&edit->txn, waiting_tables[i]);
+    if (same && err == 0)
+        err = wb_catalog_segment_each(&edit->txn, bury_segment, edit);
+    summary->pages = summary->versions = summary->captures = summary->gone = 0;
+    summary->sites = summary->revisits = summary->bytes_pages = 0;
+    edit->changed = true;
+    if (same && err == 0)
+        err = wb_log_edit_end(edit);
+    *done_out = same && err == 0;
+    return end_transaction(e, *done_out, err);
 }
 
 int wb_transfer_empty(struct wb_transfer *t)
 {
     struct emptying e = {.t = t};
+    bool done = t->pages.count == 0 && t->revisits == 0 && wb_catalog_count(&t->waiting, WB_CATALOG_EVENTS) == 0;
     size_t next = 0;
     int err = 0;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(t->from->writer->ops.count == 0);
-    if (err == 0 && (t->pages.count || t->revisits || wb_catalog_count(&t->waiting, WB_CATALOG_EVENTS)))
-        do {
-            err = empty_some(&e, next, &next);
-            if (err == 0)
-                err = wb_transfer_progress(t);
-        } while (err == 0 && next < t->pages.count);
+    if (!done && has_all_arrived(t))
+        err = empty_tables(&e, &done);
+    while (err == 0 && !done) {
+        err = empty_some(&e, next, &next);
+        if (err == 0)
+            err = wb_transfer_progress(t);
+        done = next == t->pages.count;
+    }
     wb_log_view_release(&e.view);
     return err;
 }

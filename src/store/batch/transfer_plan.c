@@ -11,6 +11,11 @@
 
 #include <stdlib.h>
 
+enum {
+    PROGRESS_PAGES = 4096,
+    WORTH_A_WALK = 8, /* so many rows are passed in the time in which one is found */
+};
+
 static int list_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     struct wb_transfer *t = context;
@@ -87,8 +92,9 @@ int wb_transfer_list(struct wb_transfer *t)
 static int list_site(void *context, struct wb_slice site, uint64_t pages)
 {
     struct wb_transfer *t = context;
-    struct wb_transfer_site listed = {wb_hash64(site.ptr, site.len), t->names.len, site.len, 0};
+    struct wb_transfer_site listed = {.hash = wb_hash64(site.ptr, site.len), .name = t->names.len, .len = site.len};
     int err = wb_buf_append_slice(&t->names, site);
+    uint64_t as_name = listed.hash;
     uint8_t digits[8];
 
     /* Two kinds of keys are not the name of a site: catalog_sites.c. Either has the hash of a name, and can be a key.
@@ -98,6 +104,7 @@ static int list_site(void *context, struct wb_slice site, uint64_t pages)
     else if (site.len == 17 && site.ptr[0] == '#' &&
              wb_hex_decode(wb_slice(site.ptr + 1, site.len - 1), digits, sizeof digits))
         listed.hash = wb_get64_be(digits);
+    listed.named = listed.hash == as_name;
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     (void)pages;
     return err < 0 ? err : wb_vec_push(&t->sites, listed);
@@ -134,40 +141,126 @@ struct wb_slice wb_transfer_site_name(const struct wb_transfer *t, const struct 
     return wb_slice(t->names.ptr + site->name, site->len);
 }
 
+/* ---- the intersection -------------------------------------------------------------------------------------- */
+
+/* An intersection under way. */
+struct intersecting {
+    struct wb_transfer *t;
+    bool gone; /* some pages on the read nodes are gone, but have a past */
+    int64_t now_ms;
+    size_t next; /* the page of the list that is compared next */
+};
+
+/* Judges a page of the list; entry is that of the read nodes, or NULL. */
+static void judge(struct intersecting *i, struct wb_transfer_page *page, const struct wb_catalog_entry *entry)
+{
+    WB_CHECK(!page->known);
+    page->known = entry != NULL;
+    i->t->known += page->known;
+    /* Clear cases only: neither times that cannot be, nor pages that are gone but have a past. */
+    page->certain = entry ? page->content != entry->content && page->time_ms > entry->time_ms &&
+                                !wb_store_time_is_ahead(entry->time_ms, i->now_ms) && page->time_ms > entry->floor_ms
+                          : !i->gone;
+}
+
+/* Looks up each of a few pages. */
+static int look_up_each(struct intersecting *i, struct wb_catalog_txn *txn)
+{
+    struct wb_catalog_entry entry;
+    int err = 0;
+
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
+    for (; i->next < i->t->pages.count && err == 0; i->next++) {
+        struct wb_transfer_page *page = &i->t->pages.items[i->next];
+        err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, page->id, &entry);
+        if (err == 0 || err == WB_E_NOTFOUND)
+            judge(i, page, err == 0 ? &entry : NULL);
+        err = err == WB_E_NOTFOUND ? 0 : err;
+        if (err == 0 && i->next % PROGRESS_PAGES == 0)
+            err = wb_transfer_progress(i->t);
+    }
+    return err;
+}
+
+/* A page of the read nodes: those of the list that come before it are not there. Both are in the order of ids. */
+static int meet(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    struct intersecting *i = context;
+    struct wb_transfer *t = i->t;
+    int order = 1, err = 0;
+
+    WB_CHECK(i->next <= t->pages.count);
+    while (i->next < t->pages.count && (order = wb_pageid_compare(t->pages.items[i->next].id, id)) <= 0) {
+        judge(i, &t->pages.items[i->next], order == 0 ? entry : NULL);
+        if (i->next++ % PROGRESS_PAGES == 0)
+            err = wb_transfer_progress(t);
+        if (order == 0 || err < 0)
+            break;
+    }
+    return err < 0 ? err : i->next == t->pages.count; /* the rows behind the list do not matter */
+}
+
 int wb_transfer_intersect(struct wb_transfer *t)
 {
-    struct wb_catalog_txn txn = {0};
-    struct wb_catalog_entry entry;
+    struct intersecting i = {.t = t, .now_ms = wb_clock_wall_ms()};
     struct wb_catalog_summary summary = {0};
-    int64_t now_ms = wb_clock_wall_ms();
+    struct wb_catalog_txn txn = {0};
     int err = wb_catalog_txn_read(t->to->catalog, &txn);
 
     WB_CHECK(t->known == 0);
+    for (size_t k = 1; k < t->pages.count; k++)
+        WB_CHECK(compare_pages(&t->pages.items[k - 1], &t->pages.items[k]) < 0);
     if (err == 0)
         err = wb_catalog_summary_get(&txn, &summary);
     t->read_revisits = summary.revisits;
-    for (size_t i = 0; i < t->pages.count && err == 0; i++) {
-        WB_CHECK(i == 0 || compare_pages(&t->pages.items[i - 1], &t->pages.items[i]) < 0);
-        err = wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, t->pages.items[i].id, &entry);
-        struct wb_transfer_page *page = &t->pages.items[i];
-        t->known += err == 0;
-        /* Clear cases only: neither times that cannot be, nor pages that are gone but have a past. */
-        page->certain = err == 0 ? page->content != entry.content && page->time_ms > entry.time_ms &&
-                                       !wb_store_time_is_ahead(entry.time_ms, now_ms) && page->time_ms > entry.floor_ms
-                                 : err == WB_E_NOTFOUND && summary.gone == 0;
-        page->known = err == 0;
-        err = err == WB_E_NOTFOUND ? 0 : err;
-        if (err == 0 && i % 4096 == 0)
-            err = wb_transfer_progress(t);
-    }
+    i.gone = summary.gone > 0;
+    /* To pass a row takes less time than to find one. */
+    bool few = err == 0 && t->pages.count < wb_catalog_count(&txn, WB_CATALOG_PAGES) / WORTH_A_WALK;
+    if (err == 0)
+        err = few ? look_up_each(&i, &txn) : wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, meet, &i);
+    err = err > 0 ? 0 : err;
+    for (; i.next < t->pages.count && err == 0; i.next++)
+        judge(&i, &t->pages.items[i.next], NULL);
     wb_catalog_txn_abort(&txn);
     return err;
 }
 
+/* ---- finding a page ---------------------------------------------------------------------------------------- */
+
+/* Where a page would be in the list if ids were spread evenly, seen from the one at `at`: close, as they are hashes. */
+static size_t step_towards(const struct wb_transfer *t, size_t at, struct wb_pageid id)
+{
+    uint64_t here = t->pages.items[at].id.hi;
+    bool up = id.hi > here;
+    size_t step = (size_t)((unsigned __int128)(up ? id.hi - here : here - id.hi) * t->pages.count >> 64);
+
+    WB_CHECK(at < t->pages.count);
+    if (up)
+        return step < t->pages.count - at ? at + step : t->pages.count - 1;
+    return step < at ? at - step : 0;
+}
+
 struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id)
 {
-    struct wb_transfer_page key = {.id = id};
+    size_t low = 0, high = t->pages.count, at;
 
     WB_CHECK(t->pages.items || t->pages.count == 0);
-    return t->pages.count ? bsearch(&key, t->pages.items, t->pages.count, sizeof key, compare_pages) : NULL;
+    if (high == 0)
+        return NULL;
+    at = (size_t)((unsigned __int128)id.hi * high >> 64);
+    for (unsigned i = 0; i < 3; i++)
+        at = step_towards(t, at, id);
+    /* From there, in steps that double, so that ids that somebody has chosen take no longer than a binary search. */
+    for (size_t step = 2; low < high; step *= 2) {
+        int order = wb_pageid_compare(t->pages.items[at].id, id);
+        if (order == 0)
+            return &t->pages.items[at];
+        if (order < 0)
+            low = at + 1;
+        else
+            high = at;
+        bool little = high - low <= step * 2;
+        at = little ? low + (high - low) / 2 : order < 0 ? low + step : high - step;
+    }
+    return NULL;
 }

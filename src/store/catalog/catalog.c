@@ -241,6 +241,16 @@ uint64_t wb_catalog_version(const struct wb_catalog_txn *txn, enum wb_catalog_ta
     return root->rows ? root->ref.check : 0;
 }
 
+bool wb_catalog_same(const struct wb_catalog_txn *a, const struct wb_catalog_txn *b, enum wb_catalog_table table)
+{
+    const struct wb_tree_root *x = &wb_catalog_txn_state(a)->roots[table];
+    const struct wb_tree_root *y = &wb_catalog_txn_state(b)->roots[table];
+
+    WB_CHECK(table < sizeof table_names / sizeof *table_names);
+    WB_CHECK(strcmp(wb_catalog_path(a->catalog), wb_catalog_path(b->catalog)) == 0);
+    return wb_tree_ref_equal(x->ref, y->ref) && x->rows == y->rows;
+}
+
 int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table)
 {
     WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);

@@ -430,6 +430,9 @@ uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_tabl
  */
 uint64_t wb_catalog_version(const struct wb_catalog_txn *txn, enum wb_catalog_table table);
 
+/* Whether a table has the same rows in two transactions. Never true if one of them has changed it. */
+bool wb_catalog_same(const struct wb_catalog_txn *a, const struct wb_catalog_txn *b, enum wb_catalog_table table);
+
 /* Pins of other handles (wb_tree_pinned) are epochs that running scans still need. */
 int wb_catalog_pin(struct wb_catalog *catalog, uint64_t epoch);
 void wb_catalog_unpin(struct wb_catalog *catalog, uint64_t epoch);

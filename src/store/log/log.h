@@ -200,6 +200,7 @@ struct wb_log_tail {
     struct wb_segment segment;
     uint64_t bytes;           /* end of the blocks that were appended */
     uint64_t bytes_committed; /* end of the blocks that were committed */
+    uint64_t bytes_given;     /* the disk was told to write so far (log_block.c) */
     uint64_t pages_appended;  /* since the last commit */
 };
 

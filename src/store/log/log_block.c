@@ -6,6 +6,8 @@
 #include "store/log/log_block.h"
 #include "base/check.h"
 
+enum { WRITE_BACK_BYTES = 4 << 20 };
+
 /* The bin of all pages: 1, 0 if they have several, or an error. */
 static int common_bin(struct wb_log *log, const struct wb_log_block_page *pages, size_t count, struct wb_log_bin *bin)
 {
@@ -40,9 +42,21 @@ static int add_op(struct wb_log *log, const struct wb_log_block_page *page, cons
     return err < 0 ? err : wb_log_op_add(log, &op);
 }
 
-int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_log_block_page *pages, size_t count)
+/* The disk begins to write now and then, so that less is left for the sync before the commit. */
+static void begin_writing_back(struct wb_log_tail *tail)
 {
-    struct wb_buf copy = WB_BUF_INIT;
+    bool given = tail->bytes_given > tail->bytes_committed && tail->bytes_given <= tail->bytes; /* not rolled back */
+    uint64_t from = given ? tail->bytes_given : tail->bytes_committed;
+
+    WB_CHECK(tail->bytes >= from);
+    if (tail->bytes - from < WRITE_BACK_BYTES)
+        return;
+    wb_node_file_hint(&tail->segment.file, WB_NODE_WRITE_BACK, from, tail->bytes - from);
+    tail->bytes_given = tail->bytes;
+}
+
+int wb_log_put_block(struct wb_log *log, struct wb_buf *block, const struct wb_log_block_page *pages, size_t count)
+{
     struct wb_log_tail *tail;
     struct wb_log_bin bin;
     int err = wb_log_check_usable(log->writer);
@@ -51,15 +65,13 @@ int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     if (got <= 0)
         return got;
-    err = wb_buf_append_slice(&copy, block);
-    if (err == 0)
-        err = wb_log_append(log, pages[0].id, bin, &copy, &tail);
+    err = wb_log_append(log, pages[0].id, bin, block, &tail);
     for (size_t i = 0; i < count && err == 0; i++)
         err = add_op(log, &pages[i], tail);
-    if (err == 0) {
-        tail->bytes += block.len;
-        tail->pages_appended += count;
-    }
-    wb_buf_release(&copy);
-    return err < 0 ? err : 1;
+    if (err < 0)
+        return err;
+    tail->bytes += block->len;
+    tail->pages_appended += count;
+    begin_writing_back(tail);
+    return 1;
 }

@@ -18,10 +18,10 @@ struct wb_log_block_page {
 };
 
 /*
- * Puts all pages of a block, which must be all that it contains. Returns 1; 0 if they do not belong to one bin, so that
- * they must be put one by one; or an error.
+ * Puts all pages of a block, which must be all that it contains. Its place and commit are written into its header.
+ * Returns 1; 0 if the pages do not belong to one bin, so that they must be put one by one; or an error.
  */
-int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_log_block_page *pages, size_t count);
+int wb_log_put_block(struct wb_log *log, struct wb_buf *block, const struct wb_log_block_page *pages, size_t count);
 
 /* Writes a finished block behind the others of a bin; id is that of any of its pages. (log_flush.c) */
 int wb_log_append(struct wb_log *log, struct wb_pageid id, struct wb_log_bin bin, struct wb_buf *block,

@@ -2,11 +2,12 @@
  * log_commit.c - makes the ops of a writer durable, all of them or none:
  *
  *   1 append what is still in memory to the segments      (log_flush.c)
- *   2 sync the segments
+ *   2 sync the segments                                   (log_sync.c)
  *   3 one transaction of the catalog: entries, segment rows, sites, the summary
  *
- * The catalog's commit in step 3 is the moment at which the pages exist. Before it, the
- * catalog knows nothing about the new bytes, and the next writer cuts them off.
+ * The catalog's commit at the end of step 3 is the moment at which the pages exist. Before it, the
+ * catalog knows nothing about the new bytes, and the next writer cuts them off. If there are many ops,
+ * the rest of step 3 happens during step 2.
  *
  * Step 3 decides about each op again, because other processes may have committed newer
  * pages or set bars since the op was taken. A page that was taken down in the meantime
@@ -28,15 +29,19 @@
 #include "store/log/hashed_log.h"
 #include "store/log/log.h"
 #include "store/log/log_event.h"
+#include "store/log/log_sync.h"
 
 #include <stdlib.h>
+
+enum { MANY_OPS = 1000 }; /* looking at them takes longer than starting a thread */
 
 /* A commit in progress. */
 struct log_commit {
     struct wb_log_edit edit;
     struct wb_store_commit_counts counts;
-    uint32_t *order; /* the ops, sorted by page id, then in the order in which they came */
-    size_t to_store; /* captures that have become puts: the transaction must be abandoned */
+    uint32_t *order;         /* the ops, sorted by page id, then in the order in which they came */
+    struct wb_log_sync sync; /* of their bytes */
+    size_t to_store;         /* captures that have become puts: the transaction must be abandoned */
 };
 
 /* ---- the ops ----------------------------------------------------------------------------------------- */
@@ -242,15 +247,6 @@ static int apply_tails(struct wb_log_edit *edit)
     return 0;
 }
 
-static int compare_ops(const void *a, const void *b, void *context)
-{
-    const struct wb_log_op *ops = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = wb_pageid_compare(ops[x].id, ops[y].id);
-
-    return order ? order : x < y ? -1 : x > y;
-}
-
 /* Writes by how much the number of pages of each site has changed. */
 static int apply_sites(struct wb_log_edit *edit)
 {
@@ -286,6 +282,8 @@ static int apply(struct log_commit *c)
     }
     if (err == 0 && c->to_store == 0)
         err = apply_sites(&c->edit);
+    if (err == 0)
+        err = wb_log_sync_end(c->edit.log, &c->sync);
     if (err == 0 && c->to_store == 0)
         err = wb_log_edit_end(&c->edit);
     wb_catalog_txn_abort(&c->edit.txn);
@@ -293,65 +291,6 @@ static int apply(struct log_commit *c)
 }
 
 /* ---- before and after the transaction --------------------------------------------------------------------- */
-
-/* A file that a thread syncs. */
-struct sync_job {
-    const struct wb_node_file *file;
-    struct wb_error_copy error;
-};
-
-static void sync_file(void *context)
-{
-    struct sync_job *job = context;
-    int err = wb_node_file_sync(job->file);
-
-    if (err < 0)
-        wb_error_save(err, &job->error);
-}
-
-/* So many files of one node are synced one after the other. */
-enum { SYNC_ONE_BY_ONE = 4 };
-
-/* Syncs files of several nodes, each of which may be a disk of its own, or many files of one, at the same time. */
-static int sync_together(struct wb_log_writer *writer, struct sync_job *jobs, size_t count)
-{
-    enum { THREADS_MAX = 16 };
-    int err = writer->sync_pool ? 0 : wb_pool_new(THREADS_MAX, &writer->sync_pool);
-
-    WB_CHECK(count > 1);
-    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
-    for (size_t i = 0; i < count && err == 0; i++)
-        err = wb_pool_submit(writer->sync_pool, sync_file, &jobs[i]);
-    if (writer->sync_pool)
-        wb_pool_wait(writer->sync_pool);
-    for (size_t i = 0; i < count && err == 0; i++)
-        if (jobs[i].error.code < 0)
-            err = wb_error_restore(&jobs[i].error);
-    return err;
-}
-
-static int sync_tails(struct wb_log *log)
-{
-    struct wb_log_writer *writer = log->writer;
-
-    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
-    WB_CHECK(writer->flight == NULL);
-
-    struct sync_job *jobs = wb_alloc_zero(writer->tails.count + 1, sizeof *jobs);
-    size_t count = 0;
-    int err = jobs ? 0 : WB_E_NOMEM;
-
-    for (size_t i = 0; i < writer->tails.count && err == 0; i++)
-        if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
-            jobs[count++].file = &writer->tails.items[i].segment.file;
-    if (count > SYNC_ONE_BY_ONE || (count > 1 && log->nodes.items.count > 1))
-        err = sync_together(writer, jobs, count);
-    else
-        for (size_t i = 0; i < count && err == 0; i++)
-            err = wb_node_file_sync(jobs[i].file);
-    wb_free(jobs);
-    return err;
-}
 
 /* Closes segments that are full. The others stay open for more blocks: the current one, or more after a roll-back. */
 static void close_full_tails(struct wb_log *log)
@@ -471,24 +410,27 @@ static int try_commit(struct wb_log *log, struct wb_store_commit_counts *counts_
     struct log_commit c = {.edit = {.log = log, .forgetting = log->writer->thorough}};
     int err = wb_log_flush_all(log);
 
-    if (err == 0)
-        err = sync_tails(log);
     if (err < 0)
         return err;
     WB_CHECK(!writer->flight);
     WB_CHECK(writer->group_at == writer->ops.count);
     WB_CHECK(writer->failed.code == 0);
     c.order = wb_alloc((writer->ops.count + 1) * sizeof *c.order);
-    if (!c.order)
-        return WB_E_NOMEM;
-    for (size_t i = 0; i < writer->ops.count; i++)
-        c.order[i] = (uint32_t)i;
-    qsort_r(c.order, writer->ops.count, sizeof *c.order, compare_ops, writer->ops.items);
-    err = apply(&c);
+    err = c.order ? wb_log_sync_begin(log, writer->ops.count >= MANY_OPS, &c.sync) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_log_order_ops(writer->ops.items, writer->ops.count, c.order);
+    if (err == 0)
+        err = apply(&c);
     if (err == 0 && c.to_store == 0) {
         writer->commit = c.edit.summary.commit;
         c.counts.damaged = c.edit.hash ? wb_hash_damage_tell(c.edit.hash, NULL, NULL, &(uint64_t){0}) : 0;
         *counts_out = c.counts;
+    }
+    if (err < 0) { /* what is being synced must not be cut off meanwhile */
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        (void)wb_log_sync_end(log, &c.sync);
+        wb_error_restore(&why);
     }
     wb_free(c.order);
     wb_log_edit_release(&c.edit);

@@ -1,0 +1,69 @@
+/*
+ * log_sync.c - syncs the segments that a writer has appended to (log_sync.h). Files of several nodes, each of which may
+ * be a disk of its own, and many files of one are synced at the same time. A large commit changes its catalog
+ * meanwhile: only the catalog's commit itself must come after the sync.
+ */
+#include "store/log/log_sync.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+enum {
+    THREADS_MAX = 16,
+    SYNC_ONE_BY_ONE = 4, /* so many files of one node are synced one after the other */
+};
+
+static void sync_file(void *context)
+{
+    struct wb_log_sync_job *job = context;
+    int err = wb_node_file_sync(job->file);
+
+    if (err < 0)
+        wb_error_save(err, &job->error);
+}
+
+int wb_log_sync_begin(struct wb_log *log, bool more, struct wb_log_sync *sync_out)
+{
+    struct wb_log_writer *writer = log->writer;
+    int err = 0;
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->flight == NULL);
+    *sync_out = (struct wb_log_sync){.jobs = wb_alloc_zero(writer->tails.count + 1, sizeof *sync_out->jobs)};
+    if (!sync_out->jobs)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < writer->tails.count; i++)
+        if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
+            sync_out->jobs[sync_out->count++].file = &writer->tails.items[i].segment.file;
+    size_t count = sync_out->count;
+    bool together = count > SYNC_ONE_BY_ONE || (count > 1 && log->nodes.items.count > 1) || (count && more);
+    if (together && !writer->sync_pool)
+        err = wb_pool_new(THREADS_MAX, &writer->sync_pool);
+    for (size_t i = 0; i < count && err == 0; i++)
+        if (together)
+            err = wb_pool_submit(writer->sync_pool, sync_file, &sync_out->jobs[i]);
+        else
+            err = wb_node_file_sync(sync_out->jobs[i].file);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        (void)wb_log_sync_end(log, sync_out);
+        return wb_error_restore(&why);
+    }
+    return 0;
+}
+
+int wb_log_sync_end(struct wb_log *log, struct wb_log_sync *sync)
+{
+    int err = 0;
+
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(sync->jobs || sync->count == 0);
+    if (sync->count && log->writer->sync_pool)
+        wb_pool_wait(log->writer->sync_pool);
+    for (size_t i = 0; i < sync->count && err == 0; i++)
+        if (sync->jobs[i].error.code < 0)
+            err = wb_error_restore(&sync->jobs[i].error);
+    wb_free(sync->jobs);
+    *sync = (struct wb_log_sync){0};
+    return err;
+}

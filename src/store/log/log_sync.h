@@ -1,0 +1,36 @@
+/*
+ * log_sync.h - makes what a writer has appended durable, while something else happens.
+ */
+#ifndef WB_STORE_LOG_SYNC_H
+#define WB_STORE_LOG_SYNC_H
+
+#include "store/log/log.h"
+
+/* A file that is synced. */
+struct wb_log_sync_job {
+    const struct wb_node_file *file;
+    struct wb_error_copy error;
+};
+
+/* Files that are being synced. */
+struct wb_log_sync {
+    struct wb_log_sync_job *jobs; /* NULL: none */
+    size_t count;
+};
+
+/*
+ * Begins to sync the segments that were appended to since the last commit. If there is `more` to do that takes longer
+ * than starting a thread, returns at once. Nothing may be appended, and no segment closed, before wb_log_sync_end().
+ */
+int wb_log_sync_begin(struct wb_log *log, bool more, struct wb_log_sync *sync_out);
+
+/* Returns when everything is on disk; or the first error. Does nothing if nothing was begun, or it has ended before. */
+int wb_log_sync_end(struct wb_log *log, struct wb_log_sync *sync);
+
+/*
+ * The order in which a commit looks at the ops: by page id, then as they came. order_out has room for all of them.
+ * (log_order.c)
+ */
+int wb_log_order_ops(const struct wb_log_op *ops, size_t count, uint32_t *order_out);
+
+#endif
