@@ -22,18 +22,28 @@ struct tree_parts WB_VEC_OF(struct tree_part);
 static int find_parts(struct wb_tree *tree, unsigned table, struct wb_tree_ref ref, unsigned level,
                       struct tree_parts *parts)
 {
+    char room[WB_TREE_PAGE_BYTES];
     struct wb_tree_node *node;
-    int err = wb_tree_node_load(tree, ref, table, level, &node);
+    const char *page;
 
+    if (parts->count > tree->next.pages + tree->changed_count)
+        return wb_tree_damaged(tree, ref.page, "it is used twice");
+    if (level == 0) {
+        int err = wb_tree_node_peek(tree, ref, table, room, &node, &page);
+        if (err == 0)
+            err = wb_vec_push(parts,
+                              (struct tree_part){ref.page, wb_tree_page_txn(page), node && node->dirty ? node : NULL});
+        if (node)
+            wb_tree_node_unpin(node);
+        return err;
+    }
+    int err = wb_tree_node_load(tree, ref, table, level, &node);
     if (err < 0)
         return err;
     WB_CHECK(node->pins > 0);
     WB_CHECK(wb_tree_page_level(node->page) == level);
-    if (parts->count > tree->next.pages + tree->changed_count)
-        err = wb_tree_damaged(tree, ref.page, "it is used twice");
-    else
-        err = wb_vec_push(parts, (struct tree_part){ref.page, wb_tree_page_txn(node->page), node->dirty ? node : NULL});
-    for (unsigned i = 0; level > 0 && err == 0 && i < wb_tree_page_count(node->page); i++)
+    err = wb_vec_push(parts, (struct tree_part){ref.page, wb_tree_page_txn(node->page), node->dirty ? node : NULL});
+    for (unsigned i = 0; err == 0 && i < wb_tree_page_count(node->page); i++)
         err = find_parts(tree, table, wb_tree_page_ref(node->page, i), level - 1, parts);
     wb_tree_node_unpin(node);
     return err;

@@ -144,8 +144,9 @@ static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tabl
     return 0;
 }
 
-int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level,
-                      struct wb_tree_node **node_out)
+/* Finds a page in memory, and pins it. Returns 1, or 0 if it must be read. */
+static int find_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level,
+                     struct wb_tree_node **node_out)
 {
     struct wb_tree_node *node;
 
@@ -163,12 +164,36 @@ int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tab
         if (node && (wb_tree_page_table(node->page) != table || wb_tree_page_level(node->page) != level))
             return wb_tree_damaged(tree, ref.page, "it is of another level or table");
     }
-    if (node) {
-        node->pins++;
-        node->recent = true;
-        *node_out = node;
+    if (!node)
         return 0;
-    }
+    node->pins++;
+    node->recent = true;
+    *node_out = node;
+    return 1;
+}
+
+int wb_tree_node_peek(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, char room[WB_TREE_PAGE_BYTES],
+                      struct wb_tree_node **node_out, const char **page_out)
+{
+    int found = find_node(tree, ref, table, 0, node_out), err;
+
+    WB_CHECK(found <= 0 || *node_out);
+    *page_out = found > 0 ? (*node_out)->page : room;
+    if (found != 0)
+        return found < 0 ? found : 0;
+    err = wb_tree_page_read(tree, ref, room);
+    const char *wrong = err == 0 ? wb_tree_page_check(room, ref.page, table, 0) : NULL;
+    return wrong ? wb_tree_damaged(tree, ref.page, wrong) : err;
+}
+
+int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level,
+                      struct wb_tree_node **node_out)
+{
+    int found = find_node(tree, ref, table, level, node_out);
+
+    WB_CHECK(found <= 0 || *node_out);
+    if (found != 0)
+        return found < 0 ? found : 0;
     struct wb_tree_node **place = make_place(tree);
     WB_CHECK(place); /* only few pages are pinned: one path at a time */
     if (!*place)

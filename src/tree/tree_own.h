@@ -146,6 +146,13 @@ int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tab
                       struct wb_tree_node **node_out);
 void wb_tree_node_unpin(struct wb_tree_node *node);
 
+/*
+ * The same for a leaf that is needed once: if it is not in memory, it is read into room, *node_out is NULL, and nothing
+ * has to be unpinned.
+ */
+int wb_tree_node_peek(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, char room[WB_TREE_PAGE_BYTES],
+                      struct wb_tree_node **node_out, const char **page_out);
+
 /* Makes a changed page: a copy of `from`, or an empty one if `from` is NULL. It is not pinned. */
 int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node **node_out);
 

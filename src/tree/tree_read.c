@@ -139,7 +139,11 @@ struct tree_walk {
     struct wb_slice from; /* keys before this one are left out */
     wb_tree_each_row each;
     void *context;
+    bool brief;                    /* the table is large: leaves are not kept, because others would have to go */
+    char room[WB_TREE_PAGE_BYTES]; /* for such a leaf */
 };
+
+enum { LARGE_ROWS = 10000 };
 
 static int walk_leaf(struct tree_walk *w, const char *page)
 {
@@ -154,6 +158,24 @@ static int walk_leaf(struct tree_walk *w, const char *page)
         err = w->each(w->context, wb_tree_page_key(page, i), wb_tree_page_value(page, i));
         WB_CHECK(w->tree->changes == changes); /* each() must not change the tree */
     }
+    return err;
+}
+
+/* Walks over the leaf at ref. */
+static int walk_to_leaf(struct tree_walk *w, struct wb_tree_ref ref, struct wb_slice low, struct wb_slice high)
+{
+    struct wb_tree_node *node;
+    const char *page, *wrong;
+    int err = wb_tree_node_peek(w->tree, ref, w->table, w->room, &node, &page);
+
+    WB_CHECK(w->brief);
+    WB_CHECK(w->tree->magic == WB_TREE_MAGIC);
+    if (err < 0)
+        return err;
+    wrong = wb_tree_bounds_check(page, low, high);
+    err = wrong ? wb_tree_damaged(w->tree, ref.page, wrong) : walk_leaf(w, page);
+    if (node)
+        wb_tree_node_unpin(node);
     return err;
 }
 
@@ -180,7 +202,8 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
             wb_tree_bounds_below(node->page, i, &l, &h);
             if (h.ptr && wb_slice_compare(h, w->from) <= 0)
                 continue; /* all keys below are smaller than h */
-            err = walk_below(w, wb_tree_page_ref(node->page, i), level - 1, l, h);
+            struct wb_tree_ref below = wb_tree_page_ref(node->page, i);
+            err = level == 1 && w->brief ? walk_to_leaf(w, below, l, h) : walk_below(w, below, level - 1, l, h);
         }
     wb_tree_node_unpin(node);
     return err;
@@ -197,8 +220,8 @@ int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, u
 {
     WB_CHECK(state->txn > 0);
 
-    struct tree_walk w = {tree, table, from, each, context};
     const struct wb_tree_root *root = &state->roots[table];
+    struct tree_walk w;
     int err = wb_tree_usable(tree);
 
     WB_CHECK(each != NULL);
@@ -206,5 +229,11 @@ int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, u
     WB_CHECK(table < WB_TREE_TABLES_MAX);
     if (err < 0 || root->ref.page == 0)
         return err;
+    w.tree = tree;
+    w.table = table;
+    w.from = from;
+    w.each = each;
+    w.context = context;
+    w.brief = root->rows >= LARGE_ROWS && from.len == 0; /* otherwise it may be about a few rows */
     return walk_below(&w, root->ref, root->level, WB_SLICE_EMPTY, (struct wb_slice){NULL, 0});
 }

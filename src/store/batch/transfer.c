@@ -98,6 +98,7 @@ static void release(struct wb_transfer *t)
     t->catalog = NULL;
     t->waiting = (struct wb_catalog_txn){0};
     wb_vec_release(&t->pages);
+    wb_vec_release(&t->starts);
     wb_vec_release(&t->sites);
     wb_buf_release(&t->names);
 }

@@ -6,6 +6,8 @@
 
 #include "store/batch/batched.h"
 
+enum { WB_TRANSFER_COMMIT_PAGES = 50000 }; /* after so many, pages are committed */
+
 /* A page that waits. */
 struct wb_transfer_page {
     struct wb_pageid id;
@@ -40,6 +42,8 @@ struct wb_transfer {
     struct wb_catalog_txn waiting;         /* ... that holds the state ... */
     uint64_t epoch;                        /* ... of this epoch */
     WB_VEC(struct wb_transfer_page) pages; /* in the order of their ids */
+    WB_VEC(uint32_t) starts;               /* where the pages whose ids begin with the same part_bits bits start */
+    unsigned part_bits;
     WB_VEC(struct wb_transfer_site) sites; /* by hash */
     struct wb_buf names;
     uint64_t known, involved, revisits;
@@ -70,6 +74,12 @@ struct wb_slice wb_transfer_site_name(const struct wb_transfer *t, const struct 
 
 /* The intersection with those that readers have. */
 int wb_transfer_intersect(struct wb_transfer *t);
+
+/* Divides the list by the first bits of ids. wb_transfer_list() does this. */
+int wb_transfer_divide(struct wb_transfer *t);
+
+/* This page will be looked for soon. */
+void wb_transfer_foresee(const struct wb_transfer *t, struct wb_pageid id);
 
 /* The page in the list, or NULL. */
 struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id);

@@ -93,6 +93,8 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         err = wb_vec_reserve(&b->pages, parcel->count);
     if (err == 0)
         err = wb_vec_reserve(&b->listed, parcel->count);
+    for (size_t i = 0; i < parcel->count && err == 0; i++)
+        wb_transfer_foresee(t, parcel->pages[i].id);
     int got = err < 0 ? err : is_sound(b, parcel->bytes);
     for (size_t i = 0; i < parcel->count && got > 0; i++) {
         b->listed.items[b->listed.count++] = wb_transfer_find(t, parcel->pages[i].id);
@@ -205,6 +207,9 @@ int wb_transfer_bring_blocks(struct wb_transfer *t)
         return bring_sorted(t);
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     int err = wb_store_unpacker_new(&b.unpacker);
+    size_t expected = t->pages.count < WB_TRANSFER_COMMIT_PAGES ? t->pages.count : WB_TRANSFER_COMMIT_PAGES;
+    if (err == 0 && !buckets)
+        err = wb_log_expect_pages(t->to, expected + WB_BLOCK_PAGES_MAX);
     if (err == 0)
         err = bring_parcels(&b);
     wb_store_unpacker_free(b.unpacker);

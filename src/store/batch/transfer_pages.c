@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-enum { COMMIT_PAGES = 50000, COMMIT_BYTES = 256 << 20, PROGRESS_PAGES = 64 };
+enum { COMMIT_PAGES = WB_TRANSFER_COMMIT_PAGES, COMMIT_BYTES = 256 << 20, PROGRESS_PAGES = 64 };
 
 /* ---- commits --------------------------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 
 enum {
     PROGRESS_PAGES = 4096,
+    PART_PAGES = 2,   /* in a part of the list, if ids are spread evenly */
     WORTH_A_WALK = 8, /* so many rows are passed in the time in which one is found */
 };
 
@@ -77,7 +78,10 @@ static int compare_pages(const void *a, const void *b)
 int wb_transfer_list(struct wb_transfer *t)
 {
     struct event_listing events = {.t = t};
-    int err = wb_catalog_entry_each(&t->waiting, WB_CATALOG_PAGES, list_page, t);
+    int err = wb_vec_reserve(&t->pages, (size_t)wb_catalog_count(&t->waiting, WB_CATALOG_PAGES));
+
+    if (err == 0)
+        err = wb_catalog_entry_each(&t->waiting, WB_CATALOG_PAGES, list_page, t);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     events.with_versions = t->pages.count;
@@ -86,7 +90,7 @@ int wb_transfer_list(struct wb_transfer *t)
     t->revisits = wb_catalog_count(&t->waiting, WB_CATALOG_REVISITS);
     if (err == 0 && t->pages.count > events.with_versions)
         qsort(t->pages.items, t->pages.count, sizeof *t->pages.items, compare_pages);
-    return err;
+    return err < 0 ? err : wb_transfer_divide(t);
 }
 
 static int list_site(void *context, struct wb_slice site, uint64_t pages)
@@ -227,40 +231,55 @@ int wb_transfer_intersect(struct wb_transfer *t)
 
 /* ---- finding a page ---------------------------------------------------------------------------------------- */
 
-/* Where a page would be in the list if ids were spread evenly, seen from the one at `at`: close, as they are hashes. */
-static size_t step_towards(const struct wb_transfer *t, size_t at, struct wb_pageid id)
+/* The part of the list in which a page with this id is. */
+static size_t part_of(const struct wb_transfer *t, struct wb_pageid id)
 {
-    uint64_t here = t->pages.items[at].id.hi;
-    bool up = id.hi > here;
-    size_t step = (size_t)((unsigned __int128)(up ? id.hi - here : here - id.hi) * t->pages.count >> 64);
+    WB_CHECK(t->part_bits > 0 && t->part_bits < 64);
+    return (size_t)(id.hi >> (64 - t->part_bits));
+}
 
-    WB_CHECK(at < t->pages.count);
-    if (up)
-        return step < t->pages.count - at ? at + step : t->pages.count - 1;
-    return step < at ? at - step : 0;
+int wb_transfer_divide(struct wb_transfer *t)
+{
+    size_t parts, part = 0;
+
+    WB_CHECK(t->pages.count < UINT32_MAX);
+    for (t->part_bits = 1; t->part_bits < 31 && (size_t)PART_PAGES << t->part_bits < t->pages.count;)
+        t->part_bits++;
+    parts = (size_t)1 << t->part_bits;
+    wb_vec_clear(&t->starts);
+    if (wb_vec_reserve(&t->starts, parts + 1) < 0)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < t->pages.count; i++)
+        for (size_t mine = part_of(t, t->pages.items[i].id); part <= mine; part++)
+            t->starts.items[part] = (uint32_t)i;
+    for (; part <= parts; part++)
+        t->starts.items[part] = (uint32_t)t->pages.count;
+    t->starts.count = parts + 1;
+    return 0;
+}
+
+void wb_transfer_foresee(const struct wb_transfer *t, struct wb_pageid id)
+{
+    WB_CHECK(t->starts.count > 0);
+    __builtin_prefetch(t->pages.items + t->starts.items[part_of(t, id)]);
 }
 
 struct wb_transfer_page *wb_transfer_find(const struct wb_transfer *t, struct wb_pageid id)
 {
-    size_t low = 0, high = t->pages.count, at;
+    WB_CHECK(t->starts.count > 0);
 
-    WB_CHECK(t->pages.items || t->pages.count == 0);
-    if (high == 0)
-        return NULL;
-    at = (size_t)((unsigned __int128)id.hi * high >> 64);
-    for (unsigned i = 0; i < 3; i++)
-        at = step_towards(t, at, id);
-    /* From there, in steps that double, so that ids that somebody has chosen take no longer than a binary search. */
-    for (size_t step = 2; low < high; step *= 2) {
-        int order = wb_pageid_compare(t->pages.items[at].id, id);
+    size_t part = part_of(t, id), low = t->starts.items[part], high = t->starts.items[part + 1];
+
+    /* Ids are hashes, so there are few pages in a part; but somebody may have chosen them. */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = wb_pageid_compare(t->pages.items[middle].id, id);
         if (order == 0)
-            return &t->pages.items[at];
+            return &t->pages.items[middle];
         if (order < 0)
-            low = at + 1;
+            low = middle + 1;
         else
-            high = at;
-        bool little = high - low <= step * 2;
-        at = little ? low + (high - low) / 2 : order < 0 ? low + step : high - step;
+            high = middle;
     }
     return NULL;
 }

@@ -42,6 +42,25 @@ static int add_op(struct wb_log *log, const struct wb_log_block_page *page, cons
     return err < 0 ? err : wb_log_op_add(log, &op);
 }
 
+int wb_log_expect_pages(struct wb_log *log, size_t count)
+{
+    struct wb_log_writer *writer = log->writer;
+    int err = wb_vec_reserve(&writer->ops, writer->ops.count + count);
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    return err < 0 ? err : wb_map_reserve(&writer->page_index, writer->ops.count + count);
+}
+
+/* Brings the places of pages in the index, which are all over it, into the processor's cache. */
+static void foresee(const struct wb_log_writer *writer, const struct wb_log_block_page *pages, size_t count)
+{
+    const struct wb_map *map = &writer->page_index.map;
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    for (size_t i = 0; i < count && map->cap; i++)
+        __builtin_prefetch(writer->page_index.entry + wb_map_place(pages[i].id.lo, map->seed, map->cap));
+}
+
 /* The disk begins to write now and then, so that less is left for the sync before the commit. */
 static void begin_writing_back(struct wb_log_tail *tail)
 {
@@ -66,6 +85,7 @@ int wb_log_put_block(struct wb_log *log, struct wb_buf *block, const struct wb_l
     if (got <= 0)
         return got;
     err = wb_log_append(log, pages[0].id, bin, block, &tail);
+    foresee(log->writer, pages, count);
     for (size_t i = 0; i < count && err == 0; i++)
         err = add_op(log, &pages[i], tail);
     if (err < 0)

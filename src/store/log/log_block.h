@@ -23,6 +23,9 @@ struct wb_log_block_page {
  */
 int wb_log_put_block(struct wb_log *log, struct wb_buf *block, const struct wb_log_block_page *pages, size_t count);
 
+/* So many pages will be put before the next commit: makes room for them at once. */
+int wb_log_expect_pages(struct wb_log *log, size_t count);
+
 /* Writes a finished block behind the others of a bin; id is that of any of its pages. (log_flush.c) */
 int wb_log_append(struct wb_log *log, struct wb_pageid id, struct wb_log_bin bin, struct wb_buf *block,
                   struct wb_log_tail **tail_out);

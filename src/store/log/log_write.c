@@ -62,11 +62,13 @@ bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32
     return entry != NULL;
 }
 
-static int index_set(union wb_log_index *map, struct wb_pageid id, size_t index)
+/* Sets the index of an id. *before_out is what it was, or -1. */
+static int index_set(union wb_log_index *map, struct wb_pageid id, size_t index, int64_t *before_out)
 {
     struct wb_log_index_entry *entry = index_find(map, id);
 
     WB_CHECK(index < UINT32_MAX);
+    *before_out = entry ? (int64_t)entry->index : -1;
     if (!entry) {
         entry = wb_map_add(map, id.lo);
         if (!entry)
@@ -168,6 +170,7 @@ void wb_log_writer_free(struct wb_log *log)
 int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32_t *index_out)
 {
     struct wb_pageid hash; /* the index works for any 128-bit hash */
+    int64_t none;
     int err;
 
     WB_CHECK(site.ptr || site.len == 0);
@@ -183,7 +186,7 @@ int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32
     char *name = wb_strndup(site.ptr, site.len);
     if (!name)
         return WB_E_NOMEM;
-    err = index_set(&writer->site_index, hash, writer->sites.count);
+    err = index_set(&writer->site_index, hash, writer->sites.count, &none);
     if (err < 0) {
         wb_free(name);
         return err;
@@ -318,8 +321,7 @@ int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **vi
 int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
 {
     struct wb_log_writer *writer = log->writer;
-    struct wb_log_op added = *op;
-    uint32_t last;
+    int64_t previous = -1;
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
     WB_CHECK(op->kind <= WB_LOG_OP_COPY);
@@ -327,13 +329,16 @@ int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
     WB_CHECK(op->record.len == 0 || op->kind <= WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_COPY);
     WB_CHECK(!op->revisit || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT);
     WB_CHECK(!op->appended || op->kind == WB_LOG_OP_PUT);
-    added.previous = wb_log_index_get(&writer->page_index, op->id, &last) ? (int64_t)last : -1;
     if (err == 0)
-        err = index_set(&writer->page_index, op->id, writer->ops.count);
+        err = index_set(&writer->page_index, op->id, writer->ops.count, &previous);
     if (err == 0 && writer->ops.count == 0)
         writer->busy = wb_busy_begin(&log->busy, WB_BUSY_PUT, wb_log_nodes_number(&log->nodes, 0),
                                      wb_log_nodes_number(&log->nodes, wb_log_nodes_count(&log->nodes) - 1));
-    return err < 0 ? err : wb_vec_push(&writer->ops, added);
+    if (err < 0)
+        return err;
+    writer->ops.items[writer->ops.count] = *op;
+    writer->ops.items[writer->ops.count++].previous = previous;
+    return 0;
 }
 
 int wb_log_check_usable(const struct wb_log_writer *writer)

@@ -358,6 +358,7 @@ static void test_find(void **state)
                 must_ok(wb_vec_push(&t.pages, (struct wb_transfer_page){.id = some_id(&chance, kind)}));
             if (count)
                 qsort(t.pages.items, count, sizeof *t.pages.items, compare_ids);
+            must_ok(wb_transfer_divide(&t));
             for (size_t i = 0; i < count; i++) {
                 struct wb_pageid id = t.pages.items[i].id, absent = {id.hi, id.lo + 1};
                 must(wb_transfer_find(&t, id) == &t.pages.items[i]);
@@ -366,6 +367,7 @@ static void test_find(void **state)
             must(wb_transfer_find(&t, (struct wb_pageid){0, 1}) == NULL);
             must(wb_transfer_find(&t, (struct wb_pageid){UINT64_MAX, UINT64_MAX}) == NULL);
             wb_vec_release(&t.pages);
+            wb_vec_release(&t.starts);
         }
 }
 
