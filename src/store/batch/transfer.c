@@ -103,6 +103,19 @@ static void release(struct wb_transfer *t)
     wb_buf_release(&t->names);
 }
 
+/* Pages whose bytes could not be written will never be committed: forgets them, so that the next transfer can begin. */
+static int drop_failed(struct wb_transfer *t, int err)
+{
+    struct wb_store_commit_counts ignored = {0};
+    struct wb_error_copy why;
+
+    WB_CHECK(err < 0);
+    wb_error_save(err, &why);
+    if (t->to->writer->failed.code < 0)
+        (void)wb_store_commit(t->batch->read, &ignored);
+    return wb_error_restore(&why);
+}
+
 /* The steps behind the gate. */
 static int run(struct wb_transfer *t, struct transfer_watch *w)
 {
@@ -126,7 +139,7 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
     err = wb_transfer_bring(t);
     t->to->writer->thorough = false;
     if (err < 0)
-        return err;
+        return drop_failed(t, err);
     end_stage(w, "transfer", t->commit_ns, t->pages_done, t->bytes_done);
     if (w->each)
         w->each(w->context, &(struct wb_store_stage){"index", t->commit_ns / 1000000, t->pages_done, 0});

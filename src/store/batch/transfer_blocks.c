@@ -19,8 +19,7 @@ struct block_bringing {
     struct wb_transfer *t;
     struct wb_block_index index;
     struct wb_store_unpacker *unpacker;
-    struct wb_buf block;                    /* the block as it is appended ... */
-    WB_VEC(struct wb_log_block_page) pages; /* ... what is known of its pages ... */
+    WB_VEC(struct wb_log_block_page) pages;   /* what is known of the pages of a block ... */
     WB_VEC(struct wb_transfer_page *) listed; /* ... and the same pages in the list */
     const struct wb_transfer_site *site;    /* of the last page: its neighbours mostly have the same */
 };
@@ -100,11 +99,8 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         b->listed.items[b->listed.count++] = wb_transfer_find(t, parcel->pages[i].id);
         got = describe(b, &parcel->pages[i], b->listed.items[i], &b->pages.items[b->pages.count++]);
     }
-    wb_buf_clear(&b->block);
-    if (got > 0 && wb_buf_append_slice(&b->block, parcel->bytes) < 0)
-        got = WB_E_NOMEM;
     if (got > 0)
-        got = wb_log_put_block(t->to, &b->block, b->pages.items, b->pages.count);
+        got = wb_log_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
     if (got <= 0)
         return got == WB_E_CORRUPT ? 0 : got; /* whoever unpacks it finds out what is wrong */
     for (size_t i = 0; i < parcel->count; i++) {
@@ -214,7 +210,6 @@ int wb_transfer_bring_blocks(struct wb_transfer *t)
         err = bring_parcels(&b);
     wb_store_unpacker_free(b.unpacker);
     wb_block_index_release(&b.index);
-    wb_buf_release(&b.block);
     wb_vec_release(&b.pages);
     wb_vec_release(&b.listed);
     return err;

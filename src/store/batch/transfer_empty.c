@@ -2,8 +2,8 @@
  * transfer_empty.c - the end of a transfer: takes away from the update nodes what has arrived on the read nodes. What
  * has changed since the transfer began stays: others go on writing meanwhile.
  *
- * If nothing has changed and everything has arrived, whole tables are given up in one transaction, which takes almost no
- * time. Otherwise each page is compared with the state that was brought.
+ * If nothing has changed and everything has arrived, whole tables are given up in one transaction, which takes almost
+ * no time. Otherwise each page is compared with the state that was brought.
  */
 #include "base/check.h"
 #include "store/batch/transfer.h"

@@ -57,6 +57,7 @@
 #include "store/catalog/history.h"
 #include "store/nodes/log_parts.h"
 #include "store/log/log_view.h"
+#include "store/log/log_run.h"
 #include "store/nodes/log_nodes.h"
 #include "store/organisation.h"
 #include "store/files/segment.h"
@@ -200,7 +201,6 @@ struct wb_log_tail {
     struct wb_segment segment;
     uint64_t bytes;           /* end of the blocks that were appended */
     uint64_t bytes_committed; /* end of the blocks that were committed */
-    uint64_t bytes_given;     /* the disk was told to write so far (log_block.c) */
     uint64_t pages_appended;  /* since the last commit */
 };
 
@@ -252,6 +252,8 @@ struct wb_log_writer {
     struct wb_pool *sync_pool;        /* syncs the files of several nodes at once; NULL until that is needed */
     struct wb_log_flight *flight;     /* groups that they are compressing, the oldest first; NULL if there is none */
     WB_VEC(struct wb_log_tail) tails;
+    struct wb_log_run run;       /* blocks for one of them that were put as they are ... */
+    struct wb_log_run written;   /* ... and those that a thread is writing */
     struct wb_busy_mark busy;    /* set while there are ops */
     int (*adopt)(void *context, struct wb_log_edit *edit, const uint32_t *order, size_t count);
     void *adopt_context;         /* adopt makes the page of copies in the same commit; NULL: it is made later */

@@ -2,11 +2,15 @@
  * log_block.c - puts whole blocks (log_block.h). Nothing is decompressed: the block goes behind the others of its bin
  * as it is, except for the place and the commit in its header, and the pages become ops that are appended already. The
  * commit decides about them as about all others.
+ *
+ * Blocks wait in memory until there is enough for one long write, because short ones take the kernel longer. A worker
+ * writes them, while the next ones are put. If that fails, each block is appended by itself, which may find another
+ * node.
  */
 #include "store/log/log_block.h"
 #include "base/check.h"
 
-enum { WRITE_BACK_BYTES = 4 << 20 };
+enum { RUN_BYTES = 1 << 20 };
 
 /* The bin of all pages: 1, 0 if they have several, or an error. */
 static int common_bin(struct wb_log *log, const struct wb_log_block_page *pages, size_t count, struct wb_log_bin *bin)
@@ -61,37 +65,212 @@ static void foresee(const struct wb_log_writer *writer, const struct wb_log_bloc
         __builtin_prefetch(writer->page_index.entry + wb_map_place(pages[i].id.lo, map->seed, map->cap));
 }
 
-/* The disk begins to write now and then, so that less is left for the sync before the commit. */
-static void begin_writing_back(struct wb_log_tail *tail)
-{
-    bool given = tail->bytes_given > tail->bytes_committed && tail->bytes_given <= tail->bytes; /* not rolled back */
-    uint64_t from = given ? tail->bytes_given : tail->bytes_committed;
+/* ---- runs ---------------------------------------------------------------------------------------------------- */
 
-    WB_CHECK(tail->bytes >= from);
-    if (tail->bytes - from < WRITE_BACK_BYTES)
-        return;
-    wb_node_file_hint(&tail->segment.file, WB_NODE_WRITE_BACK, from, tail->bytes - from);
-    tail->bytes_given = tail->bytes;
+static void clear_run(struct wb_log_run *run)
+{
+    wb_buf_clear(&run->bytes);
+    wb_vec_clear(&run->blocks);
+    run->segment = 0;
+    run->error.code = 0;
 }
 
-int wb_log_put_block(struct wb_log *log, struct wb_buf *block, const struct wb_log_block_page *pages, size_t count)
+void wb_log_runs_drop(struct wb_log *log)
 {
-    struct wb_log_tail *tail;
-    struct wb_log_bin bin;
-    int err = wb_log_check_usable(log->writer);
-    int got = err == 0 ? common_bin(log, pages, count, &bin) : err;
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    if (log->writer->written.segment)
+        wb_pool_wait(log->writer->pool);
+    clear_run(&log->writer->run);
+    clear_run(&log->writer->written);
+}
+
+void wb_log_runs_release(struct wb_log *log)
+{
+    struct wb_log_run *runs[] = {&log->writer->run, &log->writer->written};
+
+    WB_CHECK(log->writer->written.segment == 0);
+    for (size_t i = 0; i < 2; i++) {
+        wb_buf_release(&runs[i]->bytes);
+        wb_vec_release(&runs[i]->blocks);
+    }
+}
+
+/* Runs in a worker. The disk begins to write at once, so that less is left for the sync before the commit. */
+static void write_run(void *context)
+{
+    struct wb_log_run *run = context;
+    int err = wb_node_file_write_at(&run->file, run->at, run->bytes.ptr, run->bytes.len);
+
+    if (err < 0)
+        wb_error_save(err, &run->error);
+    else
+        wb_node_file_hint(&run->file, WB_NODE_WRITE_BACK, run->at, run->bytes.len);
+}
+
+static struct wb_log_tail *tail_of(const struct wb_log_writer *writer, const struct wb_log_run *run)
+{
+    size_t i = 0;
+
+    while (i < writer->tails.count && writer->tails.items[i].segment.number != run->segment)
+        i++;
+    WB_CHECK(i < writer->tails.count);
+    return &writer->tails.items[i];
+}
+
+/* Appends the blocks of a run that could not be written, one by one. */
+static int append_each(struct wb_log *log, struct wb_log_run *run)
+{
+    struct wb_buf block = WB_BUF_INIT;
+    struct wb_log_tail *tail = NULL;
+    int err = 0;
+
+    WB_CHECK(run->blocks.count > 0);
+    for (size_t i = 0; i < run->blocks.count && err == 0; i++) {
+        const struct wb_log_run_block *b = &run->blocks.items[i];
+        struct wb_log_op *ops = &log->writer->ops.items[b->first_op];
+        wb_buf_clear(&block);
+        err = wb_buf_append(&block, run->bytes.ptr + b->at, b->bytes);
+        if (err == 0)
+            err = wb_log_append(log, ops[0].id, b->bin, &block, &tail);
+        if (err < 0)
+            break;
+        for (size_t k = 0; k < b->count; k++) {
+            ops[k].entry.place.segment = tail->segment.number;
+            ops[k].entry.place.logical = tail->bytes;
+        }
+        tail->bytes += block.len;
+        tail->pages_appended += b->count;
+    }
+    wb_buf_release(&block);
+    clear_run(run);
+    return err;
+}
+
+/* Takes the blocks of a run away from the end of their segment. False if others were appended behind them. */
+static bool take_back(struct wb_log_writer *writer, const struct wb_log_run *run)
+{
+    struct wb_log_tail *tail = tail_of(writer, run);
+
+    WB_CHECK(run->segment > 0);
+    if (tail->bytes != run->at + run->bytes.len)
+        return false;
+    tail->bytes = run->at;
+    for (size_t i = 0; i < run->blocks.count; i++)
+        tail->pages_appended -= run->blocks.items[i].count;
+    return true;
+}
+
+/* Waits for the run that is being written. If that has failed, its blocks, and those behind it, go elsewhere. */
+static int land_run(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_log_run *written = &writer->written, *behind = &writer->run;
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    if (written->segment == 0)
+        return 0;
+    wb_pool_wait(writer->pool);
+    int err = written->error.code < 0 ? wb_error_restore(&written->error) : 0;
+    if (err == 0) {
+        clear_run(written);
+        return 0;
+    }
+    bool both = behind->segment == written->segment;
+    if ((both && !take_back(writer, behind)) || !take_back(writer, written))
+        return err;
+    err = append_each(log, written);
+    return err < 0 || !both ? err : append_each(log, behind);
+}
+
+/* Lets a worker write the blocks that have been put. */
+static int start_run(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+    int err = land_run(log);
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    if (err < 0 || writer->run.segment == 0)
+        return err;
+    struct wb_log_run free = writer->written;
+    writer->written = writer->run;
+    writer->run = free;
+    writer->written.file = tail_of(writer, &writer->written)->segment.file;
+    err = wb_pool_submit(writer->pool, write_run, &writer->written);
+    if (err < 0)
+        wb_error_save(err, &writer->written.error);
+    return 0;
+}
+
+int wb_log_runs_end(struct wb_log *log)
+{
+    int err = start_run(log);
 
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    return err < 0 ? err : land_run(log);
+}
+
+/* Puts a block behind the others in memory. */
+static int add_to_run(struct wb_log *log, struct wb_slice block, const struct wb_log_bin *bin, struct wb_log_tail *tail,
+                      size_t count)
+{
+    struct wb_log_run *run = &log->writer->run;
+    struct wb_log_run_block added = {run->bytes.len, block.len, log->writer->ops.count, count, *bin};
+    int err = wb_vec_reserve(&run->blocks, run->blocks.count + 1);
+
+    WB_CHECK(run->segment == 0 || run->at + run->bytes.len == tail->bytes);
+    if (err == 0)
+        err = wb_buf_append_slice(&run->bytes, block);
+    if (err < 0)
+        return err;
+    if (run->segment == 0)
+        run->at = tail->bytes;
+    run->segment = tail->segment.number;
+    wb_block_stamp(run->bytes.ptr + added.at, tail->bytes, log->writer->commit);
+    return wb_vec_push(&run->blocks, added);
+}
+
+/* The segment to which the block goes; if its node cannot take it, one of another node. */
+static int find_tail(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin, struct wb_log_tail **tail_out)
+{
+    int err;
+
+    WB_CHECK(bin->node > 0);
+    while ((err = wb_log_find_tail(log, bin, tail_out)) < 0) {
+        err = wb_log_other_bin(log, id, err, bin);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_log_block_page *pages, size_t count)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_log_run *run = &writer->run;
+    struct wb_log_tail *tail;
+    struct wb_log_bin bin;
+    int err = wb_log_check_usable(writer);
+    int got = err == 0 ? common_bin(log, pages, count, &bin) : err;
+
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     if (got <= 0)
         return got;
-    err = wb_log_append(log, pages[0].id, bin, block, &tail);
-    foresee(log->writer, pages, count);
+    foresee(writer, pages, count);
+    err = find_tail(log, pages[0].id, &bin, &tail);
+    if (err == 0 && run->segment &&
+        (run->segment != tail->segment.number || run->at + run->bytes.len != tail->bytes ||
+         run->bytes.len + block.len > RUN_BYTES)) {
+        err = start_run(log);
+        if (err == 0) /* if the one before has failed, this one may have gone elsewhere, too */
+            err = find_tail(log, pages[0].id, &bin, &tail);
+    }
+    if (err == 0)
+        err = add_to_run(log, block, &bin, tail, count);
     for (size_t i = 0; i < count && err == 0; i++)
         err = add_op(log, &pages[i], tail);
     if (err < 0)
-        return err;
-    tail->bytes += block->len;
+        return wb_log_remember_failure(writer, err);
+    tail->bytes += block.len;
     tail->pages_appended += count;
-    begin_writing_back(tail);
     return 1;
 }

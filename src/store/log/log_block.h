@@ -18,13 +18,32 @@ struct wb_log_block_page {
 };
 
 /*
- * Puts all pages of a block, which must be all that it contains. Its place and commit are written into its header.
- * Returns 1; 0 if the pages do not belong to one bin, so that they must be put one by one; or an error.
+ * Puts all pages of a block, which must be all that it contains. Returns 1; 0 if they do not belong to one bin, so that
+ * they must be put one by one; or an error.
  */
-int wb_log_put_block(struct wb_log *log, struct wb_buf *block, const struct wb_log_block_page *pages, size_t count);
+int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_log_block_page *pages, size_t count);
 
 /* So many pages will be put before the next commit: makes room for them at once. */
 int wb_log_expect_pages(struct wb_log *log, size_t count);
+
+/* Returns when all blocks that were put are in their files. */
+int wb_log_runs_end(struct wb_log *log);
+
+/* Forgets blocks that are not; gives up the memory for them. */
+void wb_log_runs_drop(struct wb_log *log);
+void wb_log_runs_release(struct wb_log *log);
+
+/* The segment to which a bin's next block is appended. (log_flush.c) */
+int wb_log_find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb_log_tail **tail_out);
+
+/* The bin for a block that could not be appended to this one: the error if there is none. (log_flush.c) */
+int wb_log_other_bin(struct wb_log *log, struct wb_pageid id, int err, struct wb_log_bin *bin);
+
+/*
+ * After a failure some blocks are lost, so the ops cannot be committed any more: they must all be dropped. Returns the
+ * error. (log_flush.c)
+ */
+int wb_log_remember_failure(struct wb_log_writer *writer, int err);
 
 /* Writes a finished block behind the others of a bin; id is that of any of its pages. (log_flush.c) */
 int wb_log_append(struct wb_log *log, struct wb_pageid id, struct wb_log_bin bin, struct wb_buf *block,

@@ -333,8 +333,7 @@ failed:
 
 /* ---- appending ---------------------------------------------------------------------------------- */
 
-/* The segment to which a bin's next block is appended. */
-static int find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb_log_tail **tail_out)
+int wb_log_find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb_log_tail **tail_out)
 {
     struct wb_log_writer *writer = log->writer;
 
@@ -356,7 +355,7 @@ static int find_tail(struct wb_log *log, const struct wb_log_bin *bin, struct wb
 static int write_block(struct wb_log *log, const struct wb_log_bin *bin, char *block, size_t len,
                        struct wb_log_tail **tail_out)
 {
-    int err = find_tail(log, bin, tail_out);
+    int err = wb_log_find_tail(log, bin, tail_out);
     struct wb_log_tail *tail = *tail_out;
 
     if (err < 0)
@@ -369,6 +368,18 @@ static int write_block(struct wb_log *log, const struct wb_log_bin *bin, char *b
     return wb_node_file_write_at(&tail->segment.file, tail->bytes, block, len);
 }
 
+int wb_log_other_bin(struct wb_log *log, struct wb_pageid id, int err, struct wb_log_bin *bin)
+{
+    struct wb_error_copy why;
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(bin->node > 0);
+    wb_error_save(err, &why);
+    if (wb_log_bin_renew(log, id, bin) > 0) /* its node was removed in the meantime */
+        return 0;
+    return wb_log_bin_instead(log, id, wb_error_restore(&why), bin);
+}
+
 int wb_log_append(struct wb_log *log, struct wb_pageid id, struct wb_log_bin bin, struct wb_buf *block,
                   struct wb_log_tail **tail_out)
 {
@@ -378,11 +389,7 @@ int wb_log_append(struct wb_log *log, struct wb_pageid id, struct wb_log_bin bin
     WB_CHECK(bin.node > 0);
     /* Each time, there is one node less to choose from. */
     while ((err = write_block(log, &bin, block->ptr, block->len, tail_out)) < 0) {
-        struct wb_error_copy why;
-        wb_error_save(err, &why);
-        if (wb_log_bin_renew(log, id, &bin) > 0) /* its node was removed in the meantime */
-            continue;
-        err = wb_log_bin_instead(log, id, wb_error_restore(&why), &bin);
+        err = wb_log_other_bin(log, id, err, &bin);
         if (err < 0)
             return err;
     }
@@ -480,8 +487,7 @@ static int start(struct wb_log *log)
     return older ? land(log) : 0;
 }
 
-/* After a failure some blocks are lost, so the ops cannot be committed any more: they must all be dropped. */
-static int remember(struct wb_log_writer *writer, int err)
+int wb_log_remember_failure(struct wb_log_writer *writer, int err)
 {
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(err <= 0);
@@ -494,7 +500,7 @@ int wb_log_flush_start(struct wb_log *log)
 {
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-    return log->hash ? wb_hash_stage(log) : remember(log->writer, start(log));
+    return log->hash ? wb_hash_stage(log) : wb_log_remember_failure(log->writer, start(log));
 }
 
 int wb_log_flush_all(struct wb_log *log)
@@ -509,8 +515,10 @@ int wb_log_flush_all(struct wb_log *log)
 
     while (err == 0 && log->writer->flight)
         err = land(log);
+    if (err == 0)
+        err = wb_log_runs_end(log);
     WB_CHECK(err < 0 || log->writer->group_at == log->writer->ops.count);
-    return remember(log->writer, err);
+    return wb_log_remember_failure(log->writer, err);
 }
 
 void wb_log_flush_wait(struct wb_log *log)
@@ -529,6 +537,7 @@ void wb_log_flush_drop(struct wb_log *log)
     if (flight)
         wb_pool_wait(log->writer->pool);
     log->writer->flight = NULL;
+    wb_log_runs_drop(log);
     while (flight) {
         struct wb_log_flight *next = flight->next;
         flight_free(flight);

@@ -1,6 +1,6 @@
 /*
- * log_order.c - sorts the ops of a commit (log_sync.h). Ids are hashes, so many of them are sorted by the bytes of their
- * upper halves, one byte after the other, without comparing anything. Those whose upper halves are the same
+ * log_order.c - sorts the ops of a commit (log_sync.h). Ids are hashes, so many of them are sorted by the bytes of
+ * their upper halves, one byte after the other, without comparing anything. Those whose upper halves are the same
  * are the same page, unless somebody has taken pains: then everything is compared after all.
  */
 #include "base/check.h"

@@ -18,6 +18,7 @@
 #include "store/hash/hash_store.h"
 #include "store/log/hashed_log.h"
 #include "store/log/log.h"
+#include "store/log/log_block.h"
 
 enum { WORKERS_MAX = 8 };
 
@@ -62,13 +63,11 @@ bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32
     return entry != NULL;
 }
 
-/* Sets the index of an id. *before_out is what it was, or -1. */
-static int index_set(union wb_log_index *map, struct wb_pageid id, size_t index, int64_t *before_out)
+static int index_set(union wb_log_index *map, struct wb_pageid id, size_t index)
 {
     struct wb_log_index_entry *entry = index_find(map, id);
 
     WB_CHECK(index < UINT32_MAX);
-    *before_out = entry ? (int64_t)entry->index : -1;
     if (!entry) {
         entry = wb_map_add(map, id.lo);
         if (!entry)
@@ -150,6 +149,7 @@ void wb_log_writer_free(struct wb_log *log)
     else if (writer->tails.count == 0 && writer->commit > log->commit_at_open)
         wb_log_seal_any(log, wb_log_newest_commit(log));
     wb_log_tails_release(log);
+    wb_log_runs_release(log);
     wb_vec_release(&writer->tails);
     wb_vec_release(&writer->ops);
     wb_vec_release(&writer->sites);
@@ -170,7 +170,6 @@ void wb_log_writer_free(struct wb_log *log)
 int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32_t *index_out)
 {
     struct wb_pageid hash; /* the index works for any 128-bit hash */
-    int64_t none;
     int err;
 
     WB_CHECK(site.ptr || site.len == 0);
@@ -186,7 +185,7 @@ int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32
     char *name = wb_strndup(site.ptr, site.len);
     if (!name)
         return WB_E_NOMEM;
-    err = index_set(&writer->site_index, hash, writer->sites.count, &none);
+    err = index_set(&writer->site_index, hash, writer->sites.count);
     if (err < 0) {
         wb_free(name);
         return err;
@@ -321,7 +320,8 @@ int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **vi
 int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
 {
     struct wb_log_writer *writer = log->writer;
-    int64_t previous = -1;
+    struct wb_log_op added = *op;
+    uint32_t last;
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
     WB_CHECK(op->kind <= WB_LOG_OP_COPY);
@@ -329,16 +329,13 @@ int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
     WB_CHECK(op->record.len == 0 || op->kind <= WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_COPY);
     WB_CHECK(!op->revisit || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT);
     WB_CHECK(!op->appended || op->kind == WB_LOG_OP_PUT);
+    added.previous = wb_log_index_get(&writer->page_index, op->id, &last) ? (int64_t)last : -1;
     if (err == 0)
-        err = index_set(&writer->page_index, op->id, writer->ops.count, &previous);
+        err = index_set(&writer->page_index, op->id, writer->ops.count);
     if (err == 0 && writer->ops.count == 0)
         writer->busy = wb_busy_begin(&log->busy, WB_BUSY_PUT, wb_log_nodes_number(&log->nodes, 0),
                                      wb_log_nodes_number(&log->nodes, wb_log_nodes_count(&log->nodes) - 1));
-    if (err < 0)
-        return err;
-    writer->ops.items[writer->ops.count] = *op;
-    writer->ops.items[writer->ops.count++].previous = previous;
-    return 0;
+    return err < 0 ? err : wb_vec_push(&writer->ops, added);
 }
 
 int wb_log_check_usable(const struct wb_log_writer *writer)
@@ -589,8 +586,10 @@ int wb_log_get_pending(struct wb_log *log, size_t number, struct wb_page *page_o
         while (i < writer->tails.count && writer->tails.items[i].segment.number != op->entry.place.segment)
             i++;
         WB_CHECK(i < writer->tails.count);
-        err = wb_segment_read_record(&writer->tails.items[i].segment, &log->source, &op->entry.place, op->id,
-                                     mem_out);
+        err = wb_log_runs_end(log);
+        if (err == 0)
+            err = wb_segment_read_record(&writer->tails.items[i].segment, &log->source, &op->entry.place, op->id,
+                                         mem_out);
     } else {
         err = wb_buf_append_slice(mem_out, wb_buf_slice(&op->record));
         if (err == 0)

@@ -1,7 +1,7 @@
 /*
- * test_transfer.c - the short cuts of a transfer, and when they must not be taken: others write to the update nodes between
- * its stages; a reader holds the state that is given up; many or few pages wait beside many or few that readers
- * have. And the lists that make it fast: ops in the order of ids, and a page found in a list of many.
+ * test_transfer.c - the short cuts of a transfer, and when they must not be taken: others write to the update nodes
+ * between its stages; a reader holds the state that is given up; many or few pages wait beside many or few that
+ * readers have. And the lists that make it fast: ops in the order of ids, and a page found in a list of many.
  */
 #include "store_support.h"
 #include "store/batch/transfer.h"
@@ -130,7 +130,8 @@ static void expect_one_of_two(struct wb_store *reader)
     scan_all(reader, &(struct wb_store_scan_options){0}, WITHOUT_EPOCH, &found);
     for (size_t i = 0; i < found.count; i++) {
         uint32_t number = 0;
-        while (number < PAGES && !wb_pageid_equal(found.list[i].id, spec_id(&(struct spec){.site = number % 7, .number = number})))
+        while (number < PAGES &&
+               !wb_pageid_equal(found.list[i].id, spec_id(&(struct spec){.site = number % 7, .number = number})))
             number++;
         if (number == 3) /* which may have been seen again */
             continue;
@@ -185,7 +186,8 @@ static void test_meddlers(void **state)
 /* Pages, a past, events and revisits: everything that waits is brought, and nothing of it stays. */
 static void put_all_kinds(struct wb_store *store, int64_t since_ms)
 {
-    struct wb_store_revisit revisit = {.time_ms = since_ms + 5000, .has_sha1 = true, .url = WB_SLICE_LIT("http://late.example/")};
+    struct wb_store_revisit revisit = {
+        .time_ms = since_ms + 5000, .has_sha1 = true, .url = WB_SLICE_LIT("http://late.example/")};
     struct spec late = {.site = 2, .number = 7000};
 
     put_range(store, 0, PAGES, since_ms + 1000);
@@ -299,8 +301,8 @@ static void test_intersection(void **state)
 {
     static const struct {
         uint32_t there, first, end; /* of the pages that readers have, and of those that wait */
-    } cases[] = {{0, 0, 1}, {0, 0, 300}, {300, 0, 1}, {300, 299, 300}, {300, 150, 152}, {300, 290, 310},
-                 {300, 0, 300}, {300, 200, 600}, {10, 5, 600}, {300, 300, 301}};
+    } cases[] = {{0, 0, 1},       {0, 0, 300},   {300, 0, 1},     {300, 299, 300}, {300, 150, 152},
+                 {300, 290, 310}, {300, 0, 300}, {300, 200, 600}, {10, 5, 600},    {300, 300, 301}};
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
