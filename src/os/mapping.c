@@ -1,10 +1,12 @@
-/* mapping.c - mmap() of files for reading. It never maps anything for writing: nameless.c does. */
+/* mapping.c - mmap() of files for reading; large pages of memory. It never maps anything for writing: nameless.c does. */
 #include "os/mapping.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "os/fault.h"
 
 #include <sys/mman.h>
+
+enum { LARGE_PAGE = 2 << 20 };
 
 int wb_mapping_open(const struct wb_file *file, size_t bytes, void **map_out)
 {
@@ -21,4 +23,13 @@ int wb_mapping_open(const struct wb_file *file, size_t bytes, void **map_out)
 void wb_mapping_close(void *map, size_t bytes)
 {
     WB_CHECK(munmap(map, bytes) == 0);
+}
+
+void wb_mapping_large(void *memory, size_t bytes)
+{
+    uintptr_t from = ((uintptr_t)memory + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    uintptr_t to = ((uintptr_t)memory + bytes) / LARGE_PAGE * LARGE_PAGE;
+
+    if (memory && from < to) /* whole large pages only: nothing changes for whatever is beside them */
+        (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
 }

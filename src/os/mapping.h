@@ -12,4 +12,10 @@
 int wb_mapping_open(const struct wb_file *file, size_t bytes, void **map_out);
 void wb_mapping_close(void *map, size_t bytes);
 
+/*
+ * A hint: all of this memory, which is many megabytes, will be used soon. The kernel may then hand it out in large
+ * pages, instead of being asked for 4 KB at a time.
+ */
+void wb_mapping_large(void *memory, size_t bytes);
+
 #endif

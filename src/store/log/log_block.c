@@ -9,6 +9,7 @@
  */
 #include "store/log/log_block.h"
 #include "base/check.h"
+#include "os/mapping.h"
 
 enum { RUN_BYTES = 1 << 20 };
 
@@ -52,7 +53,13 @@ int wb_log_expect_pages(struct wb_log *log, size_t count)
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + count);
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
-    return err < 0 ? err : wb_map_reserve(&writer->page_index, writer->ops.count + count);
+    if (err == 0)
+        err = wb_map_reserve(&writer->page_index, writer->ops.count + count);
+    if (err < 0)
+        return err;
+    wb_mapping_large(writer->ops.items, (writer->ops.count + count) * sizeof *writer->ops.items);
+    wb_mapping_large(writer->page_index.entry, writer->page_index.map.cap * sizeof *writer->page_index.entry);
+    return 0;
 }
 
 /* Brings the places of pages in the index, which are all over it, into the processor's cache. */
