@@ -1,4 +1,4 @@
-/* mapping.c - mmap() of files for reading; large pages of memory. It never maps anything for writing: nameless.c does. */
+/* mapping.c - mmap() of files for reading; large pages of memory. Never maps anything for writing: nameless.c does. */
 #include "os/mapping.h"
 #include "base/check.h"
 #include "base/error.h"

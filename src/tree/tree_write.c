@@ -453,6 +453,23 @@ static int miscounted(struct wb_tree *tree, unsigned table)
                    tree->file.path, table);
 }
 
+/* Deletes a row of the leaf that was used last, if that leaves enough in it. Otherwise changes nothing. */
+static bool delete_near(struct wb_tree *tree, unsigned table, struct wb_slice key)
+{
+    struct wb_tree_node *leaf = wb_tree_near(tree, table, key);
+    unsigned i;
+
+    WB_CHECK(tree->writing);
+    if (!leaf || !wb_tree_page_find(leaf->page, key, &i))
+        return false;
+    size_t row = WB_TREE_ROW_HEAD + key.len + wb_tree_page_value(leaf->page, i).len + 2; /* with its offset */
+    if (wb_tree_page_used(leaf->page) < SMALL + row || tree->next.roots[table].rows < 2)
+        return false;
+    wb_tree_page_remove(leaf->page, i);
+    tree->next.roots[table].rows--;
+    return true;
+}
+
 int wb_tree_delete(struct wb_tree *tree, unsigned table, struct wb_slice key)
 {
     WB_CHECK(key.len > 0);
@@ -467,6 +484,8 @@ int wb_tree_delete(struct wb_tree *tree, unsigned table, struct wb_slice key)
         return err;
     if (root->ref.page == 0)
         return wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);
+    if (delete_near(tree, table, key))
+        return 0;
     err = wb_tree_descend(tree, root, table, key, &path);
     if (err == 0 && !wb_tree_page_find(path.nodes[0]->page, key, &i))
         err = wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);

@@ -6,6 +6,11 @@
 #include "store_support.h"
 #include "store/batch/transfer.h"
 #include "store/log/log_sync.h"
+#include "os/fault.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 enum { PAGES = 120 };
 
@@ -326,6 +331,126 @@ static void test_intersection(void **state)
     }
 }
 
+/* ---- writes that fail --------------------------------------------------------------------------------------- */
+
+enum { LARGE_PAGES = 50 };
+
+/* Random bodies: together several times as long as what is written at once. */
+static struct spec large_spec(uint32_t number, int64_t time_ms)
+{
+    return (struct spec){.site = number % 3, .number = number, .time_ms = time_ms, .size = 60000, .variant = 5};
+}
+
+static void put_large(struct wb_store *store, int64_t time_ms)
+{
+    for (uint32_t i = 0; i < LARGE_PAGES; i++) {
+        struct spec spec = large_spec(i, time_ms);
+        must_ok(put_spec(store, &spec));
+    }
+    commit_store(store);
+}
+
+static void expect_large(struct wb_store *store, int64_t time_ms)
+{
+    for (uint32_t i = 0; i < LARGE_PAGES; i++) {
+        struct spec spec = large_spec(i, time_ms);
+        must(holds_spec(store, &spec));
+    }
+}
+
+/*
+ * The nth write, sync or allocation of a transfer fails. Whether it finds another way or gives up: nothing is lost, the
+ * same handle can try again, and then everything has arrived. Returns false if there were fewer of them.
+ */
+static bool transfer_with_fault(const char *design, unsigned nodes, unsigned kinds, uint64_t nth, unsigned *saved)
+{
+    struct wb_store_options options = {.nodes = {.count = nodes}};
+    struct wb_store_transfer_counts counts;
+    char dir[DIR_MAX];
+
+    test_dir(dir);
+    must_ok(wb_design_parse(wb_slice_str(design), &options.design));
+    must_ok(wb_store_create(dir, &options));
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    put_large(store, 1000);
+    transfer(store);
+    put_large(store, 2000);
+    wb_fault_arm(kinds, nth, ENOSPC);
+    int err = wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts);
+    wb_fault_disarm();
+    bool struck = wb_fault_struck();
+    must(err == 0 || struck);
+    *saved += err == 0 && struck;
+    if (err < 0)
+        (void)wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts); /* a node may rest for a moment */
+    wb_store_close(store);
+    store = open_store(dir, WB_STORE_WRITE);
+    transfer(store);
+    expect_large(store, 2000);
+    assert_int_equal(stat_of(store).pages_waiting, 0);
+    wb_store_close(store);
+    verify_clean(dir);
+    return struck;
+}
+
+static void test_faults(void **state)
+{
+    static const struct {
+        const char *design;
+        unsigned nodes;
+    } cases[] = {{"Batch[U(hash,log),R(hash,log)]", 1},
+                 {"Batch[U(hash,log),R(uniform,log)]", 2},
+                 {"Batch[U(hash,log),R(hash,hashed-log)]", 1}};
+    static const unsigned kinds[] = {WB_FAULT_WRITE, WB_FAULT_SYNC};
+    uint64_t chance = test_seed();
+    unsigned saved = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (size_t k = 0; k < COUNT(kinds); k++)
+            for (uint64_t nth = 1; transfer_with_fault(cases[i].design, cases[i].nodes, kinds[k], nth, &saved);)
+                nth += i == 1 ? 1 : 1 + chance_below(&chance, 400 / test_rounds(100));
+    for (uint64_t nth = 1; transfer_with_fault(cases[1].design, 2, WB_FAULT_ALLOC, nth, &saved);)
+        nth += 1 + chance_below(&chance, 10000 / test_rounds(100));
+    assert_true(saved > 0); /* a block that could not be written where it belongs has found another place */
+}
+
+static int count_used_node(void *context, const struct wb_store_node *node)
+{
+    *(unsigned *)context += node->number < WB_BATCHED_FIRST_NODE && node->pages > 0;
+    return 0;
+}
+
+/* Files become as long as the system allows, in the middle of a run: the other blocks go to the other node. */
+static void test_full_node(void **state)
+{
+    struct wb_store_options options = {.nodes = {.count = 2}};
+    struct rlimit before, limit;
+    unsigned nodes = 0;
+    char dir[DIR_MAX];
+
+    (void)state;
+    test_dir(dir);
+    must_ok(wb_design_parse(WB_SLICE_LIT("Batch[U(hash,log),R(uniform,log)]"), &options.design));
+    must_ok(wb_store_create(dir, &options));
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    put_large(store, 1000);
+    signal(SIGXFSZ, SIG_IGN);
+    must(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    limit = (struct rlimit){LARGE_PAGES * 60000 * 2 / 3, before.rlim_max};
+    must(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    assert_int_equal(transfer(store).added, LARGE_PAGES);
+    must(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    expect_large(store, 1000);
+    must_ok(wb_store_node_each(store, count_used_node, &nodes));
+    assert_int_equal(nodes, 2);
+    put_large(store, 2000);
+    transfer(store);
+    expect_large(store, 2000);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 /* ---- lists ------------------------------------------------------------------------------------------------------ */
 
 static int compare_ids(const void *a, const void *b)
@@ -398,8 +523,9 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),    cmocka_unit_test(test_order),      cmocka_unit_test(test_intersection),
-        cmocka_unit_test(test_emptied), cmocka_unit_test(test_held_state), cmocka_unit_test(test_meddlers),
+        cmocka_unit_test(test_find),      cmocka_unit_test(test_order),      cmocka_unit_test(test_intersection),
+        cmocka_unit_test(test_emptied),   cmocka_unit_test(test_held_state), cmocka_unit_test(test_meddlers),
+        cmocka_unit_test(test_full_node), cmocka_unit_test(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
