@@ -34,8 +34,8 @@
 #include <stdlib.h>
 
 enum {
-    MANY_OPS = 1000, /* looking at them takes longer than starting a thread */
-    SOON = 8,        /* so many ops ahead, memory is asked for what is needed */
+    MANY_OPS = 32, /* looking at them takes longer than waking a thread */
+    SOON = 8,      /* so many ops ahead, memory is asked for what is needed */
 };
 
 /* A commit in progress. */

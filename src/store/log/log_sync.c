@@ -35,14 +35,13 @@ int wb_log_sync_begin(struct wb_log *log, bool more, struct wb_log_sync *sync_ou
         if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
             sync_out->jobs[sync_out->count++].file = &writer->tails.items[i].segment.file;
     size_t count = sync_out->count;
-    bool together = count > SYNC_ONE_BY_ONE || (count > 1 && log->nodes.items.count > 1) || (count && more);
+    bool together = count > SYNC_ONE_BY_ONE || (count > 1 && log->nodes.items.count > 1);
     if (together && !writer->sync_pool)
         err = wb_pool_new(THREADS_MAX, &writer->sync_pool);
+    sync_out->pool = together ? writer->sync_pool : more ? writer->pool : NULL; /* the workers have nothing to do now */
     for (size_t i = 0; i < count && err == 0; i++)
-        if (together)
-            err = wb_pool_submit(writer->sync_pool, sync_file, &sync_out->jobs[i]);
-        else
-            err = wb_node_file_sync(sync_out->jobs[i].file);
+        err = sync_out->pool ? wb_pool_submit(sync_out->pool, sync_file, &sync_out->jobs[i])
+                             : wb_node_file_sync(sync_out->jobs[i].file);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
@@ -58,8 +57,8 @@ int wb_log_sync_end(struct wb_log *log, struct wb_log_sync *sync)
 
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(sync->jobs || sync->count == 0);
-    if (sync->count && log->writer->sync_pool)
-        wb_pool_wait(log->writer->sync_pool);
+    if (sync->pool)
+        wb_pool_wait(sync->pool);
     for (size_t i = 0; i < sync->count && err == 0; i++)
         if (sync->jobs[i].error.code < 0)
             err = wb_error_restore(&sync->jobs[i].error);

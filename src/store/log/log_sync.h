@@ -16,11 +16,12 @@ struct wb_log_sync_job {
 struct wb_log_sync {
     struct wb_log_sync_job *jobs; /* NULL: none */
     size_t count;
+    struct wb_pool *pool; /* whose threads sync them; NULL: they were synced at once */
 };
 
 /*
  * Begins to sync the segments that were appended to since the last commit. If there is `more` to do that takes longer
- * than starting a thread, returns at once. Nothing may be appended, and no segment closed, before wb_log_sync_end().
+ * than waking a thread, returns at once. Nothing may be appended, and no segment closed, before wb_log_sync_end().
  */
 int wb_log_sync_begin(struct wb_log *log, bool more, struct wb_log_sync *sync_out);
 
