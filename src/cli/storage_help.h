@@ -39,8 +39,14 @@
     "options say how the new one stores pages, as with init. The repository itself is not\n" \
     "changed, and others can go on using it; the copy shows it as it was when convert began.\n" \
     "\n" \
-    "Not copied are indexes ('webbase index' builds one), streams, and the state of crawls.\n" \
-    "Snapshots that only an index or a stream holds are not copied either.\n" \
+    "Not copied are indexes ('webbase -r TARGET index' builds one), streams, and the state of\n" \
+    "crawls: give the next crawl its seeds again. Snapshots that only an index or a stream holds\n" \
+    "are not copied either.\n" \
+    "\n" \
+    "A version whose bytes are damaged cannot be copied. It is reported with its URL, if webdb\n" \
+    "knows it, and its time; all other versions are copied, the exit status is 1, and the target\n" \
+    "can be used. If it was the latest version, the page counts as gone in the target. If a node\n" \
+    "is down or the catalog is damaged, nothing is copied.\n" \
     "\n" \
     "TARGET must be new or empty, and the directory above it must exist. Until the copy is\n" \
     "complete, every command refuses to use TARGET. If convert is stopped or killed, run it\n" \
@@ -48,7 +54,10 @@
     "\n" \
     "  webbase -r crawl convert /archive --design 'Incr[hash,hashed-log]' --nodes /d1,/d2\n" \
     "\n" \
-    "  {\"event\":\"done\",\"pages\":37,\"versions\":52,\"bytes\":90112,\"ms\":210}"
+    "  {\"event\":\"lost\",\"url\":\"http://...\",\"id\":\"...\",\"time\":\"...\",\"latest\":true,\n" \
+    "   \"message\":\"...\"}                          for each version that is lost\n" \
+    "  {\"event\":\"done\",\"pages\":37,\"versions\":52,\"bytes\":90112,\"lost\":0,\n" \
+    "   \"lost_pages\":0,\"ms\":210}"
 
 #define WB_HELP_EMULATE \
     "Takes pages from the repository SOURCE, in the order in which they are stored, and adds\n" \

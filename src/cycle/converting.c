@@ -133,9 +133,14 @@ static int carry(void *context, const char *from, const char *to)
     return err;
 }
 
-/* Passes the progress of the store on. */
+/* Passes on what the store says. */
 struct convert_context {
     const struct wb_cycle_sink *sink;
+    wb_convert_lost lost;
+    const char *from;
+    struct wb_webdb *webdb; /* of the source; NULL: not opened yet, or there is none */
+    bool asked;             /* it was opened, or that has failed */
+    struct wb_buf url;
 };
 
 static bool on_progress(void *context, uint64_t done, uint64_t total)
@@ -145,12 +150,40 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !sink->progress || sink->progress(sink->context, "convert", done, total);
 }
 
-int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
-               const struct wb_cycle_sink *sink, struct wb_store_convert_counts *counts_out)
+/* Finds the URL of a page whose record cannot be read. If that fails, it is not known. */
+static void find_url(struct convert_context *c, struct wb_pageid id)
 {
-    struct convert_context context = {sink};
-    struct wb_store_convert_sink store_sink = {.progress = on_progress, .rest = carry, .context = &context};
+    uint32_t number = WB_WEBDB_NO_NUMBER;
+
+    wb_buf_clear(&c->url);
+    if (!c->asked && wb_webdb_open(c->from, &c->webdb) < 0)
+        c->webdb = NULL;
+    c->asked = true;
+    if (!c->webdb || wb_webdb_numbers_of_ids(c->webdb, &id, 1, &number) < 0 || number == WB_WEBDB_NO_NUMBER)
+        return;
+    if (wb_webdb_page_url(c->webdb, number, &c->url) < 0)
+        wb_buf_clear(&c->url);
+}
+
+static void on_lost(void *context, const struct wb_store_lost *lost)
+{
+    struct convert_context *c = context;
+
+    find_url(c, lost->id);
+    if (c->lost)
+        c->lost(c->sink->context, wb_buf_slice(&c->url), lost);
+}
+
+int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
+               const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_store_convert_counts *counts_out)
+{
+    struct convert_context context = {.sink = sink, .lost = lost, .from = from};
+    struct wb_store_convert_sink store_sink = {
+        .progress = on_progress, .rest = carry, .lost = on_lost, .context = &context};
 
     WB_CHECK(sink != NULL);
-    return wb_store_convert(from, to, options, &store_sink, counts_out);
+    int err = wb_store_convert(from, to, options, &store_sink, counts_out);
+    wb_webdb_close(context.webdb);
+    wb_buf_release(&context.url);
+    return err;
 }

@@ -148,10 +148,12 @@ int wb_cycle_index(const struct wb_update_options *update, const struct wb_index
 
 /*
  * Copies a repository into a new one of another design: all that the store has (wb_store_convert), the newest edition
- * of webdb, and the journal. Indexes, streams and the state of crawls are not copied.
+ * of webdb, and the journal. Indexes, streams and the state of crawls are not copied. lost() is called for each version
+ * that cannot be read, with the URL of its page as webdb knows it; empty if it does not. lost may be NULL.
  */
+typedef void (*wb_convert_lost)(void *context, struct wb_slice url, const struct wb_store_lost *lost);
 int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
-               const struct wb_cycle_sink *sink, struct wb_store_convert_counts *counts_out);
+               const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_store_convert_counts *counts_out);
 
 /* ---- run ------------------------------------------------------------------------------------------ */
 

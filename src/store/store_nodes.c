@@ -6,6 +6,25 @@
 #include "base/error.h"
 #include "store/organisation.h"
 
+const char *wb_store_node_role_word(enum wb_store_node_role role)
+{
+    WB_CHECK(role <= WB_STORE_NODE_READ);
+    return role == WB_STORE_NODE_UPDATE ? "update" : role == WB_STORE_NODE_READ ? "read" : "both";
+}
+
+const char *wb_store_node_state_word(enum wb_store_node_state state)
+{
+    static const char *const words[] = {
+        [WB_STORE_NODE_IDLE] = "idle",
+        [WB_STORE_NODE_STREAMING] = "streaming",
+        [WB_STORE_NODE_STORING] = "storing",
+        [WB_STORE_NODE_DOWN] = "down",
+    };
+
+    WB_CHECK(state <= WB_STORE_NODE_DOWN);
+    return words[state];
+}
+
 static int no_nodes(void)
 {
     return wb_fail(WB_E_INVALID, "this repository has no nodes");

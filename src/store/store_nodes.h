@@ -33,6 +33,10 @@ struct wb_store_node {
     uint64_t gets, puts, streams;    /* requests under way, of all processes */
 };
 
+/* "both", "update", "read"; "idle", "streaming", "storing", "down". */
+const char *wb_store_node_role_word(enum wb_store_node_role role);
+const char *wb_store_node_state_word(enum wb_store_node_state state);
+
 /* Calls each() for all nodes in the order of their numbers. each() must not call the store. */
 int wb_store_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                        void *context);
@@ -78,6 +82,16 @@ int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *s
 struct wb_store_convert_counts {
     uint64_t pages, versions; /* that the copy has */
     uint64_t bytes;           /* of bodies that were copied */
+    uint64_t lost;            /* versions that the copy does not have, because their bytes cannot be read ... */
+    uint64_t lost_pages;      /* ... of so many pages */
+};
+
+/* A version that a copy does not have, because its bytes cannot be read. */
+struct wb_store_lost {
+    struct wb_pageid id;
+    int64_t time_ms;     /* of its newest capture */
+    bool latest;         /* it was the latest version: the copy has only older ones of this page, or none */
+    const char *message; /* what is damaged: names the file */
 };
 
 /* What a conversion reports and asks for. Each function may be NULL. */
@@ -86,6 +100,9 @@ struct wb_store_convert_sink {
 
     /* Copies what other rooms keep in the repository, before it becomes one, and before any page is copied. */
     int (*rest)(void *context, const char *from, const char *to);
+
+    /* Called for each version that is lost. */
+    void (*lost)(void *context, const struct wb_store_lost *lost);
     void *context;
 };
 
@@ -94,6 +111,8 @@ struct wb_store_convert_sink {
  * snapshots that a person holds (numbers, names, times), bars, revisits that wait, history policy, and what waits on
  * update nodes. The copy is of one moment; others may write to the source, which is not changed. Until the copy is
  * complete, the target cannot be opened; repeating the call starts it anew.
+ * Versions whose bytes are damaged are left out and reported: the result is 0, and counts_out->lost says how many.
+ * WB_E_DOWN if a node of the source is down, before anything is made; WB_E_CORRUPT if its catalog is damaged.
  * options->history is ignored: the policy is that of the source. WB_E_INVALID, by name: the target is in use, its
  * parent does not exist, or it is inside a repository. WB_E_BUSY: another process makes a repository there.
  */

@@ -75,7 +75,7 @@ def every_design_into_another(folder):
             other, target = DESIGNS[(n + k) % len(DESIGNS)], place / ('target-%d' % k)
             said = done(ask(repo, 'convert', target, '--design', other, '--nodes', k))
             stat = ask(target, 'stat')[0]
-            assert stat['design'] == other and set(said) == {'event', 'pages', 'versions', 'bytes', 'ms'}, said
+            assert stat['design'] == other and set(said) == {'event', 'pages', 'versions', 'bytes', 'lost', 'lost_pages', 'ms'}, said
             assert said['pages'] == stat['pages'] and said['versions'] == stat['versions'], (said, stat)
             assert digests(repo) == before, 'convert has changed the source'
             same(target, repo)
@@ -142,6 +142,72 @@ def refused_and_left_alone(folder):
                  [folder / 'fresh', '--update-nodes', '2'], [folder / 'fresh', 'and-another']):
         refused(repo, 'convert', 'convert', *args, status=2, one_line=False)
     assert digests(folder) == before and not (folder / 'fresh').exists()
+
+
+def flip(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x55
+    path.write_bytes(data)
+
+
+def damage(repo, file):
+    """Flips a byte of a page's bytes: in the last block of a log, or in a bucket, of which there may be a second copy."""
+    for copy in {file, file.with_suffix('.dw')}:
+        if copy.exists():
+            flip(copy, copy.read_bytes().rindex(b'WBBK') + 300)
+    assert not ask(repo, 'verify', status=1)[-1]['ok']
+
+
+@test
+def damaged_versions_are_named_and_everything_else_is_copied(folder):
+    """In a log a block is damaged, in buckets one bucket. Both repositories are read as they are, page by page."""
+    for n, (design, pattern) in enumerate((('Incr[hash,log]', 'pages/*.seg'), ('Incr[hash,hash]', 'pages/*.bkt'))):
+        place = folder / str(n)
+        place.mkdir()
+        repo, target = source(place, design), place / 'target'
+        file = max(repo.glob(pattern), key=lambda p: p.stat().st_size)
+        damage(repo, file)
+        readable = {}
+        for k in range(30):
+            p = call(repo, 'get', SITE + 'p%d' % k, status=None)
+            if p.returncode == 0:
+                readable[SITE + 'p%d' % k] = p.stdout
+        said = ask(repo, 'convert', target, '--design', DESIGNS[1], status=1)
+        lost, end = [e for e in said if e['event'] == 'lost'], done(said)
+        assert lost and len(lost) == end['lost'] and len({e['id'] for e in lost}) == end['lost_pages'], said
+        for e in lost:
+            assert set(e) == {'event', 'url', 'id', 'time', 'latest', 'message'}, e
+            assert e['url'].startswith(SITE) and file.name in e['message'] and e['time'].startswith('2026-01-0'), e
+        gone = {e['url'] for e in lost if e['latest']}
+        assert gone and not gone & set(readable), (gone, set(readable))
+        before, after = ask(repo, 'stat')[0], ask(target, 'stat')[0]
+        assert after['versions'] == before['versions'] - len(lost) == end['versions'], (before, after)
+        assert after['pages'] == before['pages'] - len(gone) == len(readable) == end['pages'], (before, after)
+        for url, body in readable.items():
+            assert call(target, 'get', url).stdout == body, url
+        for url in gone:
+            call(target, 'get', url, status=1)
+        verified(target)
+        words = call(repo, 'convert', place / 'words', '--design', DESIGNS[2], status=1)
+        errors = words.stderr.decode().splitlines()
+        assert sum('lost: ' + SITE in line for line in errors) == len(lost), errors
+        assert '%d version' % len(lost) in errors[-1] and 'words' in errors[-1] and 'everything else' in errors[-1], errors
+        assert b'index' in words.stdout and b'not copied' in words.stdout, words.stdout
+        # What was lost can be imported once more.
+        for k in range(3):
+            call(target, 'import', place / ('%d.warc' % k))
+        assert ask(target, 'stat')[0]['versions'] == before['versions']
+
+
+@test
+def a_node_that_is_down_is_noticed_before_anything_is_made(folder):
+    repo = source(folder, nodes=2)
+    (repo / 'node2').rename(folder / 'away')
+    refused(repo, 'node 2', 'convert', folder / 'target')
+    assert not (folder / 'target').exists()
+    (folder / 'away').rename(repo / 'node2')
+    call(repo, 'convert', folder / 'target')
+    same(folder / 'target', repo)
 
 
 @test

@@ -166,7 +166,7 @@ static inline uint32_t wb_catalog_segment_origin(const struct wb_catalog_segment
  */
 enum { WB_CATALOG_NODE_RANGES = 24, WB_CATALOG_DIR_MAX = 512 };
 struct wb_catalog_node {
-    uint32_t number;   /* from 1; only that of the newest node can be given again, after it was removed */
+    uint32_t number;   /* from 1; never given again (wb_catalog_summary.next_node) */
     bool inside;       /* dir is relative to the repository, so that a copied repository finds its own node */
     bool arriving;     /* `nodes add` has not finished: pages are still being moved to it */
     bool leaving;      /* `nodes remove` has begun: takes no new pages */
@@ -190,6 +190,7 @@ struct wb_catalog_summary {
     uint64_t epoch;          /* of the last commit that changed a page */
     uint32_t snapshot;       /* number of the newest snapshot ever sealed; 0 if there was none */
     uint32_t next_segment;   /* the next free segment number */
+    uint32_t next_node;      /* above all numbers that removed nodes had; 0: none was removed since this is kept */
     struct wb_store_history history;
     bool old_format;         /* the row is one of format 2 */
 };
@@ -305,6 +306,10 @@ int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_
                         struct wb_catalog_summary *summary);
 typedef int (*wb_catalog_each_site)(void *context, struct wb_slice site, uint64_t pages);
 int wb_catalog_site_each(struct wb_catalog_txn *txn, wb_catalog_each_site each, void *context);
+
+/* The hash that the entries of a site's pages have, by the name that each() gets: also of a site whose name is too long
+ * for a row, and of pages without a site. */
+uint64_t wb_catalog_site_hash(struct wb_slice name);
 
 /* ---- history: any number of bytes for each page, in as many rows as they need ---- */
 

@@ -6,6 +6,7 @@
  */
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/codec.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -72,6 +73,18 @@ int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_
     summary->sites += !known;
     wb_put64(row, (uint64_t)total);
     return wb_catalog_row_put(txn, WB_CATALOG_SITES, key, row, sizeof row);
+}
+
+uint64_t wb_catalog_site_hash(struct wb_slice name)
+{
+    uint8_t digits[8];
+
+    WB_CHECK(name.len > 0);
+    if (wb_slice_equal(name, WB_SLICE_LIT("-")))
+        name = WB_SLICE_LIT("");
+    else if (name.ptr[0] == '#' && wb_hex_decode(wb_slice(name.ptr + 1, name.len - 1), digits, sizeof digits))
+        return wb_get64_be(digits);
+    return wb_hash64(name.ptr, name.len);
 }
 
 struct site_walk {

@@ -403,6 +403,14 @@ void wb_history_end(struct wb_history *history, int64_t gone_ms, uint64_t epoch)
     WB_CHECK(!wb_history_latest(history));
 }
 
+void wb_history_drop(struct wb_history *history, size_t version)
+{
+    check_history(history);
+    WB_CHECK(version < history->versions.count);
+    remove_version(history, version);
+    check_history(history);
+}
+
 /* ---- forgetting ----------------------------------------------------------------------------------------- */
 
 bool wb_history_is_held(const struct wb_history_version *version, const struct wb_history_rule *rule)

@@ -89,6 +89,12 @@ int wb_history_add(struct wb_history *history, const struct wb_history_capture *
 /* There is no latest version any more. */
 void wb_history_end(struct wb_history *history, int64_t gone_ms, uint64_t epoch);
 
+/*
+ * Takes a version with all its captures away, because its bytes are lost. They are not forgotten: if they come again,
+ * they are new. If it was the latest, there is no latest version any more, and it is not known since when.
+ */
+void wb_history_drop(struct wb_history *history, size_t version);
+
 /* What decides which versions stay. */
 struct wb_history_rule {
     struct wb_store_history policy;

@@ -379,6 +379,8 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
     if (err == 0 && !unfinished)
         err = wb_nodes_check(to, options); /* before anything is made */
     if (err == 0)
+        err = wb_convert_source_check(from);
+    if (err == 0)
         err = lock_target(to, &lock);
     if (err == 0)
         err = check_target(to, &unfinished); /* another process may have been faster */
@@ -389,6 +391,7 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
     if (err == 0)
         err = make_copy(&convert, from, to, &made);
     wb_file_close(&lock);
+    wb_vec_release(&convert.lost_sites);
     if (err == 0)
         *counts_out = convert.counts;
     return err;

@@ -20,6 +20,7 @@
  *   convert_source.c   the state of the other repository that is copied, and its records
  *   convert_buckets.c  ... if they are in buckets
  *   convert_adopt.c    makes one page
+ *   convert_lost.c     versions whose bytes cannot be read
  *
  * The copy is of one moment: the state of the catalog that was the newest when it began, which is held until it ends.
  */
@@ -53,6 +54,9 @@ struct wb_convert_source {
 int wb_convert_source_open(const char *dir, struct wb_convert_source *source);
 void wb_convert_source_close(struct wb_convert_source *source);
 
+/* Checks that a repository can be copied: WB_E_DOWN if a node that has any version is down. */
+int wb_convert_source_check(const char *dir);
+
 /* A record that a version needs. */
 struct wb_convert_record {
     struct wb_pageid id;
@@ -61,11 +65,11 @@ struct wb_convert_record {
     struct wb_buf *record; /* the function may take it */
 };
 
-/* Calls each() for all of them, each place once, in the order of the disk. Damage that concerns one is an error. */
+/* Calls each() for all of them, each place once, in the order of the disk. What is damaged is left out. */
 typedef int (*wb_convert_each)(void *context, const struct wb_convert_record *record);
 int wb_convert_records(struct wb_convert_source *source, wb_convert_each each, void *context);
 
-/* Reads a single one. */
+/* Reads a single one. WB_E_CORRUPT; WB_E_NOTFOUND: its bucket does not have it, or not any more. */
 int wb_convert_record_at(struct wb_convert_source *source, struct wb_pageid id, const struct wb_catalog_place *place,
                          struct wb_buf *record_out);
 
@@ -82,8 +86,9 @@ struct wb_convert {
     struct wb_convert_source *read; /* the source of the read nodes, while update nodes are copied, too */
     struct wb_log *target;          /* open for writing */
     const struct wb_store_convert_sink *sink;
-    uint64_t done, total;  /* records and pages */
-    uint64_t latest, gone; /* pages that were adopted, with a latest version and without */
+    uint64_t done, total;        /* records and pages */
+    uint64_t latest, gone;       /* pages of the source that were dealt with, with a latest version and without */
+    WB_VEC(uint64_t) lost_sites; /* the hash of the site of each page whose latest version is lost */
     struct wb_store_convert_counts counts;
 };
 
@@ -93,6 +98,9 @@ int wb_convert_progress(struct wb_convert *convert, uint64_t more);
 /* Copies everything in the catalog but pages and the files that hold them; or only the bars. */
 int wb_convert_rows(struct wb_convert *convert);
 int wb_convert_bars(struct wb_convert *convert);
+
+/* Takes the pages in lost_sites off the numbers of pages of their sites, which were copied as they are. */
+int wb_convert_sites(struct wb_convert *convert);
 
 /* Copies the pages, into a log or into buckets. */
 int wb_convert_pages(struct wb_convert *convert);
@@ -125,11 +133,19 @@ enum { WB_CONVERT_PLACE_BYTES = 4 + 8 + 2, WB_CONVERT_KEY_BYTES = WB_PAGEID_BYTE
 void wb_convert_place_put(const struct wb_catalog_place *place, char out[WB_CONVERT_PLACE_BYTES]);
 struct wb_catalog_place wb_convert_place_get(const char *bytes);
 
-/* Makes a page of the source in a transaction of the target. There is a note for each of its records. */
+/* Makes a page of the source in a transaction of the target. A version without a note is lost; one has a note. */
 int wb_convert_adopt(struct wb_convert *convert, struct wb_log_edit *edit, struct wb_pageid id,
                      const struct wb_convert_note *notes, size_t count);
 
-/* When all are made: nothing may be missing. */
-int wb_convert_complete(const struct wb_convert *convert);
+/* ---- what is lost (convert_lost.c) --------------------------------------------------------------------------- */
+
+/*
+ * A version of the page in view was not found: finds out why, counts and reports it. WB_E_BUSY if the reason is that
+ * the source has changed meanwhile.
+ */
+int wb_convert_lose(struct wb_convert *convert, struct wb_log_view *view, size_t version);
+
+/* When all pages are made: finds those of which nothing could be read. All pages must be accounted for then. */
+int wb_convert_complete(struct wb_convert *convert);
 
 #endif

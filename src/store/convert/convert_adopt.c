@@ -39,46 +39,33 @@ static const struct wb_convert_note *find_note(const struct wb_convert_note *not
     return NULL;
 }
 
-/*
- * The bytes of a version were not found. In buckets, which are changed in place, that happens if somebody has given the
- * version up since the copy began; otherwise the source is damaged.
- */
-static int missing(const struct wb_convert_source *source)
-{
-    struct wb_catalog_txn newest;
-    int err = source->hash ? wb_catalog_txn_read(source->catalog, &newest) : 0;
-
-    if (err < 0)
-        return err;
-    bool changed = source->hash && wb_catalog_txn_id(&newest) != wb_catalog_txn_id(&source->txn);
-    if (source->hash)
-        wb_catalog_txn_abort(&newest);
-    if (changed)
-        return wb_fail(WB_E_BUSY, "%s gave up old versions while it was copied: try again", source->dir);
-    return wb_catalog_corrupt(source->catalog, WB_CATALOG_PAGES, "a page whose bytes were not found");
-}
-
-/* Gives the versions of the page in edit->view the places that their bytes have here. */
-static int move_versions(const struct wb_convert *convert, struct wb_log_view *view,
-                         const struct wb_convert_note *notes, size_t count, bool *as_stored_out)
+/* Gives the versions of the page in view the places that their bytes have here, and drops those that have none. */
+static int move_versions(struct wb_convert *convert, struct wb_log_view *view, const struct wb_convert_note *notes,
+                         size_t count, bool *as_stored_out)
 {
     const struct wb_convert_source *source = convert->source;
 
     WB_CHECK(view->history.versions.count > 0);
     *as_stored_out = false;
-    for (size_t i = 0; i < view->history.versions.count; i++) {
+    for (size_t i = 0; i < view->history.versions.count;) {
         struct wb_history_version *version = &view->history.versions.items[i];
         const struct wb_convert_note *note = find_note(notes, count, &version->place);
-        if (!note)
-            return missing(source);
         if (version->arrived > source->summary.epoch || version->ceased > source->summary.epoch)
             return wb_catalog_corrupt(source->catalog, WB_CATALOG_PAGES, "a version of an epoch to come");
+        if (!note) {
+            int err = wb_convert_lose(convert, view, i);
+            if (err < 0)
+                return err;
+            wb_history_drop(&view->history, i);
+            continue;
+        }
         version->place = note->to;
         version->stored_bytes = note->stored_bytes;
         version->content = note->content;
         if (version->ceased == 0)
             *as_stored_out = wb_history_last_ms(&view->history, version) == note->time_ms &&
                              view->lifetime == note->lifetime && view->lifetime_count == note->lifetime;
+        i++;
     }
     return 0;
 }
@@ -87,6 +74,7 @@ int wb_convert_adopt(struct wb_convert *convert, struct wb_log_edit *edit, struc
                      const struct wb_convert_note *notes, size_t count)
 {
     struct wb_convert_source *source = convert->source;
+    uint64_t lost = convert->counts.lost;
     bool as_stored;
     int err = wb_log_view_load(&source->txn, source->summary.gone > 0, id, &edit->view);
 
@@ -100,17 +88,12 @@ int wb_convert_adopt(struct wb_convert *convert, struct wb_log_edit *edit, struc
     convert->latest += latest;
     convert->gone += !latest;
     err = move_versions(convert, &edit->view, notes, count, &as_stored);
-    return err < 0 ? err : wb_log_adopt(edit, as_stored);
-}
-
-int wb_convert_complete(const struct wb_convert *convert)
-{
-    const struct wb_convert_source *source = convert->source;
-
-    if (convert->latest != source->summary.pages || convert->gone != source->summary.gone)
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: it has %llu pages, but %llu were found",
-                       wb_catalog_path(source->catalog),
-                       (unsigned long long)(source->summary.pages + source->summary.gone),
-                       (unsigned long long)(convert->latest + convert->gone));
-    return 0;
+    if (err == 0 && edit->view.history.versions.count == 0)
+        err = wb_catalog_corrupt(source->catalog, WB_CATALOG_PAGES, "a page none of whose records is a version");
+    if (err < 0)
+        return err;
+    convert->counts.lost_pages += convert->counts.lost > lost;
+    if (latest && !wb_history_latest(&edit->view.history))
+        edit->view.lifetime = edit->view.lifetime_count = 0; /* as if it had been removed */
+    return wb_log_adopt(edit, as_stored);
 }

@@ -1,6 +1,7 @@
 /*
  * convert_buckets.c - the records of a repository of the organisation hash that is being copied (convert.h), bucket by
- * bucket. A bucket also has versions that nobody needs any more; the catalog says which ones count.
+ * bucket. A bucket also has versions that nobody needs any more; the catalog says which ones count. Files, buckets and
+ * records that are damaged are passed over.
  */
 #include "base/check.h"
 #include "store/convert/convert.h"
@@ -54,15 +55,19 @@ static int read_bucket(struct convert_bucket *b, uint64_t number)
     WB_CHECK(number < b->file->count);
     wb_bucket_reader_forget(&source->buckets);
     int err = wb_bucket_read(b->file, number, &source->bucket);
+    if (err < 0)
+        return err == WB_E_CORRUPT ? 0 : err;
     for (size_t i = 0; err == 0 && i < source->bucket.versions.count; i++) {
         const struct wb_bucket_version *version = &source->bucket.versions.items[i];
         struct wb_convert_record record = {.id = version->id, .place = version->place, .record = &source->record};
         err = is_needed(b, version, &needed);
         if (err < 0 || !needed)
             continue;
-        err = read_version(source, b->file, i, &source->record, &record.page);
-        if (err == 0)
+        int got = read_version(source, b->file, i, &source->record, &record.page);
+        if (got == 0)
             err = b->each(b->context, &record);
+        else if (got != WB_E_CORRUPT)
+            err = got;
     }
     return err;
 }
@@ -80,6 +85,7 @@ int wb_convert_bucket_records(struct wb_convert_source *source, wb_convert_each 
         err = wb_hash_file(&source->files, &source->files.rows.items[i], &b.file);
         for (uint64_t number = 0; err == 0 && number < b.file->count; number++)
             err = read_bucket(&b, number);
+        err = !b.file && err == WB_E_CORRUPT ? 0 : err;
     }
     wb_log_view_release(&b.view);
     return err;
@@ -102,7 +108,9 @@ int wb_convert_bucket_record_at(struct wb_convert_source *source, struct wb_page
     wb_bucket_reader_forget(&source->buckets);
     if (err == 0)
         err = wb_bucket_read(file, wb_bucket_of(file, id), &source->bucket);
-    if (err == 0 && !wb_bucket_find(&source->bucket, id, place, &at))
-        err = wb_bucket_corrupt(file, source->bucket.number, "a page that the catalog knows is not in it");
+    if (err == 0 && !wb_bucket_find(&source->bucket, id, place, &at)) {
+        (void)wb_bucket_corrupt(file, source->bucket.number, "a page that the catalog knows is not in it");
+        err = WB_E_NOTFOUND;
+    }
     return err < 0 ? err : read_version(source, file, at, record_out, &page);
 }

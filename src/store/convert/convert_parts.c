@@ -23,6 +23,7 @@ static int copy_part(struct wb_convert *convert, struct wb_convert_source *sourc
     convert->source = source;
     convert->target = target;
     convert->latest = convert->gone = 0;
+    wb_vec_clear(&convert->lost_sites);
     WB_CHECK(target->writer != NULL);
     int err = wb_convert_rows(convert);
     if (err < 0)

@@ -10,6 +10,8 @@
 #include "os/clock.h"
 #include "store/convert/convert.h"
 
+#include <stdlib.h>
+
 enum { ROWS_MAX = 50000 }; /* in one transaction */
 
 struct row_copy {
@@ -119,8 +121,8 @@ static int copy_site(void *context, struct wb_slice site, uint64_t pages)
     return err < 0 ? err : wb_catalog_site_add(&c->txn, site, (int64_t)pages, &c->summary);
 }
 
-/* The hash that a content of a page has in the copy, if this part of the source has its bytes. Otherwise nothing
- * changes. */
+/* The hash that a content of a page has in the copy, if this part of the source has its bytes and they can be read.
+ * Otherwise nothing changes. */
 static int translate_content(struct row_copy *c, struct wb_convert_source *source, struct wb_pageid id,
                              uint64_t *content_inout)
 {
@@ -137,7 +139,7 @@ static int translate_content(struct row_copy *c, struct wb_convert_source *sourc
             err = wb_log_page(wb_buf_slice(&c->record), id, NULL, &page);
         if (err == 0)
             *content_inout = wb_history_content(&page, c->convert->target->content_seed);
-        return err;
+        return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err;
     }
     return err;
 }
@@ -159,6 +161,51 @@ static int copy_event(void *context, const struct wb_catalog_event *event)
     if (err == 0 && event->content && copy.content == event->content)
         err = translate_content(c, c->convert->read, event->id, &copy.content);
     return err < 0 ? err : wb_catalog_event_put(&c->txn, &copy);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int correct_site(void *context, struct wb_slice site, uint64_t pages)
+{
+    struct row_copy *c = context;
+    uint64_t hash = wb_catalog_site_hash(site);
+    const uint64_t *hashes = c->convert->lost_sites.items;
+    size_t count = c->convert->lost_sites.count, low = 0, high = count;
+    int64_t lost = 0;
+
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    (void)pages;
+    while (low < high) { /* the first one that is not less */
+        size_t middle = low + (high - low) / 2;
+        if (hashes[middle] < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < count && hashes[low] == hash; low++)
+        lost++;
+    int err = lost ? make_room(c) : 0;
+    return err < 0 || lost == 0 ? err : wb_catalog_site_add(&c->txn, site, -lost, &c->summary);
+}
+
+int wb_convert_sites(struct wb_convert *convert)
+{
+    struct row_copy c = {.convert = convert};
+    int err = begin(&c);
+
+    WB_CHECK(convert->lost_sites.count > 0);
+    qsort(convert->lost_sites.items, convert->lost_sites.count, sizeof *convert->lost_sites.items, compare_hashes);
+    if (err == 0)
+        err = wb_catalog_site_each(&convert->source->txn, correct_site, &c);
+    if (err == 0)
+        err = end(&c);
+    wb_catalog_txn_abort(&c.txn);
+    return err;
 }
 
 int wb_convert_bars(struct wb_convert *convert)

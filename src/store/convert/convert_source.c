@@ -4,6 +4,8 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "os/path.h"
+#include "store/batch/batched.h"
 #include "store/convert/convert.h"
 
 int wb_convert_source_open(const char *dir, struct wb_convert_source *source)
@@ -50,6 +52,46 @@ void wb_convert_source_close(struct wb_convert_source *source)
     wb_buf_release(&source->record);
 }
 
+/* Checks the nodes that have any version. */
+static int check_nodes(struct wb_convert_source *source)
+{
+    struct wb_log_rows rows = {0};
+    struct wb_node *node;
+    int err = wb_log_rows_read(&source->txn, &rows);
+
+    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
+    for (size_t i = 0; i < wb_log_nodes_count(&source->nodes) && err == 0; i++) {
+        uint32_t number = wb_log_nodes_number(&source->nodes, i);
+        bool needed = false;
+        for (size_t k = 0; k < rows.count; k++)
+            needed = needed || (rows.items[k].node == number && rows.items[k].live);
+        err = needed ? wb_log_nodes_find(&source->nodes, number, &node) : 0;
+    }
+    wb_log_rows_release(&rows);
+    return err;
+}
+
+int wb_convert_source_check(const char *dir)
+{
+    struct wb_convert_source source;
+    int err = wb_convert_source_open(dir, &source);
+
+    if (err == 0)
+        err = check_nodes(&source);
+    char *update = err == 0 && source.superblock.design.batch ? wb_path_join(dir, WB_BATCHED_UPDATE_DIR) : NULL;
+    bool batch = source.superblock.design.batch;
+    wb_convert_source_close(&source);
+    if (err < 0 || !batch)
+        return err;
+    err = update ? wb_convert_source_open(update, &source) : WB_E_NOMEM;
+    if (err == 0)
+        err = check_nodes(&source);
+    if (update)
+        wb_convert_source_close(&source);
+    wb_free(update);
+    return err;
+}
+
 /* ---- records of a log --------------------------------------------------------------------------------------- */
 
 /* A segment that is being read. */
@@ -62,15 +104,6 @@ struct convert_segment {
     wb_convert_each each;
     void *context;
 };
-
-/* Adds to the current message which file it is about. */
-static int damaged(const struct wb_segment *segment, uint64_t at)
-{
-    char why[WB_ERROR_MESSAGE_MAX];
-
-    strcpy(why, wb_error_message());
-    return wb_fail(WB_E_CORRUPT, "%s: block %llu: %s", segment->file.path, (unsigned long long)at, why);
-}
 
 /* The page at entry i of the block that the walk has found. */
 static int read_entry(struct convert_segment *s, size_t i, uint64_t logical)
@@ -88,7 +121,7 @@ static int read_entry(struct convert_segment *s, size_t i, uint64_t logical)
     if (err == 0)
         err = wb_log_page(wb_buf_slice(&source->record), entry->id, NULL, &record.page);
     if (err < 0)
-        return err == WB_E_CORRUPT ? damaged(&s->segment, logical) : err;
+        return err == WB_E_CORRUPT ? 0 : err;
     return s->each(s->context, &record);
 }
 
@@ -105,21 +138,6 @@ static int read_block(struct convert_segment *s, const struct wb_block_head *hea
     return err;
 }
 
-/* Damage is of no importance if no version is in that part of the file. */
-static int check_damage(const struct convert_segment *s, const struct wb_catalog_segment *row)
-{
-    const struct wb_log_live *live = &s->live;
-
-    WB_CHECK(s->segment.number == row->number);
-    for (size_t i = 0; i < live->damages.count; i++)
-        if (live->damages.items[i].pages)
-            return wb_fail(WB_E_CORRUPT, "%s at %llu: %s", s->segment.file.path,
-                           (unsigned long long)live->damages.items[i].at, live->damages.items[i].why);
-    if (live->nowhere)
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: blocks are missing", s->segment.file.path);
-    return 0;
-}
-
 static int read_segment(struct convert_segment *s, const struct wb_catalog_segment *row)
 {
     struct wb_block_head head;
@@ -131,11 +149,9 @@ static int read_segment(struct convert_segment *s, const struct wb_catalog_segme
     if (err == 0)
         err = wb_segment_open(node, s->source->superblock.id, row, false, &s->segment);
     if (err < 0)
-        return err;
+        return err == WB_E_CORRUPT ? 0 : err;
     wb_segment_walk_init(&s->walk, &s->segment, wb_log_blocks_end(row));
     err = wb_log_live_read(&s->source->txn, &s->segment, row, &s->live);
-    if (err == 0)
-        err = check_damage(s, row);
     s->at = 0;
     while (err == 0 && (got = wb_segment_walk_next(&s->walk, &head, &block, &at)) != 0) {
         if (got < 0 && got != WB_E_CORRUPT)

@@ -6,8 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SITES = 5, NUMBERS = 9 };
-
 const struct convert_design designs[DESIGNS] = {
     {"Incr[hash,log]", 1, 0},
     {"Incr[uniform,log]", 2, 0},
@@ -34,8 +32,8 @@ struct wb_store_options options_of(size_t i)
 static struct spec random_page(uint64_t *chance, int64_t time_ms)
 {
     return (struct spec){
-        .site = (uint32_t)chance_below(chance, SITES),
-        .number = (uint32_t)chance_below(chance, NUMBERS),
+        .site = (uint32_t)chance_below(chance, CONVERT_SITES),
+        .number = (uint32_t)chance_below(chance, CONVERT_NUMBERS),
         .time_ms = time_ms,
         .size = (uint32_t)chance_below(chance, chance_one_in(chance, 30) ? 300000 : 3000),
         .variant = (uint32_t)chance_below(chance, 700),
@@ -54,7 +52,7 @@ static void put_revisit(struct wb_store *store, uint64_t *chance, const struct s
                                        .original = spec_id(spec)};
 
     if (chance_one_in(chance, 2)) {
-        other.number = (other.number + 1) % NUMBERS;
+        other.number = (other.number + 1) % CONVERT_NUMBERS;
         revisit.original = spec_id(&other);
         revisit.url = WB_SLICE_LIT("http://a.example/waits");
     }
@@ -201,8 +199,8 @@ static void compare_stores(struct wb_store *a, struct wb_store *b)
 {
     struct pair p = {.log = a, .twin = b, .committed = true};
 
-    for (uint32_t site = 0; site < SITES; site++)
-        for (uint32_t number = 0; number < NUMBERS; number++) {
+    for (uint32_t site = 0; site < CONVERT_SITES; site++)
+        for (uint32_t number = 0; number < CONVERT_NUMBERS; number++) {
             struct spec spec = {.site = site, .number = number};
             struct wb_pageid id = spec_id(&spec);
             compare_get(&p, id);

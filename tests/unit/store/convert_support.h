@@ -4,7 +4,7 @@
 
 #include "model_compare.h"
 
-enum { NODE_MAX = 3, DESIGNS = 9 };
+enum { NODE_MAX = 3, DESIGNS = 9, CONVERT_SITES = 5, CONVERT_NUMBERS = 9 }; /* sites, and pages of each */
 
 struct convert_design {
     const char *design;

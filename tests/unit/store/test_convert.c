@@ -4,7 +4,8 @@
  * in the same way, and the source must be as it was, byte by byte. A conversion that is killed or stopped leaves a
  * target that cannot be opened, and can be repeated. What cannot be a target is refused and left as it was.
  *
- * test_model.c has conversions in the middle of its traces, and so tests that everything goes on as before.
+ * test_convert_damage.c has sources that are damaged. test_model.c has conversions in the middle of its traces, and so
+ * tests that everything goes on as before.
  */
 #include "../faultkinds.h"
 #include "convert_support.h"
@@ -300,46 +301,6 @@ static void test_unfinished_with_other_files(void **state)
 #undef ID
 }
 
-/* ---- damage
- * ---------------------------------------------------------------------------------------------------------------- */
-
-/* Whatever byte of a source is wrong: the copy is right, or there is none. */
-static void test_damaged(void **state)
-{
-    uint64_t chance = test_seed();
-    char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], path[DIR_MAX], sound[DIR_MAX];
-    static const char *const files[] = {"pages/00000001.seg", "catalog.wbt"};
-    struct wb_store_convert_counts counts;
-    struct wb_store_options options = options_of(2);
-    unsigned noticed = 0, rounds = test_rounds(60);
-
-    (void)state;
-    test_dir(from);
-    test_dir(targets);
-    path_in(targets, "to", to);
-    path_in(targets, "sound", sound);
-    create_store_as(from, (struct wb_store_history){WB_STORE_KEEP_ALL, 0});
-    struct wb_store *store = open_store(from, WB_STORE_WRITE);
-    fill(store, &chance, false, 1000000);
-    wb_store_close(store);
-    copy_repository(from, sound);
-    for (unsigned i = 0; i < rounds; i++) {
-        path_in(from, files[i % 2], path);
-        uint64_t at = chance_below(&chance, file_bytes(path));
-        uint8_t mask = (uint8_t)(1 + chance_below(&chance, 255));
-        flip_byte(path, at, mask);
-        int err = wb_store_convert(from, to, &options, &quiet, &counts);
-        flip_byte(path, at, mask);
-        if (err == 0)
-            compare_dirs(to, sound);
-        else
-            must(err == WB_E_CORRUPT || err == WB_E_NEWER);
-        noticed += err < 0;
-        remove_tree(to);
-    }
-    must(noticed > 0);
-}
-
 /* ---- faults
  * ----------------------------------------------------------------------------------------------------------- */
 
@@ -406,7 +367,6 @@ int main(void)
         cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_unfinished_with_other_files),
-        cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_faults),
     };
 
