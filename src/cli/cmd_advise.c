@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NODES_MAX 100000
 #define RATIO 0.25 /* the paper's */
 
 static int read_ratio(const struct wb_options *options, double *ratio_out)
@@ -35,8 +34,8 @@ static int read_load(const struct wb_options *options, struct wb_advice_load *lo
     *load_out = (struct wb_advice_load){.add = (double)wb_options_number(options, "add", 0),
                                         .get = (double)wb_options_number(options, "get", 0),
                                         .stream = (double)wb_options_number(options, "stream", 0)};
-    if (nodes > NODES_MAX)
-        return wb_options_usage("advise: --nodes takes a number of at most %d, not %llu", NODES_MAX,
+    if (nodes > WB_DESIGN_NODES_MAX)
+        return wb_options_usage("advise: --nodes takes a number of at most %d, not %llu", WB_DESIGN_NODES_MAX,
                                 (unsigned long long)nodes);
     load_out->nodes = (unsigned)nodes;
     int err = read_ratio(options, &load_out->update_ratio);

@@ -8,9 +8,6 @@
 #include "cli/options.h"
 #include "store/store.h"
 
-/* At most so many nodes can be made at once. */
-#define WB_DESIGN_NODES_MAX 64
-
 struct wb_design_args {
     struct wb_store_options store;
     char *lists[2];                              /* copies of the lists of directories, cut at their commas ... */

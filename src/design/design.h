@@ -29,6 +29,9 @@ struct wb_design {
     struct wb_design_part update; /* batch only */
 };
 
+/* At most so many nodes have the pages of a repository, or of each of the two parts of a batch design. */
+#define WB_DESIGN_NODES_MAX 64
+
 /*
  * Parses a design; blanks between its parts are ignored. WB_E_INVALID, with a message that names the part that is
  * wrong, or else the whole text.

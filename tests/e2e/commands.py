@@ -51,7 +51,7 @@ def usage_errors_exit_2_and_name_the_word(folder):
                          (['advise', '--add', '1', '--update-ratio', '1.5'], '--update-ratio'),
                          (['advise', '--add', '1', '--update-ratio', 'often'], 'often'),
                          (['advise', '--get', '1', '--nodes', '0'], '--nodes'),
-                         (['advise', '--get', '1', '--nodes', '1000000'], '--nodes')):
+                         (['advise', '--get', '1', '--nodes', '65'], '64'), (['advise', '--get', '1', '--nodes', '1000000'], '--nodes')):
         text = refused(repo, named, *words, status=2, one_line=False)
         assert '--help' in text, text
     assert not repo.exists()
@@ -59,6 +59,7 @@ def usage_errors_exit_2_and_name_the_word(folder):
 
 @test
 def advice_ranks_every_design(folder):
+    call(None, 'advise', '--get', '1', '--nodes', '64')
     load = ['advise', '--add', '5000', '--get', '20', '--stream', '100', '--update-ratio', '0.1', '--nodes', '3']
     rows = ask(folder / 'r', *load)
     assert len(rows) == 42 and len({r['design'] for r in rows}) == 42, len(rows)

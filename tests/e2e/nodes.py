@@ -71,6 +71,11 @@ def nodes_are_added_and_removed(folder):
         assert not (repo / 'node1' / 'webbase.node').exists()
         call(repo, 'nodes', 'remove', '3')
         assert os.listdir(place / 'new') == [], os.listdir(place / 'new')
+        # Numbers of nodes that were removed never come again.
+        assert done(ask(repo, 'nodes', 'add', place / 'new'))['node'] == 4
+        call(repo, 'nodes', 'remove', '4')
+        assert done(ask(repo, 'nodes', 'add', place / 'new'))['node'] == 5
+        call(repo, 'nodes', 'remove', '5')
         refused(repo, '2', 'nodes', 'remove', '2')
         all_there(repo, pages)
 

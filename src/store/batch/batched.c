@@ -165,6 +165,8 @@ static int batch_open(const char *dir, const struct wb_superblock *superblock, e
     batch->superblock = *superblock;
     batch->dir = wb_strdup(dir);
     err = batch->dir ? organisation->open(dir, &part, mode, &batch->read) : WB_E_NOMEM;
+    if (err == 0)
+        wb_batched_read_log(batch)->nodes.last = WB_BATCHED_FIRST_NODE - 1;
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_batched_open_update(batch);
     if (err < 0) {

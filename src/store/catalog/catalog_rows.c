@@ -37,7 +37,7 @@ enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2 };
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
 _Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4 + 3 * 8 + 8 + 4 * 4, "the fields of a segment's row");
-_Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 8, "the fields of the summary");
+_Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 4 + 4, "the fields of the summary");
 
 /* ---- any row --------------------------------------------------------------------------- */
 
@@ -450,6 +450,7 @@ static void summary_from_row(const char *row, struct wb_catalog_summary *summary
         .snapshot = wb_get32(row + 80),
         .next_segment = wb_get32(row + 84),
         .history = {.keep = (enum wb_store_keep)wb_get32(row + 88), .value = wb_get64(row + 96)},
+        .next_node = wb_get32(row + 104),
     };
 }
 
@@ -500,5 +501,6 @@ int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put32(row + 84, summary->next_segment);
     wb_put32(row + 88, summary->history.keep);
     wb_put64(row + 96, summary->history.value);
+    wb_put32(row + 104, summary->next_node);
     return wb_catalog_row_put(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), row, sizeof row);
 }

@@ -30,7 +30,11 @@ void wb_log_nodes_init(struct wb_log_nodes *nodes, const char *dir, const struct
 {
     WB_CHECK(dir != NULL);
     *nodes = (struct wb_log_nodes){
-        .dir = dir, .repository = superblock->id, .distribution = superblock->design.read.distribution};
+        .dir = dir,
+        .repository = superblock->id,
+        .distribution = superblock->design.read.distribution,
+        .last = WB_BUSY_NODE_MAX,
+    };
 }
 
 static void forget_nodes(struct wb_log_nodes *nodes)

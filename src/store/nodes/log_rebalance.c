@@ -185,6 +185,9 @@ static int enter_node(void *context)
     int err = read_rows(c);
 
     WB_CHECK(c->node.number > 0);
+    if (err == 0 && c->rows.count >= WB_DESIGN_NODES_MAX)
+        err = wb_fail(WB_E_LIMIT, "%s has %d nodes already, which is the most it can have", c->log->dir,
+                      WB_DESIGN_NODES_MAX);
     if (err == 0 && row_of(c, c->node.number))
         err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_NODES, "a node that appeared under the lock");
     if (err == 0 && c->log->nodes.distribution == WB_DISTRIBUTION_HASH)
@@ -194,7 +197,6 @@ static int enter_node(void *context)
     return err < 0 ? err : write_rows(c);
 }
 
-/* Numbers are those after the highest one that any node or retired file has. */
 static int note_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
     uint32_t *highest = context;
@@ -206,19 +208,33 @@ static int note_retired(void *context, uint32_t number, uint32_t revision, uint3
     return 0;
 }
 
+/*
+ * The number after the highest one that a node or a retired file has, or that a node had which was removed. Programs
+ * that did not keep the latter may have removed nodes, too; then only the numbers above those that are left are free.
+ */
 static int choose_number(struct wb_log *log, uint32_t *number_out)
 {
     struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary;
     uint32_t highest = log->nodes.items.count ? 0 : 1;
     int err = wb_catalog_txn_read(log->catalog, &txn);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
+    *number_out = 0;
+    if (err < 0)
+        return err;
+    err = wb_catalog_summary_get(&txn, &summary);
+    if (err == 0 && summary.next_node > highest)
+        highest = summary.next_node - 1;
     for (size_t i = 0; i < log->nodes.items.count; i++)
         if (log->nodes.items.items[i].row.number > highest)
             highest = log->nodes.items.items[i].row.number;
     if (err == 0)
         err = wb_catalog_retired_each(&txn, note_retired, &highest);
     wb_catalog_txn_abort(&txn);
+    if (err == 0 && highest >= log->nodes.last)
+        err = wb_fail(WB_E_LIMIT, "%s has used up all numbers of nodes, up to %u: convert it into a new repository",
+                      log->dir, log->nodes.last);
     *number_out = highest + 1;
     return err;
 }
@@ -380,7 +396,11 @@ static int strike_off(void *context)
     WB_CHECK(c->node.number > 0);
     c->again = false;
     err = wb_catalog_segment_each(&c->change.txn, is_on_node, c);
-    return err < 0 || c->again ? err : wb_catalog_node_delete(&c->change.txn, c->node.number);
+    if (err < 0 || c->again)
+        return err;
+    if (c->change.summary.next_node <= c->node.number)
+        c->change.summary.next_node = c->node.number + 1; /* the number never comes again */
+    return wb_catalog_node_delete(&c->change.txn, c->node.number);
 }
 
 struct retired_search {

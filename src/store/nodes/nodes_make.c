@@ -171,6 +171,10 @@ int wb_nodes_check(const char *repo_dir, const struct wb_store_options *options)
     WB_VEC(const char *) dirs = WB_VEC_INIT; /* of both, which must be apart from each other, too */
     int err = 0;
 
+    for (size_t l = 0; l < 2 && err == 0; l++)
+        if (lists[l]->count > WB_DESIGN_NODES_MAX)
+            err = wb_fail(WB_E_INVALID, "%s cannot have %zu nodes, %d at most", repo_dir, lists[l]->count,
+                          WB_DESIGN_NODES_MAX);
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; lists[l]->dirs && i < lists[l]->count && err == 0; i++)
             err = wb_vec_push(&dirs, lists[l]->dirs[i]);

@@ -225,7 +225,7 @@ static bool same_summary(const struct wb_catalog_summary *a, const struct wb_cat
     return a->commit == b->commit && a->pages == b->pages && a->versions == b->versions && a->captures == b->captures &&
            a->gone == b->gone && a->sites == b->sites && a->revisits == b->revisits && a->bars == b->bars &&
            a->bytes_pages == b->bytes_pages && a->epoch == b->epoch && a->snapshot == b->snapshot &&
-           a->next_segment == b->next_segment && a->history.keep == b->history.keep &&
+           a->next_segment == b->next_segment && a->next_node == b->next_node && a->history.keep == b->history.keep &&
            a->history.value == b->history.value && a->old_format == b->old_format;
 }
 
@@ -243,6 +243,7 @@ static void test_other_rows(void **state)
                                      .epoch = UINT64_MAX - 1,
                                      .snapshot = UINT32_MAX,
                                      .next_segment = 10,
+                                     .next_node = 12,
                                      .history = {WB_STORE_KEEP_DURATION, WB_STORE_HISTORY_VALUE_MAX}};
     struct wb_catalog_summary read_state;
     bool has;

@@ -483,6 +483,58 @@ static int reset(void **state)
     return 0;
 }
 
+/* ---- numbers ---------------------------------------------------------------------------------------------------- */
+
+/* A number that a node had never comes again, also after the node was removed and the repository was closed. */
+static void test_numbers_never_come_again(void **state)
+{
+    (void)state;
+    for (int distribution = 0; distribution < 2; distribution++) {
+        uint64_t chance = 4711;
+        char path[DIR_MAX];
+        uint32_t last = 0, number;
+
+        create_with_nodes(&chance, distribution ? WB_DISTRIBUTION_UNIFORM : WB_DISTRIBUTION_HASH);
+        for (unsigned i = 0; i < 4; i++) {
+            struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+            disk_path(disk_count++, path);
+            must_ok(wb_store_node_add(store, path, false, NULL, NULL, &number));
+            must(number > last);
+            must_ok(wb_store_node_remove(store, number, NULL, NULL));
+            last = number;
+            wb_store_close(store);
+        }
+        verify_clean(dir);
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        wb_log_of(store)->nodes.last = last;
+        disk_path(disk_count++, path);
+        must(wb_store_node_add(store, path, false, NULL, NULL, &number) == WB_E_LIMIT);
+        must(strstr(wb_error_message(), dir) != NULL && access(path, F_OK) != 0);
+        wb_store_close(store);
+    }
+    use_usual_sizes();
+}
+
+/* A repository has at most WB_DESIGN_NODES_MAX nodes, made with it or added later. */
+static void test_too_many_nodes(void **state)
+{
+    struct wb_store_options options = {.nodes = {NULL, WB_DESIGN_NODES_MAX + 1}};
+    char path[DIR_MAX];
+
+    (void)state;
+    test_dir(dir);
+    test_dir(disks);
+    must(wb_store_create(dir, &options) == WB_E_INVALID);
+    options.nodes.count = WB_DESIGN_NODES_MAX;
+    must_ok(wb_store_create(dir, &options));
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    disk_path(0, path);
+    must(wb_store_node_add(store, path, false, NULL, NULL, NULL) == WB_E_LIMIT);
+    must(strstr(wb_error_message(), "64") != NULL);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +545,8 @@ int main(void)
         cmocka_unit_test_teardown(test_damage, reset),
         cmocka_unit_test_teardown(test_faults, reset),
         cmocka_unit_test_teardown(test_beside_others, reset),
+        cmocka_unit_test(test_numbers_never_come_again),
+        cmocka_unit_test(test_too_many_nodes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
