@@ -21,6 +21,7 @@
 #include "os/stop.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #define COMMIT_NS 500000000ll
@@ -284,13 +285,15 @@ static int import_once(const struct wb_import_options *options, const struct wb_
     return err;
 }
 
-/* A pipe cannot be read twice. */
-static bool can_be_read_again(const struct wb_import_options *options)
+/* A node went down again with pages that were not committed: says what is stored, and how to go on. */
+static int explain_loss(const struct wb_import *import)
 {
-    for (size_t i = 0; i < options->file_count; i++)
-        if (wb_path_kind(options->files[i]) == WB_PATH_OTHER)
-            return false;
-    return true;
+    char why[WB_ERROR_MESSAGE_MAX];
+
+    snprintf(why, sizeof why, "%s", wb_error_message());
+    return wb_fail(WB_E_DOWN,
+                   "%s. Pages that are stored, and stay: %" PRIu64 ". When the node is back, import the same once more",
+                   why, import->pages);
 }
 
 int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out)
@@ -304,7 +307,7 @@ int wb_import(const struct wb_import_options *options, const struct wb_ingest_si
     if (options->tree && wb_path_kind(options->tree) != WB_PATH_DIR)
         return wb_fail(WB_E_INVALID, "%s is not a directory", options->tree);
     int err = import_once(options, sink, &commit, import_out);
-    if (err != WB_E_DOWN || wb_stop_requested() || !can_be_read_again(options))
+    if (err != WB_E_DOWN || wb_stop_requested())
         return err;
     /* A node went down with pages that were not committed, and pages of other nodes were lost with them. Adding the
        same page twice changes nothing, so we start again: this time only pages that need that node are refused. */
@@ -312,5 +315,5 @@ int wb_import(const struct wb_import_options *options, const struct wb_ingest_si
     commit.older = commit.barred = 0;
     err = import_once(options, sink, &commit, import_out);
     import_out->older -= import_out->older < known ? import_out->older : known;
-    return err;
+    return err == WB_E_DOWN ? explain_loss(import_out) : err;
 }

@@ -325,9 +325,20 @@ static uint64_t file_bytes(const char *path)
     return size;
 }
 
+/* Damage is looked at more than once, and after a node was lost everything is read again: a pipe does not allow that. */
+static int refuse_pipe(struct archive *a)
+{
+    char message[WB_ERROR_MESSAGE_MAX];
+
+    snprintf(message, sizeof message, "%s is a pipe or a device: save it as a file, and import that", a->path);
+    return push_failure(a, 0, message);
+}
+
 static int read_file(struct archive *a)
 {
     a->failures = 0;
+    if (wb_path_kind(a->path) == WB_PATH_OTHER)
+        return refuse_pipe(a);
     int err = wb_wacz_is(a->path) ? read_wacz(a) : read_warc(a);
     a->bytes_before += file_bytes(a->path);
     return err == 0 && a->failures == 0 ? wb_import_source_push_file(a->queue, take_records(a)) : err;

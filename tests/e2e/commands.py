@@ -148,6 +148,20 @@ def missing_pages_and_files_are_named(folder):
 
 
 @test
+def a_pipe_is_refused_and_not_waited_for(folder):
+    repo = folder / 'r'
+    call(repo, 'init')
+    os.mkfifo(folder / 'fifo')
+    refused(repo, 'fifo is a pipe', 'import', folder / 'fifo', timeout=PATIENCE)
+    text = subprocess.run(command(repo, 'import', '/dev/stdin'), input=b'WARC/1.1', capture_output=True).stderr
+    assert b'/dev/stdin is a pipe' in text, text
+    path = archive(folder / 'a.warc', some_pages(rng('stdin'), 3))
+    with open(path, 'rb') as f:                            # this is a file after all
+        assert subprocess.run(command(repo, 'import', '/dev/stdin'), stdin=f, capture_output=True).returncode == 0
+    assert ask(repo, 'stat')[0]['pages'] == 3
+
+
+@test
 def one_bad_file_does_not_stop_the_others(folder):
     repo, pages = folder / 'r', some_pages(rng('others'), 4)
     good = [archive(folder / 'a.warc', pages[:2]), archive(folder / 'b.warc.gz', pages[2:])]

@@ -150,6 +150,117 @@ static void test_a_sink_that_fails(void **state)
     assert_int_equal(stored_pages(), 1);
 }
 
+/* ---- nodes that go away ------------------------------------------------------------------------------------------ */
+
+enum { ON_FIRST = 10, ON_OTHERS = 200, NODES_PAGES = ON_FIRST + 2 * ON_OTHERS };
+
+/* Takes node 2 away in the first attempt, and node 3 in the second one, always with pages that are not committed. */
+struct robber {
+    struct heard heard;
+    char nodes[2][256], away[2][256];
+    unsigned calls, taken;
+    bool spoiled; /* a commit came at the wrong moment, because the machine is slow: try again */
+};
+
+static int hear_robbed(void *context, const struct wb_ingest_error *error)
+{
+    struct robber *r = context;
+
+    r->calls = 0;
+    return hear_error(&r->heard, error);
+}
+
+static int hear_robbed_commit(void *context, uint64_t pages)
+{
+    struct robber *r = context;
+
+    return hear_commit(&r->heard, pages);
+}
+
+static void rob(void *context, const struct wb_ingest_progress *progress)
+{
+    struct robber *r = context;
+    bool first = r->taken == 0 && ++r->calls == 100;
+    bool second = r->taken == 1 && r->heard.errors == ON_OTHERS && ++r->calls == 20;
+
+    (void)progress;
+    if (!first && !second)
+        return;
+    r->spoiled = r->spoiled || r->heard.pages != (first ? 0 : ON_FIRST);
+    assert_int_equal(rename(r->nodes[r->taken], r->away[r->taken]), 0);
+    r->taken++;
+    r->calls = 0;
+}
+
+/* Pages of node 1, then of node 2, then of node 3. Which node has a page follows from the first bits of its id. */
+static void put_pages_by_node(void)
+{
+    static char text[NODES_PAGES * 400];
+    char key[64];
+    size_t len = 0;
+
+    for (unsigned node = 1; node <= 3; node++)
+        for (unsigned n = 0, count = 0; count < (node == 1 ? ON_FIRST : ON_OTHERS); n++) {
+            snprintf(key, sizeof key, "h.example/%06u", n);
+            unsigned bits = (unsigned)(wb_pageid_of_key(wb_slice_str(key)).hi >> 62);
+            if ((bits < 2 ? 1 : bits) != node)
+                continue;
+            count++;
+            len += (size_t)snprintf(text + len, sizeof text - len, WARC("http://%s", "<p>x", "48"), key);
+        }
+    put("nodes.warc", text);
+}
+
+static int import_robbed(unsigned round, struct robber *r, struct wb_import *import_out)
+{
+    const char *files[] = {test_path("nodes.warc")};
+    char name[32], dir[200];
+    struct wb_store_options made = {.nodes = {NULL, 3}};
+    struct wb_ingest_sink sink = {.context = r, .error = hear_robbed, .commit = hear_robbed_commit, .progress = rob};
+
+    snprintf(name, sizeof name, "robbed%u", round);
+    snprintf(dir, sizeof dir, "%s", test_path(name));
+    *r = (struct robber){.taken = 0};
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(r->nodes[i], sizeof r->nodes[i], "%s/node%u", dir, i + 2);
+        snprintf(r->away[i], sizeof r->away[i], "%s/away%u", dir, i + 2);
+    }
+    assert_int_equal(wb_store_create(dir, &made), 0);
+    struct wb_import_options options = {
+        .dir = dir, .files = files, .file_count = 1, .body_max = 1000, .no_journal = true};
+    int err = wb_import(&options, &sink, import_out);
+    if (r->spoiled)
+        return err;
+    assert_int_equal(err, WB_E_DOWN);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(rename(r->away[i], r->nodes[i]), 0);
+    char message[WB_ERROR_MESSAGE_MAX];
+    snprintf(message, sizeof message, "%s", wb_error_message());
+    struct wb_import again;
+    sink = (struct wb_ingest_sink){.context = NULL};
+    assert_int_equal(wb_import(&options, &sink, &again), 0);
+    assert_int_equal(again.pages, 2 * ON_OTHERS);
+    return wb_fail(err, "%s", message);
+}
+
+/* If a second node goes away, the import ends: it says what is stored, that stays, and the rest can be imported. */
+static void test_two_nodes_that_go_away(void **state)
+{
+    struct robber r = {.spoiled = true};
+    struct wb_import import;
+
+    (void)state;
+    put_pages_by_node();
+    for (unsigned round = 0; r.spoiled && round < 50; round++)
+        (void)import_robbed(round, &r, &import);
+    assert_false(r.spoiled);
+    assert_int_equal(r.taken, 2);
+    assert_int_equal(import.pages, ON_FIRST);
+    assert_non_null(strstr(wb_error_message(), "node 3 is down"));
+    assert_non_null(strstr(wb_error_message(), "stay: 10."));
+    assert_non_null(strstr(wb_error_message(), "once more"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +268,7 @@ int main(void)
         TEST(test_a_damaged_record),
         TEST(test_a_tree),
         TEST(test_a_sink_that_fails),
+        TEST(test_two_nodes_that_go_away),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
