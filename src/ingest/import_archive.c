@@ -325,7 +325,7 @@ static uint64_t file_bytes(const char *path)
     return size;
 }
 
-/* Damage is looked at more than once, and after a node was lost everything is read again: a pipe does not allow that. */
+/* Damage is looked at more than once, and after a node was lost everything is read again: no pipe allows that. */
 static int refuse_pipe(struct archive *a)
 {
     char message[WB_ERROR_MESSAGE_MAX];

@@ -9,17 +9,21 @@
  * A complete stream ends its chunked body properly, one that is cut short does not. The field WebBase-Token is the
  * token of the beginning, so that a client can resume even if it got nothing. format=wire is for webbase itself: blocks
  * as they are on disk.
+ *
+ * While a transfer of a batch design is under way, no scan can begin. A new stream is then refused (503, Retry-After).
+ * One that is under way and needs another scan waits without a thread, and is cut if that takes long.
  */
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "os/random.h"
 #include "serve/server.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
-enum { PIECE = 256 << 10, LATER_MS = 500, WORKER_BYTES = 8 };
+enum { PIECE = 256 << 10, LATER_MS = 500, TRANSFER_MS = 10000, WORKER_BYTES = 8 };
 
 struct stream_reply {
     struct wb_server *server;
@@ -27,6 +31,7 @@ struct stream_reply {
     struct wb_deal_worker *worker;    /* ...a part of one that others share */
     pthread_mutex_t lock;             /* of the worker: acknowledgements come from other threads */
     struct wb_stream_pen *pen;        /* NULL: wire */
+    int64_t waits_since_ns;           /* for a transfer; 0: it does not wait */
     bool damaged;                     /* something could not be read: the body must not end as if it were complete */
     struct stream_reply *next;        /* of those that can be acknowledged */
     char name[WB_STORE_NAME_MAX + 1]; /* empty: it cannot */
@@ -169,6 +174,18 @@ static int next_wire(struct stream_reply *r, struct wb_buf *out)
     return got == WB_DEAL_LATER && out->len ? 1 : got;
 }
 
+/* A transfer is under way: sends what there is, or asks again later, for a while. got: the error, WB_E_BUSY. */
+static int wait_for_transfer(struct stream_reply *r, const struct wb_buf *out, int got)
+{
+    int64_t now = wb_clock_mono_ns();
+
+    if (out->len)
+        return WB_HTTP_MORE;
+    if (r->waits_since_ns == 0)
+        r->waits_since_ns = now;
+    return now - r->waits_since_ns < (int64_t)TRANSFER_MS * 1000000 ? WB_HTTP_LATER : got;
+}
+
 static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *wait_ms_out)
 {
     struct stream_reply *r = source;
@@ -180,6 +197,9 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
     int got = r->pen ? next_records(r, out) : next_wire(r, out);
     pthread_mutex_unlock(&r->lock);
     *wait_ms_out = LATER_MS;
+    if (got == WB_E_BUSY && r->stream && wb_stream_waits(r->stream))
+        return wait_for_transfer(r, out, got);
+    r->waits_since_ns = 0;
     if (got == 0 && r->damaged)
         return wb_fail(WB_E_CORRUPT, "a damaged place was left out of a stream");
     return got < 0 ? got : got == WB_DEAL_LATER ? WB_HTTP_LATER : got > 0 ? WB_HTTP_MORE : WB_HTTP_END;

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define RETRY_SECONDS "2" /* what made the server busy passes by itself: an index is built, a transfer ends */
+
 enum { LOOK_NS = 250 * 1000 * 1000 }; /* how often a new generation is looked for */
 
 void wb_call_type(struct wb_call *call, const char *type)
@@ -37,9 +39,12 @@ static unsigned status_of(int err)
 void wb_call_fail(struct wb_call *call, int err)
 {
     const char *message = wb_error_message();
+    unsigned status = status_of(err);
 
-    wb_route_fail(wb_route_find(call->request->path), call->request, call->reply, status_of(err),
+    wb_route_fail(wb_route_find(call->request->path), call->request, call->reply, status,
                   message[0] ? message : wb_error_words(err));
+    if (status == 503)
+        (void)wb_http_reply_field(call->reply, "Retry-After", WB_SLICE_LIT(RETRY_SECONDS));
 }
 
 /* ---- parameters ---------------------------------------------------------------------------------- */

@@ -71,6 +71,8 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_stream_home_open(options->dir, &server.streams);
     if (err == 0)
+        wb_stream_home_hasten(server.streams);
+    if (err == 0)
         err = wb_httpd_new(&httpd, &server.httpd);
     if (err == 0)
         err = wb_access_init(&server);

@@ -133,6 +133,9 @@ struct wb_store_ops {
     int (*compact)(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
                    void *found_context, struct wb_store_compact_counts *counts_out);
 
+    /* WB_E_BUSY if scan_open() would have to wait. An organisation whose scans never wait leaves this out. */
+    int (*scan_ready)(struct wb_store *store);
+
     /*
      * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves all three out; the
      * calls then fail. node_each() must work while nodes are down. The door has checked neither the directory nor the

@@ -487,6 +487,12 @@ int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_option
     return store->ops->scan_open(store, options, scan_out);
 }
 
+int wb_store_scan_ready(struct wb_store *store)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    return store->ops->scan_ready ? store->ops->scan_ready(store) : 0;
+}
+
 int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
 {
     WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);

@@ -405,6 +405,7 @@ struct wb_store_scan_options {
     bool gone;            /* latest only: then also the newest version of each page that is gone but has a history */
     const struct wb_store_position *after; /* go on after this place; NULL: from the beginning */
     const struct wb_store_position *until; /* stop after this place; NULL: go on to the end. Not with gone */
+    bool at_once;         /* batch designs: WB_E_BUSY if a transfer is under way, instead of waiting for its end */
 };
 
 /* A walk over all pages of a state. */
@@ -418,6 +419,9 @@ struct wb_store_scan;
  */
 int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                        struct wb_store_scan **scan_out);
+
+/* Whether a scan that begins now need not wait: 0, or WB_E_BUSY while a transfer of a batch design is under way. */
+int wb_store_scan_ready(struct wb_store *store);
 
 /*
  * Returns 1 and a page that is valid until the next call; 0 at the end; or an error.

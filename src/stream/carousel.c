@@ -50,6 +50,7 @@ int wb_carousel_new(struct wb_carousels *set, const struct wb_supply_request *re
         .site = share ? WB_SLICE_EMPTY : request->site,
         .after = request->after,
         .until = share ? NULL : request->until,
+        .at_once = request->at_once,
     };
     int err = wb_store_open(set->dir, WB_STORE_READ, &c->store);
     if (err == 0)

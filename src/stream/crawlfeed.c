@@ -26,6 +26,7 @@ static int open_supplier(struct wb_stream *stream)
         .site = wb_selection_only_site(&stream->spec.selection),
         .after = place->has_at ? &place->at : NULL,
         .until = place->wrapped ? &place->start : NULL,
+        .at_once = stream->home->at_once,
     };
 
     WB_CHECK(!stream->supplier);
@@ -45,6 +46,7 @@ int wb_crawlfeed_supply(struct wb_stream *stream)
 {
     for (;;) {
         int got = stream->supplier ? 0 : open_supplier(stream);
+        stream->waits = got == WB_E_BUSY;
         if (got < 0)
             return got;
         got = stream->supplier->kind->next(stream->supplier, &stream->supply);

@@ -283,6 +283,8 @@ static int read_item(struct wb_deal *deal, struct deal_item **item_out)
         return err;
     int got = wb_stream_next(deal->stream, &record);
     deal->ended = got == 0;
+    if (got == WB_E_BUSY && wb_stream_waits(deal->stream))
+        return WB_DEAL_LATER;
     if (got <= 0)
         return got;
     uint64_t bars;

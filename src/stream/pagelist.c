@@ -198,7 +198,8 @@ static int collect(struct pagelist_maker *m)
     struct wb_store_scan_options options = {.snapshot = stream->spec.versions ? 0 : stream->ticket.snapshot,
                                             .site = wb_selection_only_site(&stream->spec.selection),
                                             .facts = m->extractor == NULL,
-                                            .gone = stream->spec.versions};
+                                            .gone = stream->spec.versions,
+                                            .at_once = stream->home->at_once};
     struct wb_store_scan *scan = NULL;
     struct wb_page page;
     int err = wb_store_scan_open(stream->store, &options, &scan);

@@ -44,6 +44,7 @@ struct remote {
     char worker[WORKER_MAX];       /* the server's name for us, if the stream is shared */
     uint64_t unacknowledged, last; /* last: position of the last record */
     int64_t acknowledged_ns, heard_ns;
+    unsigned retry_ms; /* how long the server asks us to wait; 0: it does not say */
     int result; /* of the sink or the reader; WB_SINK_ENOUGH */
     bool ended; /* the end frame has arrived */
     bool stopped;
@@ -218,17 +219,27 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     return r->result == 0 ? len : 0;
 }
 
+/* The value of a field, if the line is that of this field. name has its colon. */
+static bool is_field(struct wb_slice line, const char *name, struct wb_slice *value_out)
+{
+    size_t len = strlen(name);
+
+    if (line.len <= len || strncasecmp(line.ptr, name, len) != 0)
+        return false;
+    *value_out = wb_slice_trim(wb_slice(line.ptr + len, line.len - len));
+    return true;
+}
+
 static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 {
-    static const char name[] = "webbase-worker:";
     struct remote *r = context;
-    struct wb_slice line = wb_slice(bytes, size * count);
+    struct wb_slice line = wb_slice(bytes, size * count), value;
+    uint64_t seconds;
 
-    if (line.len > sizeof name - 1 && strncasecmp(line.ptr, name, sizeof name - 1) == 0) {
-        struct wb_slice value = wb_slice_trim(wb_slice(line.ptr + sizeof name - 1, line.len - (sizeof name - 1)));
-        if (value.len < WORKER_MAX)
-            snprintf(r->worker, sizeof r->worker, "%.*s", WB_SLICE_ARG(value));
-    }
+    if (is_field(line, "webbase-worker:", &value) && value.len < WORKER_MAX)
+        snprintf(r->worker, sizeof r->worker, "%.*s", WB_SLICE_ARG(value));
+    if (is_field(line, "retry-after:", &value) && wb_slice_to_u64(value, &seconds))
+        r->retry_ms = seconds < LONGEST_PAUSE_MS / 1000 ? (unsigned)seconds * 1000 : LONGEST_PAUSE_MS;
     return size * count;
 }
 
@@ -280,6 +291,7 @@ static int connect_once(struct remote *r, char trouble[CURL_ERROR_SIZE])
     wb_buf_clear(&r->refusal);
     wb_wire_reader_reset(r->reader);
     r->ended = false;
+    r->retry_ms = 0;
     trouble[0] = '\0';
     int err = stream_url(r, &url);
     if (err == 0)
@@ -334,7 +346,7 @@ static int connect_until_done(struct remote *r)
             (r->info.delivered == 0 && r->token->len == 0 && pause > 1000))
             return wb_fail(WB_E_IO, "%s: %s", r->options->url, trouble);
         pause = r->heard_ns != heard ? FIRST_PAUSE_MS : pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
-        if (!wait_a_moment(r, pause, trouble))
+        if (!wait_a_moment(r, pause > r->retry_ms ? pause : r->retry_ms, trouble))
             return wb_fail(WB_E_STOPPED, "stopped by a signal");
         if (is_remembered(r) && r->unacknowledged) {
             int err = acknowledge(r);

@@ -134,6 +134,12 @@ struct wb_stream_home;
 int wb_stream_home_open(const char *dir, struct wb_stream_home **home_out);
 void wb_stream_home_close(struct wb_stream_home *home);
 
+/*
+ * From now on, streams of this home do not wait for a transfer (batch designs), but fail with WB_E_BUSY: for servers,
+ * whose threads must not wait. Opening can be repeated; of an open stream, see wb_stream_waits().
+ */
+void wb_stream_home_hasten(struct wb_stream_home *home);
+
 struct wb_stream;
 
 /*
@@ -150,6 +156,12 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
  * place was skipped, the next call goes on behind it (the caller counts and reports it).
  */
 int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out);
+
+/*
+ * Whether wb_stream_next() or wb_stream_next_wire() has failed with WB_E_BUSY only because a transfer is under way: the
+ * call can be repeated later, and goes on where it was.
+ */
+bool wb_stream_waits(const struct wb_stream *stream);
 
 /*
  * The same as bytes for another webbase: appends one or more whole frames of docs/formats/stream.md, with blocks

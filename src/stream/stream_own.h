@@ -39,6 +39,7 @@ struct wb_stream_home {
     char *dir;
     _Atomic int64_t swept_ns;       /* when the shelf was swept last */
     uint64_t repository;            /* the number that stands for it in tokens */
+    bool at_once;                   /* its streams do not wait for transfers */
     struct wb_carousels *carousels; /* scans that its streams share */
     pthread_mutex_t deal_mutex;     /* guards the next line; held while a stream is opened */
     struct wb_deal *deals;          /* streams that are dealt out to workers */
@@ -104,6 +105,7 @@ struct wb_stream {
     struct wb_supply supply;
     size_t next;                       /* page of the supply */
     bool supplied;                     /* the last supplier is exhausted */
+    bool waits;                        /* the next one could not be opened because a transfer is under way */
     struct wb_pagelist list;
     struct wb_listfeed listfeed;
     struct wb_extractor *extractor;    /* to find the language; NULL: not needed */

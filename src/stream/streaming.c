@@ -43,6 +43,12 @@ int wb_stream_home_open(const char *dir, struct wb_stream_home **home_out)
     return 0;
 }
 
+void wb_stream_home_hasten(struct wb_stream_home *home)
+{
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
+    home->at_once = true;
+}
+
 /* A server has its home open for months, so the shelf is swept every hour. */
 static void sweep_now_and_then(struct wb_stream_home *home)
 {
@@ -327,6 +333,8 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
     stream->spec = WB_STREAM_SPEC_INIT;
     sweep_now_and_then(home);
     int err = wb_store_open(home->dir, WB_STORE_READ, &stream->store);
+    if (err == 0 && home->at_once) /* before anything is written: a transfer may keep writers waiting, too */
+        err = wb_store_scan_ready(stream->store);
     if (err == 0)
         err = open_what(stream, spec, &fresh);
     if (err == 0 && !stream->finished)
@@ -378,6 +386,12 @@ int wb_stream_finish(struct wb_stream *stream)
     if (!stream->named)
         wb_hold_finish(stream);
     return 0;
+}
+
+bool wb_stream_waits(const struct wb_stream *stream)
+{
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
+    return stream->waits;
 }
 
 int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out)

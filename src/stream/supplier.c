@@ -43,7 +43,8 @@ int wb_supplier_scan(struct wb_store *store, const struct wb_supply_request *req
                                             .site = request->site,
                                             .facts = request->facts,
                                             .after = request->after,
-                                            .until = request->until};
+                                            .until = request->until,
+                                            .at_once = request->at_once};
     struct scan_supplier *s = wb_alloc_zero(1, sizeof *s);
 
     *supplier_out = NULL;

@@ -25,6 +25,7 @@ struct wb_supply_request {
     struct wb_slice site;                  /* if not empty, pages of other sites may be left out, but need not be */
     const struct wb_store_position *after; /* start after this place; NULL: at the beginning */
     const struct wb_store_position *until; /* end after this place; NULL: at the end of the snapshot */
+    bool at_once;                          /* WB_E_BUSY if a scan cannot begin because a transfer is under way */
 };
 
 /* A batch: at least one page. Valid until the next call. */

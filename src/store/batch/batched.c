@@ -458,6 +458,7 @@ static const struct wb_store_ops batch_ops = {
     .get_many = batch_get_many,
     .time = wb_batched_time,
     .scan_open = wb_batched_scan_open,
+    .scan_ready = wb_batched_scan_ready,
     .scan_next = wb_batched_scan_next,
     .scan_parcel = wb_batched_scan_parcel,
     .scan_tell = wb_batched_scan_tell,

@@ -113,6 +113,7 @@ int wb_batched_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *p
 void wb_batched_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
 int wb_batched_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_batched_scan_close(struct wb_store_scan *scan);
+int wb_batched_scan_ready(struct wb_store *store);
 
 /* ---- nodes (batched_nodes.c) ---------------------------------------------------------------------------- */
 
@@ -142,8 +143,11 @@ struct wb_batched_gate {
 /* Makes the file. */
 int wb_batched_gate_create(const char *dir);
 
-/* For a scan: waits while a transfer is under way. WB_E_STOPPED if the process was asked to stop meanwhile. */
-int wb_batched_gate_enter(const char *dir, struct wb_batched_gate *gate_out);
+/*
+ * For a scan: waits while a transfer is under way. WB_E_STOPPED if the process was asked to stop meanwhile. at_once:
+ * WB_E_BUSY instead of waiting.
+ */
+int wb_batched_gate_enter(const char *dir, bool at_once, struct wb_batched_gate *gate_out);
 
 /* For a transfer: lets no new scan begin. WB_E_BUSY if another transfer is under way. */
 int wb_batched_gate_shut(const char *dir, struct wb_batched_gate *gate_out);

@@ -74,7 +74,7 @@ static int try_to_enter(struct wb_batched_gate *gate, struct gate_entry *entry)
     return 1;
 }
 
-int wb_batched_gate_enter(const char *dir, struct wb_batched_gate *gate_out)
+int wb_batched_gate_enter(const char *dir, bool at_once, struct wb_batched_gate *gate_out)
 {
     struct gate_entry *entry = wb_alloc_zero(1, sizeof *entry);
     char *path = wb_path_join(dir, WB_BATCHED_GATE_NAME);
@@ -91,6 +91,8 @@ int wb_batched_gate_enter(const char *dir, struct wb_batched_gate *gate_out)
         pthread_mutex_lock(&entries_lock);
         got = try_to_enter(gate_out, entry);
         pthread_mutex_unlock(&entries_lock);
+        if (got == 0 && at_once)
+            got = wb_fail(WB_E_BUSY, "a transfer is under way in %s: try again when it is done", dir);
         if (got == 0 && wb_stop_requested())
             got = wb_fail(WB_E_STOPPED, "stopped while a transfer is under way");
         if (got == 0)

@@ -201,7 +201,7 @@ int wb_batched_scan_open(struct wb_store *store, const struct wb_store_scan_opti
     WB_CHECK(*scan_out == NULL);
     if (!scan)
         return WB_E_NOMEM;
-    int err = wb_batched_gate_enter(batch->dir, &scan->gate);
+    int err = wb_batched_gate_enter(batch->dir, options->at_once, &scan->gate);
     if (err == 0)
         err = wb_store_scan_open(batch->read, options, &scan->inner);
     if (err < 0) {
@@ -212,6 +212,17 @@ int wb_batched_scan_open(struct wb_store *store, const struct wb_store_scan_opti
     wb_store_scan_init(&scan->scan, store);
     *scan_out = &scan->scan;
     return 0;
+}
+
+int wb_batched_scan_ready(struct wb_store *store)
+{
+    struct wb_batched_gate gate;
+    int err = wb_batched_gate_enter(wb_batched_of(store)->dir, true, &gate);
+
+    WB_CHECK((err == 0) == (gate.entered != NULL));
+    if (err == 0)
+        wb_batched_gate_leave(&gate);
+    return err;
 }
 
 int wb_batched_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)

@@ -318,7 +318,7 @@ static int copy_behind_gate(struct wb_convert *convert, const char *from, const 
     int err = wb_superblock_read(from, &source);
 
     if (err == 0 && source.design.batch)
-        err = wb_batched_gate_enter(from, &gate);
+        err = wb_batched_gate_enter(from, false, &gate);
     if (err == 0 && sink->rest)
         err = sink->rest(sink->context, from, to);
     if (err == 0)
