@@ -60,6 +60,12 @@ void wb_answer_hit(struct wb_json *j, const struct wb_hit *hit, uint64_t rank, b
 void wb_answer_results(struct wb_json *j, const struct wb_search_options *search, const struct wb_results *results,
                        double ms);
 
+/*
+ * node, dir, role, organisation, state, why, capacity, used, free, fragmentation, pages, requests. places: with dir,
+ * and with why if it is down, which name directories of the machine.
+ */
+void wb_answer_node(struct wb_json *j, const struct wb_store_node *node, bool places);
+
 /* ---- the repository (answer_stat.c) -------------------------------------------------------------- */
 
 /* Everything that `stat` shows. */

@@ -132,3 +132,28 @@ void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool s
         wb_json_null(j);
     write_facts(j, stat);
 }
+
+/* ---- nodes ----------------------------------------------------------------------------------------- */
+
+void wb_answer_node(struct wb_json *j, const struct wb_store_node *node, bool places)
+{
+    wb_json_field_u64(j, "node", node->number);
+    if (places)
+        wb_json_field_text(j, "dir", wb_slice_str(node->dir));
+    wb_json_field_str(j, "role", wb_store_node_role_word(node->role));
+    wb_json_field_str(j, "organisation", wb_organisation_word(node->organisation));
+    wb_json_field_str(j, "state", wb_store_node_state_word(node->state));
+    if (places && node->state == WB_STORE_NODE_DOWN)
+        wb_json_field_text(j, "why", wb_slice_str(node->why));
+    wb_json_field_u64(j, "capacity", node->capacity);
+    wb_json_field_u64(j, "used", node->used);
+    wb_json_field_u64(j, "free", node->free);
+    wb_json_field_double(j, "fragmentation", node->fragmentation);
+    wb_json_field_u64(j, "pages", node->pages);
+    wb_json_key(j, "requests");
+    wb_json_object(j);
+    wb_json_field_u64(j, "get", node->gets);
+    wb_json_field_u64(j, "put", node->puts);
+    wb_json_field_u64(j, "stream", node->streams);
+    wb_json_object_end(j);
+}

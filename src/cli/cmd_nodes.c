@@ -8,6 +8,7 @@
  *   {"node":1,"dir":"node1","role":"both",...,"pages":1200,"requests":{"get":0,"put":0,"stream":1}}
  *   {"event":"done","node":3,"dir":"/disk3/pages"}        when it was added; without dir when it was removed
  */
+#include "answer/answer.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"
@@ -20,47 +21,13 @@
 
 /* ---- listing ----------------------------------------------------------------------------------- */
 
-static const char *role_word(enum wb_store_node_role role)
-{
-    return role == WB_STORE_NODE_UPDATE ? "update" : role == WB_STORE_NODE_READ ? "read" : "both";
-}
-
-static const char *state_word(enum wb_store_node_state state)
-{
-    static const char *const words[] = {
-        [WB_STORE_NODE_IDLE] = "idle",
-        [WB_STORE_NODE_STREAMING] = "streaming",
-        [WB_STORE_NODE_STORING] = "storing",
-        [WB_STORE_NODE_DOWN] = "down",
-    };
-
-    return words[state];
-}
-
 static int add_json(struct wb_buf *out, const struct wb_store_node *n)
 {
     struct wb_json j;
 
     wb_json_init(&j, out);
     wb_json_object(&j);
-    wb_json_field_u64(&j, "node", n->number);
-    wb_json_field_text(&j, "dir", wb_slice_str(n->dir));
-    wb_json_field_str(&j, "role", role_word(n->role));
-    wb_json_field_str(&j, "organisation", wb_organisation_word(n->organisation));
-    wb_json_field_str(&j, "state", state_word(n->state));
-    if (n->state == WB_STORE_NODE_DOWN)
-        wb_json_field_text(&j, "why", wb_slice_str(n->why));
-    wb_json_field_u64(&j, "capacity", n->capacity);
-    wb_json_field_u64(&j, "used", n->used);
-    wb_json_field_u64(&j, "free", n->free);
-    wb_json_field_double(&j, "fragmentation", n->fragmentation);
-    wb_json_field_u64(&j, "pages", n->pages);
-    wb_json_key(&j, "requests");
-    wb_json_object(&j);
-    wb_json_field_u64(&j, "get", n->gets);
-    wb_json_field_u64(&j, "put", n->puts);
-    wb_json_field_u64(&j, "stream", n->streams);
-    wb_json_object_end(&j);
+    wb_answer_node(&j, n, true);
     wb_json_object_end(&j);
     return wb_json_line(&j);
 }
@@ -86,8 +53,9 @@ static int add_words(struct wb_buf *out, const struct wb_store_node *n)
     if (err == 0)
         err = wb_buf_printf(out, "%4" PRIu32 "  %-9s  %-6s  %-12s  %10" PRIu64 "  %13" PRIu64 "  %13" PRIu64
                             "  %13" PRIu64 "  %3.0f%%  %4" PRIu64 "  %4" PRIu64 "  %6" PRIu64 "  ", n->number,
-                            state_word(n->state), role_word(n->role), wb_organisation_word(n->organisation), n->pages,
-                            n->capacity, n->used, n->free, 100 * n->fragmentation, n->gets, n->puts, n->streams);
+                            wb_store_node_state_word(n->state), wb_store_node_role_word(n->role),
+                            wb_organisation_word(n->organisation), n->pages, n->capacity, n->used, n->free,
+                            100 * n->fragmentation, n->gets, n->puts, n->streams);
     if (err == 0)
         err = add_text(out, n->dir);
     if (err == 0 && n->state == WB_STORE_NODE_DOWN)

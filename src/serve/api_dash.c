@@ -2,7 +2,7 @@
  * api_dash.c - GET /api/dash?since=: what the dashboard shows, as JSON.
  *
  *   {"interval":2,"series":{"time":[1768435200000,...],"pages":[123,...],...},"crawls":[what `webbase control` reads],
- *    "stat":{what `webbase stat --json` prints},"snapshots":[...],"streams":[...],"http":{...}}
+ *    "stat":{what `webbase stat --json` prints},"nodes":[...],"snapshots":[...],"streams":[...],"http":{...}}
  *
  * since: only samples after this time, in milliseconds since 1970. Unknown numbers are null.
  */
@@ -141,6 +141,25 @@ static int add_snapshots(struct wb_call *call, struct wb_json *j)
     return err;
 }
 
+static int add_node(void *context, const struct wb_store_node *node)
+{
+    struct wb_json *j = context;
+
+    wb_json_object(j);
+    wb_answer_node(j, node, false);
+    wb_json_object_end(j);
+    return 0;
+}
+
+static int add_nodes(struct wb_call *call, struct wb_json *j)
+{
+    wb_json_key(j, "nodes");
+    wb_json_array(j);
+    int err = wb_store_node_each(call->worker->store, add_node, j);
+    wb_json_array_end(j);
+    return err;
+}
+
 static int add_stream(void *context, const struct wb_stream_named *named)
 {
     struct wb_json *j = context;
@@ -198,6 +217,8 @@ void wb_handle_dash_data(struct wb_call *call)
         err = add_crawls(call, &j);
     if (err == 0)
         err = add_stat(call, &j);
+    if (err == 0)
+        err = add_nodes(call, &j);
     if (err == 0)
         err = add_snapshots(call, &j);
     if (err == 0)

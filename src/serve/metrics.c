@@ -161,6 +161,99 @@ static int add_repository(struct wb_buf *out, const struct wb_answer_stat *s)
     return err;
 }
 
+/* What `webbase nodes` prints, except for directories, which do not concern readers. */
+struct node_metrics WB_VEC_OF(struct wb_store_node);
+
+static int keep_node(void *context, const struct wb_store_node *node)
+{
+    struct wb_store_node copy = *node;
+
+    copy.dir = copy.why = NULL; /* they do not outlive this call */
+    return wb_vec_push((struct node_metrics *)context, copy);
+}
+
+static int add_info(struct wb_buf *out, const struct node_metrics *nodes)
+{
+    int err = add_family(out, "node_info", "gauge", "1 for each node: its role and its organisation.");
+
+    for (size_t i = 0; i < nodes->count && err == 0; i++)
+        err = wb_buf_printf(out, "webbase_node_info{node=\"%" PRIu32 "\",role=\"%s\",organisation=\"%s\"} 1\n",
+                            nodes->items[i].number, wb_store_node_role_word(nodes->items[i].role),
+                            wb_organisation_word(nodes->items[i].organisation));
+    return err;
+}
+
+static int add_states(struct wb_buf *out, const struct node_metrics *nodes)
+{
+    int err = add_family(out, "node_state", "gauge", "1 for the state that a node is in, 0 for the others.");
+
+    for (size_t i = 0; i < nodes->count && err == 0; i++)
+        for (unsigned state = 0; state <= WB_STORE_NODE_DOWN && err == 0; state++)
+            err = wb_buf_printf(out, "webbase_node_state{node=\"%" PRIu32 "\",state=\"%s\"} %d\n",
+                                nodes->items[i].number, wb_store_node_state_word((enum wb_store_node_state)state),
+                                nodes->items[i].state == (enum wb_store_node_state)state);
+    return err;
+}
+
+static int add_node_requests(struct wb_buf *out, const struct node_metrics *nodes)
+{
+    int err = add_family(out, "node_requests", "gauge", "Requests of all processes under way, by kind.");
+
+    for (size_t i = 0; i < nodes->count && err == 0; i++) {
+        const struct wb_store_node *n = &nodes->items[i];
+        err = wb_buf_printf(out,
+                            "webbase_node_requests{node=\"%" PRIu32 "\",kind=\"get\"} %" PRIu64
+                            "\nwebbase_node_requests{node=\"%" PRIu32 "\",kind=\"put\"} %" PRIu64
+                            "\nwebbase_node_requests{node=\"%" PRIu32 "\",kind=\"stream\"} %" PRIu64 "\n",
+                            n->number, n->gets, n->number, n->puts, n->number, n->streams);
+    }
+    return err;
+}
+
+/* What a node has one number of. A node that is down has no sample of what only the node itself knows. */
+static int add_numbers(struct wb_buf *out, const struct node_metrics *nodes)
+{
+    static const struct {
+        const char *name, *help;
+        size_t at; /* in struct wb_store_node */
+        bool down; /* known even if the node is down */
+    } gauges[] = {
+        {"node_pages", "Latest versions of pages on a node.", offsetof(struct wb_store_node, pages), true},
+        {"node_capacity_bytes", "Size of the file system of a node.", offsetof(struct wb_store_node, capacity), false},
+        {"node_used_bytes", "What this repository uses on a node.", offsetof(struct wb_store_node, used), false},
+        {"node_free_bytes", "What is free on a node.", offsetof(struct wb_store_node, free), false},
+    };
+    int err = 0;
+
+    for (size_t g = 0; g < sizeof gauges / sizeof *gauges && err == 0; g++) {
+        err = add_family(out, gauges[g].name, "gauge", gauges[g].help);
+        for (size_t i = 0; i < nodes->count && err == 0; i++) {
+            const struct wb_store_node *n = &nodes->items[i];
+            if (n->state != WB_STORE_NODE_DOWN || gauges[g].down)
+                err = wb_buf_printf(out, "webbase_%s{node=\"%" PRIu32 "\"} %" PRIu64 "\n", gauges[g].name, n->number,
+                                    *(const uint64_t *)((const char *)n + gauges[g].at));
+        }
+    }
+    return err;
+}
+
+static int add_nodes(struct wb_buf *out, struct wb_store *store)
+{
+    struct node_metrics nodes = {0};
+    int err = wb_store_node_each(store, keep_node, &nodes);
+
+    if (err == 0)
+        err = add_info(out, &nodes);
+    if (err == 0)
+        err = add_states(out, &nodes);
+    if (err == 0)
+        err = add_numbers(out, &nodes);
+    if (err == 0)
+        err = add_node_requests(out, &nodes);
+    wb_vec_release(&nodes);
+    return err;
+}
+
 static int add_connections(struct wb_buf *out, struct wb_server *server)
 {
     struct wb_httpd_stat s;
@@ -185,6 +278,8 @@ void wb_handle_metrics(struct wb_call *call)
     int err = wb_answer_stat_read(call->server->options->dir, call->worker->store, &stat);
     if (err == 0)
         err = add_repository(out, &stat);
+    if (err == 0)
+        err = add_nodes(out, call->worker->store);
     if (err == 0)
         err = add_connections(out, call->server);
     if (err == 0)

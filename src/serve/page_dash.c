@@ -66,6 +66,56 @@ static void add_charts(struct wb_htmlpen *h)
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
+struct dash_nodes {
+    struct wb_htmlpen *h;
+    size_t count;
+    bool down; /* one of them is */
+};
+
+static int count_node(void *context, const struct wb_store_node *node)
+{
+    struct dash_nodes *nodes = context;
+
+    nodes->count++;
+    nodes->down = nodes->down || node->state == WB_STORE_NODE_DOWN;
+    return 0;
+}
+
+static int add_node(void *context, const struct wb_store_node *n)
+{
+    struct dash_nodes *nodes = context;
+
+    wb_htmlpen_put(nodes->h,
+                   "<tr><td class=\"number\">{}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td><td>{}</td>"
+                   "<td>{}</td><td>{}</td><td>{} / {} / {}</td></tr>\n",
+                   wb_htmlpen_plain(n->number), wb_htmlpen_str(wb_store_node_role_word(n->role)),
+                   wb_htmlpen_str(wb_store_node_state_word(n->state)), wb_htmlpen_number(n->pages),
+                   wb_htmlpen_bytes(n->used), wb_htmlpen_bytes(n->free), wb_htmlpen_bytes(n->capacity),
+                   wb_htmlpen_number(n->gets), wb_htmlpen_number(n->puts), wb_htmlpen_number(n->streams));
+    return nodes->h->err;
+}
+
+/* Where the pages are: only of interest if there are several nodes, or if the one is down. dash.js decides it anew. */
+static void add_nodes(struct wb_call *call, struct wb_htmlpen *h, const struct wb_answer_stat *s)
+{
+    struct dash_nodes nodes = {.h = h};
+    char design[WB_DESIGN_TEXT_MAX];
+    int err = wb_store_node_each(call->worker->store, count_node, &nodes);
+
+    wb_design_format(&s->store.design, design);
+    wb_htmlpen_raw(h, nodes.count > 1 || nodes.down ? "<section id=\"nodes\">\n" : "<section id=\"nodes\" hidden>\n");
+    wb_htmlpen_put(h, "<h2>Nodes</h2>\n<p class=\"quiet\">Design: <code>{}</code></p>\n", wb_htmlpen_str(design));
+    wb_htmlpen_raw(h, "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\" class=\"number\">No.</th>"
+                      "<th scope=\"col\">Role</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">"
+                      "Pages</th><th scope=\"col\">Used</th><th scope=\"col\">Free</th><th scope=\"col\">Capacity</th>"
+                      "<th scope=\"col\">Gets / puts / streams</th></tr></thead>\n<tbody id=\"node-rows\">\n");
+    if (err == 0)
+        err = wb_store_node_each(call->worker->store, add_node, &nodes);
+    wb_htmlpen_raw(h, "</tbody>\n</table></div>\n</section>\n");
+    if (h->err == 0)
+        h->err = err;
+}
+
 static int add_snapshot(void *context, const struct wb_store_snapshot *s)
 {
     struct wb_htmlpen *h = context;
@@ -190,6 +240,7 @@ void wb_handle_dash_page(struct wb_call *call)
         add_charts(&h);
         add_crawl(&h);
         add_cycle(&h, &stat);
+        add_nodes(call, &h, &stat);
         add_lists(call, &h);
         add_orders(&h);
         wb_page_end(call, &h);

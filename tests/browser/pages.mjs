@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The web pages in Chromium: search, paging, facets, keyboard, without JavaScript, one page and its versions, a site,
-// the dashboard during a crawl, the operator's buttons, and hostile pages that must not run script.
-import {writeFileSync} from 'node:fs';
+// the dashboard during a crawl, the operator's buttons, the nodes, and hostile pages that must not run script.
+import {renameSync, writeFileSync} from 'node:fs';
 import {spawn} from 'node:child_process';
 import {join} from 'node:path';
 import {WEBBASE, expect, run, started, test, until, warcRecord, webbase} from './browser.mjs';
@@ -231,6 +231,27 @@ test('the dashboard during a crawl, and the buttons', async ({page, folder, late
   await until('the takedown', async () => /Take down: done/.test(await page.locator('#order-answer').textContent()));
   const gone = await page.request.get(`${origin}/api/page?url=${encodeURIComponent(`${web}/`)}`);
   expect(gone.status() === 404, `the page that was taken down gives ${gone.status()}`);
+});
+
+test('the nodes on the dashboard', async ({page, folder, later}) => {
+  const repo = join(folder, 'nodes');
+  await webbase(repo, 'init', '--nodes', '2');
+  const origin = await started(repo, later, 'serve', '--listen', '127.0.0.1:0');
+  await page.goto(`${origin}/dash`);
+  expect(await page.locator('#nodes').isVisible(), 'two nodes are not shown');
+  expect(/Incr\[hash,log\]/.test(await page.locator('#nodes').textContent()), 'the design is not shown');
+  const states = () => page.locator('#node-rows tr td:nth-child(3)').allTextContents();
+  expect((await states()).join() === 'idle,idle', `the nodes are ${await states()}`);
+  renameSync(join(repo, 'node2'), join(folder, 'away'));
+  await until('a node that is down', async () => (await states()).join() === 'idle,down');
+  renameSync(join(folder, 'away'), join(repo, 'node2'));
+  await until('a node that is back', async () => (await states()).join() === 'idle,idle');
+  if (process.env.SHOTS) await page.screenshot({path: join(process.env.SHOTS, 'dash-nodes.png'), fullPage: true});
+  const one = join(folder, 'one');
+  await webbase(one, 'init');
+  await page.goto(`${await started(one, later, 'serve', '--listen', '127.0.0.1:0')}/dash`);
+  await until('samples', () => page.evaluate(() => Number(document.body.dataset.samples)));
+  expect(!await page.locator('#nodes').isVisible(), 'a single node is shown');
 });
 
 await run();

@@ -313,4 +313,61 @@ def what_cannot_be_served(folder):
         assert s.ask('/healthz').status == 200      # an empty repository
 
 
+def samples(text):
+    """What /metrics says: {(name, labels): value}. Each family is described once, before its samples."""
+    out, described = {}, []
+    for line in text.decode().splitlines():
+        if line.startswith('# HELP '):
+            described.append(line.split()[2])
+        elif not line.startswith('#'):
+            name, labels, value = re.fullmatch(r'(\w+)(?:\{(.*)\})? (\S+)', line).groups()
+            assert any(name.startswith(d) for d in described[-1:]), line
+            key = (name, tuple(sorted(re.findall(r'(\w+)="([^"]*)"', labels or ''))))
+            assert key not in out, line
+            out[key] = float(value)
+    assert len(set(described)) == len(described)
+    return out
+
+
+@test
+def nodes_in_metrics_and_on_the_dashboard(folder):
+    pages = some_pages(rng('nodes'), 200)
+    call(folder / 'one', 'init')
+    with Server(folder / 'one') as s:
+        text = s.ask('/dash').body.decode()
+        assert '<section id="nodes" hidden>' in text and len(s.get('/api/dash')['nodes']) == 1
+    repo = folder / 'three'
+    call(repo, 'init', '--design', 'Batch[U(hash,log),R(uniform,hashed-log)]', '--nodes', '2')
+    call(repo, 'import', archive(folder / 'a.warc', pages[:150]))
+    call(repo, 'transfer')
+    call(repo, 'import', archive(folder / 'b.warc', pages[150:]))
+    with Server(repo) as s:
+        for down in (False, True):
+            table = {r['node']: r for r in ask(repo, 'nodes')}
+            found = samples(s.ask('/metrics').body)
+            of = lambda name, node, **more: found.get(('webbase_node_' + name, tuple(sorted([('node', str(node)), *more.items()]))))
+            assert sorted(table) == [1, 2, 101] and sum(r['pages'] for r in table.values()) == 200, table
+            for n, row in table.items():
+                assert of('info', n, role=row['role'], organisation=row['organisation']) == 1, (n, found)
+                for state in ('idle', 'streaming', 'storing', 'down'):
+                    assert of('state', n, state=state) == (state == row['state']), (n, state)
+                assert of('pages', n) == row['pages'], n
+                for kind in ('get', 'put', 'stream'):
+                    assert of('requests', n, kind=kind) is not None, (n, kind)
+                for name in ('capacity', 'used', 'free'):
+                    value = of(name + '_bytes', n)
+                    assert (value is None) == (row['state'] == 'down'), (n, name)
+                    assert value is None or name == 'free' or value == row[name], (n, name, value, row)
+            said = s.get('/api/dash')['nodes']
+            assert [r['node'] for r in said] == [1, 2, 101] and not any('dir' in r or 'why' in r for r in said), said
+            assert [r['state'] for r in said] == ['idle', 'down' if down else 'idle', 'idle'], said
+            text = s.ask('/dash').body.decode()
+            assert '<section id="nodes">' in text and 'Batch[U(hash,log),R(uniform,hashed-log)]' in text
+            rows = re.search(r'<tbody id="node-rows">(.*?)</tbody>', text, re.S)[1]
+            assert rows.count('<tr>') == 3 and rows.count('<td>update</td>') == 1 and rows.count('<td>down</td>') == down, rows
+            if not down:
+                (repo / 'node2').rename(folder / 'away')
+        (folder / 'away').rename(repo / 'node2')
+
+
 run()

@@ -192,6 +192,12 @@
       ['Errors', count(cycle.errors)]]);
   }
 
+  function showNodes(nodes) {
+    $('nodes').hidden = nodes.length < 2 && nodes.every(n => n.state !== 'down');
+    rows('node-rows', nodes.map(n => [String(n.node), n.role, n.state, count(n.pages), bytes(n.used), bytes(n.free),
+      bytes(n.capacity), `${count(n.requests.get)} / ${count(n.requests.put)} / ${count(n.requests.stream)}`]));
+  }
+
   function showLists(data) {
     put('snapshots', count(data.snapshot_count));
     rows('snapshot-rows', data.snapshots.map(s => [String(s.snapshot), s.name || '', when(s.time), count(s.pages),
@@ -211,6 +217,7 @@
     showCrawls(data.crawls, data.stat.cycle);
     showCrawl(data.crawls);
     showCycle(data.stat.cycle);
+    showNodes(data.nodes);
     showLists(data);
     charts.forEach(draw);
     document.body.dataset.samples = series.time.length;
