@@ -173,8 +173,9 @@ static int start_segments(void *context)
 /* Opening for writing removes files that the catalog does not know. */
 static int recover_again_and_again(void *context)
 {
-    (void)context;
-    while (getppid() != 1)
+    const pid_t *parent = context;
+
+    while (getppid() == *parent)
         wb_store_close(open_store(dir, WB_STORE_WRITE));
     return 0;
 }
@@ -196,11 +197,12 @@ static int check_segments(void *context)
 static void test_new_segments_beside_recovery(void **state)
 {
     struct worker first = {0, test_rounds(400)}, second = {1, test_rounds(400)};
+    pid_t parent = getpid();
 
     (void)state;
     use_small_sizes(1);
     new_repository();
-    pid_t recovering = start_child(recover_again_and_again, NULL);
+    pid_t recovering = start_child(recover_again_and_again, &parent);
     pid_t writing[2] = {start_child(start_segments, &first), start_child(start_segments, &second)};
     assert_int_equal(end_child(writing[0]), 0);
     assert_int_equal(end_child(writing[1]), 0);

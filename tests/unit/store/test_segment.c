@@ -120,17 +120,22 @@ static void test_header(void **state)
     assert_int_equal(open_segment(1, 0, repo_id, 0, 0), WB_E_CORRUPT);
 }
 
+struct removal {
+    char path[DIR_MAX];
+    pid_t parent; /* when it dies, the remover ends */
+};
+
 /* Does what recovery does with a file that the catalog does not know: removes it if nobody has locked it. */
 static int remove_again_and_again(void *context)
 {
-    const char *path = context;
+    const struct removal *r = context;
     struct wb_file file;
 
-    while (getppid() != 1) {
-        if (wb_file_open(path, WB_FILE_READ, &file) < 0)
+    while (getppid() == r->parent) {
+        if (wb_file_open(r->path, WB_FILE_READ, &file) < 0)
             continue;
         if (wb_file_lock(&file, false) == 0 && !wb_file_unlinked(&file))
-            must_ok(wb_path_unlink(path));
+            must_ok(wb_path_unlink(r->path));
         wb_file_close(&file);
     }
     return 0;
@@ -141,15 +146,15 @@ static void test_making_beside_removal(void **state)
 {
     struct wb_segment segment;
     struct stat named;
-    char path[DIR_MAX];
+    struct removal removal = {.parent = getpid()};
 
     (void)state;
-    path_of(9, 0, path);
-    pid_t remover = start_child(remove_again_and_again, path);
+    path_of(9, 0, removal.path);
+    pid_t remover = start_child(remove_again_and_again, &removal);
     for (unsigned i = 0; i < test_rounds(20000); i++) {
         must_ok(wb_segment_create(node, repo_id, 9, 0, &segment));
         must_ok(wb_node_file_truncate(&segment.file, 100 + i));
-        if (stat(path, &named) != 0 || named.st_size != 100 + (off_t)i) /* the file of that name is ours */
+        if (stat(removal.path, &named) != 0 || named.st_size != 100 + (off_t)i) /* the file of that name is ours */
             fail_msg("the segment made in round %u is gone", i);
         must_ok(wb_node_file_remove(&segment.file));
         wb_segment_close(&segment);
