@@ -23,12 +23,14 @@
 
 #include <cmocka.h>
 
+#include "../rounds.h"
 #include "../testroot.h"
 
 #define PAGES 3
 #define NTH_MAX 5000
 #define ALL_FILES (WB_FAULT_OPEN | WB_FAULT_READ | WB_FAULT_WRITE | WB_FAULT_SYNC | WB_FAULT_RENAME)
 
+static uint64_t chance;
 static char repo[80], archive[80], out[80], out_tmp[96];
 
 /* Runs a command. Its standard output and error are thrown away, because they are not TAP. */
@@ -117,7 +119,7 @@ static int set_up(void **state)
 /* Fails early operations one by one, and later ones in growing steps, because there are many allocations. */
 static uint64_t next(uint64_t nth)
 {
-    return nth + 1 + nth / 64;
+    return nth + test_stride(&chance) + nth / 64;
 }
 
 static void import_with_faults(unsigned kinds, int error)
@@ -284,5 +286,6 @@ int main(void)
         cmocka_unit_test(test_words_fail),
     };
 
+    chance = test_seed();
     return cmocka_run_group_tests(tests, set_up, remove_root);
 }

@@ -4,12 +4,15 @@
  * Whatever fails, the step says so or does its work; what it leaves behind is a sound repository, and the same step
  * done again comes to the same end as if nothing had been.
  */
+#include "../rounds.h"
 #include "cycle_support.h"
 #include "os/fault.h"
 
 #include <errno.h>
 
 #define NTH_MAX 20000
+
+static uint64_t chance;
 
 static void ignore(void *context, const char *file, uint64_t offset, const char *message)
 {
@@ -29,7 +32,7 @@ static void assert_sound(const char *dir, const char *when)
 /* Early operations one by one, later ones in strides. */
 static uint64_t next(uint64_t nth)
 {
-    return nth + 1 + nth / 8;
+    return nth + test_stride(&chance) + nth / 8;
 }
 
 struct step {
@@ -210,5 +213,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_fail), cmocka_unit_test(test_memory_runs_out)};
 
+    chance = test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
 #include "../faultkinds.h"
+#include "../rounds.h"
 #include "index_lives.h"
 #include "index_web.h"
 
@@ -13,12 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* Steps of a kind that are tried; if there are more, a random choice of them. */
-#ifdef __SANITIZE_ADDRESS__
-enum { STEPS = 30 };
-#else
-enum { STEPS = 80 };
-#endif
+enum { STEPS = 80 }; /* of a kind that are tried; if there are more, a random choice of them */
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
@@ -115,7 +111,7 @@ static void check_after(const char *what, int err, uint32_t before, const struct
 /* How many operations of a kind there are, and which n-th one fails next. */
 static void fail_each(const struct operation *operation, size_t kind)
 {
-    uint64_t total = 0, n = 1, tried = 0;
+    uint64_t total = 0, n = 1, tried = 0, steps = test_rounds(STEPS);
     struct wb_index_result result;
     struct genfiles files;
     char what[96];
@@ -139,7 +135,7 @@ static void fail_each(const struct operation *operation, size_t kind)
         check_after(what, err, before, &files);
         if (newest_generation(web->dir) != before)
             change_something();
-        n += n < STEPS / 2 ? 1 : 1 + chance_below(&web->chance, 1 + n * 4 / STEPS);
+        n += n < steps / 2 ? test_stride(&web->chance) : 1 + chance_below(&web->chance, 1 + n * 4 / steps);
     }
     if (total < operation->least[kind])
         fail_msg("%s: only %llu of %s", operation->name, (unsigned long long)total, fault_kinds[kind].name);
@@ -242,12 +238,16 @@ static void test_damage(void **state)
     (void)state;
     edition = web_update(web);
     read_genfiles(web->dir, &sound);
+    /* The first byte, the last one and some others; in a short run, one of these. */
+    unsigned flips = test_rounds(6);
     for (size_t i = 0; i < sound.count; i++)
-        for (int j = 0; j < 6; j++)
+        for (unsigned j = 0; j < flips; j++) {
+            uint64_t which = flips < 6 ? chance_below(&web->chance, 6) : j;
             damage(&sound, i,
-                   j == 0   ? 0
-                   : j == 1 ? sound.files[i].bytes - 1
-                            : chance_below(&web->chance, sound.files[i].bytes));
+                   which == 0   ? 0
+                   : which == 1 ? sound.files[i].bytes - 1
+                                : chance_below(&web->chance, sound.files[i].bytes));
+        }
 }
 
 static void test_missing_files(void **state)

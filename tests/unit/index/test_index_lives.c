@@ -2,6 +2,7 @@
  * test_index_lives.c - generations that meet each other: builds that are killed, two builds at once, readers that
  * keep an old generation, and an index that moves to another directory.
  */
+#include "../rounds.h"
 #include "index_lives.h"
 #include "index_web.h"
 
@@ -50,11 +51,11 @@ static bool kill_build(const char *index_dir, bool from_scratch)
 
 static void test_killed(void **state)
 {
-    unsigned killed = 0;
+    unsigned killed = 0, kills = test_rounds(KILLS);
     char there[80];
 
     (void)state;
-    for (unsigned i = 0; i < KILLS; i++) {
+    for (unsigned i = 0; i < kills; i++) {
         uint32_t before = newest_generation(web->dir);
         struct wb_index_result result;
         struct wb_index *index = NULL;
@@ -72,7 +73,7 @@ static void test_killed(void **state)
         check_tidy(web->dir, 1);
         verify_sound(web->dir);
     }
-    assert_true(killed > KILLS / 8);
+    assert_true(killed > kills / 8);
 }
 
 /* ---- two builds ---------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  *
  * Whatever fails, it is reported; webdb is as it was or as it should be; files are complete or do not exist.
  */
+#include "../rounds.h"
 #include "base/error.h"
 #include "ingest/ingest.h"
 #include "os/fault.h"
@@ -16,6 +17,8 @@
 #define NTH_MAX 20000
 #define VERTICES 4
 #define EDGES 5
+
+static uint64_t chance;
 
 static void make_repo(void)
 {
@@ -85,9 +88,10 @@ static struct wb_webdb_count sound_webdb(void)
     return count;
 }
 
+/* Early operations one by one, later ones in strides. */
 static uint64_t next(uint64_t nth)
 {
-    return nth + 1 + nth / 8;
+    return nth + test_stride(&chance) + nth / 8;
 }
 
 /* Each time, the first load is into a repository without a webdb. */
@@ -188,5 +192,6 @@ int main(void)
         FAULT_TEST(test_graph_out_memory_fails),
     };
 
+    chance = test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,24 +20,6 @@ bool in_child;
 /* cmocka catches these signals; a child must die of them. */
 static const int fault_signals[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGSYS};
 
-unsigned test_rounds(unsigned n)
-{
-    const char *given = getenv("WEBBASE_TEST_ROUNDS");
-    unsigned long percent = 100;
-
-#if defined(__SANITIZE_ADDRESS__)
-    percent = 35;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    percent = 35;
-#endif
-#endif
-    if (given)
-        percent = strtoul(given, NULL, 10);
-    unsigned rounds = (unsigned)(n * percent / 100);
-    return rounds ? rounds : 1;
-}
-
 /* ---- directories ------------------------------------------------------------------ */
 
 static char test_root[DIR_MAX];

@@ -21,6 +21,7 @@
 
 #include "../must.h"
 #include "../removetree.h"
+#include "../rounds.h"
 #include "../seeded.h"
 #include "base/error.h"
 #include "store/log/log.h"
@@ -28,9 +29,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define DIR_MAX 256
-
-/* n, or the percentage of it that WEBBASE_TEST_ROUNDS says; fewer under a sanitizer. At least 1. */
-unsigned test_rounds(unsigned n);
 
 /* ---- directories ------------------------------------------------------------------ */
 

@@ -471,7 +471,7 @@ static void test_death_with_the_lock(void **state)
 /* ---- little address space ------------------------------------------------------------------------ */
 
 /* The address sanitizer reserves terabytes for itself. */
-#ifndef __SANITIZE_ADDRESS__
+#ifndef WB_TEST_SANITIZED
 static int write_within_limits(void *context)
 {
     struct rlimit limit = {400 << 20, 400 << 20};
@@ -485,7 +485,7 @@ static int write_within_limits(void *context)
 static void test_little_address_space(void **state)
 {
     (void)state;
-#ifndef __SANITIZE_ADDRESS__
+#ifndef WB_TEST_SANITIZED
     unsigned round = 1;
 
     new_repository();

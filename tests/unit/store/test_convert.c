@@ -348,9 +348,9 @@ static void test_faults(void **state)
         make_source(from, pairs[i][0], &chance);
         uint64_t before = hash_tree(from);
         for (size_t fault = 0; fault < COUNT(fault_kinds); fault++) {
-            uint64_t nth = 1, step = test_rounds(10) < 10 ? 5 : 1;
+            uint64_t nth = 1;
             while (strike(from, to, pairs[i][1], fault, nth))
-                nth += nth < 20 ? step : 1 + chance_below(&chance, nth / 2);
+                nth += nth < 20 ? test_stride(&chance) : 1 + chance_below(&chance, nth / test_rounds(2));
             must(nth > 1);
         }
         must(hash_tree(from) == before);

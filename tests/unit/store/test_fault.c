@@ -88,9 +88,9 @@ static void test_operation(void **state)
 
     for (size_t kind = 0; kind < COUNT(fault_kinds); kind++) {
         /* All of the first ones, then at growing distances. */
-        uint64_t nth = 1, step = test_rounds(10) < 10 ? 3 : 1;
+        uint64_t nth = test_stride(&chance);
         while (strike(operation, kind, nth))
-            nth += nth < 40 ? step : 1 + chance_below(&chance, nth / 4);
+            nth += nth < 40 ? test_stride(&chance) : 1 + chance_below(&chance, nth / test_rounds(4));
         unsigned least = fault_kinds[kind].kind == WB_FAULT_SYNC    ? operation->syncs
                          : fault_kinds[kind].kind == WB_FAULT_WRITE ? operation->writes
                                                                     : 0;

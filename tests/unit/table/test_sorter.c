@@ -227,7 +227,7 @@ static void test_too_large(void **state)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* A sanitizer replaces the allocator, so the heap cannot be watched. */
-#ifndef __SANITIZE_ADDRESS__
+#ifndef WB_TEST_SANITIZED
 
 /* How many bytes are allocated, according to the allocator. */
 static size_t heap_bytes(void)
@@ -308,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_nothing),   cmocka_unit_test(test_model),      cmocka_unit_test(test_packed),
         cmocka_unit_test(test_passes),    cmocka_unit_test(test_equal_keys), cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_too_large),
-#ifndef __SANITIZE_ADDRESS__
+#ifndef WB_TEST_SANITIZED
         cmocka_unit_test(test_memory),
 #endif
     };

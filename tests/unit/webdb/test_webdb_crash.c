@@ -6,6 +6,7 @@
  * file that is not synced when its edition gets its name is noticed. Nothing is really synced, because kill -9 does not
  * need it.
  */
+#include "../rounds.h"
 #include "webdb_compare.h"
 
 #include <dirent.h>
@@ -276,27 +277,22 @@ static void make_deaths(struct deaths *d, unsigned editions)
     twin_apply(&d->after, &d->batch);
 }
 
-/* Under a sanitizer, which makes everything slow, a writer dies only at every fourth moment. */
-#ifdef __SANITIZE_ADDRESS__
-enum { MOMENTS_APART = 4 };
-#else
-enum { MOMENTS_APART = 1 };
-#endif
-
+/* At every moment, or at the share of them that this run does. */
 static void die_everywhere(unsigned editions)
 {
     static struct deaths d;
     static char dir[96];
-    unsigned at = 1;
+    uint64_t chance = seed;
+    unsigned at = test_stride(&chance);
 
     make_deaths(&d, editions);
     snprintf(dir, sizeof dir, "%s", d.dir);
     d.dir = dir;
     atomic_store(&steps->unsynced, 0);
     atomic_store(&steps->published, 0);
-    while (die_once(&d, at, 1 + at / MOMENTS_APART % 2))
-        at += MOMENTS_APART;
-    printf("# %u moments to die at\n", at - 1);
+    while (die_once(&d, at, 1 + (unsigned)chance_below(&chance, 2)))
+        at += test_stride(&chance);
+    printf("# fewer than %u moments to die at\n", at);
     /*
      * Every file is written and synced, the edition gets its name, the old one is removed: no fewer moments than that.
      */
@@ -384,15 +380,16 @@ static void test_held(void **state)
 {
     static struct deaths d;
     static char dir[96];
-    unsigned at = 1;
+    uint64_t chance = seed;
+    unsigned at = test_stride(&chance);
 
     (void)state;
     make_deaths(&d, 1);
     snprintf(dir, sizeof dir, "%s", d.dir);
     d.dir = dir;
     while (die_holding(&d, at))
-        at += MOMENTS_APART;
-    printf("# %u moments to die at\n", at - 1);
+        at += test_stride(&chance);
+    printf("# fewer than %u moments to die at\n", at);
     assert_true(at > 60);
 }
 

@@ -6,6 +6,7 @@
  * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
 #include "../faultkinds.h"
+#include "../rounds.h"
 #include "../unsynced.h"
 #include "webdb_digest.h"
 
@@ -163,10 +164,10 @@ static void test_operation(void **state)
     uint64_t chance = seed;
 
     for (size_t kind = 0; kind < COUNT(fault_kinds); kind++) {
-        uint64_t nth = 1;
+        uint64_t nth = test_stride(&chance);
         /* The first ones all, then fewer and fewer. */
         while (strike(operation, kind, nth))
-            nth += nth < 30 ? 1 : 1 + chance_below(&chance, nth / 4);
+            nth += nth < 30 ? test_stride(&chance) : 1 + chance_below(&chance, nth / test_rounds(4));
         if (nth <= operation->least[kind])
             fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)nth - 1,
                      fault_kinds[kind].name);
@@ -390,7 +391,7 @@ static void test_damage(void **state)
     prepare();
     file_of(work_dir, file->name, path);
     for (uint64_t at = chance_below(&chance, 8), size = size_of(path); at < size;
-         at += 1 + chance_below(&chance, size / 60 + 1)) {
+         at += 1 + chance_below(&chance, size / test_rounds(60) + 1)) {
         uint8_t mask = (uint8_t)(1 << chance_below(&chance, 8));
         change_byte(path, at, mask);
         check_damaged(file, at);

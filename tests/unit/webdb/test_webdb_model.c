@@ -5,6 +5,7 @@
  *
  * A trace is a function of its seed (WEBBASE_SEED).
  */
+#include "../rounds.h"
 #include "webdb_compare.h"
 
 enum { TRACES = 20, GENERATIONS = 6 };
@@ -142,11 +143,9 @@ static void next_edition(struct trace *t)
 static void test_traces(void **state)
 {
     static struct trace t;
-    const char *rounds = getenv("WEBBASE_TEST_ROUNDS");
-    unsigned traces = rounds ? TRACES * (unsigned)strtoul(rounds, NULL, 10) / 100 + 1 : TRACES;
 
     (void)state;
-    for (unsigned i = 0; i < traces; i++) {
+    for (unsigned i = 0; i < test_rounds(TRACES); i++) {
         t = (struct trace){.dir = new_dir(), .chance = seed + i, .now_ms = 1790000000000};
         for (unsigned g = 0; g < GENERATIONS; g++)
             next_edition(&t);
