@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 180
+ROUNDS ?= 100
 BUILD = build
 
 all: build/webbase
@@ -23,6 +24,10 @@ check:
 	@scripts/deps browser || echo 'check: there is no browser, so the tests that need one will be skipped'
 	@scripts/check
 
+# make check with all rounds of the tests that repeat something at random.
+soak:
+	@WEBBASE_TEST_ROUNDS=$(ROUNDS) $(MAKE) --no-print-directory check
+
 bench: all
 	@scripts/deps build bench
 	@bench/run
@@ -41,16 +46,17 @@ deb: all
 	@scripts/deb
 
 clean:
-	rm -rf build build-clang build-asan build-fuzz
+	rm -rf build build-asan build-fuzz
 
 help:
 	@echo 'make            builds build/webbase'
 	@echo 'make run        builds it, crawls a synthetic web (with SEEDS=urls.txt, real sites) and serves it at port 8080'
 	@echo 'make check      runs all tests; ends with "N passed, N failed, N skipped"'
+	@echo 'make soak       the same with all rounds of random tests (ROUNDS percent of them, default 100); takes hours'
 	@echo 'make bench      measures it next to other programs; prints tables'
 	@echo 'make fuzz       fuzzes each parser for FUZZ_SECONDS (default 180) seconds'
 	@echo 'make install    installs program, library, headers, man page, completion; PREFIX, DESTDIR'
 	@echo 'make deb        makes a Debian package, which installs it as a service under its own user'
 	@echo 'make clean      removes everything that was built'
 
-.PHONY: all build/webbase configured run check bench fuzz install deb clean help
+.PHONY: all build/webbase configured run check soak bench fuzz install deb clean help

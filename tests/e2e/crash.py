@@ -4,7 +4,7 @@ import shutil, signal, subprocess, threading, time
 
 from e2e import *
 
-ROUNDS = 30
+ROUNDS = rounds(9, 30)
 
 
 class Big:
@@ -98,7 +98,7 @@ def killed_while_compacting(folder):
         archive(folder / 'a.warc', [Page(u, b, '2026-01-0%dT00:00:00Z' % day) for u, b in bodies.items()])
         call(repo, 'import', folder / 'a.warc')
     before = ask(repo, 'stat')[0]
-    for n in range(10):
+    for n in range(rounds(5, 10)):
         p = start(repo, folder / 'out', 'compact')
         time.sleep(random_.uniform(0, 0.1))
         p.kill()
@@ -154,7 +154,7 @@ def several_processes_at_once(folder):
 def two_imports_create_the_repository_at_once(folder):
     random_ = rng('together')
     sources = [archive(folder / ('%d.warc' % i), some_pages(random_, 5, 'h%d.example' % i)) for i in range(4)]
-    for n in range(10):
+    for n in range(rounds(4, 10)):
         repo = folder / ('r%d' % n)
         imports = [subprocess.Popen(command(repo, 'import', s), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                    for s in sources]

@@ -13,6 +13,8 @@ WEBBASE = os.environ.get('WEBBASE', str(ROOT / 'build' / 'webbase'))
 # something is.
 PATIENCE = float(os.environ.get('WEBBASE_PATIENCE', 400))
 SEED = int(os.environ.get('SEED', random.SystemRandom().randrange(1 << 31)))
+# `make soak` does this percentage of the rounds that are thorough; `make check` does fewer.
+PERCENT = os.environ.get('WEBBASE_TEST_ROUNDS')
 
 tests = []
 
@@ -29,6 +31,11 @@ def test(function):
 def rng(name):
     """A random generator for one test. The seed is printed at the start."""
     return random.Random('%d %s' % (SEED, name))
+
+
+def rounds(few, thorough):
+    """How often a test repeats something at random."""
+    return few if PERCENT is None else max(1, thorough * int(PERCENT) // 100)
 
 
 def chosen_tests():

@@ -3,7 +3,7 @@
 
 The real program runs with tests/power/recorder.c. The recording is then cut at sync points and between them. Each
 resulting state of the disk must open, pass verify, contain what was acknowledged, and be able to continue.
-WEBBASE_POWER_ROUNDS=10 looks at ten times as many states.
+WEBBASE_POWER_ROUNDS=10 looks at ten times as many states as `make soak` does.
 """
 import collections, json, os, shutil, signal, subprocess, sys
 

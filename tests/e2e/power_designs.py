@@ -9,7 +9,7 @@ disk, because a repository knows those directories by their absolute names. In e
   - verify finds the repository sound,
   - the command can be repeated, also if the power fails again meanwhile, and the result is as if it had not been cut,
   - what was taken down is gone, and does not come back with a later import, transfer or conversion.
-WEBBASE_POWER_ROUNDS=10 looks at ten times as many states.
+WEBBASE_POWER_ROUNDS=10 looks at ten times as many states as `make soak` does.
 """
 import collections, copy, os, shutil
 

@@ -6,7 +6,7 @@ what other programs reach with it, and with the default ranking. Neither is tune
 
 `quality.py --misses` prints the titles that did not find their page.
 """
-import collections, html as markup, math, re, tarfile
+import atexit, collections, functools, html as markup, math, re, tarfile
 from e2e import *
 
 DATA = pathlib.Path(os.environ.get('WEBBASE_DATA') or ROOT.parent / 'shared' / 'data') / 'ir'
@@ -102,10 +102,14 @@ def read_smart(path):
     return out
 
 
-def cranfield_repository(folder):
+@functools.cache
+def cranfield_repository():
+    """Two tests read it, so it is made once."""
     base = DATA / 'cranfield'
     if not base.is_dir():
         raise Skip('no %s' % base)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='webbase-e2e-'))
+    atexit.register(shutil.rmtree, folder, True)
     repo, documents = folder / 'cranfield', read_smart(base / 'cran.all.1400')
     pages = [Page('http://cranfield.example/' + name, (
         '<!DOCTYPE html><html lang="en"><head><title>%s</title></head><body>%s</body></html>' % (
@@ -118,7 +122,7 @@ def cranfield_repository(folder):
 
 @test
 def cranfield_queries_find_the_best_answers_first(folder):
-    repo, _ = cranfield_repository(folder)
+    repo, _ = cranfield_repository()
     # Queries are judged by their position in cran.qry. Code 1 is the best answer and 4 the least; -1 marks one answer
     # of each query that is as good as code 1.
     gains = collections.defaultdict(dict)
@@ -162,7 +166,7 @@ def known_items(name, repo, titles, chance):
 
 @test
 def titles_find_their_abstracts(folder):
-    repo, documents = cranfield_repository(folder)
+    repo, documents = cranfield_repository()
     titles = [('http://cranfield.example/' + n, ' '.join(part['T'].split())) for n, part in documents]
     assert known_items('Cranfield', repo, titles, random.Random('abstracts')) >= 0.95
 

@@ -350,7 +350,7 @@ static void test_faults(void **state)
         for (size_t fault = 0; fault < COUNT(fault_kinds); fault++) {
             uint64_t nth = 1;
             while (strike(from, to, pairs[i][1], fault, nth))
-                nth += nth < 20 ? test_stride(&chance) : 1 + chance_below(&chance, nth / test_rounds(2));
+                nth += nth < 20 ? test_stride(&chance) : 1 + chance_below(&chance, nth * 4 / test_rounds(8));
             must(nth > 1);
         }
         must(hash_tree(from) == before);

@@ -90,7 +90,7 @@ static void test_operation(void **state)
         /* All of the first ones, then at growing distances. */
         uint64_t nth = test_stride(&chance);
         while (strike(operation, kind, nth))
-            nth += nth < 40 ? test_stride(&chance) : 1 + chance_below(&chance, nth / test_rounds(4));
+            nth += nth < 40 ? test_stride(&chance) : 1 + chance_below(&chance, nth * 4 / test_rounds(16));
         unsigned least = fault_kinds[kind].kind == WB_FAULT_SYNC    ? operation->syncs
                          : fault_kinds[kind].kind == WB_FAULT_WRITE ? operation->writes
                                                                     : 0;

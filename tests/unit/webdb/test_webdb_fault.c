@@ -167,7 +167,7 @@ static void test_operation(void **state)
         uint64_t nth = test_stride(&chance);
         /* The first ones all, then fewer and fewer. */
         while (strike(operation, kind, nth))
-            nth += nth < 30 ? test_stride(&chance) : 1 + chance_below(&chance, nth / test_rounds(4));
+            nth += nth < 30 ? test_stride(&chance) : 1 + chance_below(&chance, nth * 4 / test_rounds(16));
         if (nth <= operation->least[kind])
             fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)nth - 1,
                      fault_kinds[kind].name);
