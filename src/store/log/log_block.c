@@ -213,7 +213,9 @@ int wb_log_runs_end(struct wb_log *log)
     int err = start_run(log);
 
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
-    return err < 0 ? err : land_run(log);
+    if (err == 0)
+        err = land_run(log);
+    return wb_log_remember_failure(log->writer, err);
 }
 
 /* Puts a block behind the others in memory. */

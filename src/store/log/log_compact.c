@@ -354,6 +354,101 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
     return err;
 }
 
+/* ---- segments in which nothing is alive ------------------------------------------------------------------- */
+
+enum { DEAD_AT_ONCE = 64 }; /* so many files are open at a time */
+
+/* Such segments, which we have locked. */
+struct dead_segments {
+    struct wb_catalog_segment rows[DEAD_AT_ONCE];
+    struct wb_segment files[DEAD_AT_ONCE];
+    size_t count;
+};
+
+static bool is_dead(const struct wb_catalog_segment *row)
+{
+    WB_CHECK(row->live <= row->pages);
+    return row->pages > 0 && row->live == 0;
+}
+
+/* Deletes their rows and retires their files, all in one transaction. One that is alive by now stays. */
+static int publish_dead(struct wb_log_compaction *c, struct dead_segments *dead)
+{
+    struct wb_catalog_summary summary;
+    struct wb_catalog_segment now;
+    struct wb_catalog_txn txn;
+    uint64_t files = 0, bytes = 0;
+    int err = wb_catalog_txn_write(c->log->catalog, &txn);
+
+    WB_CHECK(dead->count > 0);
+    if (err == 0)
+        err = wb_catalog_summary_get(&txn, &summary);
+    for (size_t i = 0; i < dead->count && err == 0; i++) {
+        err = wb_catalog_segment_get(&txn, dead->rows[i].number, &now);
+        if (err < 0 || !is_dead(&now) || now.revision != dead->rows[i].revision)
+            continue;
+        err = wb_catalog_segment_delete(&txn, now.number);
+        if (err == 0)
+            err = wb_catalog_retired_put(&txn, now.number, now.revision, now.node, wb_catalog_txn_id(&txn));
+        files++;
+        bytes += now.bytes;
+    }
+    summary.commit++;
+    if (err == 0)
+        err = wb_catalog_summary_put(&txn, &summary);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&txn);
+    wb_catalog_txn_abort(&txn);
+    c->result.files += err == 0 ? files : 0;
+    c->result.bytes_before += err == 0 ? bytes : 0;
+    return absorb_catalog(c, err);
+}
+
+/* Locks a dead segment, unless its node is down or another process has locked it. */
+static int claim_dead(struct wb_log_compaction *c, const struct wb_catalog_segment *row, struct dead_segments *dead)
+{
+    int err;
+
+    WB_CHECK(dead->count < DEAD_AT_ONCE);
+    c->row = *row;
+    err = open_segment(c, row);
+    if (err == 0 && c->from.file.node)
+        err = wb_node_file_claim(&c->from.file);
+    if (err == 0) {
+        dead->rows[dead->count] = *row;
+        dead->files[dead->count++] = c->from;
+        c->from = WB_SEGMENT_INIT;
+        return 0;
+    }
+    wb_segment_close(&c->from);
+    c->result.skipped += err == WB_E_BUSY;
+    if (err == WB_E_CORRUPT) /* the others can still be removed */
+        tell(c, true, 0, wb_error_message());
+    return err == WB_E_BUSY || err == WB_E_CORRUPT ? 0 : leave_out(c, err);
+}
+
+/* Removes all segments in which nothing is alive. They are not read, and cost few transactions. */
+static int remove_dead(struct wb_log_compaction *c, const struct wb_log_rows *rows)
+{
+    struct dead_segments *dead = wb_alloc_zero(1, sizeof *dead);
+    int err = dead ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(!c->grouping);
+    for (size_t i = 0; i < rows->count && err == 0; i++) {
+        if (is_dead(&rows->items[i]))
+            err = claim_dead(c, &rows->items[i], dead);
+        if (err == 0 && dead->count && (dead->count == DEAD_AT_ONCE || i + 1 == rows->count)) {
+            err = publish_dead(c, dead);
+            while (dead->count)
+                wb_segment_close(&dead->files[--dead->count]);
+        }
+    }
+    while (dead && dead->count)
+        wb_segment_close(&dead->files[--dead->count]);
+    wb_free(dead);
+    return err;
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------ */
 
 static int compact_all(struct wb_log_compaction *c)
@@ -366,8 +461,10 @@ static int compact_all(struct wb_log_compaction *c)
     for (size_t i = 0; i < o.rows.count; i++)
         if (needs_work(c, &o.rows.items[i]) && (!c->grouping || wb_log_group_wants(c, &o.rows.items[i])))
             c->total += o.rows.items[i].bytes;
+    if (err == 0 && !c->grouping)
+        err = remove_dead(c, &o.rows);
     for (size_t i = 0; i < o.rows.count && err == 0; i++)
-        if (!c->grouping || wb_log_group_wants(c, &o.rows.items[i]))
+        if (c->grouping ? wb_log_group_wants(c, &o.rows.items[i]) : !is_dead(&o.rows.items[i]))
             err = consider_segment(c, &o.rows.items[i]);
     wb_log_rows_release(&o.rows);
     return err;

@@ -220,6 +220,51 @@ static void test_whole_segments(void **state)
     verify_clean(dir);
 }
 
+/* More of them than are removed at once, between others that stay; and one to which somebody else is writing. */
+static void test_many_whole_segments(void **state)
+{
+    enum { PAGES = 400, STAY = 40 }; /* every STAYth page stays */
+    struct wb_store_stat before, after;
+    struct wb_store *store;
+
+    (void)state;
+    use_small_sizes(3000);
+    store = new_store();
+    for (uint32_t i = 0; i < PAGES; i++)
+        put_pages(store, i, 1, 1000); /* a commit for each, so that few share a segment */
+    must_ok(wb_store_stat(store, &before));
+    assert_true(before.files > 100);
+    for (uint32_t i = 0; i < PAGES; i++) {
+        struct spec spec = noise(i, 1000);
+        if (i % STAY)
+            must_ok(remove_spec(store, &spec, false));
+    }
+    commit_store(store);
+    use_usual_sizes(); /* one whose segment is not full */
+    struct wb_store *other = open_store(dir, WB_STORE_WRITE);
+    put_pages(other, PAGES, 1, 1000);
+    struct spec last = noise(PAGES, 1000);
+    must_ok(remove_spec(store, &last, false)); /* now nothing is alive in the other one's segment */
+    commit_store(store);
+    struct wb_store_compact_counts result = compact(store);
+    assert_int_equal(result.skipped, 1);
+    must_ok(wb_store_stat(store, &after));
+    assert_true(after.files <= PAGES / STAY + 1);
+    assert_true(result.files >= before.files - after.files);
+    put_pages(other, PAGES, 1, 2000); /* into the same segment */
+    wb_store_close(other);
+    for (uint32_t i = 0; i <= PAGES; i++) {
+        struct spec spec = noise(i, i == PAGES ? 2000 : 1000);
+        int64_t time_ms;
+        if (i % STAY == 0)
+            must(holds_spec(store, &spec));
+        else
+            assert_int_equal(wb_store_time(store, spec_id(&spec), &time_ms), WB_E_NOTFOUND);
+    }
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 /* ---- versions that a snapshot holds ------------------------------------------------------------------------- */
 
 enum { APART = 200, RETURNING = 4 };
@@ -344,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_replaced_file),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_whole_segments),
+        cmocka_unit_test(test_many_whole_segments),
         cmocka_unit_test(test_held_apart),
     };
 
