@@ -193,6 +193,12 @@ def damaged_versions_are_named_and_everything_else_is_copied(folder):
         assert sum('lost: ' + SITE in line for line in errors) == len(lost), errors
         assert '%d version' % len(lost) in errors[-1] and 'words' in errors[-1] and 'everything else' in errors[-1], errors
         assert b'index' in words.stdout and b'not copied' in words.stdout, words.stdout
+        # Also after what is damaged had to be written once more.
+        call(repo, 'import', archive(place / 'more.warc', [Page(SITE + 'more', b'<p>more', date=day(5))]), status=None)
+        once_more = ask(repo, 'convert', place / 'more', '--design', DESIGNS[0], status=1)
+        assert {(e['id'], e['time']) for e in once_more if e['event'] == 'lost'} == {(e['id'], e['time']) for e in lost}
+        assert done(once_more)['pages'] == end['pages'] + 1
+        verified(place / 'more')
         # What was lost can be imported once more.
         for k in range(3):
             call(target, 'import', place / ('%d.warc' % k))
