@@ -58,7 +58,7 @@ int wb_convert_lose(struct wb_convert *convert, struct wb_log_view *view, size_t
 
 /* ---- pages of which nothing is left ------------------------------------------------------------------------- */
 
-struct lost_pages {
+struct convert_missing {
     struct wb_convert *convert;
     struct wb_catalog_txn made; /* what the copy has */
     struct wb_log_view view;
@@ -66,7 +66,7 @@ struct lost_pages {
 };
 
 /* Looks at a page of the source; *missing_out: the copy does not have it. view is that of the source then. */
-static int look_up(struct lost_pages *l, struct wb_pageid id, bool *missing_out)
+static int look_up(struct convert_missing *l, struct wb_pageid id, bool *missing_out)
 {
     struct wb_convert_source *source = l->convert->source;
     int err = wb_log_view_load(&l->made, true, id, &l->view);
@@ -80,7 +80,7 @@ static int look_up(struct lost_pages *l, struct wb_pageid id, bool *missing_out)
     return err;
 }
 
-static int lose_page(struct lost_pages *l)
+static int lose_page(struct convert_missing *l)
 {
     int err = 0;
 
@@ -96,7 +96,7 @@ static int lose_page(struct lost_pages *l)
 
 static int look_at_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct lost_pages *l = context;
+    struct convert_missing *l = context;
     bool missing;
     int err = look_up(l, id, &missing);
 
@@ -107,7 +107,7 @@ static int look_at_entry(void *context, struct wb_pageid id, const struct wb_cat
 /* The same for pages that have a history only. */
 static int look_at_history(void *context, struct wb_pageid id, struct wb_slice bytes)
 {
-    struct lost_pages *l = context;
+    struct convert_missing *l = context;
     bool missing;
     int err = look_up(l, id, &missing);
 
@@ -118,7 +118,7 @@ static int look_at_history(void *context, struct wb_pageid id, struct wb_slice b
 
 static int find_lost_pages(struct wb_convert *convert)
 {
-    struct lost_pages l = {.convert = convert};
+    struct convert_missing l = {.convert = convert};
     int err = wb_catalog_txn_read(convert->target->catalog, &l.made);
 
     WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
