@@ -30,6 +30,7 @@ enum {
     CLAIM_TRIES = 100, /* with growing pauses: about ten seconds */
     CLAIM_PAUSE_US = 50,
     CLAIM_DOUBLINGS = 11,
+    LOOK_AT_BUCKETS = 4, /* for an image of the file, if its header is damaged */
 };
 
 /* ---- names -------------------------------------------------------------------------------------------- */
@@ -229,6 +230,55 @@ int wb_bucket_file_create(struct wb_node *node, const uint8_t *repo_id, const st
     return err;
 }
 
+/* Whether one of the first buckets has an image of this file. */
+static bool has_image(const struct wb_bucket_file *file)
+{
+    char head[WB_BUCKET_HEAD_BYTES];
+    struct wb_bucket ignored;
+    uint64_t bytes;
+
+    WB_CHECK(file->count > 0);
+    for (uint64_t i = 0; i < file->count && i < LOOK_AT_BUCKETS; i++)
+        if (wb_node_file_read_exact(&file->file, wb_bucket_at(file, i), head, sizeof head) == 0 &&
+            !wb_bucket_head_check(file, i, head, &ignored, &bytes))
+            return true;
+    return false;
+}
+
+/* Finds out what a damaged header said. The key of the images is a checksum of all of it. */
+static bool do_without_header(const uint8_t *repo_id, const struct wb_catalog_segment *row, struct wb_bucket_file *file)
+{
+    char header[WB_BUCKET_FILE_HEADER_BYTES];
+
+    WB_CHECK(!file->headless);
+    for (uint32_t bytes = WB_BUCKET_BYTES_MIN; bytes <= WB_BUCKET_BYTES_MAX && !file->headless; bytes *= 2) {
+        struct wb_bucket_shape shape = {row->number, row->revision, row->range, bytes, row->map_count};
+        put_header(header, repo_id, &shape);
+        take_shape(header, file);
+        file->headless = has_image(file);
+    }
+    return file->headless;
+}
+
+int wb_bucket_file_repair(struct wb_bucket_file *file, const uint8_t *repo_id)
+{
+    struct wb_bucket_shape shape = {file->number, file->revision, file->range, file->bucket_bytes, file->count};
+    char header[WB_BUCKET_FILE_HEADER_BYTES];
+
+    WB_CHECK(file->headless);
+    put_header(header, repo_id, &shape);
+    WB_CHECK(key_of(header) == file->key);
+    int err = wb_bucket_file_claim(file);
+    if (err < 0)
+        return err;
+    err = wb_node_file_write_at(&file->file, 0, header, HEADER_BYTES);
+    if (err == 0)
+        err = wb_node_file_sync(&file->file);
+    wb_bucket_file_release(file);
+    file->headless = err < 0;
+    return err;
+}
+
 /* Reads the header, which must be that of the row's file. */
 static int check_header(const uint8_t *repo_id, const struct wb_catalog_segment *row, struct wb_bucket_file *file)
 {
@@ -245,8 +295,9 @@ static int check_header(const uint8_t *repo_id, const struct wb_catalog_segment 
     take_shape(header, file);
     struct wb_bucket_shape shape = {row->number, row->revision, row->range, file->bucket_bytes, row->map_count};
     put_header(expected, repo_id, &shape);
-    if (memcmp(header, expected, HEADER_BYTES) != 0 || file->count == 0 || file->count > WB_BUCKET_COUNT_MAX ||
-        file->bucket_bytes < WB_BUCKET_BYTES_MIN || file->bucket_bytes > WB_BUCKET_BYTES_MAX)
+    bool right = memcmp(header, expected, HEADER_BYTES) == 0 && file->bucket_bytes >= WB_BUCKET_BYTES_MIN &&
+                 file->bucket_bytes <= WB_BUCKET_BYTES_MAX;
+    if (row->map_count > WB_BUCKET_COUNT_MAX || (!right && !do_without_header(repo_id, row, file)))
         return wb_fail(WB_E_CORRUPT, "%s is damaged: its header is not that of bucket file %u, revision %u",
                        file->file.path, row->number, row->revision);
     return 0;

@@ -66,6 +66,7 @@ struct wb_bucket_file {
     struct wb_node_file file;
     struct wb_node_file doubles; /* the double-write file; not open if there is none */
     bool write;                  /* they are open for writing */
+    bool headless;               /* its header is damaged; what it said was found out */
     uint32_t number, revision;
     struct wb_catalog_range range; /* of all ids in it */
     uint32_t bucket_bytes;
@@ -97,9 +98,15 @@ struct wb_bucket_shape {
 int wb_bucket_file_create(struct wb_node *node, const uint8_t *repo_id, const struct wb_bucket_shape *shape,
                           struct wb_bucket_file *file_out);
 
-/* Opens the files of a row and checks the header. WB_E_CORRUPT, also if the first is missing. */
+/*
+ * Opens the files of a row and checks the header. What a damaged header said is known from the row, except for the size
+ * of buckets: it is the one with which there are images of this file. WB_E_CORRUPT, also if the first is missing.
+ */
 int wb_bucket_file_open(struct wb_node *node, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
                         struct wb_bucket_file *file_out);
+
+/* Writes the header of a file that is open without one. */
+int wb_bucket_file_repair(struct wb_bucket_file *file, const uint8_t *repo_id);
 
 /* Also ends the claim. */
 void wb_bucket_file_close(struct wb_bucket_file *file);

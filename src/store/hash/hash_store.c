@@ -376,6 +376,8 @@ static int is_unsettled(struct wb_log *log, const struct wb_catalog_segment *row
     int err = wb_hash_file(&log->hash->files, row, &file);
     if (err < 0)
         return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
+    if (file->headless && file->write)
+        (void)wb_bucket_file_repair(file, log->superblock.id); /* if this fails, the next writer tries it */
     err = wb_bucket_swept_read(file, row->logical_end, &swept);
     *swept_out = err == 0 && swept.stamp > row->logical_end;
     *unknown_out = err == WB_E_CORRUPT;

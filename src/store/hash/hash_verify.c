@@ -360,6 +360,8 @@ int wb_hash_check_file(struct wb_hash_check *check, const struct wb_catalog_segm
     if (err == 0)
         err = renew(&f);
     wb_catalog_txn_abort(&f.txn);
+    if (err > 0 && f.file.headless)
+        report(&f, 0, "its header is damaged; the next writer makes a new one");
     if (err > 0)
         err = check_seal(&f);
     while (err == 0 && f.file.magic) {

@@ -404,9 +404,34 @@ static void test_lost_write(void **state)
     use_usual_sizes();
 }
 
+/* A file whose header is damaged can be used all the same, and the next writer repairs it. */
+static void test_damaged_header(void **state)
+{
+    (void)state;
+    use_small_sizes(9000);
+    for (unsigned at = 0; at < 64; at += 7) {
+        struct rig rig = {.chance = at};
+        char path[DIR_MAX];
+        make(&rig, "Incr[hash,hash]", 1);
+        some_file(&rig, path);
+        wb_store_close(rig.store);
+        flip_byte(path, at, 4);
+        check_all(&rig);
+        assert_int_equal(verify_count(rig.dir, false).problems, 1);
+        rig.store = open_store(rig.dir, WB_STORE_WRITE);
+        verify_clean(rig.dir);
+        put_new(&rig, 10);
+        must_commit(&rig);
+        check_all(&rig);
+        wb_store_close(rig.store);
+    }
+    use_usual_sizes();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lost_write), cmocka_unit_test(test_all_doors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damaged_header), cmocka_unit_test(test_lost_write),
+                                       cmocka_unit_test(test_all_doors)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
