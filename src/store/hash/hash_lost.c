@@ -77,12 +77,12 @@ uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found fou
 /* ---- what the catalog knows about a bucket ------------------------------------------------------------------ */
 
 /* The pages of a bucket. */
-struct lost_pages {
+struct lost_ids {
     struct wb_pageid last; /* no id behind this one */
     WB_VEC(struct wb_pageid) ids;
 };
 
-static int add_id(struct lost_pages *pages, struct wb_pageid id)
+static int add_id(struct lost_ids *pages, struct wb_pageid id)
 {
     return wb_pageid_compare(id, pages->last) > 0 ? 1 : wb_vec_push(&pages->ids, id);
 }
@@ -106,7 +106,7 @@ static int compare_ids(const void *a, const void *b)
 
 /* Finds all pages with an id of this bucket: those that have an entry, and those that only have a past. */
 static int list_pages(struct wb_log_edit *edit, const struct wb_bucket_file *file, uint64_t number,
-                      struct lost_pages *pages)
+                      struct lost_ids *pages)
 {
     struct wb_pageid first = {.hi = number ? wb_bucket_edge(file, number - 1) + 1 : file->range.prefix};
     size_t kept = 0;
@@ -244,7 +244,7 @@ int wb_hash_lost_read(struct wb_log_edit *edit, const struct wb_hash_target *tar
 {
     struct wb_hash *own = edit->log->hash;
     struct wb_bucket *bucket = &own->bucket;
-    struct lost_pages pages = {0};
+    struct lost_ids pages = {0};
 
     WB_CHECK(number < file->count);
     WB_CHECK(edit->rows[target->number].number == target->number);
@@ -267,7 +267,7 @@ int wb_hash_lost_read(struct wb_log_edit *edit, const struct wb_hash_target *tar
 int wb_hash_lost_add(struct wb_log_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
 {
     struct wb_bucket *bucket = &edit->log->hash->bucket;
-    struct lost_pages pages = {0};
+    struct lost_ids pages = {0};
     size_t copies = bucket->pages.count;
 
     WB_CHECK(target->judge); /* the copies of entries are not looked at */
