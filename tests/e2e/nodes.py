@@ -186,6 +186,52 @@ def compact_leaves_a_node_out_that_is_down(folder):
 
 
 @test
+def a_takedown_does_not_wait_for_a_node_that_is_down(folder):
+    for design in ('Incr[hash,hash]', 'Incr[uniform,hash]', 'Incr[hash,log]', 'Batch[U(hash,log),R(hash,hash)]'):
+        place = folder / design
+        place.mkdir()
+        random_ = rng(design)
+        pages = [Page('http://down.example/%d' % i, random_.randbytes(3000), type='application/octet-stream') for i in range(60)]
+        repo = place / 'repo'
+        call(repo, 'init', '--design', design, '--nodes', '2')
+
+        def add(name, more):
+            call(repo, 'import', archive(place / name, more))
+            if 'Batch' in design:
+                call(repo, 'transfer')
+        add('pages.warc', pages)
+        (repo / 'node2').rename(place / 'away')
+        gone, left = pages[:6], pages[6:]                      # about half of them are on that node
+        for page_ in gone:
+            call(repo, 'expunge', page_.url)
+            refused(repo, page_.url, 'get', page_.url)
+        (place / 'away').rename(repo / 'node2')
+
+        def there(where):
+            for page_ in gone:
+                refused(where, page_.url, 'get', page_.url)
+            for page_ in left[::17]:
+                assert call(where, 'get', page_.url).stdout == page_.body, page_.url
+            urls = call(where, 'stream', '--latest', '--format', 'urls').stdout.decode().split()
+            assert sorted(urls) == sorted(page_.url for page_ in left), (design, len(urls))
+            verified(where)
+        there(repo)                                     # the buckets do not know it yet, and must not be believed
+        call(repo, 'convert', place / 'copy')
+        there(place / 'copy')
+        fresh = [Page('http://fresh.example/%d' % i, random_.randbytes(3000), type='application/octet-stream') for i in range(3)]
+        add('fresh.warc', fresh)
+        left += fresh
+        there(repo)
+        add('again.warc', gone)                         # they stay barred
+        call(repo, 'nodes', 'add', place / 'third')
+        call(repo, 'compact')
+        there(repo)
+        for path in [p for p in place.rglob('*') if p.is_file() and p.suffix in ('.bkt', '.seg', '.dw')]:
+            data = path.read_bytes()
+            assert not [p for p in gone if p.body[100:140] in data], (design, path)
+
+
+@test
 def a_run_goes_on_while_a_node_is_down(folder):
     for design in ('Incr[hash,log]', 'Incr[uniform,hash]', 'Batch[U(hash,log),R(hash,hash)]'):
         with Server({'n.test': star(40)}) as server:

@@ -130,7 +130,10 @@ struct wb_catalog_segment {
     uint64_t map_count;   /* ... and the number of entries in the map */
     uint64_t epoch_min, epoch_max; /* in which its pages arrived */
     uint32_t block_format; /* the oldest format that one of its blocks may have (block.h) */
-    uint32_t lead_dead;   /* dead pages whose bytes the last compaction kept, as parts of leads */
+    union {
+        uint32_t lead_dead; /* dead pages whose bytes the last compaction kept, as parts of leads */
+        uint32_t unwritten; /* bucket files: commits with removals that could not be written to them */
+    };
     uint64_t old_known;   /* entries that the last compaction has flagged as not the latest version (block.h) ... */
     uint64_t old_epoch;   /* ... and the epoch in which it looked; UINT64_MAX if it could not flag all of them */
     uint64_t returned;    /* versions that have become the latest once more since then */

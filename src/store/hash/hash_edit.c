@@ -32,6 +32,7 @@ static int repair_target(struct wb_log_edit *edit, struct wb_hash_target *target
     WB_CHECK(row->number == target->number);
     if (err < 0)
         return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
+    target->judge = row->unwritten > 0;
     err = wb_bucket_swept_read(file, row->logical_end, &swept);
     if (err == WB_E_CORRUPT) { /* nobody knows which buckets an interrupted sweep has changed */
         target->judge = true;
@@ -426,6 +427,27 @@ static int name_node(const struct wb_log_edit *edit, const struct wb_hash_target
     return wb_fail(err, "node %u: %s", edit->rows[target->number].node, why.message);
 }
 
+/*
+ * If the node of a file is down or read-only, removals need not wait for it, and takedowns must not: the catalog knows
+ * them, and the row says that the buckets do not. Returns the error if the notes also bring something new.
+ */
+static int put_off(struct wb_log_edit *edit, const struct wb_hash_target *target, int err)
+{
+    const struct wb_hash_note *notes = edit->hash->notes.items + target->first;
+    struct wb_catalog_segment *row;
+
+    WB_CHECK(err < 0);
+    for (size_t i = 0; i < target->count; i++)
+        if (notes[i].kind == WB_HASH_NOTE_PUT || notes[i].kind == WB_HASH_NOTE_COPY)
+            return err;
+    if (err != WB_E_DOWN || !target->exists)
+        return err;
+    err = wb_log_edit_row(edit, target->number, &row);
+    if (err == 0 && row->unwritten < UINT32_MAX)
+        row->unwritten++;
+    return err;
+}
+
 static int compare_notes(const void *a, const void *b)
 {
     const struct wb_hash_note *x = a, *y = b;
@@ -458,6 +480,8 @@ int wb_hash_edit_write(struct wb_log_edit *edit)
         target->first = i;
         target->count = next - i;
         err = write_target(edit, target);
+        if (err < 0)
+            err = put_off(edit, target, err);
         if (err < 0)
             err = name_node(edit, target, err);
     }

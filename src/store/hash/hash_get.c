@@ -4,7 +4,7 @@
  * The latest version of a page is found without the catalog: the bucket has a copy of its entry. Only the root record
  * of the catalog is looked at, whether the rows of the bucket files are still those that we know. If the bucket was
  * written by a commit that is not finished, or that failed, its stamp is greater than the one in the row, and the
- * catalog is asked.
+ * catalog is asked. So it is if pages were removed while the file could not be written.
  *
  * For other versions, the catalog says which one is meant. In the meantime the bucket may have been changed, and a
  * version that nobody keeps may be gone from it. Then we start again, with what is now the newest state.
@@ -50,7 +50,7 @@ static int get_quickly(struct hash_get *g)
     struct wb_bucket_file *file;
     size_t at;
 
-    if (!row)
+    if (!row || row->unwritten)
         return 1;
     int err = wb_hash_file(&hash->files, row, &file);
     if (err < 0)

@@ -322,6 +322,8 @@ static void fill_row(const struct hash_merge *m, struct wb_catalog_segment *row)
     row->logical_end = m->target->stamp;
     row->pages = m->versions;
     row->bytes_dead = row->removed = 0;
+    if (m->target->judge)
+        row->unwritten = 0;
 }
 
 /*

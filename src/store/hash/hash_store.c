@@ -281,7 +281,7 @@ static bool needs_work(const struct wb_catalog_segment *row)
     uint64_t ideal = wb_hash_buckets_for(row->map_at);
 
     WB_CHECK(row->number > 0);
-    return row->bytes_dead || row->removed || row->pages > row->live || row->map_count > 2 * ideal ||
+    return row->bytes_dead || row->removed || row->unwritten || row->pages > row->live || row->map_count > 2 * ideal ||
            row->map_count * 2 < ideal;
 }
 

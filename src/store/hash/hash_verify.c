@@ -33,7 +33,7 @@ struct bucket_check {
     struct wb_catalog_segment row; /* in the state of txn */
     bool any_gone;
     struct wb_bucket bucket;
-    bool pending; /* the bucket belongs to a commit that has not finished */
+    bool pending; /* the bucket belongs to a commit that has not finished, or does not know all removals */
     struct wb_bucket_reader reader;
     struct wb_buf record;
     struct wb_log_view view;
@@ -285,7 +285,7 @@ static int check_once(struct bucket_check *f, uint64_t hi, uint64_t *edge_out)
         uint64_t number = wb_bucket_of(&f->file, (struct wb_pageid){.hi = hi}), state = wb_catalog_txn_id(&f->txn);
         *edge_out = wb_bucket_edge(&f->file, number);
         err = read_bucket(f, number);
-        f->pending = err == 0 && f->bucket.stamp > f->row.logical_end;
+        f->pending = err == 0 && (f->bucket.stamp > f->row.logical_end || f->row.unwritten);
         if (err == 0 && f->check->sound)
             err = check_complete(f);
         if (err == 0)
