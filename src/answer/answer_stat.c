@@ -145,6 +145,8 @@ void wb_answer_node(struct wb_json *j, const struct wb_store_node *node, bool pl
     wb_json_field_str(j, "state", wb_store_node_state_word(node->state));
     if (places && node->state == WB_STORE_NODE_DOWN)
         wb_json_field_text(j, "why", wb_slice_str(node->why));
+    if (node->arriving || node->leaving)
+        wb_json_field_str(j, "moving", node->leaving ? "leaving" : "arriving");
     wb_json_field_u64(j, "capacity", node->capacity);
     wb_json_field_u64(j, "used", node->used);
     wb_json_field_u64(j, "free", node->free);

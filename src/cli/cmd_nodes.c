@@ -6,6 +6,8 @@
  *      2  down       both  log            1180           0        0           0    0%    0    0       0  /disk2/pages
  *         node 2 is down: /disk2/pages is empty (is the disk mounted?)
  *   {"node":1,"dir":"node1","role":"both",...,"pages":1200,"requests":{"get":0,"put":0,"stream":1}}
+ *   {...,"why":"node 2 is down: ...",...}                 of a node that is down
+ *   {...,"moving":"leaving",...}                          of one that is being removed; "arriving": added
  *   {"event":"done","node":3,"dir":"/disk3/pages"}        when it was added; without dir when it was removed
  */
 #include "answer/answer.h"
@@ -62,6 +64,11 @@ static int add_words(struct wb_buf *out, const struct wb_store_node *n)
         err = wb_buf_append_str(out, "      ");
     if (err == 0 && n->state == WB_STORE_NODE_DOWN)
         err = add_text(out, n->why);
+    if (err == 0 && n->leaving)
+        err = wb_buf_printf(out, "      it is being removed; if that was interrupted, repeat 'webbase nodes "
+                                 "remove %" PRIu32 "'\n", n->number);
+    else if (err == 0 && n->arriving)
+        err = wb_buf_append_str(out, "      it is being added; if that was interrupted, repeat 'webbase nodes add'\n");
     return err;
 }
 

@@ -495,8 +495,8 @@ const struct wb_command wb_commands[] = {
      "pages for it that are not committed yet) or down: its directory is missing, empty, or\n"
      "belongs to another node. A node that is down is never written to, and is used again as\n"
      "soon as it is back. Other processes can read and write while nodes are added and removed.\n"
-     "If add or remove is interrupted, repeat the command to continue. The last node cannot be\n"
-     "removed.\n"
+     "If add or remove is interrupted, list says so; repeat the command to continue. The last\n"
+     "node cannot be removed.\n"
      "\n"
      "  webbase nodes\n"
      "  webbase nodes add /disk2/pages",

@@ -31,6 +31,7 @@ struct wb_store_node {
     double fragmentation;            /* the part of `used` that compaction would free */
     uint64_t pages;                  /* latest versions that are on it; known even if it is down */
     uint64_t gets, puts, streams;    /* requests under way, of all processes */
+    bool arriving, leaving;          /* it is being added, or removed, or that was interrupted */
 };
 
 /* "both", "update", "read"; "idle", "streaming", "storing", "down". */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Nodes: the table that `nodes` prints, adding and removing them, and directories that are not what they should be."""
-import os, pathlib, signal, subprocess, time
+import fcntl, os, pathlib, signal, subprocess, time
 
 from e2e import *
 from crawlserver import *
@@ -77,6 +77,24 @@ def nodes_are_added_and_removed(folder):
         assert done(ask(repo, 'nodes', 'add', place / 'new'))['node'] == 5
         call(repo, 'nodes', 'remove', '5')
         refused(repo, '2', 'nodes', 'remove', '2')
+        all_there(repo, pages)
+
+
+@test
+def a_node_that_is_half_added_or_removed_is_shown(folder):
+    repo, pages = make(folder, 'half', 60, '--nodes', '2')
+    third = folder / 'third'
+    for command_, number, word in ((('add', third), 3, 'arriving'), (('remove', 3), 3, 'leaving')):
+        with open(repo / 'compact.lock', 'ab') as lock:         # pages cannot be moved meanwhile
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            p = subprocess.Popen(command(repo, 'nodes', *command_), stdout=subprocess.DEVNULL)
+            until(lambda: number in table(repo) and table(repo)[number].get('moving') == word)
+            p.kill()
+            p.wait()
+            assert [r['node'] for r in table(repo).values() if 'moving' in r] == [number], table(repo)
+            assert "repeat 'webbase nodes %s" % command_[0] in call(repo, 'nodes').stdout.decode()
+        call(repo, 'nodes', *command_)
+        assert not [r for r in table(repo).values() if 'moving' in r], table(repo)
         all_there(repo, pages)
 
 

@@ -172,6 +172,10 @@ static int tell_node(struct node_survey *s, size_t i, int (*each)(void *context,
     int err = measure(s->log, &node, &usage);
 
     WB_CHECK(i < s->count);
+    if (s->log->nodes.items.count) {
+        node.arriving = s->log->nodes.items.items[i].row.arriving;
+        node.leaving = s->log->nodes.items.items[i].row.leaving;
+    }
     uint64_t bytes = tally->bytes + usage.retired, dead = tally->dead + usage.retired;
     node.fragmentation = bytes ? (double)dead / (double)bytes : 0;
     if (err == WB_E_NOMEM)

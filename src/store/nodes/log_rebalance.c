@@ -472,6 +472,16 @@ static int clear_dir(struct wb_log *log, const struct wb_catalog_node *node, con
     return err;
 }
 
+/* The node is not in the table any more, and nothing needs its directory. */
+static int say_removed(uint32_t number, int err)
+{
+    struct wb_error_copy why;
+
+    WB_CHECK(err < 0);
+    wb_error_save(err, &why);
+    return wb_fail(err, "node %u is removed, but something is left in its directory: %s", number, why.message);
+}
+
 /* From the moment when the node is leaving. */
 static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context)
 {
@@ -517,8 +527,10 @@ int wb_log_node_remove(struct wb_store *store, uint32_t number, wb_store_progres
     }
     if (err == 0)
         err = empty_node(&c, progress, context);
-    if (err == 0)
+    if (err == 0) {
         err = clear_dir(log, &c.node, dir);
+        err = err < 0 ? say_removed(number, err) : 0;
+    }
     wb_free(dir);
     wb_vec_release(&c.rows);
     wb_log_decide(log);
