@@ -415,7 +415,7 @@ static int write_target(struct wb_log_edit *edit, struct wb_hash_target *target)
     return wb_hash_sweep(edit, target);
 }
 
-/* A node that is full, or whose disk fails, is named. */
+/* A node that is full, or whose disk fails, is named; new pages avoid it, if the commit is repeated. */
 static int name_node(const struct wb_log_edit *edit, const struct wb_hash_target *target, int err)
 {
     struct wb_error_copy why;
@@ -424,6 +424,8 @@ static int name_node(const struct wb_log_edit *edit, const struct wb_hash_target
     if (err != WB_E_IO || !wb_log_node_failed(edit->log, err))
         return err;
     wb_error_save(err, &why);
+    wb_log_nodes_avoid(&edit->log->nodes, edit->rows[target->number].node);
+    edit->log->hash->failed_nodes++;
     return wb_fail(err, "node %u: %s", edit->rows[target->number].node, why.message);
 }
 

@@ -66,6 +66,7 @@ struct wb_hash {
     uint64_t pending_bytes; /* of records in memory */
     uint64_t to_come;       /* of images, as a conversion expects them: new files have room for so much */
     bool replaced;          /* a commit has replaced a file, which can be deleted soon */
+    size_t failed_nodes;    /* in this commit: how often a node could not be written */
 };
 
 static inline bool wb_hash_is(const struct wb_log *log)

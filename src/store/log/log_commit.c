@@ -451,18 +451,35 @@ static int try_commit(struct wb_log *log, struct wb_store_commit_counts *counts_
     return err < 0 ? err : c.to_store > 0;
 }
 
+/*
+ * Buckets are written by the commit itself. If a node is full then, pages that can be on any node go to another one.
+ * Each attempt avoids one node more.
+ */
+static bool can_go_elsewhere(struct wb_log *log, int err, size_t tries)
+{
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    return err == WB_E_IO && log->hash && log->hash->failed_nodes > tries && tries < log->nodes.items.count &&
+           log->nodes.distribution == WB_DISTRIBUTION_UNIFORM && !wb_catalog_uncertain(log->catalog);
+}
+
 static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
 {
     struct wb_log_writer *writer = log->writer;
+    size_t tries = 0;
+
+    if (log->hash)
+        log->hash->failed_nodes = 0;
     int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : try_commit(log, counts_out);
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(writer->ops.count > 0 || writer->failed.code < 0);
-    while (err > 0) {
+    while (err > 0 || can_go_elsewhere(log, err, tries)) {
         for (size_t i = 0; i < writer->sites.count; i++)
             writer->sites.items[i].delta = 0;
         WB_CHECK(writer->flight == NULL);
-        writer->group_at = 0; /* the new puts are somewhere among the ops */
+        tries += err < 0;
+        if (err > 0)
+            writer->group_at = 0; /* the new puts are somewhere among the ops */
         err = try_commit(log, counts_out);
     }
     return err;

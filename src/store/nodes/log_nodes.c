@@ -394,6 +394,17 @@ size_t wb_log_nodes_in_turn(struct wb_log *log)
     return count ? count : 1;
 }
 
+void wb_log_nodes_avoid(struct wb_log_nodes *nodes, uint32_t number)
+{
+    struct wb_log_node *node = find_node(nodes, number);
+
+    WB_CHECK(number > 0);
+    if (!node)
+        return;
+    node->failed_ns = wb_clock_mono_ns();
+    node->looked_ns = 0;
+}
+
 int wb_log_bin_instead(struct wb_log *log, struct wb_pageid id, int err, struct wb_log_bin *bin_inout)
 {
     struct wb_log_nodes *nodes = &log->nodes;
@@ -405,8 +416,7 @@ int wb_log_bin_instead(struct wb_log *log, struct wb_pageid id, int err, struct 
     if (!node || !wb_log_node_failed(log, err))
         return err;
     wb_error_save(err, &why);
-    node->failed_ns = wb_clock_mono_ns();
-    node->looked_ns = 0;
+    wb_log_nodes_avoid(nodes, node->row.number);
     if (nodes->distribution == WB_DISTRIBUTION_UNIFORM && wb_log_bin_of(log, id, bin_inout) == 0)
         return 0;
     if (err == WB_E_DOWN)

@@ -121,6 +121,9 @@ int wb_log_bin_of(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bi
 /* Whether new pages of this bin still go there: nodes may have been added or removed. */
 bool wb_log_bin_is_current(struct wb_log_nodes *nodes, const struct wb_log_bin *bin);
 
+/* Something could not be written to a node: new pages avoid it for a while, if they can. */
+void wb_log_nodes_avoid(struct wb_log_nodes *nodes, uint32_t number);
+
 /* Takes up the newest table of nodes. */
 int wb_log_nodes_renew(struct wb_log *log);
 
