@@ -175,6 +175,24 @@ def a_full_node_of_buckets_is_named(folder):
             assert call(repo, 'get', page.url).stdout == page.body
 
 
+@test
+def pages_avoid_a_full_node_of_buckets(folder):
+    """With uniform distribution, also in one large commit, which finds out only when it writes."""
+    random_ = rng('avoid')
+    pages = [Page('http://avoid.example/%d' % i, random_.randbytes(40000), type='application/octet-stream')
+             for i in range(500)]
+    with small_disk(folder / 'disk', '6m') as disk:
+        repo = folder / 'repo'
+        call(repo, 'init', '--design', 'Incr[uniform,hash]', '--nodes', '%s,%s' % (folder / 'one', disk / 'two'))
+        call(repo, 'import', archive(folder / 'first.warc', pages[:20]))
+        assert done(ask(repo, 'import', archive(folder / 'all.warc', pages)))['pages'] == 480
+        rows = {row['node']: row for row in ask(repo, 'nodes')}
+        assert rows[1]['pages'] + rows[2]['pages'] == 500 and rows[2]['pages'] >= 1, rows
+        for page in pages[::25]:
+            assert call(repo, 'get', page.url).stdout == page.body
+        assert verified(repo)['pages'] == 500
+
+
 def data_files(repo):
     return sorted(p for p in repo.rglob('*') if p.is_file() and 'lock' not in p.name and p.stat().st_size)
 
