@@ -198,9 +198,9 @@ static int start_run(struct wb_log *log)
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     if (err < 0 || writer->run.segment == 0)
         return err;
-    struct wb_log_run free = writer->written;
+    struct wb_log_run spare = writer->written;
     writer->written = writer->run;
-    writer->run = free;
+    writer->run = spare;
     writer->written.file = tail_of(writer, &writer->written)->segment.file;
     err = wb_pool_submit(writer->pool, write_run, &writer->written);
     if (err < 0)
