@@ -82,13 +82,14 @@ static int load_item(struct hash_source *source, const struct wb_bucket_file *fi
 
     if (!wb_bucket_find(&source->bucket, item->id, &item->entry.place, &at))
         err = wb_bucket_corrupt(file, source->bucket.number, "a page that the catalog knows is not in it");
-    size_t start = chunk->text.len;
+    size_t start = chunk->texts[0].len;
     if (err == 0)
-        err = wb_bucket_append_record(&source->reader, file, &source->bucket, at, chunk->facts, &chunk->text);
+        err = wb_bucket_append_record(&source->reader, file, &source->bucket, at, chunk->facts, &chunk->texts[0]);
     if (err < 0)
         return bucket_error(chunk, err, file->number, source->bucket.number);
+    item->text = 0;
     item->at = start;
-    item->bytes = chunk->text.len - start;
+    item->bytes = chunk->texts[0].len - start;
     return 0;
 }
 
@@ -142,6 +143,8 @@ static int load_chunk(void *context, struct wb_sorted_chunk *chunk)
 
     if (err == 0)
         err = wb_hash_files_refresh(&source->files, chunk->txn);
+    if (err == 0 && chunk->bytes <= 2 * (uint64_t)wb_sorted_hash.chunk_bytes) /* so that it need not grow bit by bit */
+        err = wb_buf_reserve(&chunk->texts[0], (size_t)chunk->bytes);
     WB_CHECK(chunk->items.count > 0);
     for (size_t i = 0; i < chunk->items.count; i++)
         chunk->items.items[i].bytes = 0;

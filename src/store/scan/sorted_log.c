@@ -4,57 +4,61 @@
  * The items of a chunk are read in the order of the disk: segment by segment, block by block. Every segment has a range
  * of ids, so a chunk that ends where ranges end has all pages of the blocks that it touches, except in segments of
  * wider ranges: logs that were full before their range was divided.
+ *
+ * Decompressing takes most of the time, so a chunk is divided into pieces (sorted_pieces.h), which are read by a thread
+ * for each processor, each into a text of its own. The items are sorted by node first: with several nodes, different
+ * threads read from different disks.
  */
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/scan/sorted_scan.h"
+#include "os/largepage.h"
+#include "os/limits.h"
+#include "store/scan/sorted_pieces.h"
 
 #include <stdlib.h>
 
-/* An item, and the segment that has it. */
-struct sorted_place {
-    struct wb_sorted_item *item;
-    size_t row; /* the index of its row */
-};
-
-struct sorted_log {
-    struct wb_log *log;
-    struct wb_log_nodes nodes;
-    struct wb_block_reader *zstd;
-    struct wb_log_parts parts;
-    WB_VEC(struct sorted_place) order; /* the items of the chunk in the order of the disk */
-    struct wb_buf window;              /* of the last walk, for the next one */
-    WB_VEC(uint64_t) entries;          /* of a block: its entry << 32 | its item, in the order of the directory */
+enum {
+    SPARSE = 4, /* a segment with so many times more pages than a chunk wants is a wide one */
+    SPARE = 16, /* texts have this part more than they will need, about */
 };
 
 static void close_source(void *context)
 {
-    struct sorted_log *source = context;
+    struct wb_sorted_pieces *source = context;
 
-    wb_block_reader_free(source->zstd);
+    wb_pool_free(source->pool);
+    for (size_t i = 0; i < WB_SORTED_WORKERS; i++) {
+        struct wb_sorted_worker *worker = &source->workers[i];
+        wb_segment_reader_release(&worker->reader);
+        wb_vec_release(&worker->entries);
+        wb_buf_release(&worker->record);
+        wb_buf_release(&worker->window);
+    }
+    for (size_t i = 0; i < WB_SORTED_SHARE * WB_SORTED_WORKERS; i++)
+        wb_vec_release(&source->pieces[i].found);
     wb_vec_release(&source->order);
+    wb_vec_release(&source->wide);
     wb_vec_release(&source->parts);
-    wb_vec_release(&source->entries);
-    wb_buf_release(&source->window);
     wb_log_nodes_release(&source->nodes);
+    pthread_mutex_destroy(&source->lock);
     wb_free(source);
 }
 
 static int open_source(struct wb_log *log, void **context_out)
 {
-    struct sorted_log *source = wb_alloc_zero(1, sizeof *source);
+    struct wb_sorted_pieces *source = wb_alloc_zero(1, sizeof *source);
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     *context_out = NULL;
     if (!source)
         return WB_E_NOMEM;
     source->log = log;
+    pthread_mutex_init(&source->lock, NULL);
     wb_log_nodes_init(&source->nodes, log->dir, &log->superblock);
-    int err = wb_block_reader_new(&source->zstd);
-    if (err < 0) {
-        close_source(source);
-        return err;
+    for (uint32_t i = 0; i < WB_SORTED_WORKERS; i++) {
+        source->workers[i].source = source;
+        source->workers[i].number = i;
     }
     *context_out = source;
     return 0;
@@ -79,25 +83,21 @@ static int find_edge(void *context, const struct wb_log_rows *rows, uint64_t hi,
     return 0;
 }
 
-/* ---- loading ---------------------------------------------------------------------------------------- */
+/* ---- the order of the disk ----------------------------------------------------------------------------------------
+ */
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct sorted_place *x = a, *y = b;
+    const struct wb_sorted_place *x = a, *y = b;
     const struct wb_catalog_place *p = &x->item->entry.place, *q = &y->item->entry.place;
 
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
     if (x->row != y->row)
         return x->row < y->row ? -1 : 1;
     if (p->logical != q->logical)
         return p->logical < q->logical ? -1 : 1;
     return (p->slot > q->slot) - (p->slot < q->slot);
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
 }
 
 /* The row of a segment: its index, or SIZE_MAX if there is none. */
@@ -117,8 +117,8 @@ static size_t find_row(const struct wb_log_rows *rows, uint32_t number)
 }
 
 /* The row of the segment that has the item: that of its place, or one that was split off from it (log_parts.c). */
-static int locate(struct sorted_log *source, const struct wb_sorted_chunk *chunk, const struct wb_sorted_item *item,
-                  size_t *row_out)
+static int locate(struct wb_sorted_pieces *source, const struct wb_sorted_chunk *chunk,
+                  const struct wb_sorted_item *item, size_t *row_out)
 {
     uint32_t number = item->entry.place.segment;
 
@@ -133,159 +133,176 @@ static int locate(struct sorted_log *source, const struct wb_sorted_chunk *chunk
     return 0;
 }
 
-/* Adds to the current message in which block the damage is, and remembers it. Other errors are returned. */
-static int block_error(const struct wb_segment *segment, struct wb_sorted_chunk *chunk, int err, uint64_t logical)
-{
-    char why[WB_ERROR_MESSAGE_MAX];
+/* ---- dividing the work --------------------------------------------------------------------------------------- */
 
-    WB_CHECK(err < 0);
-    if (err != WB_E_CORRUPT)
-        return err;
-    strcpy(why, wb_error_message());
-    wb_fail(err, "%s: block %llu: %s", segment->file.path, (unsigned long long)logical, why);
-    return wb_sorted_damaged(chunk, segment->number, logical);
+static bool is_known(const struct wb_sorted_pieces *source, uint32_t segment)
+{
+    for (size_t i = 0; i < source->wide.count; i++)
+        if (source->wide.items[i] == segment)
+            return true;
+    return false;
 }
 
-/* Finds the entries of a block that are wanted: places[0] to places[count - 1]. */
-static int find_entries(struct sorted_log *source, const struct wb_block_index *index,
-                        const struct sorted_place *places, size_t count)
+/*
+ * Finds the segments that have many more pages than are wanted: those of wider ranges. The first time, such a segment
+ * is read as a whole, so that a disk need not seek; then it is in the page cache, and single pages are read from it.
+ */
+static int mark_sparse(struct wb_sorted_pieces *source, const struct wb_log_rows *rows)
 {
-    int err = wb_vec_reserve(&source->entries, count);
-
-    WB_CHECK(count > 0);
-    wb_vec_clear(&source->entries);
-    for (size_t i = 0; i < count && err == 0; i++) {
-        size_t at;
-        if (!wb_block_find_slot(index, places[i].item->entry.place.slot, &at) ||
-            !wb_pageid_equal(index->entries.items[at].id, places[i].item->id))
-            err = wb_fail(WB_E_CORRUPT, "the page of slot %u is not there", places[i].item->entry.place.slot);
-        else
-            source->entries.items[source->entries.count++] = (uint64_t)at << 32 | i;
-    }
-    if (!index->sorted && source->entries.count) /* in the order of the directory, each frame is decompressed once */
-        qsort(source->entries.items, source->entries.count, sizeof *source->entries.items, compare_entries);
-    return err;
-}
-
-/* Reads the wanted records of the block that the walk has found. */
-static int read_records(struct sorted_log *source, const struct wb_segment *segment, struct wb_sorted_chunk *chunk,
-                        const struct sorted_place *places, size_t count)
-{
-    uint64_t logical = places[0].item->entry.place.logical;
+    struct wb_sorted_place *order = source->order.items;
+    size_t count = source->order.count;
     int err = 0;
 
-    WB_CHECK(source->entries.count <= count);
-    for (size_t i = 0; i < source->entries.count && err == 0; i++) {
-        struct wb_sorted_item *item = places[source->entries.items[i] & UINT32_MAX].item;
-        size_t at = (size_t)(source->entries.items[i] >> 32), start = chunk->text.len;
-        err = (chunk->facts ? wb_block_read_head : wb_block_append_record)(source->zstd, at, &chunk->text);
-        if (err < 0) {
-            err = block_error(segment, chunk, err, logical);
-        } else {
-            item->at = start;
-            item->bytes = chunk->text.len - start;
-        }
+    for (size_t i = 0, next; i < count && err == 0; i = next) {
+        for (next = i + 1; next < count; next++)
+            if (order[next].row != order[i].row)
+                break;
+        WB_CHECK(order[i].row < rows->count);
+        const struct wb_catalog_segment *row = &rows->items[order[i].row];
+        bool wide = next - i < row->live / SPARSE, known = wide && is_known(source, row->number);
+        for (size_t k = i; k < next; k++)
+            order[k].sparse = known;
+        if (wide && !known)
+            err = wb_vec_push(&source->wide, row->number);
     }
     return err;
 }
 
-/* Reads a block. All its items are in places[0] to places[count - 1]. */
-static int load_block(struct sorted_log *source, struct wb_segment_walk *walk, struct wb_sorted_chunk *chunk,
-                      const struct sorted_place *places, size_t count)
+/* Finds out where all items are, and puts them into the order of the disk. */
+static int order_items(struct wb_sorted_pieces *source, struct wb_sorted_chunk *chunk)
 {
-    uint64_t logical = places[0].item->entry.place.logical, at;
-    struct wb_block_head head;
-    const char *block;
+    int err = wb_vec_reserve(&source->order, chunk->items.count);
 
-    WB_CHECK(walk->segment->magic == WB_SEGMENT_MAGIC);
-    int err = wb_segment_locate(walk->segment, logical, &at);
-    if (err == 0 && (at < WB_SEGMENT_HEADER_BYTES || at >= walk->end))
-        err = wb_fail(WB_E_CORRUPT, "the block is outside of its file");
-    if (err < 0)
-        return block_error(walk->segment, chunk, err, logical);
-    walk->next = at;
-    err = wb_segment_walk_next(walk, &head, &block, &at);
-    if (err == WB_E_CORRUPT) /* the message names the file and the place already */
-        return wb_sorted_damaged(chunk, walk->segment->number, logical);
-    if (err < 0)
-        return err;
-    WB_CHECK(err == 1);
-    err = head.logical == logical ? 0 : wb_fail(WB_E_CORRUPT, "another block is in its place");
+    WB_CHECK(chunk->txn->kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(chunk->items.count > 0);
     if (err == 0)
-        err = find_entries(source, &walk->index, places, count);
-    if (err == WB_E_CORRUPT) /* the other pages of the block are read */
-        err = block_error(walk->segment, chunk, err, logical);
-    if (err < 0 || head.logical != logical)
+        err = wb_log_nodes_refresh(&source->nodes, chunk->txn);
+    if (err == 0)
+        err = wb_log_parts_read(chunk->txn, &source->parts);
+    for (size_t i = 0; i < chunk->items.count && err == 0; i++) {
+        struct wb_sorted_place *place = &source->order.items[i];
+        place->item = &chunk->items.items[i];
+        place->item->bytes = 0;
+        err = locate(source, chunk, place->item, &place->row);
+        place->node = err == 0 ? chunk->rows->items[place->row].node : 0;
+    }
+    source->order.count = err == 0 ? chunk->items.count : 0;
+    if (err < 0)
         return err;
-    wb_block_reader_open_bytes(source->zstd, &walk->index, block);
-    return read_records(source, walk->segment, chunk, places, count);
+    qsort(source->order.items, source->order.count, sizeof *source->order.items, compare_places);
+    return mark_sparse(source, chunk->rows);
 }
 
-/* Reads the items of one segment. */
-static int load_segment(struct sorted_log *source, struct wb_sorted_chunk *chunk, const struct sorted_place *places,
-                        size_t count)
+/* How many threads read a chunk: one for each processor, or for each node. */
+static size_t count_workers(const struct wb_sorted_pieces *source, const struct wb_sorted_chunk *chunk)
 {
-    const struct wb_catalog_segment *row = &chunk->rows->items[places[0].row];
-    struct wb_segment segment = WB_SEGMENT_INIT;
-    struct wb_segment_walk walk;
-    int err;
+    size_t count = wb_limits_processors(), nodes = wb_log_nodes_count(&source->nodes);
+    uint64_t blocks = chunk->bytes / wb_log_sizes.block_bytes;
 
-    WB_CHECK(count > 0);
-    struct wb_node *node;
-    err = wb_log_nodes_refresh(&source->nodes, chunk->txn);
-    if (err == 0)
-        err = wb_log_nodes_find(&source->nodes, row->node, &node);
-    if (err == 0)
-        err = wb_segment_open(node, source->log->superblock.id, row, false, &segment);
-    if (err == WB_E_CORRUPT)
-        return wb_sorted_damaged(chunk, row->number, 0);
-    if (err < 0)
-        return err;
-    wb_segment_walk_init(&walk, &segment, wb_log_blocks_end(row));
-    walk.window = source->window;
-    source->window = WB_BUF_INIT;
-    for (size_t i = 0, next; i < count && err == 0; i = next) {
-        for (next = i + 1; next < count; next++)
-            if (places[next].item->entry.place.logical != places[i].item->entry.place.logical)
-                break;
-        err = load_block(source, &walk, chunk, places + i, next - i);
+    WB_CHECK(chunk->items.count > 0);
+    count = count > nodes ? count : nodes;
+    count = count < blocks ? count : (size_t)blocks; /* for less than a block, a thread is not worth it */
+    return !chunk->alone || count == 0 ? 1 : count < WB_SORTED_WORKERS ? count : WB_SORTED_WORKERS;
+}
+
+static uint64_t size_of(const struct wb_sorted_chunk *chunk, const struct wb_sorted_place *place)
+{
+    return chunk->facts ? 1 : 1 + place->item->entry.body_bytes;
+}
+
+static bool same_block(const struct wb_sorted_place *a, const struct wb_sorted_place *b)
+{
+    return a->row == b->row && a->item->entry.place.logical == b->item->entry.place.logical;
+}
+
+/* Cuts the order into pieces of the same size that end where blocks end. */
+static void cut_pieces(struct wb_sorted_pieces *source, struct wb_sorted_chunk *chunk, size_t workers)
+{
+    const struct wb_sorted_place *order = source->order.items;
+    size_t count = source->order.count, from = 0, share = workers > 1 ? WB_SORTED_SHARE : 1, pieces = share * workers;
+    uint64_t all = 0, passed = 0;
+
+    WB_CHECK(workers > 0);
+    WB_CHECK(pieces <= WB_SORTED_SHARE * WB_SORTED_WORKERS);
+    for (size_t i = 0; i < count; i++)
+        all += size_of(chunk, &order[i]);
+    for (size_t i = 0; i < pieces; i++) {
+        struct wb_sorted_piece *piece = &source->pieces[i];
+        size_t to = from;
+        while (to < count && (i + 1 == pieces || passed < all / pieces * (i + 1) ||
+                              (to > 0 && same_block(&order[to - 1], &order[to]))))
+            passed += size_of(chunk, &order[to++]);
+        piece->places = order + from;
+        piece->count = to - from;
+        piece->error.code = 0;
+        wb_vec_clear(&piece->found);
+        from = to;
     }
-    wb_buf_clear(&walk.window);
-    source->window = walk.window;
-    walk.window = WB_BUF_INIT;
-    wb_segment_walk_release(&walk);
-    wb_segment_close(&segment);
+    WB_CHECK(from == count);
+    source->chunk = chunk;
+    source->piece_count = pieces;
+    source->worker_count = workers;
+    source->share = share;
+    source->next_piece = 0;
+}
+
+/*
+ * Prepares the texts of the workers. Each has room for all records, so that it need not grow bit by bit, whichever
+ * worker does most. Room that is not used costs no memory.
+ */
+static int prepare(struct wb_sorted_pieces *source, struct wb_sorted_chunk *chunk, size_t workers)
+{
+    uint64_t bytes = chunk->bytes + chunk->bytes / SPARE;
+    int err = 0;
+
+    WB_CHECK(workers <= WB_SORTED_WORKERS);
+    for (size_t i = 0; i < workers && err == 0; i++) {
+        struct wb_buf *text = source->workers[i].text = &chunk->texts[i];
+        size_t before = text->cap;
+        if (bytes <= 2 * (uint64_t)wb_sorted_log.chunk_bytes) /* one page may have hundreds of megabytes */
+            err = wb_buf_reserve(text, (size_t)bytes);
+        if (err == 0 && text->cap > before)
+            wb_largepage_want(text->ptr, text->cap);
+    }
+    return err;
+}
+
+/* Passes on what was found, in the order of the pieces. */
+static int collect(struct wb_sorted_pieces *source, struct wb_sorted_chunk *chunk)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < source->piece_count && err == 0; i++) {
+        const struct wb_sorted_piece *piece = &source->pieces[i];
+        for (size_t k = 0; k < piece->found.count && err == 0; k++) {
+            wb_error_restore(&piece->found.items[k].error);
+            err = wb_sorted_damaged(chunk, piece->found.items[k].segment, piece->found.items[k].at);
+        }
+        if (err == 0 && piece->error.code < 0)
+            err = wb_error_restore(&piece->error);
+    }
     return err;
 }
 
 static int load_chunk(void *context, struct wb_sorted_chunk *chunk)
 {
-    struct sorted_log *source = context;
-    int err = wb_vec_reserve(&source->order, chunk->items.count);
+    struct wb_sorted_pieces *source = context;
+    int err = order_items(source, chunk);
 
-    WB_CHECK(chunk->txn->kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(chunk->items.count > 0);
     if (err < 0)
         return err;
-    err = wb_log_parts_read(chunk->txn, &source->parts);
-    source->order.count = chunk->items.count;
-    for (size_t i = 0; i < chunk->items.count && err == 0; i++) {
-        struct sorted_place *place = &source->order.items[i];
-        place->item = &chunk->items.items[i];
-        place->item->bytes = 0;
-        err = locate(source, chunk, place->item, &place->row);
-    }
-    if (err < 0)
-        return err;
-    struct sorted_place *order = source->order.items;
-    qsort(order, source->order.count, sizeof *order, compare_places);
-    for (size_t i = 0, next; i < source->order.count && err == 0; i = next) {
-        for (next = i + 1; next < source->order.count; next++)
-            if (order[next].row != order[i].row)
-                break;
-        err = load_segment(source, chunk, order + i, next - i);
-    }
-    return err;
+    size_t workers = count_workers(source, chunk);
+    cut_pieces(source, chunk, workers);
+    err = prepare(source, chunk, workers);
+    if (err == 0 && workers > 1 && !source->pool)
+        err = wb_pool_new((unsigned)workers - 1, &source->pool);
+    for (size_t i = 1; i < workers && err == 0; i++)
+        err = wb_pool_submit(source->pool, wb_sorted_work, &source->workers[i]);
+    if (err == 0)
+        wb_sorted_work(&source->workers[0]);
+    if (source->pool)
+        wb_pool_wait(source->pool);
+    return err < 0 ? err : collect(source, chunk);
 }
 
 const struct wb_sorted_source wb_sorted_log = {

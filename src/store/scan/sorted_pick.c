@@ -265,10 +265,7 @@ int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out)
     if (err == 0 && scan->summary.gone)
         err = add_gone(&p, from);
     *reached_out = p.reached;
-    if (err == 0 &&
-        p.bytes <=
-            2 * (uint64_t)scan->source->chunk_bytes) /* room for the records, so that it need not grow bit by bit */
-        err = wb_buf_reserve(&scan->chunk.text, (size_t)p.bytes);
+    scan->chunk.bytes = p.bytes;
     return err < 0 ? err : p.full;
 }
 

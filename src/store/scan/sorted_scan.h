@@ -14,7 +14,8 @@
  *
  *   sorted_scan.c   the scan itself: options, pages, parcels, positions
  *   sorted_pick.c   takes the items of a chunk from the catalog
- *   sorted_log.c    the source that reads segments, for hashed-log
+ *   sorted_log.c    the source that reads segments, for hashed-log ...
+ *   sorted_pieces.c ... with several threads
  */
 #ifndef WB_STORE_SORTED_SCAN_H
 #define WB_STORE_SORTED_SCAN_H
@@ -26,7 +27,8 @@
 struct wb_sorted_item {
     struct wb_pageid id;
     struct wb_catalog_entry entry; /* of the version that the state shows; entry.place says where it is */
-    size_t at;                     /* set by the source: where its record is in the chunk's text ... */
+    size_t at;                     /* set by the source: where its record is in a text of the chunk ... */
+    uint32_t text;                 /* ... which is this one ... */
     size_t bytes;                  /* ... and its length; 0: it cannot be read, and that has been reported */
 };
 
@@ -36,19 +38,24 @@ struct wb_sorted_damage {
     uint64_t at;
 };
 
+enum { WB_SORTED_TEXTS = 4 };
+
 /* The pages whose records are in memory, or are about to be. */
 struct wb_sorted_chunk {
-    struct wb_catalog_txn *txn;          /* the newest state, held while a source loads the chunk */
-    const struct wb_log_rows *rows;      /* all rows of segments in it */
-    bool facts;                          /* wanted of each record: only its digests and its head (wb_block_read_head) */
-    WB_VEC(struct wb_sorted_item) items; /* in ascending order of ids */
-    struct wb_buf text;                  /* the records, in any order */
-    WB_VEC(struct wb_error_copy) errors; /* damage that was found, to be returned by the scan */
+    struct wb_catalog_txn *txn;     /* the newest state, held while a source loads the chunk */
+    const struct wb_log_rows *rows; /* all rows of segments in it */
+    bool facts;                     /* wanted of each record: only its digests and its head (wb_block_read_head) */
+    bool alone;                     /* no other scan passes over other parts at the same time, in another thread */
+    WB_VEC(struct wb_sorted_item) items;   /* in ascending order of ids */
+    uint64_t bytes;                        /* of their records, about */
+    struct wb_buf texts[WB_SORTED_TEXTS];  /* the records, in any order; all empty when a source begins to load */
+    WB_VEC(struct wb_error_copy) errors;   /* damage that was found, to be returned by the scan */
     WB_VEC(struct wb_sorted_damage) known; /* damage that was reported by this scan before */
 };
 
 /*
- * What a source must implement. Its functions are called by the thread that runs the scan; of the wb_log only what
+ * What a source must implement. Its functions are called by the thread that runs the scan, and so is
+ * wb_sorted_damaged(), but they may use other threads; of the wb_log only what
  * never changes may be used: dir, superblock, content_seed, and functions that say so.
  */
 struct wb_sorted_source {
@@ -63,8 +70,8 @@ struct wb_sorted_source {
     int (*edge)(void *context, const struct wb_log_rows *rows, uint64_t hi, uint64_t *edge_out);
 
     /*
-     * Appends the records of all items to chunk->text, and sets `at` and `bytes` of each. Checks that a record belongs
-     * to its id. What is damaged is passed to wb_sorted_damaged(), once for each damaged part, and the items in it keep
+     * Appends the records of all items to chunk->texts, and sets where each is. Checks that a record belongs to its id.
+     * What is damaged is passed to wb_sorted_damaged(), once for each damaged part, and the items in it keep
      * `bytes` 0. Any other error ends the work and is returned; the whole chunk is loaded again then. If items from
      * somewhere on cannot be had now, because a node is down, a source may cut them off (items.count) and load the
      * others, if there are any: so pages before them are delivered. The next chunk begins with those that were cut off.

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "os/file.h"
+#include "os/largepage.h"
 #include "os/limits.h"
 
 #include <signal.h>
@@ -127,11 +128,28 @@ static void test_processors(void **state)
     assert_in_range(wb_limits_processors(), 1, 1 << 20);
 }
 
+/* Asking for large pages changes no byte, whichever part of a buffer it is about. */
+static void test_large_pages(void **state)
+{
+    size_t bytes = 7 << 20;
+    char *memory = malloc(bytes);
+
+    (void)state;
+    assert_non_null(memory);
+    memset(memory, 42, bytes);
+    for (size_t from = 0; from < bytes; from += 999999)
+        for (size_t len = 0; len <= bytes - from; len += 1234567)
+            wb_largepage_want(memory + from, len);
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(memory[i], 42);
+    free(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_file_size), cmocka_unit_test(test_open_files), cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_processors),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_processors), cmocka_unit_test(test_large_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

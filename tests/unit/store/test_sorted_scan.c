@@ -3,6 +3,7 @@
  * pages in the order of their ids, whatever happens meanwhile.
  */
 #include "store_support.h"
+#include "store/scan/sorted_scan.h"
 
 enum { PAGES = 600, SEGMENT = 40000 }; /* with use_small_sizes(), a log is full with a quarter of this */
 
@@ -296,6 +297,66 @@ static void test_damage(void **state)
     sights_release(&sights);
 }
 
+/* A scan in chunks of so many bytes. */
+static unsigned scan_in_chunks(struct wb_store *store, size_t bytes, const struct wb_store_scan_options *options,
+                               struct sights *sights)
+{
+    struct wb_sorted_source source = wb_sorted_log;
+    struct wb_store_scan *scan;
+
+    source.chunk_bytes = bytes;
+    must_ok(wb_sorted_scan_open(wb_log_of(store), &source, options, &scan));
+    unsigned damaged = read_sorted(scan, options->facts ? WITHOUT_EPOCH : 0, sights);
+    wb_store_scan_close(scan);
+    return damaged;
+}
+
+/* All pages in a few segments of narrow ranges, and one that all chunks need, sound or damaged. */
+static void check_chunks(const struct wb_store_scan_options *options, unsigned damaged, size_t least)
+{
+    struct wb_store *store = open_store(dir, WB_STORE_READ);
+    struct sights all = {0};
+
+    assert_int_equal(scan_sorted(store, options, &all), damaged);
+    assert_true(all.count >= least);
+    for (size_t bytes = 4000; bytes < 3 << 20; bytes *= 9) {
+        struct sights found = {0};
+        assert_int_equal(scan_in_chunks(store, bytes, options, &found), damaged);
+        assert_int_equal(found.count, all.count);
+        for (size_t i = 0; i < found.count; i++)
+            assert_true(wb_pageid_equal(found.list[i].id, all.list[i].id) && found.list[i].hash == all.list[i].hash);
+        sights_release(&found);
+    }
+    sights_release(&all);
+    wb_store_close(store);
+}
+
+/* It makes no difference how large chunks are, how many threads read them, or how much of a segment a chunk needs. */
+static void test_chunks(void **state)
+{
+    const uint32_t groups = 5;
+    char path[DIR_MAX];
+
+    (void)state;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    for (uint32_t i = 0; i < groups; i++)
+        put_pages(store, i * PAGES, (i + 1) * PAGES, 0);
+    wb_store_close(store);
+    assert_true(count_segments(1, 0, true) > 0); /* at least one has a wider range than others */
+    assert_true(count_segments(4, 0, false) > 0);
+    check_chunks(&(struct wb_store_scan_options){0}, 0, groups * PAGES);
+    check_chunks(&(struct wb_store_scan_options){.facts = true}, 0, groups * PAGES);
+    check_chunks(&(struct wb_store_scan_options){.part = 2, .parts = 3}, 0, PAGES);
+    path_in(dir, "pages/00000001.seg", path);
+    flip_byte(path, 64 + 30, 0x10);
+    check_chunks(&(struct wb_store_scan_options){0}, 1, PAGES);
+    flip_byte(path, 64 + 30, 0x10);
+    uint64_t middle = file_bytes(path) / 2; /* of a block: a frame, or its directory */
+    flip_byte(path, middle, 0x10);
+    check_chunks(&(struct wb_store_scan_options){0}, 1, PAGES);
+    flip_byte(path, middle, 0x10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_facts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_takedown, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_chunks, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
