@@ -117,8 +117,17 @@ int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_r
 
 /* ---- walking through all blocks (segment_walk.c) -------------------------------------------- */
 
+/*
+ * Bytes of a file that somebody else is reading, for a walk. wait() provides `need` bytes from `at`, and says how many
+ * there are from there on. It waits until they are there; false: they will never be, and the walk reads the file.
+ */
+struct wb_segment_ahead {
+    bool (*wait)(struct wb_segment_ahead *ahead, uint64_t at, size_t need, const char **bytes_out, size_t *have_out);
+};
+
 struct wb_segment_walk {
     const struct wb_segment *segment;
+    struct wb_segment_ahead *ahead; /* NULL: the walk reads all by itself */
     struct wb_buf window; /* the bytes of the file from window_at */
     uint64_t window_at;
     uint64_t next;        /* position of the next block */

@@ -67,6 +67,10 @@ static int look(struct wb_segment_walk *walk, uint64_t at, size_t need, const ch
     *have_out = 0;
     if (need > left)
         need = (size_t)left;
+    if (walk->ahead && need && walk->ahead->wait(walk->ahead, at, need, bytes_out, have_out)) {
+        *have_out = *have_out < left ? *have_out : (size_t)left;
+        return 0;
+    }
     if (at < walk->window_at || at + need > walk->window_at + walk->window.len) {
         size_t want = need > WINDOW_BYTES ? need : left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
         int err = move_window(walk, at, want);

@@ -13,6 +13,7 @@ enum {
     TAILS_MAX = 512,   /* a writer has about so many segments open at most */
     SPLIT_LEAST = 4,   /* a segment is split if it has this part of the limit: smaller ones are not worth 16 files */
     CHILDREN = 1 << WB_HASHED_LOG_BITS,
+    NODES_SEGMENT_BYTES = 16 << 20,
 };
 
 bool wb_hashed_log_is(const struct wb_log *log)
@@ -21,9 +22,17 @@ bool wb_hashed_log_is(const struct wb_log *log)
     return log->superblock.design.read.organisation == WB_ORGANISATION_HASHED_LOG;
 }
 
+/*
+ * With several nodes, segments of the log organisation are small, so that those that follow each other are on different
+ * nodes, and a scan can read from all of them (log_ahead.h).
+ */
 uint64_t wb_log_segment_limit(const struct wb_log *log)
 {
-    return wb_hashed_log_is(log) ? wb_log_sizes.hashed_bytes : wb_log_sizes.segment_bytes;
+    uint64_t limit = wb_log_sizes.segment_bytes;
+
+    if (wb_hashed_log_is(log))
+        return wb_log_sizes.hashed_bytes;
+    return log->nodes.items.count > 1 && limit > NODES_SEGMENT_BYTES ? NODES_SEGMENT_BYTES : limit;
 }
 
 size_t wb_log_group_limit(const struct wb_log_writer *writer, const struct wb_log *log)

@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "base/mem.h"
 
+#include <stdlib.h>
+
 enum {
     THREADS_MAX = 16,
     SYNC_ONE_BY_ONE = 4, /* so many files of one node are synced one after the other */
@@ -21,6 +23,25 @@ static void sync_file(void *context)
         wb_error_save(err, &job->error);
 }
 
+static int compare_turns(const void *a, const void *b)
+{
+    const struct wb_log_sync_job *x = a, *y = b;
+
+    if (x->turn != y->turn)
+        return x->turn < y->turn ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Puts the files of all nodes in turn, so that there is something to do for each of them from the first moment. */
+static void take_turns(struct wb_log_sync_job *jobs, size_t count)
+{
+    WB_CHECK(count > 0);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++)
+            jobs[i].turn += jobs[k].node == jobs[i].node;
+    qsort(jobs, count, sizeof *jobs, compare_turns);
+}
+
 int wb_log_sync_begin(struct wb_log *log, bool more, struct wb_log_sync *sync_out)
 {
     struct wb_log_writer *writer = log->writer;
@@ -33,9 +54,12 @@ int wb_log_sync_begin(struct wb_log *log, bool more, struct wb_log_sync *sync_ou
         return WB_E_NOMEM;
     for (size_t i = 0; i < writer->tails.count; i++)
         if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
-            sync_out->jobs[sync_out->count++].file = &writer->tails.items[i].segment.file;
+            sync_out->jobs[sync_out->count++] = (struct wb_log_sync_job){.file = &writer->tails.items[i].segment.file,
+                                                                         .node = writer->tails.items[i].bin.node};
     size_t count = sync_out->count;
     bool together = count > SYNC_ONE_BY_ONE || (count > 1 && log->nodes.items.count > 1);
+    if (together)
+        take_turns(sync_out->jobs, count);
     if (together && !writer->sync_pool)
         err = wb_pool_new(THREADS_MAX, &writer->sync_pool);
     sync_out->pool = together ? writer->sync_pool : more ? writer->pool : NULL; /* the workers have nothing to do now */

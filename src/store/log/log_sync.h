@@ -9,6 +9,8 @@
 /* A file that is synced. */
 struct wb_log_sync_job {
     const struct wb_node_file *file;
+    uint32_t node;
+    size_t turn; /* how many files of its node come before it */
     struct wb_error_copy error;
 };
 

@@ -199,6 +199,14 @@ int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_nod
     return err;
 }
 
+struct wb_node *wb_log_nodes_reach(struct wb_log_nodes *nodes, uint32_t number)
+{
+    struct wb_log_node *node = find_node(nodes, number);
+
+    WB_CHECK(number > 0);
+    return node ? node->reach : NULL;
+}
+
 int wb_log_node_dir(struct wb_log *log, uint32_t number, const char **dir_out)
 {
     const struct wb_log_node *node = find_node(&log->nodes, number);

@@ -75,7 +75,10 @@ uint32_t wb_log_nodes_number(const struct wb_log_nodes *nodes, size_t i);
  */
 int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out);
 
-/* The same, for making, changing or deleting files. WB_E_DOWN also if it is read-only. */
+/* The same without asking the node anything; NULL if there is none. Whoever opens its files learns if it is down. */
+struct wb_node *wb_log_nodes_reach(struct wb_log_nodes *nodes, uint32_t number);
+
+/* wb_log_nodes_find() for making, changing or deleting files. WB_E_DOWN also if it is read-only. */
 int wb_log_nodes_find_to_write(struct wb_log_nodes *nodes, uint32_t number, struct wb_node **node_out);
 
 /* Whether the catalog has such a node. */

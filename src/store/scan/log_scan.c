@@ -4,7 +4,8 @@
  * The state is an epoch: that of a snapshot, or the newest one when the scan begins. The scan pins it (below), so that
  * every version that is visible in it stays until the scan ends. So the catalog's transaction can be renewed with
  * every block: places of visible versions never change, and nothing else that happens concerns the scan. A scan that
- * waits for its reader holds no state of the catalog, and only the one file that it has open.
+ * waits for its reader holds no state of the catalog, and only the one file that it has open. With several nodes it
+ * also has a few segments that were read ahead (log_ahead.h).
  *
  *   next block ---> which of its pages are visible? (catalog) ---> its pages, one by one (memory only)
  *
@@ -171,25 +172,39 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     return 0;
 }
 
+/* The files that a scan has open, but the catalog does not have any more. */
+struct held_files {
+    struct wb_log_scan *scan;
+    uint64_t bytes;
+};
+
+static int add_held(void *context, const struct wb_catalog_segment *open)
+{
+    struct held_files *held = context;
+    struct wb_catalog_segment row;
+    int err = wb_catalog_segment_get(&held->scan->txn, open->number, &row);
+
+    WB_CHECK(held->scan->txn.kind >= WB_CATALOG_TXN_AWAKE);
+    held->bytes += err == 0 && row.revision == open->revision ? 0 : open->bytes;
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
 int wb_log_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *holds_out)
 {
     struct wb_log_scan *scan = scan_of(base);
-    struct wb_catalog_segment row;
-    uint64_t held = 0;
-    int err = scan->open ? begin(scan) : 0;
+    struct held_files held = {.scan = scan};
+    int err = scan->open || scan->ahead ? begin(scan) : 0;
 
     WB_CHECK(scan->epoch > 0);
-    for (size_t i = 0; i < scan->open && err == 0; i++) {
-        const struct wb_log_scan_part *part = scan->parts.items[i];
-        err = wb_catalog_segment_get(&scan->txn, part->row.number, &row);
-        held += err == 0 && row.revision == part->segment.revision ? 0 : part->row.bytes;
-        err = err == WB_E_NOTFOUND ? 0 : err;
-    }
+    for (size_t i = 0; i < scan->open && err == 0; i++)
+        err = add_held(&held, &scan->parts.items[i]->row);
+    if (err == 0 && scan->ahead)
+        err = wb_log_ahead_each(scan->ahead, add_held, &held);
     end(scan);
     *holds_out = (struct wb_store_scan_holds){
         .epoch = scan->epoch,
         .since_ms = scan->renewed_ms,
-        .bytes_held = held,
+        .bytes_held = held.bytes,
     };
     return err;
 }

@@ -3,6 +3,7 @@
  *
  *   log_scan.c    the pages of a state in the order of the disk
  *   log_scan_parts.c  ... from the files of a segment, which may have been split
+ *   log_ahead.c   ... which are read ahead, if there are several nodes
  *   log_gone.c    then, if asked for, those that are gone but have a past
  *   log_parcel.c  the same as parcels; and positions
  */
@@ -10,6 +11,7 @@
 #define WB_STORE_LOG_SCAN_H
 
 #include "store/log/log.h"
+#include "store/scan/log_ahead.h"
 #include "store/scan/scan_pack.h"
 
 /* An entry of the block that a scan is in. */
@@ -26,6 +28,7 @@ struct wb_log_scan_known {
 struct wb_log_scan_part {
     struct wb_catalog_segment row;
     struct wb_segment segment;
+    struct wb_segment_ahead *ahead; /* its bytes, if they are being read ahead */
     struct wb_segment_walk walk;
     bool walking;                  /* the file is open */
     bool done;                     /* ... and all its blocks were passed */
@@ -59,6 +62,7 @@ struct wb_log_scan {
     struct wb_log_rows rows;       /* all segments, those of one origin together */
     struct wb_log_parts known_parts;
     struct wb_log_nodes nodes;
+    struct wb_log_ahead *ahead;    /* NULL: there is one node */
     struct wb_busy_mark busy;      /* on the nodes of the current segment */
     struct wb_log_view view;
 

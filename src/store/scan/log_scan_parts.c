@@ -48,6 +48,9 @@ static void close_part(struct wb_log_scan_part *part)
         wb_segment_walk_release(&part->walk);
     part->walking = part->done = part->plain = false;
     part->block = NULL;
+    if (part->ahead)
+        wb_log_ahead_give_back(part->ahead);
+    part->ahead = NULL;
     wb_segment_close(&part->segment);
 }
 
@@ -88,6 +91,8 @@ void wb_log_scan_parts_release(struct wb_log_scan *scan)
         wb_free(part);
     }
     wb_vec_release(&scan->parts);
+    wb_log_ahead_free(scan->ahead);
+    scan->ahead = NULL;
 }
 
 /* Moves the walk to the first block that is not before `logical`. */
@@ -137,11 +142,13 @@ static int open_part(struct wb_log_scan *scan, const struct wb_catalog_segment *
         return err;
     struct wb_log_scan_part *part = scan->parts.items[scan->open];
     part->row = *row;
-    err = wb_log_scan_open_file(scan, row, &part->segment);
+    if (!scan->ahead || !wb_log_ahead_take(scan->ahead, row, &part->segment, &part->ahead))
+        err = wb_log_scan_open_file(scan, row, &part->segment);
     if (err < 0)
         return err;
     scan->open++;
     wb_segment_walk_init(&part->walk, &part->segment, wb_log_blocks_end(row));
+    part->walk.ahead = part->ahead;
     part->walking = true;
     if (scan->told.segment == scan->origin)
         seek(part, scan->told.logical);
@@ -241,6 +248,24 @@ static int open_parts(struct wb_log_scan *scan, size_t first)
     return err < 0 ? err : scan->open > 0;
 }
 
+/* With several nodes, reads what comes next from all of them at the same time. */
+static void look_ahead(struct wb_log_scan *scan, size_t first)
+{
+    size_t end = scan->until.segment ? first_behind(scan, scan->until.segment) : scan->rows.count;
+
+    WB_CHECK(first < scan->rows.count);
+    WB_CHECK(scan->open == 0);
+    if (wb_log_nodes_refresh(&scan->nodes, &scan->txn) < 0 || wb_log_nodes_count(&scan->nodes) < 2)
+        return; /* an error is found again when the segment is opened */
+    if (!scan->ahead && wb_log_ahead_new(scan->shares, &scan->ahead) < 0)
+        return;
+    uint32_t origin = wb_catalog_segment_origin(&scan->rows.items[first]);
+    if (scan->told.segment == origin) /* the walk begins in the middle of it */
+        first = first_behind(scan, origin);
+    if (first < end)
+        wb_log_ahead_plan(scan->ahead, &scan->nodes, scan->log->superblock.id, &scan->rows.items[first], end - first);
+}
+
 int wb_log_scan_choose(struct wb_log_scan *scan)
 {
     uint32_t passed = scan->origin ? scan->origin : scan->told.segment ? scan->told.segment - 1 : 0;
@@ -255,6 +280,7 @@ int wb_log_scan_choose(struct wb_log_scan *scan)
     wb_log_scan_leave(scan);
     scan->segment_done = false;
     for (size_t i = first_behind(scan, passed); i < scan->rows.count; i = first_behind(scan, scan->origin)) {
+        look_ahead(scan, i);
         int err = open_parts(scan, i);
         if (err < 0)
             scan->failed = scan->origin--; /* the next call tries it again, unless it is passed over */
