@@ -77,11 +77,12 @@ static void release_rows(struct rows *rows)
 
 static void file_of(struct rows *rows, const struct wb_catalog_segment *row, char path_out[DIR_MAX])
 {
-    char *path;
+    char name[WB_SEGMENT_NAME_MAX];
+    struct wb_node *node;
 
-    must_ok(wb_log_nodes_path(&rows->nodes, row->node, row->number, row->revision, &path));
-    snprintf(path_out, DIR_MAX, "%s", path);
-    wb_free(path);
+    must_ok(wb_log_nodes_find(&rows->nodes, row->node, &node));
+    wb_segment_name(row->number, row->revision, name);
+    snprintf(path_out, DIR_MAX, "%s/%s", wb_node_label(node), name);
 }
 
 static void plan(struct wb_log_ahead *ahead, struct rows *rows, size_t first, size_t count)
