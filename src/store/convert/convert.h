@@ -90,6 +90,7 @@ struct wb_convert {
     uint64_t latest, gone;       /* pages of the source that were dealt with, with a latest version and without */
     WB_VEC(uint64_t) lost_sites; /* the hash of the site of each page whose latest version is lost */
     struct wb_store_convert_counts counts;
+    uint64_t told; /* how many lost versions were reported */
 };
 
 /* Reports that `more` was done. WB_E_STOPPED if whoever is told wants to stop. */

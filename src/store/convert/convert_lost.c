@@ -51,7 +51,10 @@ int wb_convert_lose(struct wb_convert *convert, struct wb_log_view *view, size_t
         .message = message,
     };
     convert->counts.lost++;
-    if (convert->sink->lost)
+    bool told = convert->counts.lost <= convert->told; /* by a commit that had to be repeated, in the same order */
+    if (!told)
+        convert->told++;
+    if (!told && convert->sink->lost)
         convert->sink->lost(convert->sink->context, &lost);
     return lost.latest ? wb_vec_push(&convert->lost_sites, view->site) : 0;
 }

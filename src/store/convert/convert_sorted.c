@@ -17,6 +17,12 @@ enum {
     SORTED_BYTES_MAX = 4 << 20, /* of a record that is sorted with its bytes */
 };
 
+/* What wb_convert_adopt() counts. */
+struct convert_tally {
+    uint64_t latest, gone, lost, lost_pages;
+    size_t lost_sites;
+};
+
 struct sorted_copy {
     struct wb_convert *convert;
     struct wb_sorter *records;
@@ -24,6 +30,8 @@ struct sorted_copy {
     WB_VEC(struct wb_convert_note) page; /* of one page, while it is committed */
     uint64_t op_bytes;
     struct wb_buf record;
+    struct convert_tally before; /* the commit under way */
+    size_t attempt;              /* of that commit */
 };
 
 /* ---- sorting ------------------------------------------------------------------------------------------------ */
@@ -47,6 +55,27 @@ static int sort_record(void *context, const struct wb_convert_record *record)
 
 /* ---- storing ------------------------------------------------------------------------------------------------ */
 
+static struct convert_tally tally_of(const struct wb_convert *convert)
+{
+    WB_CHECK(convert->target->writer != NULL);
+    return (struct convert_tally){convert->latest, convert->gone, convert->counts.lost, convert->counts.lost_pages,
+                                  convert->lost_sites.count};
+}
+
+/* The commit is repeated without a node that has failed: pages that were adopted in vain do not count. */
+static void start_again(struct sorted_copy *c)
+{
+    struct wb_convert *convert = c->convert;
+
+    WB_CHECK(c->before.lost_sites <= convert->lost_sites.count);
+    convert->latest = c->before.latest;
+    convert->gone = c->before.gone;
+    convert->counts.lost = c->before.lost;
+    convert->counts.lost_pages = c->before.lost_pages;
+    convert->lost_sites.count = c->before.lost_sites;
+    c->attempt = convert->target->writer->attempt;
+}
+
 /* Called by the commit for each page: order[0] to order[count - 1] are its ops, whose places are known now. */
 static int adopt(void *context, struct wb_log_edit *edit, const uint32_t *order, size_t count)
 {
@@ -56,6 +85,8 @@ static int adopt(void *context, struct wb_log_edit *edit, const uint32_t *order,
 
     WB_CHECK(count > 0);
     WB_CHECK(c->ops.count == c->convert->target->writer->ops.count);
+    if (c->attempt != c->convert->target->writer->attempt)
+        start_again(c);
     wb_vec_clear(&c->page);
     for (size_t i = 0; i < count && err == 0; i++) {
         struct wb_convert_note note = c->ops.items[order[i]];
@@ -70,6 +101,9 @@ static int commit(struct sorted_copy *c)
 {
     struct wb_store_commit_counts ignored = {0};
     uint64_t count = c->ops.count;
+
+    c->before = tally_of(c->convert);
+    c->attempt = 0;
     int err = wb_log_commit(&c->convert->target->store, &ignored);
 
     WB_CHECK(c->convert->target->writer->ops.count == 0);

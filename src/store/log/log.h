@@ -257,6 +257,7 @@ struct wb_log_writer {
     struct wb_busy_mark busy;    /* set while there are ops */
     int (*adopt)(void *context, struct wb_log_edit *edit, const uint32_t *order, size_t count);
     void *adopt_context;         /* adopt makes the page of copies in the same commit; NULL: it is made later */
+    size_t attempt;              /* of the commit under way: it is repeated, and adopt called again, if a node fails */
     uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
     uint64_t older, barred;      /* pages that were refused since the last commit */
     bool thorough;               /* compaction must leave nothing of what is replaced: set during a transfer */

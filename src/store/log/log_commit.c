@@ -469,6 +469,7 @@ static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_
 
     if (log->hash)
         log->hash->failed_nodes = 0;
+    writer->attempt = 0;
     int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : try_commit(log, counts_out);
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
@@ -478,6 +479,7 @@ static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_
             writer->sites.items[i].delta = 0;
         WB_CHECK(writer->flight == NULL);
         tries += err < 0;
+        writer->attempt++;
         if (err > 0)
             writer->group_at = 0; /* the new puts are somewhere among the ops */
         err = try_commit(log, counts_out);
