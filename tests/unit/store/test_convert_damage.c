@@ -202,6 +202,35 @@ static void test_missing_file(void **state)
     use_usual_sizes();
 }
 
+struct wanted_node {
+    uint32_t number;
+    uint64_t pages;
+};
+
+static int count_pages(void *context, const struct wb_store_node *node)
+{
+    struct wanted_node *wanted = context;
+
+    wanted->pages += node->number == wanted->number ? node->pages : 0;
+    return 0;
+}
+
+/* A repository that has pages on this node: one on which nothing is alive may be down. */
+static void make_source_with(const char *dir, size_t design, uint32_t node, uint64_t *chance)
+{
+    struct wanted_node wanted = {.number = node};
+
+    for (;;) {
+        make_source(dir, design, chance);
+        struct wb_store *store = open_store(dir, WB_STORE_READ);
+        must_ok(wb_store_node_each(store, count_pages, &wanted));
+        wb_store_close(store);
+        if (wanted.pages)
+            return;
+        remove_tree(dir);
+    }
+}
+
 /* A node that is down is noticed before anything is made. */
 static void test_down(void **state)
 {
@@ -209,8 +238,9 @@ static void test_down(void **state)
     char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], node[DIR_MAX], away[DIR_MAX];
     static const struct {
         size_t design;
+        uint32_t number;
         const char *node;
-    } cases[] = {{1, "node2"}, {4, "node1"}, {8, "update/node102"}};
+    } cases[] = {{1, 2, "node2"}, {4, 1, "node1"}, {8, 102, "update/node102"}};
     struct wb_store_options options = options_of(0);
     struct wb_store_convert_counts counts;
 
@@ -221,7 +251,7 @@ static void test_down(void **state)
         test_dir(targets);
         path_in(targets, "to", to);
         path_in(targets, "away", away);
-        make_source(from, cases[i].design, &chance);
+        make_source_with(from, cases[i].design, cases[i].number, &chance);
         path_in(from, cases[i].node, node);
         must(rename(node, away) == 0);
         must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_DOWN);
