@@ -441,11 +441,10 @@ int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages
 
     struct wb_block_plan plan = {.next_slot = (uint32_t)count, .site = common_site(pages, count)};
     int32_t *room = wb_alloc(3 * count * sizeof *room);
-    struct block_lists lists = {room, room + count, room + 2 * count};
     int err = room ? wb_vec_reserve(&plan.items, count) : WB_E_NOMEM;
 
     if (err == 0)
-        err = plan_pages(&plan, pages, count, &lists);
+        err = plan_pages(&plan, pages, count, &(struct block_lists){room, room + count, room + 2 * count});
     if (err == 0)
         err = wb_block_plan_all(&plan);
     if (err == 0)

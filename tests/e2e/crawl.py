@@ -307,7 +307,7 @@ def other_commands_work_meanwhile(folder):
                 call(repo, 'export', '--warc', folder / 'out.warc', '--force')
             rounds += 1
         assert p.wait(PATIENCE) == 0, p.stderr.read()
-        assert rounds > 2
+        assert rounds > 0      # on a busy machine, the crawl may end soon after
         expect_once(server, [])
         expect_stored(repo, server)
 

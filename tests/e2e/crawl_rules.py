@@ -263,7 +263,7 @@ def a_worker_that_slept_past_its_lease(folder):
         assert ask(folder / 'r', 'stat')[0]['pages'] == 56
         # Its journal is locked while it lives, so its sites start again. Each page requested since then is requested
         # once.
-        since = collections.Counter((r.host, r.path) for r in server.requests if r.time > moved)
+        since = collections.Counter((r.host, r.path) for r in server.requests if r.earliest > moved)
         assert max(since.values()) == 1, since
         verified(folder / 'r')
 

@@ -50,4 +50,12 @@ static inline unsigned test_stride(uint64_t *chance)
     return 1 + (unsigned)chance_below(chance, percent ? 200 / percent - 1 : 200);
 }
 
+/* The same where there are so many places in all: at least four of them are tried, however small the share is. */
+static inline uint64_t test_stride_of(uint64_t *chance, uint64_t places)
+{
+    uint64_t stride = test_stride(chance), most = places > 4 ? places / 4 : 1;
+
+    return stride < most ? stride : most;
+}
+
 #endif

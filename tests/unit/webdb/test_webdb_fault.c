@@ -137,6 +137,8 @@ static void check_after(const struct operation *operation, int err)
         same_as_newest(&after, work_dir);
 }
 
+static uint64_t counted; /* how many operations of the kind there were until one failed */
+
 /* Makes the nth operation of a kind fail. Returns false if there were fewer. */
 static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
 {
@@ -145,6 +147,7 @@ static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
     wb_fault_arm(fault_kinds[kind].kind, nth, fault_kinds[kind].error);
     int err = operation->run();
     bool struck = wb_fault_struck();
+    counted = wb_fault_count();
     wb_fault_disarm();
     bool unreadable =
         err == WB_E_CORRUPT && fault_kinds[kind].kind == WB_FAULT_READ && strstr(wb_error_message(), strerror(EIO));
@@ -164,12 +167,13 @@ static void test_operation(void **state)
     uint64_t chance = seed;
 
     for (size_t kind = 0; kind < COUNT(fault_kinds); kind++) {
-        uint64_t nth = test_stride(&chance);
-        /* The first ones all, then fewer and fewer. */
-        while (strike(operation, kind, nth))
-            nth += nth < 30 ? test_stride(&chance) : 1 + chance_below(&chance, nth * 4 / test_rounds(16));
-        if (nth <= operation->least[kind])
-            fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)nth - 1,
+        assert_false(strike(operation, kind, UINT64_MAX));
+        uint64_t calls = counted;
+        /* The first ones at short distances, then at growing ones. */
+        for (uint64_t nth = 1; strike(operation, kind, nth);)
+            nth += nth < 30 ? test_stride_of(&chance, calls) : 1 + chance_below(&chance, nth * 4 / test_rounds(16));
+        if (calls < operation->least[kind])
+            fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)calls,
                      fault_kinds[kind].name);
     }
 }
