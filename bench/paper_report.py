@@ -20,7 +20,7 @@ prototype. This report repeats its tables and figures. `bench/run paper` writes 
 that `webbase advise` uses; do not edit it. Run it on your own machine before you choose a design:
 
 ```console
-$ bench/run paper                        # everything; an hour or more
+$ bench/run paper                        # everything; half an hour on a quiet machine
 $ bench/run paper sim buckets report     # what needs no design: a few minutes
 $ bench/run paper buckets report --repo DIR     # bucket sizes for your own pages
 ```
