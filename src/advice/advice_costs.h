@@ -12,14 +12,14 @@
         .organisation =                                                                                                \
             {                                                                                                          \
                 [WB_ORGANISATION_LOG] =                                                                                \
-                    {.add = 44.34, .add_sorted = 95.57, .bring = 5.985,                                                \
-                     .get = 61.08, .stream = 8.497, .compact = 38.15},                                                 \
+                    {.add = 36.85, .add_sorted = 96.7, .bring = 4.383,                                                 \
+                     .get = 45.84, .stream = 7.106, .compact = 37.58},                                                 \
                 [WB_ORGANISATION_HASHED_LOG] =                                                                         \
-                    {.add = 44.34, .add_sorted = 95.57, .bring = 97.83,                                                \
-                     .get = 61.08, .stream = 19.32, .compact = 38.15},                                                 \
+                    {.add = 41.48, .add_sorted = 96.7, .bring = 101.5,                                                 \
+                     .get = 51.49, .stream = 18.46, .compact = 37.58},                                                 \
                 [WB_ORGANISATION_HASH] =                                                                               \
-                    {.add = 228.7, .add_sorted = 169.9, .bring = 183.8,                                                \
-                     .get = 112.7, .stream = 33.25, .compact = 0},                                                     \
+                    {.add = 218.1, .add_sorted = 161, .bring = 203.9,                                                  \
+                     .get = 112.7, .stream = 26.37, .compact = 0},                                                     \
             },                                                                                                         \
-        .merge = 154.6, .index = 1.5, .lookup = 0, .conflict = 0.1253,                                                 \
+        .merge = 143.7, .index = 0.5, .lookup = 0, .conflict = 0.1253,                                                 \
     }
