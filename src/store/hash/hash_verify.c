@@ -251,6 +251,19 @@ static int renew(struct bucket_check *f)
     return err < 0 ? err : 1;
 }
 
+/* Whether a sweep that was not committed has changed the bucket, or was about to: then it may be torn. */
+static bool was_being_swept(struct bucket_check *f, uint64_t number)
+{
+    struct wb_bucket_swept swept = {0};
+    bool listed = false;
+
+    if (wb_bucket_swept_read(&f->file, f->row.logical_end, &swept) == 0)
+        for (size_t i = 0; i < swept.buckets.count && !listed; i++)
+            listed = swept.buckets.items[i] == number;
+    wb_bucket_swept_release(&swept);
+    return listed;
+}
+
 /* Reads a bucket. Somebody may be writing it just now, or it may be torn. */
 static int read_bucket(struct bucket_check *f, uint64_t number)
 {
@@ -264,7 +277,8 @@ static int read_bucket(struct bucket_check *f, uint64_t number)
     }
     if (err != WB_E_CORRUPT || wb_bucket_read(&f->file, number, &f->bucket) < 0)
         return err;
-    if (f->bucket.stamp <= f->row.logical_end)
+    /* A torn bucket can have the old image, and behind it the end of the new one. */
+    if (f->bucket.stamp <= f->row.logical_end && !was_being_swept(f, number))
         report(f, wb_bucket_at(&f->file, number), "the bucket is damaged; it can be read from the double-write file");
     else if (!f->quiet)
         f->check->report(f->check->context, false, f->name, wb_bucket_at(&f->file, number),
