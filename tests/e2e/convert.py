@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """convert: a repository in another design. What both say of themselves must be the same, and the source must not change."""
-import hashlib, os, pathlib, random, signal, subprocess, time
+import hashlib, os, pathlib, random, re, signal, subprocess, time
 
 from e2e import *
 
@@ -152,9 +152,10 @@ def flip(path, at):
 
 def damage(repo, file):
     """Flips a byte of a page's bytes: in the last block of a log, or in a bucket, of which there may be a second copy."""
-    for copy in {file, file.with_suffix('.dw')}:
-        if copy.exists():
-            flip(copy, copy.read_bytes().rindex(b'WBBK') + 300)
+    flip(file, file.read_bytes().rindex(b'WBBK') + 300)
+    copies = file.with_suffix('.dw')
+    for image in re.finditer(b'WBBK', copies.read_bytes()) if copies.exists() else ():
+        flip(copies, image.start() + 300)
     assert not ask(repo, 'verify', status=1)[-1]['ok']
 
 
