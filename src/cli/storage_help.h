@@ -40,13 +40,13 @@
     "changed, and others can go on using it; the copy shows it as it was when convert began.\n" \
     "\n" \
     "Not copied are indexes ('webbase -r TARGET index' builds one), streams, and the state of\n" \
-    "crawls: give the next crawl its seeds again. Snapshots that only an index or a stream holds\n" \
-    "are not copied either.\n" \
+    "crawls: give the next crawl its seeds again. Snapshots that only an index or a stream\n" \
+    "holds are not copied either.\n" \
     "\n" \
     "A version whose bytes are damaged cannot be copied. It is reported with its URL, if webdb\n" \
-    "knows it, and its time; all other versions are copied, the exit status is 1, and the target\n" \
-    "can be used. If it was the latest version, the page counts as gone in the target. If a node\n" \
-    "is down or the catalog is damaged, nothing is copied.\n" \
+    "knows it, and its time; all other versions are copied, the exit status is 1, and the\n" \
+    "target can be used. If it was the latest version, the page counts as gone in the target.\n" \
+    "If a node is down or the catalog is damaged, nothing is copied.\n" \
     "\n" \
     "TARGET must be new or empty, and the directory above it must exist. Until the copy is\n" \
     "complete, every command refuses to use TARGET. If convert is stopped or killed, run it\n" \

@@ -420,7 +420,10 @@ struct wb_store_scan;
 int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                        struct wb_store_scan **scan_out);
 
-/* Whether a scan that begins now need not wait: 0, or WB_E_BUSY while a transfer of a batch design is under way. */
+/*
+ * Whether scans should begin now: 0, or WB_E_BUSY while a transfer of a batch design is under way, or waits for scans
+ * to end. (A process that has scans under way may begin more of them nevertheless.)
+ */
 int wb_store_scan_ready(struct wb_store *store);
 
 /*

@@ -149,6 +149,12 @@ int wb_batched_gate_create(const char *dir);
  */
 int wb_batched_gate_enter(const char *dir, bool at_once, struct wb_batched_gate *gate_out);
 
+/*
+ * Whether a transfer is under way, or waits for scans to end: 0, or WB_E_BUSY. Asked before work that needs scans is
+ * taken on: a server that has always some under way would otherwise keep a transfer waiting for ever.
+ */
+int wb_batched_gate_look(const char *dir);
+
 /* For a transfer: lets no new scan begin. WB_E_BUSY if another transfer is under way. */
 int wb_batched_gate_shut(const char *dir, struct wb_batched_gate *gate_out);
 

@@ -55,6 +55,11 @@ static bool has_entered(const char *path)
     return false;
 }
 
+static int refuse(const char *dir)
+{
+    return wb_fail(WB_E_BUSY, "a transfer is under way in %s: try again when it is done", dir);
+}
+
 /* Tries to enter; returns 1, 0 if a transfer is under way, or an error. The caller has the lock of the entries. */
 static int try_to_enter(struct wb_batched_gate *gate, struct gate_entry *entry)
 {
@@ -92,7 +97,7 @@ int wb_batched_gate_enter(const char *dir, bool at_once, struct wb_batched_gate 
         got = try_to_enter(gate_out, entry);
         pthread_mutex_unlock(&entries_lock);
         if (got == 0 && at_once)
-            got = wb_fail(WB_E_BUSY, "a transfer is under way in %s: try again when it is done", dir);
+            got = refuse(dir);
         if (got == 0 && wb_stop_requested())
             got = wb_fail(WB_E_STOPPED, "stopped while a transfer is under way");
         if (got == 0)
@@ -108,6 +113,21 @@ int wb_batched_gate_enter(const char *dir, bool at_once, struct wb_batched_gate 
     wb_free(entry);
     wb_file_close(&gate_out->file);
     return got;
+}
+
+int wb_batched_gate_look(const char *dir)
+{
+    struct wb_file file = WB_FILE_INIT;
+    char *path = wb_path_join(dir, WB_BATCHED_GATE_NAME);
+    int err = path ? wb_file_open(path, WB_FILE_READ, &file) : WB_E_NOMEM;
+
+    if (err == 0) {
+        int got = wb_bytelock_try_share(&file, GATE_INTENT);
+        err = got < 0 ? got : got == 0 ? refuse(dir) : 0;
+    }
+    wb_file_close(&file);
+    wb_free(path);
+    return err == WB_E_NOTFOUND ? 0 : err; /* the repository was copied without it */
 }
 
 int wb_batched_gate_shut(const char *dir, struct wb_batched_gate *gate_out)

@@ -216,13 +216,8 @@ int wb_batched_scan_open(struct wb_store *store, const struct wb_store_scan_opti
 
 int wb_batched_scan_ready(struct wb_store *store)
 {
-    struct wb_batched_gate gate;
-    int err = wb_batched_gate_enter(wb_batched_of(store)->dir, true, &gate);
-
-    WB_CHECK((err == 0) == (gate.entered != NULL));
-    if (err == 0)
-        wb_batched_gate_leave(&gate);
-    return err;
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    return wb_batched_gate_look(wb_batched_of(store)->dir);
 }
 
 int wb_batched_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)

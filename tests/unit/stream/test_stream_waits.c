@@ -174,8 +174,8 @@ static void test_scans(void **state)
     end_transfer();
     must_ok(wb_store_scan_ready(store));
     must_ok(wb_store_scan_open(store, &options, &scan));
-    begin_transfer(); /* which now waits for this process: more scans may begin */
-    must_ok(wb_store_scan_ready(store));
+    begin_transfer(); /* which now waits for this process: more scans may begin, but no new work should be taken on */
+    must(wb_store_scan_ready(store) == WB_E_BUSY);
     must_ok(wb_store_scan_open(store, &options, &other));
     wb_store_scan_close(other);
     wb_store_scan_close(scan);
