@@ -376,6 +376,7 @@ static void test_changes(void **state)
         must_ok(remove_spec(store, &spec, true));
         make_page(&spec, &made);
         see(&down, &made.page, WITHOUT_LIFETIME);
+        made_release(&made);
     }
     commit_store(store);
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
@@ -388,7 +389,6 @@ static void test_changes(void **state)
     compare_sights_except("after changes", &found, &expected, &down);
     assert_true(found.count >= PAGES - down.count);
     wb_store_close(reader);
-    made_release(&made);
     sights_release(&found);
     sights_release(&down);
     sights_release(&expected);
