@@ -412,7 +412,7 @@ static void test_killed(void **state)
             must(run_child(put_some, &m) == 0);
             for (unsigned tries = 0; tries < 3; tries++) {
                 pid_t child = start_child(transfer_once, &m);
-                usleep((useconds_t)chance_below(&chance, 40000));
+                usleep((useconds_t)(50 + chance_below(&chance, 50)) << chance_below(&chance, 10)); /* to 50 ms */
                 kill(child, SIGKILL);
                 killed += end_child(child) == -SIGKILL;
                 must(run_child(check_old_or_new, &m) == 0);
