@@ -1,7 +1,7 @@
 /*
  * slow_disk.c - gives directories the speed of disks of their own: a library for LD_PRELOAD.
  *
- *   SLOW_DISKS=/work/disk1:/work/disk2 SLOW_DISK_MB_S=5 LD_PRELOAD=build-bench/bench/slow_disk.so program ...
+ *   SLOW_DISKS=/disk1:/disk2 SLOW_DISK_MB_S=5 LD_PRELOAD=build-bench/bench/slow_disk.so program ...
  *
  * Each directory in the list is a disk, whose arm does one thing at a time: what is read and written below it takes its
  * bytes divided by the rate, one after the other, whichever threads ask. Different disks do not wait for each other.
