@@ -285,6 +285,21 @@ int wb_hash_edit_note(struct wb_log_edit *edit)
 
 /* ---- records and the catalog's word ------------------------------------------------------------------------------ */
 
+size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct wb_pageid id)
+{
+    size_t low = 0, high = count;
+
+    WB_CHECK(notes || count == 0);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (wb_pageid_compare(notes[middle].id, id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old)
 {
     struct wb_hash_edit *hash = edit->hash;

@@ -135,26 +135,11 @@ static bool is_in(const struct wb_catalog_segment *row, struct wb_pageid id, con
     return wb_catalog_segment_origin(row) == place->segment && wb_catalog_range_has(&row->range, id);
 }
 
-/* The first note of the target about an id that is not before this one. */
-static size_t seek_note(const struct wb_hash_note *notes, size_t count, struct wb_pageid id)
-{
-    size_t low = 0, high = count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (wb_pageid_compare(notes[middle].id, id) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Whether the transaction brings this version: then its bytes are not lost, and it is added with them. */
 static bool is_new(const struct wb_hash_note *notes, size_t count, struct wb_pageid id,
                    const struct wb_catalog_place *place)
 {
-    for (size_t i = seek_note(notes, count, id); i < count && wb_pageid_equal(notes[i].id, id); i++)
+    for (size_t i = wb_hash_note_seek(notes, count, id); i < count && wb_pageid_equal(notes[i].id, id); i++)
         if (notes[i].kind == WB_HASH_NOTE_PUT && wb_catalog_place_equal(&notes[i].place, place))
             return true;
     return false;

@@ -207,6 +207,9 @@ void wb_hash_edit_release(struct wb_log_edit *edit);
 int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *target,
                         struct wb_bucket_file **file_out);
 
+/* The first of a target's notes about an id that is not before this one; count if there is none. */
+size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct wb_pageid id);
+
 /* Adds the record of a put to the draft. The record stays in memory until hash->arena is cleared. */
 int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old);
 

@@ -20,16 +20,9 @@ static int compare_pages(const void *a, const void *b)
 
 static bool has_note(const struct wb_hash_note *notes, size_t count, struct wb_pageid id)
 {
-    size_t low = 0, high = count;
+    size_t at = wb_hash_note_seek(notes, count, id);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (wb_pageid_compare(notes[middle].id, id) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && wb_pageid_equal(notes[low].id, id);
+    return at < count && wb_pageid_equal(notes[at].id, id);
 }
 
 /* The copies in the new image: the old ones, except of pages that are noted, and the noted ones. */
