@@ -113,21 +113,32 @@ static int read_head(struct wb_lines *lines)
     return found;
 }
 
-/* Returns 1 if somebody deleted the file before we locked it: it must be created again. */
-static int open_file(const char *path, bool lock, struct wb_file *file_out)
+/*
+ * Returns 1 if somebody deleted the file before we had it: it must be created again. Between creating and locking it, an
+ * heir may take our file for one that was left behind. It finds nothing in it and deletes it at once (adopt_file() in
+ * teller.c), so the owner waits for the lock.
+ */
+static int open_file(const char *path, enum wb_lines_role role, struct wb_file *file_out)
 {
-    int err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, file_out);
+    static const unsigned flags[] = {
+        [WB_LINES_OWNER] = WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW,
+        [WB_LINES_HEIR] = WB_FILE_WRITE,
+        [WB_LINES_HELPER] = WB_FILE_WRITE | WB_FILE_CREATE,
+    };
+    int err = wb_file_open(path, flags[role], file_out);
 
-    if (err == 0 && lock)
-        err = wb_file_lock(file_out, false);
+    if (err == WB_E_INVALID)
+        return wb_fail(WB_E_BUSY, "%s is in use, or was left by a process that died", path);
+    if (err == 0 && role != WB_LINES_HELPER)
+        err = wb_file_lock(file_out, role == WB_LINES_OWNER);
     if (err == 0 && wb_file_unlinked(file_out)) {
         wb_file_close(file_out);
-        return 1;
+        return role == WB_LINES_HEIR ? wb_fail(WB_E_NOTFOUND, "%s: no such file", path) : 1;
     }
     return err;
 }
 
-int wb_lines_open(const char *dir, const char *name, bool lock, struct wb_lines **lines_out)
+int wb_lines_open(const char *dir, const char *name, enum wb_lines_role role, struct wb_lines **lines_out)
 {
     struct wb_lines *lines = wb_alloc_zero(1, sizeof *lines);
     char *folder = wb_path_join(dir, WB_LINES_DIR), *path = folder ? wb_path_join(folder, name) : NULL;
@@ -141,7 +152,7 @@ int wb_lines_open(const char *dir, const char *name, bool lock, struct wb_lines 
     }
     if (err == 0)
         do
-            err = open_file(path, lock, &lines->file);
+            err = open_file(path, role, &lines->file);
         while (err == 1);
     uint64_t size = 0;
     if (err == 0)

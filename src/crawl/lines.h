@@ -22,11 +22,18 @@ struct wb_lines {
     uint64_t discarded;               /* up to here the space was given back to the file system */
 };
 
+/* Who opens a file of lines. */
+enum wb_lines_role {
+    WB_LINES_OWNER,  /* makes it, for itself or for a process that it forks. WB_E_BUSY if the name is taken */
+    WB_LINES_HEIR,   /* takes over what a dead owner left. WB_E_BUSY if the owner lives, WB_E_NOTFOUND if it is gone */
+    WB_LINES_HELPER, /* appends what it recovered from the spool of that name, beside owner or heir */
+};
+
 /*
- * Opens dir/lines/NAME, or creates it. lock: it belongs to us and to the processes that we fork, or WB_E_BUSY. A file
- * with a damaged head counts as empty.
+ * Opens dir/lines/NAME. Owner and heir hold its lock, together with the processes that they fork. A file with a damaged
+ * head counts as empty.
  */
-int wb_lines_open(const char *dir, const char *name, bool lock, struct wb_lines **lines_out);
+int wb_lines_open(const char *dir, const char *name, enum wb_lines_role role, struct wb_lines **lines_out);
 void wb_lines_close(struct wb_lines *lines);
 
 /*

@@ -82,7 +82,7 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
 static int release_lines(struct recovery *r, const struct wb_spool_item *end)
 {
     struct wb_lines *lines = NULL;
-    int err = r->lines.len ? wb_lines_open(r->dir, end->owner, false, &lines) : 0;
+    int err = r->lines.len ? wb_lines_open(r->dir, end->owner, WB_LINES_HELPER, &lines) : 0;
 
     if (err == 0 && lines)
         err = wb_lines_append(lines, wb_buf_slice(&r->lines), end->round);

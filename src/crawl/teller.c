@@ -53,10 +53,10 @@ static bool wants(const struct wb_teller *t, unsigned output)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-static int add_file(struct wb_teller *t, const char *name, struct told_file **file_out)
+static int add_file(struct wb_teller *t, const char *name, enum wb_lines_role role, struct told_file **file_out)
 {
     struct told_file *file = wb_alloc_zero(1, sizeof *file);
-    int err = file && (file->name = wb_strdup(name)) ? wb_lines_open(t->dir, name, true, &file->lines) : WB_E_NOMEM;
+    int err = file && (file->name = wb_strdup(name)) ? wb_lines_open(t->dir, name, role, &file->lines) : WB_E_NOMEM;
 
     *file_out = NULL;
     if (err < 0) {
@@ -79,6 +79,12 @@ static bool all_told(const struct wb_teller *t, const struct told_file *file)
     return true;
 }
 
+/* If its spool still exists, whoever recovers that will append lines to the file. */
+static bool nothing_left(const struct wb_teller *t, const struct told_file *file)
+{
+    return file->ended && all_told(t, file) && !wb_spool_exists(t->dir, file->name);
+}
+
 /* Closes a file, and deletes it if nobody needs it any more. We still hold its lock, so nobody adopts it meanwhile. */
 static void drop_file(struct wb_teller *t, struct told_file *file)
 {
@@ -86,9 +92,7 @@ static void drop_file(struct wb_teller *t, struct told_file *file)
     for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
         if (t->current[o] == file)
             t->current[o] = NULL;
-    /* If its spool still exists, whoever recovers that will append lines to this file. */
-    if (file->ended && !wb_spool_exists(t->dir, file->name) && wb_lines_refresh(file->lines) == 0 &&
-        all_told(t, file))
+    if (nothing_left(t, file) && wb_lines_refresh(file->lines) == 0 && all_told(t, file))
         (void)wb_path_unlink(file->lines->file.path);
     wb_lines_close(file->lines);
     wb_free(file->name);
@@ -102,12 +106,16 @@ static int adopt_file(void *context, const struct wb_path_entry *entry)
 
     if (entry->kind != WB_PATH_FILE)
         return 0;
-    int err = add_file(t, entry->name, &file);
-    if (err == WB_E_BUSY)
-        return 0; /* it belongs to a crawl that is at work or just dying, or to us */
-    if (err == 0)
-        file->ended = true;
-    return err;
+    int err = add_file(t, entry->name, WB_LINES_HEIR, &file);
+    if (err == WB_E_BUSY || err == WB_E_NOTFOUND)
+        return 0; /* it belongs to a crawl that is at work or just dying, or to us; or another crawl has passed it on */
+    if (err < 0)
+        return err;
+    file->ended = true;
+    /* A file with nothing to tell may have been made just now, and its owner waits for the lock. */
+    if (nothing_left(t, file))
+        drop_file(t, file);
+    return 0;
 }
 
 int wb_teller_adopt(struct wb_teller *t)
@@ -148,7 +156,7 @@ int wb_teller_add(struct wb_teller *t, const char *name, struct wb_lines **lines
     *lines_out = NULL;
     if (!t->sink->outputs)
         return 0;
-    int err = add_file(t, name, &file);
+    int err = add_file(t, name, WB_LINES_OWNER, &file);
     if (err == 0)
         *lines_out = file->lines;
     return err;
@@ -247,7 +255,7 @@ int wb_teller_tell(struct wb_teller *t, bool *moved_out)
     }
     for (struct told_file *file = next_file(t, NULL), *next; err == 0 && file; file = next) {
         next = next_file(t, file);
-        if (file->ended && all_told(t, file) && !wb_spool_exists(t->dir, file->name))
+        if (nothing_left(t, file))
             drop_file(t, file);
     }
     return err;

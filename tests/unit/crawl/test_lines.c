@@ -3,6 +3,7 @@
  * and whether or not anybody reads.
  */
 #include "../journal/edit_support.h"
+#include "../rounds.h"
 #include "crawl/teller.h"
 
 #include <sys/stat.h>
@@ -23,21 +24,23 @@ static void expect_text(struct wb_lines *lines, const char *text)
     wb_buf_release(&got);
 }
 
-static void test_rounds(void **state)
+static void test_appended_once(void **state)
 {
     const char *dir = new_dir();
     struct wb_lines *lines, *other;
 
     (void)state;
-    assert_int_equal(wb_lines_open(dir, "a", true, &lines), 0);
-    assert_int_equal(wb_lines_open(dir, "a", true, &other), WB_E_BUSY);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_OWNER, &lines), 0);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_HEIR, &other), WB_E_BUSY);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_OWNER, &other), WB_E_BUSY);
+    assert_int_equal(wb_lines_open(dir, "b", WB_LINES_HEIR, &other), WB_E_NOTFOUND);
     append(lines, "one\n", 7);
     append(lines, "two\n", 8);
     append(lines, "two\n", 8); /* recovery meets the round that its process had released */
     append(lines, "", 9);
     expect_text(lines, "one\ntwo\n");
     /* Recovery in another process appends more lines, and the teller sees them. */
-    assert_int_equal(wb_lines_open(dir, "a", false, &other), 0);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_HELPER, &other), 0);
     append(other, "two\n", 8);
     append(other, "three\n", 9);
     wb_lines_close(other);
@@ -46,7 +49,7 @@ static void test_rounds(void **state)
     lines->told[WB_CRAWL_OUTPUT_JSON] += 4;
     assert_int_equal(wb_lines_note(lines), 0);
     wb_lines_close(lines);
-    assert_int_equal(wb_lines_open(dir, "a", true, &lines), 0);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_HEIR, &lines), 0);
     assert_int_equal(lines->told[WB_CRAWL_OUTPUT_JSON], 68);
     assert_int_equal(lines->told[WB_CRAWL_OUTPUT_LOG], 64);
     expect_text(lines, "one\ntwo\nthree\n");
@@ -60,7 +63,7 @@ static void test_full_disk(void **state)
     struct wb_lines *lines;
 
     (void)state;
-    assert_int_equal(wb_lines_open(dir, "a", true, &lines), 0);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_OWNER, &lines), 0);
     append(lines, "one\n", 1);
     for (uint64_t nth = 1; nth <= 2; nth++) {
         wb_fault_arm(WB_FAULT_WRITE, nth, ENOSPC);
@@ -69,7 +72,7 @@ static void test_full_disk(void **state)
     }
     append(lines, "two\n", 2);
     wb_lines_close(lines);
-    assert_int_equal(wb_lines_open(dir, "a", true, &lines), 0);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_HEIR, &lines), 0);
     expect_text(lines, "one\ntwo\n");
     wb_lines_close(lines);
 }
@@ -83,11 +86,11 @@ static void test_damaged_head(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s/lines/a", dir);
     for (uint64_t at = 0; at < 64; at += 3) {
-        assert_int_equal(wb_lines_open(dir, "a", true, &lines), 0);
+        assert_int_equal(wb_lines_open(dir, "a", WB_LINES_OWNER, &lines), 0);
         append(lines, "one\n", at + 1);
         wb_lines_close(lines);
         change_byte(path, at, 0x20);
-        int err = wb_lines_open(dir, "a", true, &lines);
+        int err = wb_lines_open(dir, "a", WB_LINES_HEIR, &lines);
         if (err == 0)
             assert_true(lines->end >= 64 && lines->told[0] <= lines->end);
         wb_lines_close(lines);
@@ -107,7 +110,7 @@ static void test_space(void **state)
     snprintf(path, sizeof path, "%s/lines/a", dir);
     while (text.len < 300000)
         assert_int_equal(wb_buf_append_str(&text, "a line of some length, with its end\n"), 0);
-    assert_int_equal(wb_lines_open(dir, "a", true, &lines), 0);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_OWNER, &lines), 0);
     for (uint64_t i = 1; i <= 40; i++) {
         assert_int_equal(wb_lines_append(lines, wb_buf_slice(&text), i), 0);
         lines->told[0] = lines->told[1] = lines->end;
@@ -311,6 +314,57 @@ static void test_failing_reader(void **state)
     wb_teller_close(teller);
 }
 
+/* ---- several crawls ---------------------------------------------------------------------------------------------- */
+
+enum { TELLER_ROUNDS = 3000 };
+
+/* Crawls that begin, tell one line and end, one after the other. Says the number of each one that worked. */
+static void crawl_on(void *context, int to)
+{
+    const char *dir = context;
+    uint32_t rounds = test_rounds(TELLER_ROUNDS);
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        struct wb_crawl_sink sink = new_sink(1);
+        struct wb_teller *teller;
+        struct wb_lines *lines;
+        bool moved;
+        char name[40];
+        snprintf(name, sizeof name, "%ld-%u", (long)getpid(), i);
+        if (wb_teller_open(dir, &sink, &teller) != 0 || wb_teller_add(teller, name, &lines) != 0 ||
+            wb_lines_append(lines, WB_SLICE_LIT("one\n"), i + 1) != 0)
+            _exit(1);
+        wb_teller_ended(teller, name);
+        if (wb_teller_tell(teller, &moved) != 0 || !moved)
+            _exit(1);
+        wb_teller_close(teller);
+        if (write(to, &i, sizeof i) != sizeof i)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+/* A crawl looks for files that others left behind while another one makes its own: each of them begins nevertheless. */
+static void test_two_crawls(void **state)
+{
+    const char *dir = new_dir();
+    struct child children[3];
+    uint32_t done[3] = {0}, last;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        children[i] = start_child(crawl_on, (void *)dir);
+    for (unsigned i = 0; i < 3; i++) {
+        while (next_ack(&children[i], &last, sizeof last))
+            done[i]++;
+        close(children[i].from);
+        assert_int_equal(waitpid(children[i].pid, NULL, 0), children[i].pid);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(done[i], test_rounds(TELLER_ROUNDS));
+    assert_int_equal(count_files(dir), 0);
+}
+
 /* ---- killed ------------------------------------------------------------------------------------------------------ */
 
 struct writer {
@@ -324,7 +378,7 @@ static void write_on(void *context, int to)
     struct wb_lines *lines;
     char text[400];
 
-    if (wb_lines_open(w->dir, "a", true, &lines) != 0)
+    if (wb_lines_open(w->dir, "a", WB_LINES_OWNER, &lines) != 0)
         _exit(1);
     for (uint32_t round = 1;; round++) {
         size_t len = 0;
@@ -356,7 +410,7 @@ static void test_killed(void **state)
         while (next_ack(&child, &round, sizeof round))
             acked = round;
         close(child.from);
-        assert_int_equal(wb_lines_open(writer.dir, "a", true, &lines), 0);
+        assert_int_equal(wb_lines_open(writer.dir, "a", WB_LINES_HELPER, &lines), 0);
         assert_true(lines->round == acked || lines->round == acked + 1);
         append(lines, "repeated\n", lines->round);
         assert_int_equal(wb_lines_read(lines, 64, SIZE_MAX, &text), 0);
@@ -372,7 +426,7 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_appended_once),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_damaged_head),
         cmocka_unit_test(test_space),
@@ -380,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_next_crawl),
         cmocka_unit_test(test_one_output),
         cmocka_unit_test(test_failing_reader),
+        cmocka_unit_test(test_two_crawls),
         cmocka_unit_test(test_killed),
     };
 
