@@ -114,9 +114,9 @@ static int read_head(struct wb_lines *lines)
 }
 
 /*
- * Returns 1 if somebody deleted the file before we had it: it must be created again. Between creating and locking it, an
- * heir may take our file for one that was left behind. It finds nothing in it and deletes it at once (adopt_file() in
- * teller.c), so the owner waits for the lock.
+ * Returns 1 if somebody deleted the file before we had it: it must be created again. Between creating and locking it,
+ * an heir may take our file for one that was left behind. It finds nothing in it and deletes it at once (adopt_file()
+ * in teller.c), so the owner waits for the lock.
  */
 static int open_file(const char *path, enum wb_lines_role role, struct wb_file *file_out)
 {
