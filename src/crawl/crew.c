@@ -110,6 +110,7 @@ static int start_worker(struct wb_parent *p, struct wb_crew_member *worker)
     snprintf(worker->owner, sizeof worker->owner, "%s-%ld-%llx-%u", p->plan.home, (long)getpid(),
              (unsigned long long)p->began_ms, p->crew.started++);
     p->plan.owner = worker->owner;
+    p->plan.parent = getpid();
     int err = wb_teller_add(p->teller, worker->owner, &p->plan.lines);
     if (err < 0)
         return err;

@@ -339,7 +339,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 
     (void)fd, (void)what;
     follow_clock(w);
-    if (atomic_load(&w->tally->stop) || wb_stop_requested() || getppid() != w->parent) {
+    if (atomic_load(&w->tally->stop) || wb_stop_requested() || getppid() != w->plan->parent) {
         wind_down(w);
         return;
     }
@@ -504,7 +504,7 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int warning
     static struct wb_worker w; /* there is one per process, and it is too large for a stack */
 
     w = (struct wb_worker){.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number],
-                           .warnings_fd = warnings_fd, .parent = getppid()};
+                           .warnings_fd = warnings_fd};
     wb_limits_prepare(); /* as many sockets as sites */
     snprintf(w.owner, sizeof w.owner, "%s", plan->owner);
     int err = open_worker(&w);

@@ -62,6 +62,7 @@ struct wb_crawl_plan {
     struct wb_file fetches; /* counts the requests of a fetch list's run (tally.h); not open otherwise */
     struct wb_slice agent;  /* our name in robots.txt */
     char home[40];          /* names the repository to others who share its dispenser */
+    int parent;             /* its process id. A worker cannot ask for it: by then, the parent may have died */
     const char *owner;      /* the worker that is being started: names its leases, its spool and its lines */
     struct wb_lines *lines; /* where that worker puts the log of fetches; NULL: nobody wants it */
 };
@@ -188,7 +189,6 @@ struct wb_worker {
     struct wb_tally_worker *mine; /* our part of the tally */
     char owner[64];
     int warnings_fd;            /* a pipe to the parent */
-    int parent;                 /* process id: if it is not our parent any more, we end */
     struct wb_error_copy failed; /* code < 0: the error that ends this process */
 
     struct wb_worker_loop loop;

@@ -119,6 +119,31 @@ def the_parent_alone_is_killed(folder):
     killed_crawl(folder, random_, [('parent', random_.uniform(0.1, 2.0)) for _ in range(6)], sites=6, pages=16)
 
 
+def group_lives(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, 0)
+        return True
+    return False
+
+
+@test
+def the_parent_is_killed_while_it_starts_workers(folder):
+    """A worker that has not begun when its parent dies ends too: otherwise it would crawl on for ever, alone."""
+    with Server({'a.test': star(3)}) as server:
+        for n in range(8):
+            p = start(folder / str(n), server, server.url('a.test'), '--processes', 8)
+            children = os.open('/proc/%d/task/%d/children' % (p.pid, p.pid), os.O_RDONLY)
+            while p.poll() is None and not os.pread(children, 64, 0):
+                pass
+            kill(p.pid)
+            assert p.wait() == -signal.SIGKILL
+            os.close(children)
+            try:
+                until(lambda: not group_lives(p.pid))
+            finally:
+                kill_all(p)
+
+
 @test
 def various_processes_are_killed(folder):
     random_ = rng('anyone')
