@@ -204,9 +204,9 @@ bool wb_cyclestate_locked(const char *dir)
 
     if (err < 0)
         return false;
-    err = wb_file_lock(&lock, false);
+    bool locked = wb_file_is_locked(&lock);
     wb_file_close(&lock);
-    return err == WB_E_BUSY;
+    return locked;
 }
 
 int wb_cycle_status(const char *dir, struct wb_cycle_status *status_out)

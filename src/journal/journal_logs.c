@@ -81,8 +81,7 @@ bool wb_journal_log_is_written(const char *dir, uint32_t log)
     char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
 
     WB_CHECK(log != 0);
-    bool locked = journal && wb_journal_file_open(journal, log, false, &file) == 0 &&
-                  wb_file_lock(&file.file, false) == WB_E_BUSY;
+    bool locked = journal && wb_journal_file_open(journal, log, false, &file) == 0 && wb_file_is_locked(&file.file);
     wb_journal_file_close(&file);
     wb_free(journal);
     return locked;

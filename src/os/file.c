@@ -16,6 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+    LOOK_US = 200,
+    LOOKS_MAX = 50000, /* whoever looks for so long has been stopped */
+};
+
 int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
 {
     int mode = flags & WB_FILE_WRITE ? O_RDWR : O_RDONLY;
@@ -149,15 +154,29 @@ bool wb_file_unlinked(const struct wb_file *file)
     return fstat(file->fd, &st) == 0 && st.st_nlink == 0;
 }
 
+/* To look, the kernel's shared lock is taken for a moment: it fails only if somebody has the exclusive one. */
+bool wb_file_is_locked(const struct wb_file *file)
+{
+    WB_CHECK(file->fd >= 0);
+    if (flock(file->fd, LOCK_SH | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK;
+    flock(file->fd, LOCK_UN);
+    return false;
+}
+
 int wb_file_lock(const struct wb_file *file, bool wait)
 {
+    unsigned looks = 0;
+
     WB_CHECK(file->fd >= 0);
     while (flock(file->fd, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
         if (errno == EINTR)
             continue;
-        if (errno == EWOULDBLOCK)
+        if (errno != EWOULDBLOCK)
+            return wb_fail_errno("cannot lock %s", file->path);
+        if (wb_file_is_locked(file) || ++looks == LOOKS_MAX)
             return wb_fail(WB_E_BUSY, "%s is in use by another process", file->path);
-        return wb_fail_errno("cannot lock %s", file->path);
+        usleep(LOOK_US); /* somebody is only looking, and lets go of it at once */
     }
     return 0;
 }

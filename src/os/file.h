@@ -68,6 +68,12 @@ bool wb_file_unlinked(const struct wb_file *file);
 int wb_file_lock(const struct wb_file *file, bool wait);
 void wb_file_unlock(const struct wb_file *file);
 
+/*
+ * Whether somebody else holds the lock. Whoever only looks is in nobody's way: two who look at the same time see no
+ * lock, and wb_file_lock() takes it nevertheless. Not for a file that this handle has locked: it would lose the lock.
+ */
+bool wb_file_is_locked(const struct wb_file *file);
+
 /* ---- hints: the kernel may ignore them, so they return nothing ---------------------------------------------- */
 
 /* The file will be read once, from start to end. */

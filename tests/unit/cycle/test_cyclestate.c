@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,6 +203,22 @@ static void test_lock(void **state)
     close(ready[1]);
 }
 
+/* Others who ask whether there is a run at the same time are not taken for one. */
+static void test_asked_by_two(void **state)
+{
+    char *path = wb_path_join(*state, "cycle.lock");
+    struct wb_file lock, other;
+
+    ok(wb_cyclestate_lock(*state, &lock));
+    ok(wb_file_open(path, WB_FILE_READ, &other));
+    assert_true(wb_cyclestate_locked(*state));
+    wb_file_close(&lock);
+    assert_int_equal(flock(other.fd, LOCK_SH), 0); /* as while somebody looks */
+    assert_false(wb_cyclestate_locked(*state));
+    wb_file_close(&other);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {IN_REPOSITORY(test_written_is_read),
@@ -210,7 +227,8 @@ int main(void)
                                        IN_REPOSITORY(test_strange_lines),
                                        IN_REPOSITORY(test_newer_version),
                                        IN_REPOSITORY(test_failing_writes),
-                                       IN_REPOSITORY(test_lock)};
+                                       IN_REPOSITORY(test_lock),
+                                       IN_REPOSITORY(test_asked_by_two)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

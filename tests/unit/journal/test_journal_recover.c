@@ -4,6 +4,10 @@
  */
 #include "journal_support.h"
 
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void test_recover(void **state)
 {
     const char *dir = new_dir();
@@ -95,6 +99,36 @@ static void test_recover_torn(void **state)
     assert_int_equal(damage, 1);
 }
 
+/* Somebody asks whether the log has a writer, at the moment in which it is recovered. */
+static void test_recover_while_somebody_looks(void **state)
+{
+    const char *dir = new_dir();
+    static struct written list[60];
+    struct wb_file file;
+    struct told told = {0};
+    int ready[2], status;
+    char byte;
+
+    (void)state;
+    write_log(dir, list, 60, false);
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool held = wb_file_open(log_path(dir, 1), WB_FILE_READ, &file) == 0 && flock(file.fd, LOCK_SH) == 0 &&
+                    write(ready[1], "x", 1) == 1;
+        usleep(20000);
+        _exit(!held);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_false(wb_journal_log_is_written(dir, 1));
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
+    assert_int_equal(told.count, SITES);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 /* ---- verifying ------------------------------------------------------------------------------------ */
 
 struct verdict {
@@ -181,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recover),
         cmocka_unit_test(test_recover_torn),
+        cmocka_unit_test(test_recover_while_somebody_looks),
         cmocka_unit_test(test_verify),
         cmocka_unit_test(test_zero_head),
     };

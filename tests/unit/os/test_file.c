@@ -14,6 +14,8 @@
 #include "os/file.h"
 
 #include <errno.h>
+#include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/webbase-test-XXXXXX";
@@ -113,6 +115,52 @@ static void test_lock(void **state)
     wb_file_close(&first);
 }
 
+/* Somebody is about to look at the lock of the file, or has just done so, and lets go of it after a moment. */
+static void look_for_a_moment(void)
+{
+    struct wb_file file;
+    int ready[2];
+    char byte;
+
+    assert_int_equal(pipe(ready), 0);
+    if (fork() == 0) {
+        bool held = wb_file_open(path, WB_FILE_READ, &file) == 0 && flock(file.fd, LOCK_SH) == 0 &&
+                    write(ready[1], "x", 1) == 1;
+        usleep(20000);
+        _exit(!held);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void test_looking_is_in_nobodys_way(void **state)
+{
+    struct wb_file first, second;
+    int status;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &first), 0);
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &second), 0);
+    assert_false(wb_file_is_locked(&second));
+    look_for_a_moment();
+    assert_false(wb_file_is_locked(&second));
+    assert_int_equal(wb_file_lock(&first, false), 0);
+    assert_true(wb_file_is_locked(&second));
+    assert_int_equal(wb_file_lock(&second, false), WB_E_BUSY);
+    wb_file_unlock(&first);
+    look_for_a_moment();
+    assert_int_equal(wb_file_lock(&second, true), 0);
+    assert_true(wb_file_is_locked(&first));
+    wb_file_close(&second);
+    assert_false(wb_file_is_locked(&first));
+    wb_file_close(&first);
+    for (int i = 0; i < 2; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* ---- faults ------------------------------------------------------------------------------- */
 
 static void test_faults(void **state)
@@ -182,6 +230,7 @@ int main(void)
         cmocka_unit_test_teardown(test_open, remove_file),
         cmocka_unit_test_teardown(test_read, remove_file),
         cmocka_unit_test_teardown(test_lock, remove_file),
+        cmocka_unit_test_teardown(test_looking_is_in_nobodys_way, remove_file),
         cmocka_unit_test_teardown(test_faults, remove_file),
         cmocka_unit_test_teardown(test_discard, remove_file),
     };
