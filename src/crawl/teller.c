@@ -79,10 +79,14 @@ static bool all_told(const struct wb_teller *t, const struct told_file *file)
     return true;
 }
 
-/* If its spool still exists, whoever recovers that will append lines to the file. */
+/*
+ * If its spool still exists, whoever recovers that will append lines to the file. It appends them before it removes the
+ * spool, so they are looked for afterwards.
+ */
 static bool nothing_left(const struct wb_teller *t, const struct told_file *file)
 {
-    return file->ended && all_told(t, file) && !wb_spool_exists(t->dir, file->name);
+    return file->ended && all_told(t, file) && !wb_spool_exists(t->dir, file->name) &&
+           wb_lines_refresh(file->lines) == 0 && all_told(t, file);
 }
 
 /* Closes a file, and deletes it if nobody needs it any more. We still hold its lock, so nobody adopts it meanwhile. */
@@ -92,7 +96,7 @@ static void drop_file(struct wb_teller *t, struct told_file *file)
     for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
         if (t->current[o] == file)
             t->current[o] = NULL;
-    if (nothing_left(t, file) && wb_lines_refresh(file->lines) == 0 && all_told(t, file))
+    if (nothing_left(t, file))
         (void)wb_path_unlink(file->lines->file.path);
     wb_lines_close(file->lines);
     wb_free(file->name);

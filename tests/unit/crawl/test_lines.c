@@ -128,9 +128,31 @@ struct reader {
     struct wb_buf text;
     size_t room;  /* bytes that it still takes */
     int fails;
+    const char *recovered; /* in this repository, somebody recovers the spool "a" while the reader takes something */
 };
 
 static struct reader readers[WB_CRAWL_OUTPUTS];
+
+static const char *spool_of_a(const char *dir)
+{
+    static char path[200];
+
+    snprintf(path, sizeof path, "%s/spool", dir);
+    assert_int_equal(wb_path_mkdirs(path), 0);
+    snprintf(path, sizeof path, "%s/spool/a", dir);
+    return path;
+}
+
+/* Another crawl appends the lines that were in the spool, and then removes it. */
+static void recover_a(const char *dir)
+{
+    struct wb_lines *lines;
+
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_HELPER, &lines), 0);
+    append(lines, "from the spool\n", 9);
+    wb_lines_close(lines);
+    assert_int_equal(wb_path_unlink(spool_of_a(dir)), 0);
+}
 
 static int take(void *context, unsigned output, struct wb_slice bytes, size_t *taken_out)
 {
@@ -142,6 +164,9 @@ static int take(void *context, unsigned output, struct wb_slice bytes, size_t *t
     *taken_out = bytes.len < reader->room ? bytes.len : reader->room;
     reader->room -= *taken_out;
     assert_int_equal(wb_buf_append(&reader->text, bytes.ptr, *taken_out), 0);
+    if (reader->recovered)
+        recover_a(reader->recovered);
+    reader->recovered = NULL;
     return 0;
 }
 
@@ -235,7 +260,6 @@ static void test_next_crawl(void **state)
     struct wb_crawl_sink sink = new_sink(3);
     struct wb_teller *teller;
     struct wb_lines *a;
-    char spool[200], folder[200];
 
     (void)state;
     assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
@@ -252,18 +276,37 @@ static void test_next_crawl(void **state)
     wb_teller_close(teller);
     assert_int_equal(count_files(dir), 1);
     /* The file stays, because its spool still exists and will bring more lines. */
-    snprintf(folder, sizeof folder, "%s/spool", dir);
-    snprintf(spool, sizeof spool, "%s/spool/a", dir);
-    assert_int_equal(wb_path_mkdirs(folder), 0);
-    assert_int_equal(wb_path_replace(spool, WB_SLICE_LIT("x")), 0);
+    assert_int_equal(wb_path_replace(spool_of_a(dir), WB_SLICE_LIT("x")), 0);
     sink = new_sink(3);
     assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
     tell(teller);
     expect_read(WB_CRAWL_OUTPUT_JSON, "two\nthree\n");
     expect_read(WB_CRAWL_OUTPUT_LOG, "three\n");
     assert_int_equal(count_files(dir), 1);
-    assert_int_equal(wb_path_unlink(spool), 0);
+    assert_int_equal(wb_path_unlink(spool_of_a(dir)), 0);
     tell(teller);
+    assert_int_equal(count_files(dir), 0);
+    wb_teller_close(teller);
+}
+
+/* The spool of a dead worker is recovered by another crawl at the moment in which all lines seem to be told. */
+static void test_recovered_meanwhile(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_crawl_sink sink = new_sink(1u << WB_CRAWL_OUTPUT_JSON);
+    struct wb_teller *teller;
+    struct wb_lines *a;
+
+    (void)state;
+    assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
+    assert_int_equal(wb_teller_add(teller, "a", &a), 0);
+    assert_int_equal(wb_path_replace(spool_of_a(dir), WB_SLICE_LIT("x")), 0);
+    append(a, "one\n", 1);
+    wb_teller_ended(teller, "a");
+    readers[WB_CRAWL_OUTPUT_JSON].recovered = dir;
+    tell(teller);
+    tell(teller);
+    expect_read(WB_CRAWL_OUTPUT_JSON, "one\nfrom the spool\n");
     assert_int_equal(count_files(dir), 0);
     wb_teller_close(teller);
 }
@@ -432,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_space),
         cmocka_unit_test(test_stalled),
         cmocka_unit_test(test_next_crawl),
+        cmocka_unit_test(test_recovered_meanwhile),
         cmocka_unit_test(test_one_output),
         cmocka_unit_test(test_failing_reader),
         cmocka_unit_test(test_two_crawls),
