@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/statefile.h"
+#include "os/bytelock.h"
 #include "os/clock.h"
 #include "os/path.h"
+#include "os/stop.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -21,8 +23,14 @@
 #define LOCK_NAME "cycle.lock"
 #define TITLE "cycle"
 
-/* The crawlers of a run that was killed hold its lock until they notice. */
-#define LOCK_PATIENCE_NS 3000000000ll
+/*
+ * The crawlers of a run inherit its lock. If the run is killed, they hold it until they have noticed that and written
+ * what they have, which is waited for. The run locks a byte too, for itself alone: that is how others see that it
+ * lives.
+ */
+#define RUN_BYTE 0
+#define RUN_PATIENCE_NS 3000000000ll        /* for a run that may be about to end */
+#define CRAWLERS_PATIENCE_NS 600000000000ll /* nobody is at work: this only ends what hangs */
 #define LOCK_LOOK_NS 20000000l
 
 static const char *const step_words[] = {
@@ -182,19 +190,38 @@ static int open_lock(const char *dir, unsigned flags, struct wb_file *lock_out)
     return err;
 }
 
+static int wait_for_lock(const struct wb_file *lock)
+{
+    int64_t began = wb_clock_mono_ns();
+    uint64_t at;
+    int err;
+
+    while ((err = wb_file_lock(lock, false)) == WB_E_BUSY) {
+        int lives = wb_bytelock_first(lock, RUN_BYTE, RUN_BYTE + 1, &at);
+        if (lives < 0)
+            return lives;
+        if (wb_clock_mono_ns() - began > (lives ? RUN_PATIENCE_NS : CRAWLERS_PATIENCE_NS))
+            break;
+        if (wb_stop_requested())
+            return wb_fail(WB_E_STOPPED, "stopped while the crawlers of another run ended");
+        nanosleep(&(struct timespec){0, LOCK_LOOK_NS}, NULL);
+    }
+    return err;
+}
+
 int wb_cyclestate_lock(const char *dir, struct wb_file *lock_out)
 {
-    int64_t end = wb_clock_mono_ns() + LOCK_PATIENCE_NS;
-    struct timespec look = {0, LOCK_LOOK_NS};
     int err = open_lock(dir, WB_FILE_WRITE | WB_FILE_CREATE, lock_out);
 
     if (err < 0)
         return err;
-    while ((err = wb_file_lock(lock_out, false)) == WB_E_BUSY && wb_clock_mono_ns() < end)
-        nanosleep(&look, NULL);
-    if (err < 0)
+    err = wait_for_lock(lock_out);
+    int got = err == 0 ? wb_bytelock_try_alone(lock_out, RUN_BYTE) : err;
+    if (got == 0 || got == WB_E_BUSY)
+        got = wb_fail(WB_E_BUSY, "another run is at work in %s", dir);
+    if (got < 0)
         wb_file_close(lock_out);
-    return err == WB_E_BUSY ? wb_fail(WB_E_BUSY, "another run is at work in %s", dir) : err;
+    return got < 0 ? got : 0;
 }
 
 bool wb_cyclestate_locked(const char *dir)

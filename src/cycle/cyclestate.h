@@ -16,8 +16,10 @@ struct wb_cyclestate {
 int wb_cyclestate_read(const char *dir, struct wb_cyclestate *state_out);
 int wb_cyclestate_write(const char *dir, const struct wb_cyclestate *state);
 
-/* WB_E_BUSY if another run holds the lock. Waits a moment first: the crawlers of a run that was just killed hold it a
- * little longer. */
+/*
+ * WB_E_BUSY if another run holds the lock. The crawlers of a run that was just killed hold it a little longer, and are
+ * waited for. A run asks for it once and never opens the file again: closing that would look as if the run had ended.
+ */
 int wb_cyclestate_lock(const char *dir, struct wb_file *lock_out);
 bool wb_cyclestate_locked(const char *dir);
 

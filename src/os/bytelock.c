@@ -1,4 +1,7 @@
-/* bytelock.c - open file description locks: fcntl() with F_OFD_SETLK, F_OFD_SETLKW and F_OFD_GETLK. */
+/*
+ * bytelock.c - open file description locks: fcntl() with F_OFD_SETLK, F_OFD_SETLKW and F_OFD_GETLK; and locks of a
+ * process, with F_SETLK.
+ */
 #include "os/bytelock.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -41,23 +44,28 @@ int wb_bytelock_take(const struct wb_file *file, uint64_t at)
     return wait_for(file, &lock);
 }
 
-static int try(const struct wb_file *file, short type, uint64_t at)
+static int try(const struct wb_file *file, int how, short type, uint64_t at)
 {
     struct flock lock = lock_of(type, at, at + 1);
 
-    if (fcntl(file->fd, F_OFD_SETLK, &lock) == 0)
+    if (fcntl(file->fd, how, &lock) == 0)
         return 1;
     return errno == EAGAIN || errno == EACCES ? 0 : refuse(file);
 }
 
 int wb_bytelock_try(const struct wb_file *file, uint64_t at)
 {
-    return try(file, F_WRLCK, at);
+    return try(file, F_OFD_SETLK, F_WRLCK, at);
 }
 
 int wb_bytelock_try_share(const struct wb_file *file, uint64_t at)
 {
-    return try(file, F_RDLCK, at);
+    return try(file, F_OFD_SETLK, F_RDLCK, at);
+}
+
+int wb_bytelock_try_alone(const struct wb_file *file, uint64_t at)
+{
+    return try(file, F_SETLK, F_WRLCK, at);
 }
 
 void wb_bytelock_release(const struct wb_file *file, uint64_t at)

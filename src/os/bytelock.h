@@ -25,6 +25,13 @@ int wb_bytelock_try(const struct wb_file *file, uint64_t at);
 
 /* The same for a shared lock: returns 0 if somebody has an exclusive one. */
 int wb_bytelock_try_share(const struct wb_file *file, uint64_t at);
+
+/*
+ * Takes an exclusive lock for this process alone: processes that it forks do not have it. It ends as soon as this
+ * process closes any handle of the file. Returns 1, or 0 if somebody else has a lock. wb_bytelock_first() of another
+ * process sees it.
+ */
+int wb_bytelock_try_alone(const struct wb_file *file, uint64_t at);
 void wb_bytelock_release(const struct wb_file *file, uint64_t at);
 
 /* Finds the lowest byte in [from, to) that another open file has locked. Returns 1 and sets *at_out, or returns 0. */

@@ -203,6 +203,41 @@ static void test_lock(void **state)
     close(ready[1]);
 }
 
+/* A run that is killed leaves a crawler, which needs longer than one waits for a run that lives. Then it is over. */
+static void test_lock_of_a_dead_run(void **state)
+{
+    struct wb_file lock;
+    int ready[2], status;
+    char byte;
+
+    assert_int_equal(pipe(ready), 0);
+    pid_t run = fork();
+    if (run == 0) {
+        pid_t self = getpid();
+        if (wb_cyclestate_lock(*state, &lock) < 0)
+            _exit(1);
+        if (fork() == 0) {
+            while (getppid() == self)
+                usleep(10000);
+            sleep(4);
+            _exit(0);
+        }
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(wb_cyclestate_lock(*state, &lock), WB_E_BUSY);
+    kill(run, SIGKILL);
+    assert_int_equal(waitpid(run, &status, 0), run);
+    assert_true(wb_cyclestate_locked(*state));
+    ok(wb_cyclestate_lock(*state, &lock));
+    wb_file_close(&lock);
+    assert_false(wb_cyclestate_locked(*state));
+    close(ready[0]);
+    close(ready[1]);
+}
+
 /* Others who ask whether there is a run at the same time are not taken for one. */
 static void test_asked_by_two(void **state)
 {
@@ -228,6 +263,7 @@ int main(void)
                                        IN_REPOSITORY(test_newer_version),
                                        IN_REPOSITORY(test_failing_writes),
                                        IN_REPOSITORY(test_lock),
+                                       IN_REPOSITORY(test_lock_of_a_dead_run),
                                        IN_REPOSITORY(test_asked_by_two)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

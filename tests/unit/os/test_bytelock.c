@@ -135,6 +135,44 @@ static void test_share_waits(void **state)
     wb_file_close(&here);
 }
 
+/* Such a lock does not outlive its process, even if a process that it has forked has the file open. */
+static void test_alone(void **state)
+{
+    struct wb_file file, other;
+    int ready[2], end[2], status;
+    uint64_t at;
+    char byte;
+
+    (void)state;
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(end), 0);
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &other), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (wb_file_open(path, WB_FILE_WRITE, &file) < 0 || wb_bytelock_try_alone(&file, 7) != 1)
+            _exit(1);
+        close(end[1]);
+        if (fork() == 0)
+            _exit(read(end[0], &byte, 1) == 1); /* until the test is over */
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(wb_bytelock_first(&other, 7, 8, &at), 1);
+    assert_int_equal(wb_bytelock_try(&other, 7), 0);
+    assert_int_equal(wb_bytelock_try_alone(&other, 7), 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(wb_bytelock_first(&other, 7, 8, &at), 0);
+    assert_int_equal(wb_bytelock_try_alone(&other, 7), 1);
+    wb_file_close(&other);
+    close(end[0]);
+    close(end[1]);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 static void test_refusal(void **state)
 {
     struct wb_file file;
@@ -151,7 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest), cmocka_unit_test(test_exclusive),
                                        cmocka_unit_test(test_try), cmocka_unit_test(test_share_waits),
-                                       cmocka_unit_test(test_refusal)};
+                                       cmocka_unit_test(test_alone), cmocka_unit_test(test_refusal)};
 
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
