@@ -104,7 +104,8 @@ static void put_text(struct wb_json *j, struct wb_slice s)
             put_escaped(j, c);
         done = ++i;
     }
-    put(j, s.ptr + done, i - done);
+    if (i > done)
+        put(j, s.ptr + done, i - done);
     put(j, "\"", 1);
 }
 

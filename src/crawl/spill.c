@@ -250,7 +250,7 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
     err = wb_buf_reserve(&fresh, left + more);
     if (err < 0)
         return err;
-    wb_buf_append(&fresh, queue->head.ptr + queue->head_at, left);
+    wb_buf_append(&fresh, wb_buf_slice(&queue->head).ptr + queue->head_at, left);
     if (queue->first) {
         uint32_t block = queue->first;
         err = wb_file_read_exact(&spill->file, block_at(block), fresh.ptr + left, BLOCK_BYTES);
@@ -280,7 +280,8 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
 /* The item at the beginning of the head; false if not all of it is there yet. */
 static bool look_item(const struct wb_spill_queue *queue, struct wb_slice *item_out)
 {
-    const char *p = queue->head.ptr + queue->head_at, *end = queue->head.ptr + queue->head.len;
+    struct wb_slice head = wb_buf_slice(&queue->head);
+    const char *p = head.ptr + queue->head_at, *end = head.ptr + head.len;
     uint64_t len;
 
     *item_out = WB_SLICE_EMPTY;

@@ -283,7 +283,7 @@ static void admit_request(struct wb_httpd_conn *c)
 static bool take_head(struct wb_httpd_conn *c)
 {
     struct wb_httpd *httpd = c->httpd;
-    struct wb_slice bytes = wb_slice(c->in.ptr + c->in_at, c->in.len - c->in_at);
+    struct wb_slice bytes = wb_slice(wb_buf_slice(&c->in).ptr + c->in_at, c->in.len - c->in_at);
     const char *why = "";
     unsigned status = bytes.len ? wb_httpd_head_find(&c->scan, bytes, &httpd->limits, &why) : WB_HTTPD_INCOMPLETE;
 

@@ -226,7 +226,7 @@ static int append_entry_of_part(struct wb_dictionary_writer *writer, const char 
 
 int wb_dictionary_append(struct wb_dictionary_writer *writer, const struct wb_postings_part *part)
 {
-    const char *p = part->entries.ptr, *end = p + part->entries.len;
+    const char *p = wb_buf_slice(&part->entries).ptr, *end = p + part->entries.len;
     uint64_t list_at = writer->list_at + part->lists.len, positions_at = writer->positions_at + part->positions.len;
     int err = 0;
 

@@ -470,8 +470,9 @@ static bool is_alias(const struct wb_postings_writer *writer, size_t list_at)
 static int append_entry(struct wb_postings_writer *writer, size_t list_at, size_t positions_at)
 {
     struct wb_postings_part *part = &writer->part;
-    struct wb_slice list = wb_slice(part->lists.ptr + list_at, part->lists.len - list_at);
-    struct wb_slice positions = wb_slice(part->positions.ptr + positions_at, part->positions.len - positions_at);
+    struct wb_slice list = wb_slice(wb_buf_slice(&part->lists).ptr + list_at, part->lists.len - list_at);
+    struct wb_slice positions =
+        wb_slice(wb_buf_slice(&part->positions).ptr + positions_at, part->positions.len - positions_at);
     bool inlined = writer->df <= LIST_INLINE_POSTINGS && list.len + positions.len <= LIST_INLINE_BYTES;
     uint64_t first = (uint64_t)writer->df << 3 | (writer->positions ? 4 : 0) | (inlined ? ENTRY_INLINED : ENTRY_LIST);
     int err = append_varint(&part->entries, first);

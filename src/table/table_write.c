@@ -333,7 +333,7 @@ static int write_oldest(struct wb_table_writer *writer)
     err = batch->error.code ? wb_error_restore(&batch->error) : 0;
     for (size_t i = 0; i < count && err == 0; i++) {
         size_t size = blocks[i].packed_end - packed_start;
-        struct wb_slice key = wb_slice(batch->keys.ptr + key_start, blocks[i].key_end - key_start);
+        struct wb_slice key = wb_slice(wb_buf_slice(&batch->keys).ptr + key_start, blocks[i].key_end - key_start);
         err = write_block(writer, batch->packed.ptr + packed_start, size);
         if (err == 0)
             err = add_to_index(writer, batch->zstd, key, size, blocks[i].records);

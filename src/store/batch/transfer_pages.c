@@ -234,7 +234,7 @@ static int bring_involved(struct wb_transfer *t, struct wb_transfer_page *page)
     if (err == 0)
         err = wb_catalog_event_of(&t->waiting, p.id, gather_event, &p);
     for (size_t i = 0, at = 0; i < p.events.count; i++) {
-        p.events.items[i].site.ptr = p.sites.ptr + at;
+        p.events.items[i].site.ptr = wb_buf_slice(&p.sites).ptr + at;
         at += p.events.items[i].site.len;
     }
     if (err == 0 && page->versions)
