@@ -39,9 +39,10 @@ static const struct wb_design_part *update_part(const struct wb_design *design)
 
 /* Microseconds per page of the load, and where they are spent. */
 struct page_costs {
-    double add;  /* where the crawler's pages arrive, compaction included in an incremental design */
-    double send; /* batch: reading them from the update nodes */
-    double take; /* batch: what the read nodes do for each new page */
+    double add;   /* where the crawler's pages arrive, compaction included in an incremental design */
+    double clear; /* of that, compaction */
+    double send;  /* batch: reading them from the update nodes */
+    double take;  /* batch: what the read nodes do for each new page */
     double get, stream;
 };
 
@@ -100,7 +101,8 @@ static struct page_costs costs_of(const struct wb_advice_costs *costs, const str
         c.send = update->stream;
         c.take = transfer_cost(costs, design, ratio);
     } else {
-        c.add += compaction(read, most(ratio, DEAD_SHARE)) + (uniform ? costs->index : 0);
+        c.clear = compaction(read, most(ratio, DEAD_SHARE));
+        c.add += c.clear + (uniform ? costs->index : 0);
     }
     return c;
 }
@@ -209,6 +211,12 @@ static void explain_batch(struct wb_advice *a, const struct load_work *w, unsign
         add_reason(a, text);
 }
 
+const char *wb_advice_score_text(double score, char text_out[WB_ADVICE_SCORE_TEXT_MAX])
+{
+    snprintf(text_out, WB_ADVICE_SCORE_TEXT_MAX, score >= 10 ? "%.0f" : "%.2g", score);
+    return text_out;
+}
+
 /* "63 us", "28.2 ms" */
 static const char *spell_cost(double us, char text_out[32])
 {
@@ -223,14 +231,19 @@ static void explain(struct wb_advice *a, const struct page_costs *c, const struc
     static const char *const getting[] = {"takes an index and a page", "takes one bucket", "takes an index and a page"};
     double share;
     const char *what = heaviest(w, &share);
-    char text[200], cost[32];
+    char text[200], cost[32], score[WB_ADVICE_SCORE_TEXT_MAX];
 
-    snprintf(a->reason, sizeof a->reason, "carries %.3g times this load; %s are %.0f %% of the work", a->score, what,
-             100 * share);
-    snprintf(text, sizeof text, "; an addition %s (%s)", adding[update_part(&a->design)->organisation],
-             spell_cost(c->add + c->send, cost));
+    snprintf(a->reason, sizeof a->reason, "carries %s times this load; %s are %.0f %% of the work",
+             wb_advice_score_text(a->score, score), what, 100 * share);
+    snprintf(text, sizeof text, "; an addition %s (%s", adding[update_part(&a->design)->organisation],
+             spell_cost(c->add - c->clear + c->send, cost));
     if (w->update > 0)
         add_reason(a, text);
+    snprintf(text, sizeof text, ", and %s for compaction", spell_cost(c->clear, cost));
+    if (w->update > 0 && c->clear > 0)
+        add_reason(a, text);
+    if (w->update > 0)
+        add_reason(a, ")");
     snprintf(text, sizeof text, "; a get %s (%s)", getting[a->design.read.organisation], spell_cost(c->get, cost));
     if (w->get > 0)
         add_reason(a, text);

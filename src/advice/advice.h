@@ -59,6 +59,10 @@ struct wb_advice {
 /* The score of a design for which the load is no work at all. */
 #define WB_ADVICE_SCORE_MAX 1e9
 
+/* "1200", "61", "0.14": as people write a number of two digits. Returns text_out. */
+#define WB_ADVICE_SCORE_TEXT_MAX 32
+const char *wb_advice_score_text(double score, char text_out[WB_ADVICE_SCORE_TEXT_MAX]);
+
 /* Judges all designs; the best comes first, and of equals the one that wb_design_nth() gives first. */
 void wb_advice_for(const struct wb_advice_costs *costs, const struct wb_advice_load *load,
                    struct wb_advice advice_out[WB_ADVICE_DESIGNS]);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define RATIO 0.25 /* the paper's */
+#define LONGEST 50 /* letters of Batch[U(uniform,hashed-log),R(uniform,hashed-log)] */
 
 static int read_ratio(const struct wb_options *options, double *ratio_out)
 {
@@ -31,9 +32,9 @@ static int read_load(const struct wb_options *options, struct wb_advice_load *lo
 {
     uint64_t nodes = wb_options_number(options, "nodes", 1);
 
-    *load_out = (struct wb_advice_load){.add = (double)wb_options_number(options, "add", 0),
-                                        .get = (double)wb_options_number(options, "get", 0),
-                                        .stream = (double)wb_options_number(options, "stream", 0)};
+    *load_out = (struct wb_advice_load){.add = wb_options_rate(options, "add", 0),
+                                        .get = wb_options_rate(options, "get", 0),
+                                        .stream = wb_options_rate(options, "stream", 0)};
     if (nodes > WB_DESIGN_NODES_MAX)
         return wb_options_usage("advise: --nodes takes a number of at most %d, not %llu", WB_DESIGN_NODES_MAX,
                                 (unsigned long long)nodes);
@@ -60,8 +61,10 @@ static int print_object(const struct wb_advice *advice, const char *name)
 
 static int print_row(const struct wb_advice *advice, const char *name)
 {
-    return wb_output_printf("%-46s %10.3g %10.0f %10.0f %10.0f\n", name, advice->score, advice->add, advice->get,
-                            advice->stream);
+    char score[WB_ADVICE_SCORE_TEXT_MAX];
+
+    return wb_output_printf("%-*s %10s %10.0f %10.0f %10.0f\n", LONGEST, name,
+                            wb_advice_score_text(advice->score, score), advice->add, advice->get, advice->stream);
 }
 
 int wb_cmd_advise(const struct wb_options *options)
@@ -75,7 +78,7 @@ int wb_cmd_advise(const struct wb_options *options)
         return err;
     wb_advice_for(&wb_advice_measured, &load, advice);
     if (!options->json)
-        err = wb_output_printf("%-46s %10s %10s %10s %10s\n", "design", "score", "add/s", "get/s", "stream/s");
+        err = wb_output_printf("%-*s %10s %10s %10s %10s\n", LONGEST, "design", "score", "add/s", "get/s", "stream/s");
     for (size_t i = 0; err == 0 && i < WB_ADVICE_DESIGNS; i++) {
         wb_design_format(&advice[i].design, name);
         err = options->json ? print_object(&advice[i], name) : print_row(&advice[i], name);

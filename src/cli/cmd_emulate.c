@@ -14,14 +14,16 @@ int wb_cmd_emulate(const struct wb_options *options)
     struct wb_emulate_options o = {
         .dir = options->dir,
         .source = options->args[0],
-        .rate = (double)wb_options_number(options, "rate", 0),
+        .rate = wb_options_rate(options, "rate", 0),
         .pages = wb_options_number(options, "pages", 0),
     };
     struct wb_import_show show;
     struct wb_import import;
 
-    if (o.rate <= 0)
+    if (!wb_options_text(options, "rate"))
         return wb_options_usage("emulate: needs --rate");
+    if (o.rate <= 0)
+        return wb_options_usage("--rate takes a number of more than 0, not '%s'", wb_options_text(options, "rate"));
     wb_stop_on_signals();
     struct wb_ingest_sink sink = wb_import_show_init(&show, options->json, "emulate");
     int err = wb_emulate(&o, &sink, &import);

@@ -111,7 +111,7 @@ const struct wb_option wb_init_options[] = {
 const struct wb_option wb_convert_options[] = {DESIGN_OPTIONS END};
 
 const struct wb_option wb_emulate_options[] = {
-    {"rate", 0, WB_OPTION_NUMBER, "N", "add N pages per second; required"},
+    {"rate", 0, WB_OPTION_RATE, "N", "add N pages per second, 0.5 for one in two seconds; required"},
     {"pages", 0, WB_OPTION_NUMBER, "N", "stop after N pages (default: all)"},
     END,
 };
@@ -322,9 +322,9 @@ const struct wb_option wb_robots_options[] = {
 };
 
 const struct wb_option wb_advise_options[] = {
-    {"add", 0, WB_OPTION_COUNT, "N", "pages that a crawl adds per second (default 0)"},
-    {"get", 0, WB_OPTION_COUNT, "N", "single pages that are read per second (default 0)"},
-    {"stream", 0, WB_OPTION_COUNT, "N", "pages that streams deliver per second (default 0)"},
+    {"add", 0, WB_OPTION_RATE, "N", "pages that a crawl adds per second (default 0)"},
+    {"get", 0, WB_OPTION_RATE, "N", "single pages that are read per second (default 0)"},
+    {"stream", 0, WB_OPTION_RATE, "N", "pages that streams deliver per second (default 0)"},
     {"update-ratio", 0, WB_OPTION_TEXT, "X", "the fraction of pages that is replaced between two transfers or "
                                              "compactions, from 0 to 1 (default 0.25)"},
     {"nodes", 0, WB_OPTION_NUMBER, "N", "the number of nodes, including update nodes (default 1)"},

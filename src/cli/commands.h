@@ -31,6 +31,7 @@ enum wb_option_kind {
     WB_OPTION_DIR,
     WB_OPTION_NUMBER,   /* a decimal number from 1 */
     WB_OPTION_COUNT,    /* a decimal number from 0 */
+    WB_OPTION_RATE,     /* a decimal number from 0, which may have a fraction: 0.5 */
     WB_OPTION_SIZE,     /* a number of bytes from 1, which may have a unit: 500k, 2M, 1G (k is 1000) */
     WB_OPTION_DURATION, /* seconds, which may have a fraction or a unit: 0.5, 90, 10m, 6h, 30d */
     WB_OPTION_LIST,     /* text; may be given several times */

@@ -32,6 +32,7 @@ static int add_values(const struct wb_option *option, struct wb_buf *out)
     case WB_OPTION_TEXT:
     case WB_OPTION_NUMBER:
     case WB_OPTION_COUNT:
+    case WB_OPTION_RATE:
     case WB_OPTION_SIZE:
     case WB_OPTION_DURATION:
     case WB_OPTION_LIST:

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RATE_MAX 1e15 /* beyond that, a double does not tell two whole numbers apart */
+
 struct option_parser {
     int argc;
     char **argv;
@@ -80,6 +82,18 @@ bool wb_options_parse_duration(const char *text, int64_t *ms_out)
     return false;
 }
 
+/* "0.5", "90", ".25" */
+static bool parse_rate(const char *text, double *rate_out)
+{
+    char *end = NULL;
+
+    *rate_out = 0;
+    if (!*text || text[strspn(text, "0123456789.")]) /* strtod() would also take "inf", "nan", "1e9" and "-1" */
+        return false;
+    *rate_out = strtod(text, &end);
+    return end != text && !*end && *rate_out < RATE_MAX;
+}
+
 /* "1234", "500k", "2M", "1G": to bytes. */
 static bool parse_size(const char *text, uint64_t *bytes_out)
 {
@@ -102,6 +116,7 @@ static int check_value(const struct wb_option *option, const char *value)
 {
     uint64_t number;
     int64_t time_ms;
+    double rate;
 
     switch (option->kind) {
     case WB_OPTION_NUMBER:
@@ -111,6 +126,10 @@ static int check_value(const struct wb_option *option, const char *value)
     case WB_OPTION_COUNT:
         if (!wb_slice_to_u64(wb_slice_str(value), &number))
             return wb_options_usage("--%s takes a number, not '%s'", option->name, value);
+        return 0;
+    case WB_OPTION_RATE:
+        if (!parse_rate(value, &rate))
+            return wb_options_usage("--%s takes a number such as 100 or 0.5, not '%s'", option->name, value);
         return 0;
     case WB_OPTION_SIZE:
         if (!parse_size(value, &number))
@@ -317,6 +336,16 @@ uint64_t wb_options_number(const struct wb_options *options, const char *name, u
     if (text)
         WB_CHECK(wb_slice_to_u64(wb_slice_str(text), &number));
     return number;
+}
+
+double wb_options_rate(const struct wb_options *options, const char *name, double fallback)
+{
+    const char *text = wb_options_text(options, name);
+    double rate = fallback;
+
+    if (text)
+        WB_CHECK(parse_rate(text, &rate));
+    return rate;
 }
 
 int64_t wb_options_duration(const struct wb_options *options, const char *name, int64_t fallback_ms)

@@ -43,6 +43,9 @@ bool wb_options_flag(const struct wb_options *options, const char *name);
 const char *wb_options_text(const struct wb_options *options, const char *name);
 uint64_t wb_options_number(const struct wb_options *options, const char *name, uint64_t fallback);
 
+/* A number that may have a fraction. */
+double wb_options_rate(const struct wb_options *options, const char *name, double fallback);
+
 /* A number of bytes. */
 uint64_t wb_options_size(const struct wb_options *options, const char *name, uint64_t fallback);
 

@@ -48,6 +48,9 @@ def usage_errors_exit_2_and_name_the_word(folder):
                          (['nodes', 'remove'], 'number'), (['nodes', 'remove', '1', '2'], "'2'"),
                          (['nodes', 'list', '--update'], '--update'), (['nodes', 'list', 'x'], "'x'"),
                          (['advise'], '--add'), (['advise', '--add', 'many'], 'many'),
+                         (['advise', '--add', '1e3'], '1e3'), (['advise', '--get', '-0.5'], '-0.5'),
+                         (['emulate', 's'], '--rate'), (['emulate', 's', '--rate', '0.0'], "'0.0'"),
+                         (['emulate', 's', '--rate', '1.2.3'], '1.2.3'), (['emulate', 's', '--rate', 'nan'], 'nan'),
                          (['advise', '--add', '1', '--update-ratio', '1.5'], '--update-ratio'),
                          (['advise', '--add', '1', '--update-ratio', 'often'], 'often'),
                          (['advise', '--get', '1', '--nodes', '0'], '--nodes'),
@@ -65,7 +68,11 @@ def advice_ranks_every_design(folder):
     assert len(rows) == 42 and len({r['design'] for r in rows}) == 42, len(rows)
     assert [r['score'] for r in rows] == sorted((r['score'] for r in rows), reverse=True)
     assert all(r['add'] > 0 and r['get'] > 0 and r['stream'] > 0 and len(r['reason']) > 20 for r in rows)
+    half = ask(folder / 'r', 'advise', '--add', '0.5')[0]      # half as much can be carried twice as often
+    assert abs(half['score'] / ask(folder / 'r', 'advise', '--add', '1')[0]['score'] - 2) < 0.2, half
     text = call(folder / 'r', *load).stdout.decode()
+    ends = {len(line) for line in text.split('\n')[:43]}
+    assert len(ends) == 1, ends                                # every design fits into its column
     assert text.count('\n') == 46 and '\n' + rows[0]['design'] + ': ' + rows[0]['reason'] in text, text
     assert not list(folder.iterdir())
 

@@ -28,6 +28,13 @@ def pages_arrive_at_the_rate(folder):
 
 
 @test
+def a_rate_may_have_a_fraction(folder):
+    source_of(folder, 5)
+    said = done(ask(folder / 'r', 'emulate', folder / 'source', '--rate', '2.5', '--pages', 2))
+    assert said['pages'] == said['records'] == 2, said
+
+
+@test
 def the_repository_itself_is_refused(folder):
     source_of(folder, 3)
     refused(folder / 'source', 'source', 'emulate', folder / 'source', '--rate', 5)
