@@ -194,15 +194,20 @@ def flat_range(rows):
     return min(near), max(near)
 
 
+def bucket_table(rows):
+    """(head, rows) of a table: the best bucket for 16 pages, in each study."""
+    cells = []
+    for study, name in STUDIES:
+        best = next(r for r in rows if r['bench'] == 'figure5' and r['study'] == study and r['per_bucket'] == 16)
+        mean = median_of(rows, 'mean', bench='pages', study=study)
+        cells.append([name, fmt(mean / 1024), best['kb'], fmt(best['ms']), fmt(best['rate']), '%.0f %%' % (100 * best['use'])])
+    return ['16 pages per bucket', 'mean page, KB', 'best bucket, KB', 'ms', 'pages/s', 'space used'], cells
+
+
 def section_buckets(rows):
     if not rows:
         return '## Figures 4 and 5: bucket sizes\n\nNot measured: `bench/run paper buckets`.\n\n'
     own = next(r for r in rows if r['bench'] == 'own')
-    table = []
-    for study, name in STUDIES:
-        best = next(r for r in rows if r['bench'] == 'figure5' and r['study'] == study and r['per_bucket'] == 16)
-        mean = median_of(rows, 'mean', bench='pages', study=study)
-        table.append([name, fmt(mean / 1024), best['kb'], fmt(best['ms']), fmt(best['rate']), '%.0f %%' % (100 * best['use'])])
     for study, suffix, title in (('paper', '', 'the paper\'s pages'), ('packed', '-own', 'own pages, compressed, this disk')):
         figures45(rows, study, suffix, title)
     whose = 'a repository that was given with `--repo`' if own['given'] else 'the benchmark corpus, which is documentation'
@@ -213,7 +218,7 @@ is the time of a random access: B, the time of one read, multiplied by C, the nu
 are those of %s. In a bucket each page is compressed alone.
 
 ''' % whose
-    text += markdown(['16 pages per bucket', 'mean page, KB', 'best bucket, KB', 'ms', 'pages/s', 'space used'], table)
+    text += markdown(*bucket_table(rows))
     flat = flat_range([r for r in rows if r['bench'] == 'figure4' and r['study'] == 'paper'])
     text += '''The paper has 64 KB, 20.7 ms, 48.3 pages/s and 60 %% for the first row. The curve is flat: every size from %d
 to %d KB is within 3 %% of the best. On this disk a read costs %s ms, and %s ms more for each KB: transferring %s KB takes
