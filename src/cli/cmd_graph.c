@@ -136,8 +136,8 @@ static int open_graph(const struct wb_options *options, struct wb_graph **graph_
     int err = name_paths(options->dir, &paths);
 
     *graph_out = NULL;
-    if (err == 0 && !wb_store_exists(options->dir))
-        err = wb_fail(WB_E_NOTFOUND, "there is no repository at %s", options->dir);
+    if (err == 0)
+        err = wb_store_require(options->dir);
     if (err == 0)
         err = wb_graph_open(paths.links, graph_out);
     if (err == WB_E_NOTFOUND && wb_store_exists(options->dir))

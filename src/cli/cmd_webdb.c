@@ -458,8 +458,10 @@ int wb_cmd_webdb(const struct wb_options *options)
     if (err < 0)
         return err;
     /* A known graph may be what a repository begins with. */
-    if (!wb_store_exists(options->dir) && action->run != wb_cmd_webdb_import)
-        return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", options->dir);
+    if (action->run != wb_cmd_webdb_import)
+        err = wb_store_require(options->dir);
+    if (err < 0)
+        return err;
     wb_stop_on_signals();
     return action->run ? action->run(options) : run_view(options, action);
 }

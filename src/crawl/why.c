@@ -554,7 +554,7 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
 
     *why_out = (struct wb_why){0};
     f.agent = wb_http_agent_token(wb_slice_str(agent ? agent : WB_HTTP_AGENT));
-    int err = wb_store_exists(dir) ? 0 : wb_fail(WB_E_NOTFOUND, "%s: no repository", dir);
+    int err = wb_store_require(dir);
     if (err == 0)
         err = read_subject(what, &f, &url, &key);
     if (err == 0)

@@ -524,13 +524,14 @@ static int go_around(struct loop *loop, wb_cycle_each each, void *context)
 
 static int make_repository(const struct wb_crawl_options *crawl)
 {
-    if (wb_store_exists(crawl->dir))
-        return 0;
+    int err = wb_store_require(crawl->dir);
+    if (err != WB_E_NOTFOUND)
+        return err;
     if (crawl->url_count == 0 && !crawl->seeds_file)
         return wb_fail(WB_E_NOTFOUND,
                        "there is no repository at %s, and no seeds to start one: name URLs, or use --seeds FILE",
                        crawl->dir);
-    int err = wb_store_create(crawl->dir, NULL);
+    err = wb_store_create(crawl->dir, NULL);
     return err == WB_E_INVALID && wb_store_exists(crawl->dir) ? 0 : err;
 }
 

@@ -20,6 +20,7 @@
 #include "cycle/thresholds.h"
 #include "os/clock.h"
 #include "os/stop.h"
+#include "store/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -478,10 +479,14 @@ static int open_generate(struct generate *g)
 
     g->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
     int err = wb_webdb_open(o->dir, &g->webdb);
-    if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_NOTFOUND,
-                       "there is no webdb in %s yet: 'webbase update' creates it from what crawls and imports recorded",
-                       o->dir);
+    if (err == WB_E_NOTFOUND) {
+        err = wb_store_require(o->dir);
+        return err < 0 ? err
+                       : wb_fail(WB_E_NOTFOUND,
+                                 "there is no webdb in %s yet: 'webbase update' creates it from "
+                                 "what crawls and imports recorded",
+                                 o->dir);
+    }
     if (err == 0)
         err = open_store(g);
     if (err == 0)

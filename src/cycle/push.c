@@ -100,8 +100,9 @@ int wb_pusher_apply(struct wb_pusher *pusher, const struct wb_push_list *list, s
 int wb_pusher_open(const char *dir, struct wb_pusher **pusher_out)
 {
     *pusher_out = NULL;
-    if (!wb_store_exists(dir))
-        return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", dir);
+    int err = wb_store_require(dir);
+    if (err < 0)
+        return err;
     struct wb_pusher *pusher = wb_alloc_zero(1, sizeof *pusher);
     if (!pusher)
         return WB_E_NOMEM;

@@ -245,9 +245,10 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
     *merge_out = (struct wb_webdb_merge){0};
     if (freed_out)
         *freed_out = 0;
-    if (!wb_store_exists(options->dir))
-        return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", options->dir);
-    int err = wb_thresholds_read(options->dir, u.sink->warn, u.sink->context, &thresholds);
+    int err = wb_store_require(options->dir);
+    if (err < 0)
+        return err;
+    err = wb_thresholds_read(options->dir, u.sink->warn, u.sink->context, &thresholds);
     if (err < 0)
         goto done;
     u.refresh = (struct wb_refresh){.policy = thresholds.policy,

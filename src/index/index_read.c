@@ -13,6 +13,7 @@
 #include "index/usercolumn.h"
 #include "index/whereabouts.h"
 #include "os/path.h"
+#include "store/store.h"
 
 #include <stdio.h>
 
@@ -113,7 +114,8 @@ static int no_generation(const char *dir, const struct wb_whereabouts *where)
 {
     if (!wb_whereabouts_at_home(where, where->root) && wb_path_kind(where->root) != WB_PATH_DIR)
         return wb_fail(WB_E_NOTFOUND, "%s, where the index of this repository is, is missing", where->root);
-    return wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
+    int err = wb_store_require(dir);
+    return err < 0 ? err : wb_fail(WB_E_NOTFOUND, "%s has no index yet; 'webbase index' builds one", dir);
 }
 
 static int with_newest(const char *dir, use_generation use, void *context)

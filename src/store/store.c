@@ -51,6 +51,15 @@ bool wb_store_exists(const char *dir)
     return exists;
 }
 
+int wb_store_require(const char *dir)
+{
+    if (wb_store_exists(dir))
+        return 0;
+    if (wb_superblock_is_unfinished(dir))
+        return wb_superblock_refuse_unfinished(dir);
+    return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", dir);
+}
+
 struct creation {
     const char *dir;
     const struct wb_organisation *organisation;

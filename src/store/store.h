@@ -97,6 +97,9 @@ int wb_store_create(const char *dir, const struct wb_store_options *options);
 /* Returns true if dir holds a repository, even one of a format that this program cannot read. */
 bool wb_store_exists(const char *dir);
 
+/* 0 if dir holds a repository. Otherwise an error says so, or that it is a copy which was not finished. */
+int wb_store_require(const char *dir);
+
 /* The id that distinguishes this repository from all others, as 32 hexadecimal digits. */
 #define WB_STORE_ID_HEX 32
 int wb_store_id(const char *dir, char text_out[WB_STORE_ID_HEX + 1]);

@@ -218,6 +218,23 @@ def a_node_that_is_down_is_noticed_before_anything_is_made(folder):
 
 
 @test
+def every_command_says_that_a_copy_is_unfinished(folder):
+    target, url = folder / 'target', 'http://h.example/'
+    target.mkdir()
+    (target / 'webbase.unfinished').write_text('webbase unfinished copy\nformat 1\n')
+    for words in ('stat', 'verify', 'compact', 'get ' + url, 'versions ' + url, 'snapshot', 'history all', 'expunge ' + url, 'init',
+                  'nodes', 'nodes remove 1', 'transfer', 'stream', 'update', 'generate', 'index', 'search x', 'similar ' + url,
+                  'links --in ' + url, 'why ' + url, 'webdb count', 'graph stat', 'push /dev/null', 'crawl ' + url,
+                  'serve --listen 127.0.0.1:0', 'run --cycles 1', 'run --cycles 1 ' + url):
+        refused(target, 'target is an unfinished copy', *words.split())
+    for args in (['convert', folder / 'other'], ['emulate', folder, '--rate', '1'], ['export', '--warc', folder / 'x.warc'],
+                 ['export', '--facts', folder / 'x.csv'], ['import', '--dir', folder, '--url', url], ['nodes', 'add', folder / 'n']):
+        refused(target, 'target is an unfinished copy' if args[0] != 'emulate' else 'not a repository', *args)
+    assert [p.name for p in target.iterdir()] == ['webbase.unfinished'], list(target.iterdir())
+    assert [p.name for p in folder.iterdir()] == ['target'], list(folder.iterdir())
+
+
+@test
 def a_signal_or_a_kill_leaves_an_unfinished_copy(folder):
     repo, target, stopped = source(folder, nodes=2), folder / 'target', 0
     call(repo, 'import', archive(folder / 'big.warc', [Page(SITE + 'b%d' % n, random.Random(n).randbytes(20000), type='image/png')
