@@ -6,9 +6,9 @@ light and for dark pages (prefers-color-scheme).
 import html, math
 
 WIDTH, HEIGHT = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 70, 44, 88
-LIGHT = ['#0b62a4', '#c2410c', '#2e7d32', '#7b3fa0', '#8a6d00', '#b0235f']
-DARK = ['#6cb6ff', '#ff9d5c', '#7fd483', '#d2a8ff', '#e3c34c', '#ff8fb8']
+LEFT, RIGHT, TOP, BOTTOM = 84, 70, 44, 92
+LIGHT = ['#0b62a4', '#c2410c', '#2e7d32', '#7b3fa0', '#8a6d00', '#b0235f', '#0d7377', '#57606a']
+DARK = ['#6cb6ff', '#ff9d5c', '#7fd483', '#d2a8ff', '#e3c34c', '#ff8fb8', '#5cd1d6', '#adbac7']
 
 
 def style():
@@ -20,6 +20,10 @@ def style():
             '.axis{stroke-width:1;fill:none}.line{fill:none;stroke-width:2.2}.dash{stroke-dasharray:7 4}%s'
             '@media (prefers-color-scheme:dark){%s}</style>' %
             (rules('#24292f', '#d8dee4', LIGHT), rules('#d1d7e0', '#3d444d', DARK)))
+
+
+def colour(i):
+    return i % len(LIGHT)
 
 
 def number(value):
@@ -90,18 +94,26 @@ class Frame:
             plot.text(self.x(value), self.bottom + 20, number(value), 'middle')
         plot.line(plot.left, self.bottom, right, self.bottom, 'axis')
         plot.text((plot.left + right) / 2, self.bottom + 40, labels[0], 'middle')
-        plot.text(18, (TOP + self.bottom) / 2, labels[1], 'middle', turn=-90)
+        plot.text(16, (TOP + self.bottom) / 2, labels[1], 'middle', turn=-90)
 
 
 def legend(plot, names, area=False, dashed=()):
-    x, y = min(plot.left, LEFT), plot.height - 16
-    for i, name in enumerate(names):
+    """Names and their colours, in one row or two."""
+    start, places, row = min(plot.left, LEFT), [], 0
+    x = start
+    for name in names:
+        width = 42 + 6.8 * len(name)
+        if x + width > WIDTH and x > start:
+            x, row = start, row + 1
+        places.append((x, row))
+        x += width
+    for i, (name, (x, at)) in enumerate(zip(names, places)):
+        y = plot.height - 14 - 20 * (row - at)
         if area:
-            plot.parts.append('<rect x="%.1f" y="%.1f" width="22" height="10" class="f%d"/>' % (x, y - 9, i % 6))
+            plot.parts.append('<rect x="%.1f" y="%.1f" width="22" height="10" class="f%d"/>' % (x, y - 9, colour(i)))
         else:
-            plot.line(x, y - 4, x + 22, y - 4, 'line s%d%s' % (i % 6, ' dash' if name in dashed else ''))
+            plot.line(x, y - 4, x + 22, y - 4, 'line s%d%s' % (colour(i), ' dash' if name in dashed else ''))
         plot.text(x + 28, y, name)
-        x += 42 + 6.8 * len(name)
 
 
 def lines(path, title, labels, series, log_x=False):
@@ -111,7 +123,7 @@ def lines(path, title, labels, series, log_x=False):
     frame = Frame(plot, sorted({x for _, _, points in series for x, _ in points}), tops, labels, log_x)
     for i, (_, side, points) in enumerate(series):
         plot.parts.append('<polyline class="line s%d%s" points="%s"/>' % (
-            i % 6, ' dash' if side else '', ' '.join('%.1f,%.1f' % (frame.x(x), frame.y(y, side)) for x, y in points)))
+            colour(i), ' dash' if side else '', ' '.join('%.1f,%.1f' % (frame.x(x), frame.y(y, side)) for x, y in points)))
     legend(plot, [name for name, _, _ in series], dashed=[name for name, side, _ in series if side])
     plot.write(path)
 
@@ -126,7 +138,7 @@ def areas(path, title, labels, xs, layers):
         above = [b + v for b, v in zip(below, values)]
         points = list(zip(xs, above)) + list(reversed(list(zip(xs, below))))
         plot.parts.append('<polygon class="f%d" fill-opacity="0.8" points="%s"/>' % (
-            n % 6, ' '.join('%.1f,%.1f' % (frame.x(x), frame.y(y)) for x, y in points)))
+            colour(n), ' '.join('%.1f,%.1f' % (frame.x(x), frame.y(y)) for x, y in points)))
         below = above
     legend(plot, [name for name, _ in layers], area=True)
     plot.write(path)
@@ -151,7 +163,7 @@ def bars(path, title, label, groups, names):
         for i, value in enumerate(values):
             if value:
                 plot.parts.append('<rect x="%.1f" y="%.1f" width="%.1f" height="%d" class="f%d"/>' % (
-                    left, y + i * row + 1, max(1.0, place(value) - left), row - 2, i % 6))
+                    left, y + i * row + 1, max(1.0, place(value) - left), row - 2, colour(i)))
                 plot.text(place(value) + 4, y + i * row + row - 3, number(value))
         y += len(names) * row + gap
     plot.text((left + WIDTH - 60) / 2, height - BOTTOM + 38, label, 'middle')

@@ -103,6 +103,19 @@ def the_report_has_every_table_and_every_plot_is_well_formed(folder):
 
 
 @test
+def every_layer_of_a_plot_has_its_own_colour_and_fits(folder):
+    names = ['isolate', 'id lists', 'intersection', 'transfer', 'index', 'empty', 'compact', 'restart']     # of a transfer
+    paper_plot.areas(folder / 'a.svg', 'title', ['x', 'y'], [0.1, 0.5, 1.0], [(n, [1, 2, 3]) for n in names])
+    root = xml.etree.ElementTree.parse(folder / 'a.svg').getroot()
+    colours = [e.get('class') for e in root if e.tag.endswith('polygon')]
+    assert len(set(colours)) == len(names), colours
+    shown = {e.text: float(e.get('x')) + 6.8 * len(e.text) for e in root if e.tag.endswith('text') and e.text in names}
+    assert set(shown) == set(names) and max(shown.values()) <= paper_plot.WIDTH, shown
+    heights = [float(e.get('y')) for e in root if e.tag.endswith('text')]
+    assert max(heights) < paper_plot.HEIGHT, heights
+
+
+@test
 def the_report_says_what_is_missing(folder):
     paper_report.PLOTS = folder / 'paper'
     text = paper_report.report({'sim': simulated(), 'buckets': None, 'real': None}, advise)
