@@ -317,6 +317,12 @@ struct wb_bucket_item {
     bool old;                         /* not the latest version of its page */
 };
 
+/* A block that goes to an extent. */
+struct wb_bucket_piece {
+    size_t first, count; /* its items, in draft->order */
+    size_t at, bytes;    /* in draft->extents */
+};
+
 /* Makes images. Can be used for any number of them. */
 struct wb_bucket_draft {
     size_t large_bytes; /* a record of this length has an extent of its own */
@@ -325,8 +331,11 @@ struct wb_bucket_draft {
     struct wb_block_builder *builder;
     struct wb_block_reader *zstd;
     struct wb_bucket bucket; /* the result */
-    struct wb_buf block;
-    WB_VEC(struct wb_bucket_item) items; /* to be stored; in any order */
+    struct wb_buf block;     /* its own block */
+    struct wb_buf extents;   /* blocks for extents, one after the other ... */
+    WB_VEC(struct wb_bucket_piece) pieces;
+    WB_VEC(struct wb_bucket_item) items;   /* to be stored; in any order */
+    WB_VEC(struct wb_bucket_item *) order; /* those of the own block, then those of the pieces */
     WB_VEC(struct wb_block_page) pages;
     WB_VEC(bool) dead;
 };
@@ -339,6 +348,14 @@ void wb_bucket_draft_begin(struct wb_bucket_draft *draft, struct wb_bucket_file 
 
 /* Makes the image of the items alone. */
 int wb_bucket_draft_build(struct wb_bucket_draft *draft);
+
+/*
+ * The two halves of it. The first compresses, and touches no file and nothing outside the draft and the builder, so
+ * that another thread can do it; the draft needs no builder of its own then. The second writes extents, and makes the
+ * image.
+ */
+int wb_bucket_draft_compress(struct wb_bucket_draft *draft, struct wb_block_builder *builder);
+int wb_bucket_draft_store(struct wb_bucket_draft *draft);
 
 /*
  * Makes the image of an old bucket: without the versions for which drop[i] is set, and with the items. Frames of its

@@ -3,8 +3,8 @@
  *
  * Small records are compressed together into the bucket's own block, in the order of their ids; older versions of a
  * page with the latest one as their dictionary, as in a log. A large record has an extent of its own, and if the block
- * is full, further records share blocks in extents. Extents are written at once, behind all others: nobody knows of
- * them before the image is in place.
+ * is full, further records share blocks in extents. Extents are written behind all others, before the image: nobody
+ * knows of them before that is in place.
  */
 #include "base/arena.h"
 #include "base/check.h"
@@ -30,7 +30,10 @@ void wb_bucket_draft_release(struct wb_bucket_draft *draft)
     wb_block_reader_free(draft->zstd);
     wb_bucket_release(&draft->bucket);
     wb_buf_release(&draft->block);
+    wb_buf_release(&draft->extents);
     wb_vec_release(&draft->items);
+    wb_vec_release(&draft->order);
+    wb_vec_release(&draft->pieces);
     wb_vec_release(&draft->pages);
     wb_vec_release(&draft->dead);
     *draft = (struct wb_bucket_draft){0};
@@ -82,63 +85,84 @@ static void link_versions(struct wb_bucket_draft *draft, const struct wb_bucket_
     }
 }
 
-/* Builds a block of the pages and writes it to an extent. */
-static int write_extent(struct wb_bucket_draft *draft, struct wb_bucket_item **items)
+/* Builds a block of the pages, which are those of the items from order[first] on; it will go to an extent. */
+static int build_extent(struct wb_bucket_draft *draft, struct wb_block_builder *builder, size_t first)
 {
-    uint64_t at = *draft->end;
+    struct wb_bucket_piece piece = {.first = first, .count = draft->pages.count, .at = draft->extents.len};
 
-    WB_CHECK(draft->pages.count > 0);
-    wb_buf_clear(&draft->block);
-    int err = wb_block_build(draft->builder, draft->pages.items, draft->pages.count, &draft->block);
+    WB_CHECK(piece.count > 0);
+    WB_CHECK(first + piece.count <= draft->order.count);
+    int err = wb_block_build(builder, draft->pages.items, draft->pages.count, &draft->extents);
     if (err < 0)
         return err;
-    if (at + draft->block.len > WB_BUCKET_EXTENT_MAX)
-        return wb_fail(WB_E_LIMIT, "%s would be too long", draft->file->file.path);
-    wb_block_stamp(draft->block.ptr, at, draft->bucket.stamp);
-    err = wb_node_file_write_at(&draft->file->file, at, draft->block.ptr, draft->block.len);
-    if (err < 0)
-        return err;
-    for (size_t i = 0; i < draft->pages.count; i++) {
-        items[i]->version.block_slot = draft->pages.items[i].slot;
-        items[i]->version.extent_at = at;
-        items[i]->version.extent_bytes = draft->block.len;
-    }
-    *draft->end = at + draft->block.len;
-    return 0;
+    for (size_t i = 0; i < piece.count; i++)
+        draft->order.items[first + i]->version.block_slot = draft->pages.items[i].slot;
+    piece.bytes = draft->extents.len - piece.at;
+    return wb_vec_push(&draft->pieces, piece);
 }
 
-/* Writes items to extents: large ones alone, the others together, as many as a block takes. */
-static int write_extents(struct wb_bucket_draft *draft, struct wb_bucket_item **items, size_t count)
+/* Builds blocks of the items from order[first] on: large ones alone, the others together, as many as a block takes. */
+static int build_extents(struct wb_bucket_draft *draft, struct wb_block_builder *builder, size_t first)
 {
     int err = 0;
 
-    for (size_t i = 0, n; i < count && err == 0; i += n) {
+    wb_buf_clear(&draft->extents);
+    wb_vec_clear(&draft->pieces);
+    for (size_t i = first, n; i < draft->order.count && err == 0; i += n) {
+        struct wb_bucket_item **items = draft->order.items + i;
         uint64_t raw = 0;
         wb_vec_clear(&draft->pages);
-        for (n = 0; i + n < count && err == 0 && n < WB_BUCKET_BLOCK_PAGES_MAX; n++) {
-            if (n > 0 && (!is_small(draft, items[i]) || !is_small(draft, items[i + n]) ||
-                          raw + items[i + n]->record.len > WB_BUCKET_BLOCK_RAW_MAX))
+        for (n = 0; i + n < draft->order.count && err == 0 && n < WB_BUCKET_BLOCK_PAGES_MAX; n++) {
+            if (n > 0 && (!is_small(draft, items[0]) || !is_small(draft, items[n]) ||
+                          raw + items[n]->record.len > WB_BUCKET_BLOCK_RAW_MAX))
                 break;
-            raw += items[i + n]->record.len;
-            err = add_page(draft, items[i + n]);
+            raw += items[n]->record.len;
+            err = add_page(draft, items[n]);
         }
         if (err == 0) {
-            link_versions(draft, (const struct wb_bucket_item *const *)items + i);
-            err = write_extent(draft, items + i);
+            link_versions(draft, (const struct wb_bucket_item *const *)items);
+            err = build_extent(draft, builder, i);
         }
     }
     return err;
 }
 
+/* Writes these blocks, which are neighbours in the file, and tells their items where they are. */
+static int write_extents(struct wb_bucket_draft *draft)
+{
+    uint64_t start = *draft->end;
+
+    if (draft->extents.len == 0)
+        return 0;
+    if (start + draft->extents.len > WB_BUCKET_EXTENT_MAX)
+        return wb_fail(WB_E_LIMIT, "%s would be too long", draft->file->file.path);
+    for (size_t p = 0; p < draft->pieces.count; p++) {
+        const struct wb_bucket_piece *piece = &draft->pieces.items[p];
+        wb_block_stamp(draft->extents.ptr + piece->at, start + piece->at, draft->bucket.stamp);
+        for (size_t i = piece->first; i < piece->first + piece->count; i++) {
+            draft->order.items[i]->version.extent_at = start + piece->at;
+            draft->order.items[i]->version.extent_bytes = piece->bytes;
+        }
+    }
+    int err = wb_node_file_write_at(&draft->file->file, start, draft->extents.ptr, draft->extents.len);
+    if (err == 0)
+        *draft->end = start + draft->extents.len;
+    return err;
+}
+
 /*
  * Decides which items go to the bucket's own block, in which there is room for `raw` bytes and `pages` pages. Puts
- * these first, and returns their number; the others, except those that have their extent, follow.
+ * these first into draft->order, and returns their number; the others, except those that have their extent, follow.
  */
-static size_t divide(struct wb_bucket_draft *draft, uint64_t raw, size_t pages, struct wb_bucket_item **order,
-                     size_t *others_out)
+static int divide(struct wb_bucket_draft *draft, uint64_t raw, size_t pages, size_t *own_out)
 {
-    size_t own = 0, others = 0;
+    size_t own = 0, others = 0, taken = 0;
 
+    wb_vec_clear(&draft->order);
+    int err = wb_vec_reserve(&draft->order, draft->items.count + 1);
+    if (err < 0)
+        return err;
+    struct wb_bucket_item **order = draft->order.items;
     for (size_t i = 0; i < draft->items.count; i++) {
         struct wb_bucket_item *item = &draft->items.items[i];
         if (item->record.len && is_small(draft, item) && item->record.len <= raw && own < pages) {
@@ -147,7 +171,6 @@ static size_t divide(struct wb_bucket_draft *draft, uint64_t raw, size_t pages, 
         }
     }
     WB_CHECK(own <= pages);
-    size_t taken = 0;
     for (size_t i = 0; i < draft->items.count; i++) {
         struct wb_bucket_item *item = &draft->items.items[i];
         if (taken < own && order[taken] == item)
@@ -155,8 +178,9 @@ static size_t divide(struct wb_bucket_draft *draft, uint64_t raw, size_t pages, 
         else if (item->record.len)
             order[own + others++] = item;
     }
-    *others_out = others;
-    return own;
+    draft->order.count = own + others;
+    *own_out = own;
+    return 0;
 }
 
 static int compare_items(const void *a, const void *b)
@@ -201,34 +225,45 @@ static int finish(struct wb_bucket_draft *draft, struct wb_slice block)
 
 /* ---- from items alone ------------------------------------------------------------------------------------------- */
 
-int wb_bucket_draft_build(struct wb_bucket_draft *draft)
+int wb_bucket_draft_compress(struct wb_bucket_draft *draft, struct wb_block_builder *builder)
 {
-    struct wb_bucket_item **order = wb_alloc((draft->items.count + 1) * sizeof *order);
-    size_t own, others;
-    int err = 0;
+    size_t own = 0;
 
     WB_CHECK(draft->bucket.versions.count == 0);
-    if (!order)
-        return WB_E_NOMEM;
     if (draft->items.count > 1)
         qsort(draft->items.items, draft->items.count, sizeof *draft->items.items, compare_items);
-    own = divide(draft, WB_BUCKET_BLOCK_RAW_MAX, WB_BUCKET_BLOCK_PAGES_MAX, order, &others);
-    err = write_extents(draft, order + own, others);
+    int err = divide(draft, WB_BUCKET_BLOCK_RAW_MAX, WB_BUCKET_BLOCK_PAGES_MAX, &own);
+    if (err == 0)
+        err = build_extents(draft, builder, own);
     wb_vec_clear(&draft->pages);
     for (size_t i = 0; i < own && err == 0; i++)
-        err = add_page(draft, order[i]);
+        err = add_page(draft, draft->order.items[i]);
     wb_buf_clear(&draft->block);
-    if (err == 0 && own > 0) {
-        link_versions(draft, (const struct wb_bucket_item *const *)order);
-        err = wb_block_build(draft->builder, draft->pages.items, own, &draft->block);
-    }
-    if (err == 0 && own > 0) {
-        wb_block_stamp(draft->block.ptr, draft->bucket.number + 1, draft->bucket.stamp);
-        for (size_t i = 0; i < own; i++)
-            order[i]->version.block_slot = draft->pages.items[i].slot;
-    }
-    wb_free(order);
+    if (err < 0 || own == 0)
+        return err;
+    link_versions(draft, (const struct wb_bucket_item *const *)draft->order.items);
+    err = wb_block_build(builder, draft->pages.items, own, &draft->block);
+    if (err < 0)
+        return err;
+    wb_block_stamp(draft->block.ptr, draft->bucket.number + 1, draft->bucket.stamp);
+    for (size_t i = 0; i < own; i++)
+        draft->order.items[i]->version.block_slot = draft->pages.items[i].slot;
+    return 0;
+}
+
+int wb_bucket_draft_store(struct wb_bucket_draft *draft)
+{
+    int err = write_extents(draft);
+
+    WB_CHECK(draft->bucket.versions.count == 0);
     return err < 0 ? err : finish(draft, wb_buf_slice(&draft->block));
+}
+
+int wb_bucket_draft_build(struct wb_bucket_draft *draft)
+{
+    int err = wb_bucket_draft_compress(draft, draft->builder);
+
+    return err < 0 ? err : wb_bucket_draft_store(draft);
 }
 
 /* ---- from an older image ------------------------------------------------------------------------------------------
@@ -325,10 +360,11 @@ static int build_anew(struct wb_bucket_draft *draft, const struct wb_bucket *old
     return err;
 }
 
-/* Makes the new block: the old one without its dead pages, and with the items in `order`. */
+/* Makes the new block: the old one without its dead pages, and with the first items of draft->order. */
 static int change_block(struct wb_bucket_draft *draft, const struct wb_bucket *old, const struct block_rest *rest,
-                        struct wb_bucket_item **order, size_t own)
+                        size_t own)
 {
+    struct wb_bucket_item **order = draft->order.items;
     const char *block = old->image.ptr + old->block_at;
     int err = 0;
 
@@ -359,30 +395,27 @@ static int change_block(struct wb_bucket_draft *draft, const struct wb_bucket *o
 int wb_bucket_draft_change(struct wb_bucket_draft *draft, const struct wb_bucket *old, const bool *drop,
                            uint64_t *dead_bytes_out)
 {
-    struct wb_bucket_item **order = wb_alloc((draft->items.count + 1) * sizeof *order);
     struct block_rest rest;
-    size_t own, others;
+    size_t own = 0;
 
     WB_CHECK(draft->bucket.number == old->number);
     *dead_bytes_out = old->overflow_bytes + lost_extents(old, drop);
-    if (!order)
-        return WB_E_NOMEM;
     int err = keep_versions(draft, old, drop, &rest);
+    if (err < 0)
+        return err;
     bool worn = old->index.entries.count && old->index.head.next_slot >= SLOTS_WORN;
-    if (err == 0 && worn && rest.live) {
-        wb_free(order);
+    if (worn && rest.live)
         return build_anew(draft, old, drop);
-    }
-    if (err == 0 && draft->items.count > 1)
+    if (draft->items.count > 1)
         qsort(draft->items.items, draft->items.count, sizeof *draft->items.items, compare_items);
-    if (err == 0) {
-        uint64_t raw = rest.raw < WB_BUCKET_BLOCK_RAW_MAX ? WB_BUCKET_BLOCK_RAW_MAX - rest.raw : 0;
-        size_t pages = rest.live < WB_BUCKET_BLOCK_PAGES_MAX ? WB_BUCKET_BLOCK_PAGES_MAX - rest.live : 0;
-        own = divide(draft, raw, pages, order, &others);
-        err = write_extents(draft, order + own, others);
-        if (err == 0)
-            err = change_block(draft, old, &rest, order, own);
-    }
-    wb_free(order);
+    uint64_t raw = rest.raw < WB_BUCKET_BLOCK_RAW_MAX ? WB_BUCKET_BLOCK_RAW_MAX - rest.raw : 0;
+    size_t pages = rest.live < WB_BUCKET_BLOCK_PAGES_MAX ? WB_BUCKET_BLOCK_PAGES_MAX - rest.live : 0;
+    err = divide(draft, raw, pages, &own);
+    if (err == 0)
+        err = build_extents(draft, draft->builder, own);
+    if (err == 0)
+        err = write_extents(draft);
+    if (err == 0)
+        err = change_block(draft, old, &rest, own);
     return err < 0 ? err : finish(draft, wb_buf_slice(&draft->block));
 }

@@ -300,9 +300,9 @@ size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct 
     return low;
 }
 
-int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old)
+int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old, struct wb_bucket_draft *draft,
+                    struct wb_arena *arena)
 {
-    struct wb_hash_edit *hash = edit->hash;
     const struct wb_log_op *op = &edit->log->writer->ops.items[note->index];
     struct wb_bucket_item item = {
         .version = {.id = note->id, .place = note->place, .stored_bytes = note->stored_bytes},
@@ -313,13 +313,14 @@ int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, b
 
     WB_CHECK(note->kind == WB_HASH_NOTE_PUT);
     WB_CHECK(wb_log_op_has_bytes(op->kind));
-    int err = 0;
     if (op->staged_bytes) {
-        err = wb_hash_staged(edit->log, op, &hash->record);
-        if (err == 0)
-            err = wb_arena_copy(&hash->arena, wb_buf_slice(&hash->record), &item.record);
+        char *bytes = wb_arena_take(arena, (size_t)op->staged_bytes);
+        int err = bytes ? wb_hash_staged_read(edit->log, op, bytes) : WB_E_NOMEM;
+        if (err < 0)
+            return err;
+        item.record = wb_slice(bytes, (size_t)op->staged_bytes);
     }
-    return err < 0 ? err : wb_vec_push(&edit->log->hash->draft.items, item);
+    return wb_vec_push(&draft->items, item);
 }
 
 int wb_hash_judge(struct wb_log_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,

@@ -8,6 +8,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "store/hash/hash_press.h"
 #include "store/hash/hash_store.h"
 #include "store/nodes/log_nodes.h"
 #include "store/nodes/log_split.h"
@@ -28,12 +29,12 @@ struct hash_merge {
     const struct wb_hash_note *notes;
     size_t note, note_count; /* the next note */
     struct wb_bucket_file to;
-    uint64_t number;        /* the new bucket that is being filled */
-    uint64_t end;           /* of its extents */
-    uint64_t images;        /* bytes of all images */
-    uint64_t versions, old; /* that were kept, and how many of them are not the latest of their page */
-    bool doubt;             /* versions are missing: look for those that should be there */
-    bool is_lost;           /* the bucket that was read is damaged */
+    struct wb_hash_press press;           /* writes it */
+    uint64_t end;                         /* of its extents */
+    uint64_t images;                      /* bytes of all images */
+    uint64_t versions, old;               /* that were kept, and how many of them are not the latest of their page */
+    bool doubt;                           /* versions are missing: look for those that should be there */
+    bool is_lost;                         /* the bucket that was read is damaged */
     WB_VEC(struct merged_damage) damages; /* of this bucket */
 };
 
@@ -161,11 +162,11 @@ static int keep_version(struct hash_merge *m, bool old)
         if (err == WB_E_CORRUPT) {
             err = keep_damaged(m, &item.version);
         } else if (err == 0) {
-            err = wb_arena_copy(&m->edit->hash->arena, wb_buf_slice(&m->edit->hash->record), &item.record);
+            err = wb_arena_copy(m->press.arena, wb_buf_slice(&m->edit->hash->record), &item.record);
             item.version.extent_at = item.version.extent_bytes = 0;
         }
     }
-    return err < 0 ? err : wb_vec_push(&own->draft.items, item);
+    return err < 0 ? err : wb_vec_push(&m->press.draft->items, item);
 }
 
 /* ---- page by page ---------------------------------------------------------------------------------------------- */
@@ -230,45 +231,16 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
     }
     for (size_t i = page.first; i < page.first + page.count && err == 0; i++)
         if (m->notes[i].kind == WB_HASH_NOTE_PUT) {
-            err = wb_hash_add_put(m->edit, &m->notes[i],
-                                  !page.has_entry || !wb_catalog_place_equal(&page.entry.place, &m->notes[i].place));
+            bool old = !page.has_entry || !wb_catalog_place_equal(&page.entry.place, &m->notes[i].place);
+            err = wb_hash_add_put(m->edit, &m->notes[i], old, m->press.draft, m->press.arena);
             m->versions++;
         }
     if (err == 0 && page.has_entry)
-        err = wb_vec_push(&own->draft.bucket.pages, (struct wb_bucket_page){id, page.entry});
+        err = wb_vec_push(&m->press.draft->bucket.pages, (struct wb_bucket_page){id, page.entry});
     return err;
 }
 
 /* ---- the new file ------------------------------------------------------------------------------------------------ */
-
-static void begin_bucket(struct hash_merge *m)
-{
-    wb_arena_clear(&m->edit->hash->arena);
-    wb_bucket_draft_begin(&m->edit->log->hash->draft, &m->to, &m->end, m->number, m->target->stamp);
-}
-
-/* Writes the bucket that is complete, and begins the next one. */
-static int end_bucket(struct hash_merge *m)
-{
-    struct wb_bucket_draft *draft = &m->edit->log->hash->draft;
-    int err = wb_bucket_draft_build(draft);
-    const struct wb_buf *image = &draft->bucket.image;
-    size_t inside = err == 0 && image->len < m->to.bucket_bytes ? image->len : m->to.bucket_bytes;
-
-    WB_CHECK(m->number < m->to.count);
-    if (err == 0) /* the rest of the bucket is a hole in the file, which reads as zeros and takes no space */
-        err = wb_node_file_write_at(&m->to.file, wb_bucket_at(&m->to, m->number), image->ptr, inside);
-    if (err == 0 && draft->bucket.overflow_bytes)
-        err = wb_node_file_write_at(&m->to.file, draft->bucket.overflow_at, image->ptr + inside,
-                                    (size_t)draft->bucket.overflow_bytes);
-    if (err < 0)
-        return err;
-    m->images += image->len;
-    m->number++;
-    if (m->number < m->to.count)
-        begin_bucket(m);
-    return 0;
-}
 
 /* Merges both streams into the new buckets. */
 static int merge_streams(struct hash_merge *m)
@@ -276,7 +248,6 @@ static int merge_streams(struct hash_merge *m)
     const struct wb_bucket *old = &m->edit->log->hash->bucket;
     int err = 0;
 
-    begin_bucket(m);
     for (;;) {
         if (err == 0)
             err = seek_version(m);
@@ -292,14 +263,14 @@ static int merge_streams(struct hash_merge *m)
             m->at++;
             continue;
         }
-        while (err == 0 && m->number < wb_bucket_of(&m->to, id))
-            err = end_bucket(m);
+        while (err == 0 && m->press.number < wb_bucket_of(&m->to, id))
+            err = wb_hash_press_next(&m->press);
         if (err == 0)
             err = merge_page(m, id);
     }
-    while (err == 0 && m->number < m->to.count)
-        err = end_bucket(m);
-    return err;
+    while (err == 0 && m->press.number < m->to.count)
+        err = wb_hash_press_next(&m->press);
+    return err < 0 ? err : wb_hash_press_end(&m->press, &m->images);
 }
 
 /* Makes the file and its name durable. */
@@ -355,13 +326,15 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
     m->end = wb_bucket_extents_at(&m->to);
     if (m->from)
         m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = row->range.prefix});
-    err = merge_streams(m);
+    err = wb_hash_press_new(edit->log, &m->to, &m->end, m->target->stamp, &m->press);
+    if (err == 0)
+        err = merge_streams(m);
+    wb_hash_press_free(&m->press);
     if (err == 0)
         err = sync_file(m);
     if (err == 0)
         fill_row(m, row);
     wb_bucket_reader_forget(&own->reader);
-    wb_arena_clear(&edit->hash->arena);
     wb_vec_release(&m->damages);
     return err;
 }

@@ -28,6 +28,7 @@
  *   hash_edit.c   collects what a transaction changes, and decides how to write it
  *   hash_sweep.c  changes buckets in place
  *   hash_merge.c  writes a file anew
+ *   hash_press.c  its buckets, which threads compress
  *   hash_lost.c   goes on past a bucket that is damaged
  *   hash_verify.c checks bucket files
  */
@@ -63,7 +64,8 @@ struct wb_hash {
     struct wb_bucket_draft draft; /* of a writer */
     struct wb_file staging;       /* records of a writer that memory has no room for; without a name */
     uint64_t staged_bytes;
-    uint64_t pending_bytes; /* of records in memory */
+    uint64_t pending_bytes;        /* of records in memory, without the current group */
+    struct wb_hash_flight *flight; /* a group that the workers have (hash_stage.c); NULL if there is none */
     uint64_t to_come;       /* of images, as a conversion expects them: new files have room for so much */
     bool replaced;          /* a commit has replaced a file, which can be deleted soon */
     size_t failed_nodes;    /* in this commit: how often a node could not be written */
@@ -121,10 +123,16 @@ int wb_hash_read_record(struct wb_log *log, struct wb_pageid id, const struct wb
 
 /* ---- records before the commit (hash_stage.c) ------------------------------------------------------------ */
 
-/* Computes the digests of all new records; moves records to the disk if there are many. Takes the place of a flush. */
+/*
+ * Take the place of a flush (log.h). The first hands the records of the current group to the workers, which compute
+ * their digests, and write them to the disk if there are too many; the second does so and waits. Dropping waits, too.
+ */
 int wb_hash_stage(struct wb_log *log);
+int wb_hash_stage_all(struct wb_log *log);
+void wb_hash_stage_drop(struct wb_log *log);
 
-/* The record of a put. */
+/* The record of a put that was moved to the disk; the first needs room for op->staged_bytes. */
+int wb_hash_staged_read(struct wb_log *log, const struct wb_log_op *op, char *bytes_out);
 int wb_hash_staged(struct wb_log *log, const struct wb_log_op *op, struct wb_buf *record_out);
 
 /* Forgets all records. */
@@ -182,7 +190,7 @@ struct wb_hash_edit {
     struct wb_log_view view;
     WB_VEC(bool) drop;
     struct wb_buf record;
-    struct wb_arena arena; /* records of the bucket that is being made */
+    struct wb_arena arena; /* records of the bucket that is being changed */
     WB_VEC(struct wb_hash_damage) damages;
     struct wb_buf damaged; /* bytes of the bucket that was damaged last */
 };
@@ -210,8 +218,9 @@ int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *t
 /* The first of a target's notes about an id that is not before this one; count if there is none. */
 size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct wb_pageid id);
 
-/* Adds the record of a put to the draft. The record stays in memory until hash->arena is cleared. */
-int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old);
+/* Adds the record of a put to a draft. If it was not in memory, it is in the arena then. */
+int wb_hash_add_put(struct wb_log_edit *edit, const struct wb_hash_note *note, bool old, struct wb_bucket_draft *draft,
+                    struct wb_arena *arena);
 
 /* The entry of the page, if its latest version is in this file; loads the page into hash->view. */
 int wb_hash_judge(struct wb_log_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,

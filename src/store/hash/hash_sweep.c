@@ -59,7 +59,7 @@ static int apply_notes(struct wb_log_edit *edit, struct wb_hash_target *target, 
         } else if (notes[i].kind == WB_HASH_NOTE_PUT) {
             bool is_latest = wb_bucket_find_page(&edit->log->hash->draft.bucket, notes[i].id, &latest) &&
                              wb_catalog_place_equal(&latest.place, &notes[i].place);
-            err = wb_hash_add_put(edit, &notes[i], !is_latest);
+            err = wb_hash_add_put(edit, &notes[i], !is_latest, &edit->log->hash->draft, &edit->hash->arena);
         }
     }
     return err;

@@ -313,6 +313,10 @@ void wb_log_flush_drop(struct wb_log *log);
 int wb_log_builders_new(unsigned count, struct wb_log_builders **builders_out);
 void wb_log_builders_free(struct wb_log_builders *builders);
 
+/* For a job of the writer's pool: there is one for each worker. */
+struct wb_block_builder *wb_log_builder_take(struct wb_log_builders *builders);
+void wb_log_builder_give(struct wb_log_builders *builders, struct wb_block_builder *builder);
+
 /* ---- committing (log_commit.c) --------------------------------------------------------------- */
 
 int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout);

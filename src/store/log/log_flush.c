@@ -88,6 +88,23 @@ void wb_log_builders_free(struct wb_log_builders *builders)
     wb_free(builders);
 }
 
+struct wb_block_builder *wb_log_builder_take(struct wb_log_builders *builders)
+{
+    pthread_mutex_lock(&builders->lock);
+    WB_CHECK(builders->free > 0);
+    struct wb_block_builder *builder = builders->builder[--builders->free];
+    pthread_mutex_unlock(&builders->lock);
+    return builder;
+}
+
+void wb_log_builder_give(struct wb_log_builders *builders, struct wb_block_builder *builder)
+{
+    pthread_mutex_lock(&builders->lock);
+    WB_CHECK(builders->free < builders->count);
+    builders->builder[builders->free++] = builder;
+    pthread_mutex_unlock(&builders->lock);
+}
+
 /* Counts a job as done. The caller holds the builders' lock. */
 static void end_job(struct block_job *job)
 {
@@ -108,20 +125,15 @@ static void build_block(void *context)
     WB_CHECK(job->count > 0);
     WB_CHECK(job->count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(job->block.len == 0);
-    pthread_mutex_lock(&builders->lock);
-    WB_CHECK(builders->free > 0);
-    struct wb_block_builder *builder = builders->builder[--builders->free];
-    pthread_mutex_unlock(&builders->lock);
 
+    struct wb_block_builder *builder = wb_log_builder_take(builders);
     int err = wb_page_record_digest(job->digests, job->count);
     if (err == 0)
         err = wb_block_build(builder, job->pages, job->count, &job->block);
     if (err < 0)
         wb_error_save(err, &job->error);
-
+    wb_log_builder_give(builders, builder);
     pthread_mutex_lock(&builders->lock);
-    WB_CHECK(builders->free < builders->count);
-    builders->builder[builders->free++] = builder;
     end_job(job);
     pthread_mutex_unlock(&builders->lock);
 }
@@ -509,7 +521,7 @@ int wb_log_flush_all(struct wb_log *log)
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     if (log->hash)
-        return wb_hash_stage(log);
+        return wb_hash_stage_all(log);
 
     int err = start(log);
 
@@ -534,6 +546,8 @@ void wb_log_flush_drop(struct wb_log *log)
 
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    if (log->hash)
+        wb_hash_stage_drop(log);
     if (flight)
         wb_pool_wait(log->writer->pool);
     log->writer->flight = NULL;
