@@ -236,6 +236,9 @@ int wb_series_release(const char *root, uint32_t number, const char *holder)
         err = wb_path_unlink(hold);
     if (err == 0)
         err = wb_path_sync_dir(path);
+    /* A writer may remove what nobody holds any more at once, and the hold with it. */
+    if (err == WB_E_IO && wb_path_kind(path) == WB_PATH_NONE)
+        err = 0;
     wb_free(hold);
     wb_free(path);
     return err;
