@@ -46,7 +46,7 @@ static int go_on(struct rebuild *r, uint64_t pages)
 
 static int read_pages(struct rebuild *r, struct wb_store *store)
 {
-    struct wb_store_scan_options options = {.snapshot = 0};
+    struct wb_store_scan_options options = {.anytime = true}; /* reconcile.c says why */
     struct wb_store_stat stat;
     struct wb_store_scan *scan = NULL;
     struct wb_page page;

@@ -87,12 +87,15 @@ static int open_store(struct wb_reconcile *r, struct wb_store_stat *stat_out)
 }
 
 /*
+ * A transfer can wait for streams for hours, and a takedown ends with an update: so this waits for neither. Pages that
+ * a transfer brings after this moment are those of the next update.
+ *
  * Damage costs the damaged part. If a node is down, its pages are looked at by the first update after its return: until
  * then, no edition says that it has seen them.
  */
 static int read_stored(struct wb_reconcile *r, uint64_t since, uint64_t pages)
 {
-    struct wb_store_scan_options options = {.since = since, .facts = true};
+    struct wb_store_scan_options options = {.since = since, .facts = true, .anytime = true};
     struct wb_store_scan *scan = NULL;
     struct wb_page page;
     uint64_t done = 0;

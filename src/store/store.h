@@ -404,6 +404,7 @@ struct wb_store_scan_options {
     uint32_t part, parts; /* part 1 to parts of a division into disjoint parts; 0 of 0 and 1 of 1 mean everything */
     struct wb_slice site; /* if not empty, only pages of this site */
     uint64_t since;       /* only versions that arrived after this epoch */
+    bool anytime;         /* batch designs: neither waits for a transfer, nor keeps one waiting; may see a part of it */
     bool facts;           /* pages without their bodies; none is decompressed */
     bool gone;            /* latest only: then also the newest version of each page that is gone but has a history */
     const struct wb_store_position *after; /* go on after this place; NULL: from the beginning */

@@ -79,6 +79,35 @@ def a_transfer_waits_for_an_export_and_stops_on_a_signal(folder):
 
 
 @test
+def a_takedown_does_not_wait_for_a_transfer(folder):
+    """Nor does update: the transfer waits for a stream, which may take hours."""
+    pages, repo = waiting_repository(folder, 400), folder / 'r'
+    call(repo, 'transfer')
+    more = [Page('http://more.example/%d' % n, b'<p>more %d' % n) for n in range(20)]
+    call(repo, 'import', archive(folder / 'b.warc', more))
+    export = subprocess.Popen(command(repo, 'export', '--warc', '-'), stdout=subprocess.PIPE)
+    export.stdout.read(1000)                    # it is under way, and waits for us
+    transfer = subprocess.Popen(command(repo, 'transfer', '--json'), stdout=subprocess.PIPE)
+    time.sleep(0.5)
+    call(repo, 'expunge', pages[7].url)
+    call(repo, 'expunge', more[7].url)
+    call(repo, 'update')
+    call(repo, 'update', '--rebuild')
+    assert transfer.poll() is None, 'the transfer has not waited'
+    for url in (pages[7].url, more[7].url):
+        refused(repo, url, 'get', url)
+        assert 'barred' in ask(repo, 'webdb', 'page', url)[0]['flags'], url
+    export.stdout.read()
+    assert export.wait(60) == 0 and transfer.wait(60) == 0
+    for url in (pages[7].url, more[7].url):
+        refused(repo, url, 'get', url)
+    assert (ask(repo, 'stat')[0]['pages'], ask(repo, 'webdb', 'count')[0]['fetched']) == (418, 418)
+    call(repo, 'update')
+    assert ask(repo, 'webdb', 'count')[0]['fetched'] == 418
+    verified(repo)
+
+
+@test
 def a_transfer_succeeds_while_somebody_else_compacts(folder):
     """Everything was brought; the space of what was replaced is freed by a later compaction."""
     pages = waiting_repository(folder)

@@ -201,7 +201,8 @@ int wb_batched_scan_open(struct wb_store *store, const struct wb_store_scan_opti
     WB_CHECK(*scan_out == NULL);
     if (!scan)
         return WB_E_NOMEM;
-    int err = wb_batched_gate_enter(batch->dir, options->at_once, &scan->gate);
+    scan->gate = WB_BATCHED_GATE_INIT;
+    int err = options->anytime ? 0 : wb_batched_gate_enter(batch->dir, options->at_once, &scan->gate);
     if (err == 0)
         err = wb_store_scan_open(batch->read, options, &scan->inner);
     if (err < 0) {
