@@ -13,7 +13,9 @@ bool (*wb_alloc_should_fail)(void) = NULL;
 
 static bool must_fail(void)
 {
-    return wb_alloc_should_fail && wb_alloc_should_fail();
+    bool (*should_fail)(void) = __atomic_load_n(&wb_alloc_should_fail, __ATOMIC_RELAXED); /* threads allocate, too */
+
+    return should_fail && should_fail();
 }
 
 void *wb_alloc(size_t size)

@@ -35,13 +35,13 @@ void wb_fault_arm(unsigned kinds, uint64_t nth, int error)
     strike_at = nth;
     strike_error = error;
     armed_kinds = kinds;
-    wb_alloc_should_fail = kinds & WB_FAULT_ALLOC ? alloc_should_fail : NULL;
+    __atomic_store_n(&wb_alloc_should_fail, kinds & WB_FAULT_ALLOC ? alloc_should_fail : NULL, __ATOMIC_RELAXED);
 }
 
 void wb_fault_disarm(void)
 {
     armed_kinds = 0;
-    wb_alloc_should_fail = NULL;
+    __atomic_store_n(&wb_alloc_should_fail, NULL, __ATOMIC_RELAXED);
 }
 
 uint64_t wb_fault_count(void)
