@@ -4,8 +4,10 @@
  *   isolate        12 ms
  *   transfer      340 ms   1000 pages
  *   added 900 pages, replaced 100
+ *   12 pages wait for node 102
  *   {"event":"stage","stage":"transfer","ms":340,"pages":1000}
- *   {"event":"done","added":900,"replaced":100,"ms":412}
+ *   {"event":"waiting","node":102,"pages":12,"revisits":0}   for each node that cannot be used
+ *   {"event":"done","added":900,"replaced":100,"waiting":12,"ms":412}
  */
 #include "base/error.h"
 #include "base/json.h"
@@ -66,16 +68,37 @@ static void on_stage(void *context, const struct wb_store_stage *stage)
     show->err = show->err < 0 ? show->err : err;
 }
 
-static int write_result(bool json, const struct wb_store_transfer_counts *counts)
+/* What waits for a node that cannot be used. */
+static int write_wait(bool json, const struct wb_store_transfer_wait *wait)
 {
     struct wb_json j;
 
     if (!json)
-        return wb_output_printf("added %" PRIu64 " page%s, replaced %" PRIu64 "\n", counts->added,
-                                wb_output_plural(counts->added), counts->replaced);
+        return wb_output_printf("%" PRIu64 " page%s for node %" PRIu32 "\n", wait->pages,
+                                wait->pages == 1 ? " waits" : "s wait", wait->node);
+    wb_output_object_begin(&j, "waiting");
+    wb_json_field_u64(&j, "node", wait->node);
+    wb_json_field_u64(&j, "pages", wait->pages);
+    wb_json_field_u64(&j, "revisits", wait->revisits);
+    return wb_output_object_end(&j);
+}
+
+static int write_result(bool json, const struct wb_store_transfer_counts *counts)
+{
+    struct wb_json j;
+    int err = 0;
+
+    if (!json)
+        err = wb_output_printf("added %" PRIu64 " page%s, replaced %" PRIu64 "\n", counts->added,
+                               wb_output_plural(counts->added), counts->replaced);
+    for (size_t i = 0; i < counts->wait_count && err == 0; i++)
+        err = write_wait(json, &counts->waits[i]);
+    if (!json || err < 0)
+        return err;
     wb_output_object_begin(&j, "done");
     wb_json_field_u64(&j, "added", counts->added);
     wb_json_field_u64(&j, "replaced", counts->replaced);
+    wb_json_field_u64(&j, "waiting", counts->waiting);
     wb_json_field_u64(&j, "ms", (uint64_t)counts->ms);
     return wb_output_object_end(&j);
 }
@@ -85,6 +108,7 @@ int wb_cmd_transfer(const struct wb_options *options)
     struct transfer_show show = {.json = options->json};
     struct wb_store_transfer_counts counts;
     struct wb_store *store = NULL;
+    struct wb_error_copy why;
 
     wb_stop_on_signals();
     int err = wb_store_open(options->dir, WB_STORE_WRITE, &store);
@@ -93,10 +117,12 @@ int wb_cmd_transfer(const struct wb_options *options)
     wb_progress_init(&show.progress, "transfer");
     err = wb_store_transfer(store, on_stage, &show, on_progress, &show, &counts);
     wb_progress_clear();
-    if (err == 0)
-        err = show.err;
-    if (err == 0)
-        err = write_result(options->json, &counts);
+    wb_error_save(err, &why);
+    if (err == 0 || counts.finished) {
+        int shown = show.err < 0 ? show.err : write_result(options->json, &counts);
+        if (shown < 0)
+            wb_error_save(shown, &why);
+    }
     wb_store_close(store);
-    return err;
+    return why.code < 0 ? wb_error_restore(&why) : 0;
 }

@@ -298,8 +298,14 @@ static int step_index(struct loop *loop)
                                        .memory_bytes = o->memory_bytes};
     struct wb_index_options options = {.dir = loop->dir};
     struct wb_index_result result;
-    int err = wb_cycle_transfer(loop->dir, loop->sink);
+    bool partly;
+    int err = wb_cycle_transfer(loop->dir, loop->sink, &partly);
 
+    if (partly) {
+        wb_error_save(err, &loop->left_out);
+        warn(loop, "transfer: %s", loop->left_out.message);
+        err = 0;
+    }
     if (err == 0)
         err = wb_cycle_index(&update, &options, loop->sink, &result);
     /* As long as nothing was ever stored, there is nothing to index. */

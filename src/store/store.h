@@ -410,6 +410,8 @@ struct wb_store_scan_options {
     const struct wb_store_position *after; /* go on after this place; NULL: from the beginning */
     const struct wb_store_position *until; /* stop after this place; NULL: go on to the end. Not with gone */
     bool at_once;         /* batch designs: WB_E_BUSY if a transfer is under way, instead of waiting for its end */
+    const uint32_t *without; /* nodes whose pages are left out; the list must stay until the scan ends */
+    size_t without_count;
 };
 
 /* A walk over all pages of a state. */

@@ -65,15 +65,30 @@ struct wb_store_stage {
 };
 typedef void (*wb_store_each_stage)(void *context, const struct wb_store_stage *stage);
 
+/* What a transfer could not bring, because it needs a node that cannot be used. It stays on the update nodes. */
+struct wb_store_transfer_wait {
+    uint32_t node;
+    uint64_t pages;
+    uint64_t revisits; /* whose original is not known */
+};
+
 struct wb_store_transfer_counts {
     uint64_t added, replaced; /* what readers see change */
     int64_t ms;
+    bool finished;    /* it went through all stages, although something may wait */
+    uint64_t waiting; /* pages that stay on the update nodes because of nodes ... */
+    struct wb_store_transfer_wait waits[2 * WB_DESIGN_NODES_MAX]; /* ... which are these */
+    size_t wait_count;
 };
 
 /*
  * Brings everything that waits on the update nodes to the read nodes: isolates (waits for scans that are under way,
  * lets no new one begin), transfers, restarts. After a crash in any step every page is old or new, and the next one
  * completes the work. WB_E_INVALID in an incremental design; WB_E_BUSY while another process transfers.
+ *
+ * A node that is down, or a read node that is read-only or full, does not keep back pages of others: those that need it
+ * stay on the update nodes, and the next transfer brings them. Then it returns WB_E_DOWN, and counts_out says how many
+ * wait for which node. In the same way damaged pages stay there: WB_E_CORRUPT.
  */
 int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *stage_context,
                       wb_store_progress progress, void *progress_context, struct wb_store_transfer_counts *counts_out);

@@ -18,6 +18,7 @@
  *   batched_gate.c     keeps a transfer and scans apart
  *   transfer.c       the transfer: its steps, and what it does with each page
  *   transfer_plan.c  ... which pages wait, and which of them readers have already
+ *   transfer_nodes.c ... which nodes cannot be used, so that their pages go on waiting
  *   transfer_empty.c ... takes away from the update nodes what was transferred
  */
 #ifndef WB_STORE_BATCHED_H

@@ -14,6 +14,8 @@
  * the old one in the same transaction, so that a crash leaves every page either old or new. Nothing is taken away from
  * the update nodes before it is committed on the read nodes; a transfer that was interrupted is completed by the
  * next one, for which everything that has arrived already is known (KNOWN) and counts for nothing.
+ *
+ * Pages that need a node which cannot be used stay on the update nodes (transfer_nodes.c).
  */
 #include "store/batch/transfer.h"
 #include "base/check.h"
@@ -101,19 +103,10 @@ static void release(struct wb_transfer *t)
     wb_vec_release(&t->starts);
     wb_vec_release(&t->sites);
     wb_buf_release(&t->names);
-}
-
-/* Pages whose bytes could not be written will never be committed: forgets them, so that the next transfer can begin. */
-static int drop_failed(struct wb_transfer *t, int err)
-{
-    struct wb_store_commit_counts ignored = {0};
-    struct wb_error_copy why;
-
-    WB_CHECK(err < 0);
-    wb_error_save(err, &why);
-    if (t->to->writer->failed.code < 0)
-        (void)wb_store_commit(t->batch->read, &ignored);
-    return wb_error_restore(&why);
+    wb_vec_release(&t->fresh);
+    wb_vec_release(&t->kept);
+    wb_vec_release(&t->without);
+    wb_vec_release(&t->from_parts);
 }
 
 /* The steps behind the gate. */
@@ -124,7 +117,11 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
 
     WB_CHECK(w->began_ns > 0);
     if (err == 0)
+        err = wb_transfer_look(t);
+    if (err == 0)
         err = wb_transfer_list(t);
+    if (err == 0)
+        err = wb_transfer_mark(t);
     if (err == 0)
         err = wb_transfer_list_sites(t);
     if (err < 0)
@@ -136,10 +133,11 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
         return err;
     end_stage(w, "intersection", 0, t->known, 0);
     t->to->writer->thorough = true;
-    err = wb_transfer_bring(t);
+    err = wb_transfer_bring_around(t);
     t->to->writer->thorough = false;
     if (err < 0)
-        return drop_failed(t, err);
+        return err;
+    wb_transfer_count_waiting(t);
     end_stage(w, "transfer", t->commit_ns, t->pages_done, t->bytes_done);
     if (w->each)
         w->each(w->context, &(struct wb_store_stage){"index", t->commit_ns / 1000000, t->pages_done, 0});
@@ -147,7 +145,7 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
     if (err < 0)
         return err;
     release(t);
-    end_stage(w, "empty", 0, waiting, 0);
+    end_stage(w, "empty", 0, waiting - t->counts.waiting, 0);
     err = compact(t, &freed);
     if (err == 0)
         end_stage(w, "compact", 0, 0, freed);
@@ -178,7 +176,10 @@ int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *s
     *counts_out = (struct wb_store_transfer_counts){0};
     if (!wb_batched_is(store))
         return refuse_design(store);
-    struct wb_transfer t = {.batch = wb_batched_of(store), .progress = progress, .progress_context = progress_context};
+    struct wb_transfer t = {.batch = wb_batched_of(store),
+                            .progress = progress,
+                            .progress_context = progress_context,
+                            .began_ns = w.began_ns};
     t.from = wb_batched_update_log(t.batch);
     t.to = wb_batched_read_log(t.batch);
     w.stage_ns = w.began_ns;
@@ -193,10 +194,14 @@ int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *s
     wb_batched_gate_leave(&gate);
     if (err == 0)
         end_stage(&w, "restart", 0, 0, 0);
-    if (err == 0 && t.damage.code < 0)
+    t.counts.finished = err == 0;
+    if (err == 0)
+        err = wb_transfer_report_waiting(&t);
+    if (t.counts.finished && t.damage.code < 0)
         err =
             wb_fail(WB_E_CORRUPT, "pages that cannot be read stay on the update nodes; everything else was brought: %s",
                     t.damage.message);
+    wb_vec_release(&t.out);
     *counts_out = t.counts;
     counts_out->ms = (wb_clock_mono_ns() - w.began_ns) / 1000000;
     return err;

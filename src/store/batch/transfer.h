@@ -21,6 +21,22 @@ struct wb_transfer_page {
     bool known;    /* readers have it already */
     bool certain;  /* it will be added, or replace what readers have */
     bool brought;  /* everything of it is on the read nodes, or in what the next commit stores there */
+    uint8_t out;   /* it needs a node that cannot be used: its number in wb_transfer.out, from 1 on; 0: it does not */
+};
+
+/* A node that cannot be used (transfer_nodes.c). */
+struct wb_transfer_out {
+    uint32_t node;
+    bool reads;               /* it is a read node */
+    uint64_t pages, revisits; /* that wait for it; known at the end */
+    char why[512];
+};
+
+/* A revisit that stays on the update nodes. */
+struct wb_transfer_kept {
+    struct wb_pageid id;
+    int64_t time_ms;
+    uint8_t out; /* as above */
 };
 
 /* A site of pages that wait. Pages know only its hash. */
@@ -51,6 +67,14 @@ struct wb_transfer {
     uint64_t pages_done, bytes_done; /* brought to the read nodes */
     struct wb_store_transfer_counts counts, uncommitted;
     uint64_t uncommitted_pages, uncommitted_bytes;
+    WB_VEC(uint32_t) fresh; /* pages that were brought since the last commit: where they are in the list */
+    WB_VEC(struct wb_transfer_kept) kept;
+    WB_VEC(struct wb_transfer_out) out;
+    WB_VEC(uint32_t) without;           /* the update nodes among them */
+    size_t reads_out;                   /* how many of them are read nodes */
+    struct wb_log_parts from_parts;     /* of the segments of `waiting` */
+    struct wb_catalog_segment from_row; /* the one that was looked for last */
+    int64_t began_ns;
     struct wb_error_copy damage; /* the first page that could not be read; code 0: there was none */
     int64_t commit_ns;           /* spent in commits of the read nodes' catalog */
     wb_store_progress progress;
@@ -96,12 +120,35 @@ int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *wait
 int wb_transfer_absorb(struct wb_transfer *t, int err);
 
 /* A page was brought: commits now and then. */
-int wb_transfer_count(struct wb_transfer *t, uint64_t bytes);
+int wb_transfer_count(struct wb_transfer *t, struct wb_transfer_page *page, uint64_t bytes);
 
 /* ---- transfer_blocks.c ---- */
 
 /* Brings all pages that have one capture and no events, whole blocks if possible. */
 int wb_transfer_bring_blocks(struct wb_transfer *t);
+
+/* ---- transfer_nodes.c ---- */
+
+/* Looks which nodes cannot be used, and adds them to the list. If one has failed, the current error says why. */
+int wb_transfer_look(struct wb_transfer *t);
+
+/* Marks the pages with one capture and no events that are on such a node. */
+int wb_transfer_mark(struct wb_transfer *t);
+
+/* The update node that has a place, or any version in a history, if it cannot be used: its number in the list, or 0. */
+int wb_transfer_place_out(struct wb_transfer *t, struct wb_pageid id, const struct wb_catalog_place *place,
+                          uint8_t *out);
+int wb_transfer_history_out(struct wb_transfer *t, const struct wb_log_view *view, uint8_t *out);
+
+/* The same for the read node that would have to take a page; new: it may need bytes there. */
+int wb_transfer_refused(struct wb_transfer *t, struct wb_pageid id, bool new, uint8_t *out);
+
+/* wb_transfer_bring(), and again without the node that has failed. */
+int wb_transfer_bring_around(struct wb_transfer *t);
+
+/* Counts what waits for each node; and the error that says so, or 0. */
+void wb_transfer_count_waiting(struct wb_transfer *t);
+int wb_transfer_report_waiting(const struct wb_transfer *t);
 
 /* ---- transfer_empty.c ---- */
 

@@ -35,9 +35,10 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     /* One that arrived after it was listed is another version, of which the list knows nothing. */
-    if (!waiting || !waiting->certain || waiting->involved || waiting->slot != from->slot || from->epoch > t->epoch ||
-        (!from->own_time && waiting->time_ms != from->time_ms) || !wb_block_find_slot(&b->index, from->slot, &at) ||
-        !wb_pageid_equal(b->index.entries.items[at].id, from->id) || b->index.entries.items[at].flags)
+    if (!waiting || !waiting->certain || waiting->involved || waiting->brought || waiting->slot != from->slot ||
+        from->epoch > t->epoch || (!from->own_time && waiting->time_ms != from->time_ms) ||
+        !wb_block_find_slot(&b->index, from->slot, &at) || !wb_pageid_equal(b->index.entries.items[at].id, from->id) ||
+        b->index.entries.items[at].flags)
         return false;
     if (!b->site || b->site->hash != waiting->site)
         b->site = wb_transfer_site(t, waiting->site);
@@ -99,32 +100,54 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         b->listed.items[b->listed.count++] = wb_transfer_find(t, parcel->pages[i].id);
         got = describe(b, &parcel->pages[i], b->listed.items[i], &b->pages.items[b->pages.count++]);
     }
+    uint8_t refused = 0;
+    if (got > 0) /* a block is of one bin, or is not copied */
+        err = wb_transfer_refused(t, parcel->pages[0].id, true, &refused);
+    if (err < 0 || refused)
+        return err;
     if (got > 0)
         got = wb_log_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
-    if (got <= 0)
-        return got == WB_E_CORRUPT ? 0 : got; /* whoever unpacks it finds out what is wrong */
+    if (got <= 0) /* whoever unpacks it finds out what is wrong, and which pages a node that is down does not take */
+        return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->failed.code == 0) ? 0 : got;
     for (size_t i = 0; i < parcel->count; i++) {
         t->uncommitted.added += !b->listed.items[i]->known;
         t->uncommitted.replaced += b->listed.items[i]->known;
         b->listed.items[i]->brought = true;
     }
     for (size_t i = 0; i < parcel->count && err == 0; i++)
-        err = wb_transfer_count(t, parcel->bytes.len / parcel->count);
+        err = wb_transfer_count(t, b->listed.items[i], parcel->bytes.len / parcel->count);
     return err < 0 ? err : 1;
+}
+
+/* Whether a page of the list, or NULL, is to be put by itself. */
+static bool is_wanted(const struct wb_transfer_page *waiting)
+{
+    return waiting && waiting->versions && !waiting->involved && !waiting->brought;
+}
+
+/* Whether there is such a page in a parcel: after a node has failed, most were brought before. */
+static bool has_something(const struct wb_transfer *t, const struct wb_store_parcel *parcel)
+{
+    bool any = false;
+
+    WB_CHECK(parcel->count > 0);
+    for (size_t i = 0; i < parcel->count && !any; i++)
+        any = is_wanted(wb_transfer_find(t, parcel->pages[i].id));
+    return any;
 }
 
 /* Puts those pages of a parcel that are to be brought. */
 static int put_pages(struct block_bringing *b, const struct wb_store_parcel *parcel)
 {
     struct wb_page page;
-    int err = wb_store_unpacker_open(b->unpacker, parcel);
+    int err = has_something(b->t, parcel) ? wb_store_unpacker_open(b->unpacker, parcel) : 1;
 
     WB_CHECK(parcel->count > 0);
-    if (err < 0)
-        return wb_transfer_absorb(b->t, err);
+    if (err)
+        return err < 0 ? wb_transfer_absorb(b->t, err) : 0;
     for (size_t i = 0; i < parcel->count && err == 0; i++) {
         struct wb_transfer_page *waiting = wb_transfer_find(b->t, parcel->pages[i].id);
-        if (!waiting || !waiting->versions || waiting->involved)
+        if (!is_wanted(waiting))
             continue;
         err = wb_store_unpacker_page(b->unpacker, i, &page);
         bool sound = err == 0;
@@ -137,7 +160,7 @@ static int put_pages(struct block_bringing *b, const struct wb_store_parcel *par
 
 static int bring_parcels(struct block_bringing *b)
 {
-    struct wb_store_scan_options options = {0};
+    struct wb_store_scan_options options = {.without = b->t->without.items, .without_count = b->t->without.count};
     struct wb_store_parcel parcel;
     struct wb_store_scan *scan = NULL;
     int err = wb_store_scan_open(b->t->batch->update, &options, &scan), got = 1;
@@ -185,9 +208,10 @@ static int bring_sorted(struct wb_transfer *t)
     for (size_t i = 0; i < t->pages.count && err == 0;) {
         size_t count = 0;
         for (; i < t->pages.count && count < SORTED_AT_ONCE; i++)
-            if (t->pages.items[i].versions && !t->pages.items[i].involved)
+            if (is_wanted(&t->pages.items[i]) && t->pages.items[i].out == 0)
                 ids[count++] = t->pages.items[i].id;
-        err = wb_store_get_many(t->batch->update, ids, count, &latest, bring_sorted_page, t);
+        if (count)
+            err = wb_store_get_many(t->batch->update, ids, count, &latest, bring_sorted_page, t);
     }
     wb_free(ids);
     return err;

@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "store/batch/transfer.h"
 
+#include <stdlib.h>
+
 enum { EMPTY_AT_ONCE = 4000 }; /* pages in one transaction, so that other writers do not wait for long */
 
 static bool is_same(const struct wb_history *a, const struct wb_history *b)
@@ -56,40 +58,71 @@ static int delete_event(void *context, const struct wb_catalog_event *event)
     return err == WB_E_NOTFOUND ? 0 : err; /* taken down meanwhile */
 }
 
-/* The page as it was brought is taken away, and so are its events. One that has changed stays whole. */
-static int empty_page(struct emptying *e, const struct wb_transfer_page *page)
+/* Takes the versions of a page away, unless something has come to them: *same_out. */
+static int empty_versions(struct emptying *e, const struct wb_transfer_page *page, bool *same_out)
 {
-    int err = page->versions ? wb_log_view_load(&e->t->waiting, true, page->id, &e->view) : 0;
+    int err = wb_log_view_load(&e->t->waiting, true, page->id, &e->view);
 
-    WB_CHECK(page->versions || page->involved);
+    WB_CHECK(page->versions);
     if (err == 0)
         err = wb_log_edit_load(&e->edit, page->id);
     if (err < 0)
         return err;
     struct wb_transfer_site *site = wb_transfer_site(e->t, e->edit.view.site);
-    bool same = !page->versions || is_same(&e->view.history, &e->edit.view.history);
-    if (page->versions && same) {
+    *same_out = is_same(&e->view.history, &e->edit.view.history);
+    if (*same_out) {
         wb_history_clear(&e->edit.view.history);
         e->edit.changed = true;
     }
-    err = wb_log_edit_save(&e->edit, false, false, site ? &site->delta : NULL);
+    return wb_log_edit_save(&e->edit, false, false, site ? &site->delta : NULL);
+}
+
+/* The page as it was brought is taken away, and so are its events. One that has changed stays whole. */
+static int empty_page(struct emptying *e, const struct wb_transfer_page *page)
+{
+    bool same = true;
+    int err = page->versions ? empty_versions(e, page, &same) : 0;
+
+    WB_CHECK(page->versions || page->involved);
     return err < 0 || !same || !page->involved ? err : wb_catalog_event_of(&e->t->waiting, page->id, delete_event, e);
+}
+
+static int compare_kept(const void *a, const void *b)
+{
+    const struct wb_transfer_kept *x = a, *y = b;
+    int order = wb_pageid_compare(x->id, y->id);
+
+    return order ? order : x->time_ms < y->time_ms ? -1 : x->time_ms > y->time_ms;
+}
+
+/* Whether a revisit stays, because a node that it needs cannot be used. */
+static bool is_kept(const struct emptying *e, struct wb_pageid id, int64_t time_ms)
+{
+    struct wb_transfer_kept key = {.id = id, .time_ms = time_ms};
+    const struct wb_transfer *t = e->t;
+
+    WB_CHECK(t->kept.items || t->kept.count == 0);
+    return t->kept.count && bsearch(&key, t->kept.items, t->kept.count, sizeof key, compare_kept);
 }
 
 /* The names of revisits that were brought. */
 static int delete_name(void *context, const struct wb_catalog_event *event)
 {
     WB_CHECK(context != NULL);
-    return event->kind == WB_CATALOG_EVENT_NAME ? delete_event(context, event) : 0;
+    return event->kind == WB_CATALOG_EVENT_NAME && !is_kept(context, event->id, event->time_ms)
+               ? delete_event(context, event)
+               : 0;
 }
 
 static int delete_revisit(void *context, const struct wb_store_revisit *revisit, uint64_t site)
 {
     struct emptying *e = context;
-    int err = wb_catalog_revisit_delete(&e->edit.txn, revisit);
 
-    WB_CHECK(e->edit.txn.kind == WB_CATALOG_TXN_WRITING);
     (void)site;
+    WB_CHECK(e->edit.txn.kind == WB_CATALOG_TXN_WRITING);
+    if (is_kept(e, revisit->id, revisit->time_ms))
+        return 0;
+    int err = wb_catalog_revisit_delete(&e->edit.txn, revisit);
     e->edit.summary.revisits -= err == 0 && e->edit.summary.revisits > 0;
     return err == WB_E_NOTFOUND ? 0 : err;
 }
@@ -140,7 +173,7 @@ enum { WAITING_TABLES = sizeof waiting_tables / sizeof *waiting_tables };
 /* Whether everything has arrived. Buckets contain their pages, so they are emptied page by page. */
 static bool has_all_arrived(const struct wb_transfer *t)
 {
-    bool all = !t->from->hash && t->damage.code == 0;
+    bool all = !t->from->hash && t->damage.code == 0 && t->kept.count == 0;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < t->pages.count && all; i++)
@@ -197,6 +230,8 @@ int wb_transfer_empty(struct wb_transfer *t)
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(t->from->writer->ops.count == 0);
+    if (t->kept.count > 1)
+        qsort(t->kept.items, t->kept.count, sizeof *t->kept.items, compare_kept);
     if (!done && has_all_arrived(t))
         err = empty_tables(&e, &done);
     while (err == 0 && !done) {

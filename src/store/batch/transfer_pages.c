@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "store/batch/transfer.h"
+#include "store/log/log_block.h"
 
 #include <stdlib.h>
 
@@ -34,14 +35,17 @@ static int commit(struct wb_transfer *t)
     t->counts.replaced += t->uncommitted.replaced;
     t->uncommitted = (struct wb_store_transfer_counts){0};
     t->uncommitted_pages = t->uncommitted_bytes = 0;
+    wb_vec_clear(&t->fresh);
     return 0;
 }
 
-int wb_transfer_count(struct wb_transfer *t, uint64_t bytes)
+int wb_transfer_count(struct wb_transfer *t, struct wb_transfer_page *page, uint64_t bytes)
 {
-    int err = 0;
+    int err = wb_vec_push(&t->fresh, (uint32_t)(page - t->pages.items));
 
     WB_CHECK(t->batch->magic == WB_BATCHED_MAGIC);
+    if (err < 0)
+        return err;
     t->pages_done++;
     t->bytes_done += bytes;
     t->uncommitted_pages++;
@@ -66,15 +70,18 @@ int wb_transfer_absorb(struct wb_transfer *t, int err)
 int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *waiting, const struct wb_page *page)
 {
     enum wb_store_outcome outcome;
-    int err = wb_store_put(t->batch->read, page, &outcome);
+    int err = wb_transfer_refused(t, page->id, true, &waiting->out);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    if (err < 0 || waiting->out)
+        return err;
+    err = wb_store_put(t->batch->read, page, &outcome);
     if (err < 0)
         return err;
     waiting->brought = true;
     t->uncommitted.added += outcome == WB_STORE_PUT_NEW;
     t->uncommitted.replaced += outcome == WB_STORE_PUT_VERSION;
-    return wb_transfer_count(t, page->body.len);
+    return wb_transfer_count(t, waiting, page->body.len);
 }
 
 /* ---- the others ------------------------------------------------------------------------------------------------ */
@@ -88,7 +95,9 @@ struct involved_page {
     struct wb_store_timeline timeline;
     struct wb_buf memory;
     uint64_t bytes;
-    bool changed; /* since the transfer began */
+    bool changed;    /* since the transfer began */
+    bool any_order;  /* nothing but versions: those that can be read may come first, and the others with a later one */
+    bool incomplete; /* some of them could not be read */
 };
 
 static int gather_event(void *context, const struct wb_catalog_event *event)
@@ -165,6 +174,10 @@ static int bring_version(struct involved_page *p, const struct wb_store_version 
 
     WB_CHECK(version->captures > 0);
     p->changed = p->changed || got == 0; /* then it stays on the update nodes, and the next transfer brings it */
+    if (got == WB_E_DOWN && p->any_order) {
+        p->incomplete = true;
+        return 0;
+    }
     if (got <= 0)
         return got;
     p->bytes += page.body.len;
@@ -223,37 +236,96 @@ static int seen_content(struct wb_transfer *t, struct wb_pageid id, uint64_t *co
     return 0;
 }
 
+/* Everything that waits for the page. */
+static int gather(struct involved_page *p, bool versions)
+{
+    struct wb_transfer *t = p->t;
+    int err = wb_catalog_event_of(&t->waiting, p->id, gather_event, p);
+
+    WB_CHECK(p->events.count == 0 || p->sites.len >= p->events.items[0].site.len);
+    for (size_t i = 0, at = 0; i < p->events.count; i++) {
+        p->events.items[i].site.ptr = wb_buf_slice(&p->sites).ptr + at;
+        at += p->events.items[i].site.len;
+    }
+    if (err == 0 && versions)
+        err = wb_store_timeline(t->batch->update, p->id, &p->timeline);
+    return err == WB_E_NOTFOUND ? 0 : err; /* taken down meanwhile */
+}
+
+/*
+ * Whether the versions of a page may be brought in any order. It matters if there are events, because a removal that is
+ * older than the latest version does nothing; if something was forgotten; and if readers know the page as gone, because
+ * only the first version that comes then is kept apart from those before.
+ */
+static int is_free_to_part(struct involved_page *p, const struct wb_log_view *waiting, bool *free_out)
+{
+    struct wb_log_view *view;
+    int err = wb_log_view(p->t->to, p->id, &view);
+
+    WB_CHECK(wb_pageid_equal(waiting->id, p->id));
+    *free_out = err == 0 && p->events.count == 0 && waiting->history.floor_ms == INT64_MIN &&
+                (view->history.versions.count == 0 || wb_history_latest(&view->history));
+    return err;
+}
+
+/*
+ * Whether the page can be brought now: *out is 0, or the number of the node that it waits for. Then those of its
+ * versions that can be read are brought if the order does not matter, and otherwise none.
+ */
+static int find_obstacle(struct involved_page *p, bool versions, uint8_t *out)
+{
+    struct wb_log_view view = {0};
+    int err = wb_transfer_refused(p->t, p->id, versions, out);
+
+    WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
+    if (err < 0 || *out || p->t->without.count == 0)
+        return err;
+    err = wb_log_view_load(&p->t->waiting, true, p->id, &view);
+    if (err == 0)
+        err = wb_transfer_history_out(p->t, &view, out);
+    if (err == 0 && *out)
+        err = is_free_to_part(p, &view, &p->any_order);
+    wb_log_view_release(&view);
+    return err;
+}
+
+/* Brings the page, and counts what readers see of that. */
+static int bring_gathered(struct involved_page *p, struct wb_transfer_page *page)
+{
+    struct wb_transfer *t = p->t;
+    uint64_t before = 0, after = 0;
+    int err = seen_content(t, p->id, &before);
+
+    WB_CHECK(!page->brought);
+    if (err == 0)
+        err = bring_all(p);
+    if (err == WB_E_DOWN) /* half of it would be something that was never there */
+        return wb_log_remember_failure(t->to->writer, err);
+    page->brought = err == 0 && !p->changed && !p->incomplete;
+    err = wb_transfer_absorb(t, err);
+    if (err == 0)
+        err = seen_content(t, p->id, &after);
+    t->uncommitted.added += err == 0 && before == 0 && after != 0;
+    t->uncommitted.replaced += err == 0 && before != 0 && after != 0 && before != after;
+    return err < 0 ? err : wb_transfer_count(t, page, p->bytes);
+}
+
 static int bring_involved(struct wb_transfer *t, struct wb_transfer_page *page)
 {
     struct involved_page p = {.t = t, .id = page->id};
-    uint64_t before = 0, after = 0;
-    int err = seen_content(t, p.id, &before);
+    int err = gather(&p, page->versions);
 
     WB_CHECK(page->involved);
     t->involved++;
     if (err == 0)
-        err = wb_catalog_event_of(&t->waiting, p.id, gather_event, &p);
-    for (size_t i = 0, at = 0; i < p.events.count; i++) {
-        p.events.items[i].site.ptr = wb_buf_slice(&p.sites).ptr + at;
-        at += p.events.items[i].site.len;
-    }
-    if (err == 0 && page->versions)
-        err = wb_store_timeline(t->batch->update, p.id, &p.timeline);
-    if (err == WB_E_NOTFOUND) /* taken down meanwhile */
-        err = 0;
-    if (err == 0)
-        err = bring_all(&p);
-    page->brought = err == 0 && !p.changed;
-    err = wb_transfer_absorb(t, err);
-    if (err == 0)
-        err = seen_content(t, p.id, &after);
-    t->uncommitted.added += err == 0 && before == 0 && after != 0;
-    t->uncommitted.replaced += err == 0 && before != 0 && after != 0 && before != after;
+        err = find_obstacle(&p, page->versions, &page->out);
+    if (err == 0 && (page->out == 0 || p.any_order))
+        err = bring_gathered(&p, page);
     wb_store_timeline_release(&p.timeline);
     wb_vec_release(&p.events);
     wb_buf_release(&p.sites);
     wb_buf_release(&p.memory);
-    return err < 0 ? err : wb_transfer_count(t, p.bytes);
+    return err;
 }
 
 /* ---- revisits that wait for their original ----------------------------------------------------------------------- */
@@ -296,6 +368,18 @@ static int match_url(void *context, const struct wb_store_revisit *revisit, uint
     return wb_buf_append_slice(&n->url, revisit->url);
 }
 
+/* Stores it, or keeps it on the update nodes if the node that it needs cannot be used. */
+static int put_waiting_revisit(struct wb_transfer *t, const struct wb_store_revisit *revisit)
+{
+    struct wb_transfer_kept kept = {.id = revisit->id, .time_ms = revisit->time_ms};
+    int err = wb_transfer_refused(t, revisit->id, false, &kept.out);
+
+    WB_CHECK(t->batch->magic == WB_BATCHED_MAGIC);
+    if (err == 0 && kept.out)
+        return wb_vec_push(&t->kept, kept);
+    return err < 0 ? err : wb_store_put_revisit(t->batch->read, revisit, NULL);
+}
+
 static int bring_waiting_revisit(struct wb_transfer *t, struct wb_store_revisit *revisit)
 {
     struct revisit_names names = {.revisit = revisit};
@@ -307,7 +391,7 @@ static int bring_waiting_revisit(struct wb_transfer *t, struct wb_store_revisit 
     revisit->site = wb_buf_slice(&names.site);
     revisit->url = wb_buf_slice(&names.url);
     if (err == 0)
-        err = wb_store_put_revisit(t->batch->read, revisit, NULL);
+        err = put_waiting_revisit(t, revisit);
     wb_buf_release(&names.site);
     wb_buf_release(&names.url);
     return err;
@@ -319,6 +403,7 @@ static int bring_revisits(struct wb_transfer *t)
     int err = wb_catalog_revisit_each(&t->waiting, list_revisit, &list);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    wb_vec_clear(&t->kept);
     for (size_t i = 0; i < list.count && err == 0; i++) {
         err = bring_waiting_revisit(t, &list.items[i]);
         if (err == 0 && i % COMMIT_PAGES == COMMIT_PAGES - 1)
@@ -339,7 +424,7 @@ int wb_transfer_bring(struct wb_transfer *t)
     if (plain)
         err = wb_transfer_bring_blocks(t);
     for (size_t i = 0; i < t->pages.count && err == 0; i++)
-        if (t->pages.items[i].involved)
+        if (t->pages.items[i].involved && !t->pages.items[i].brought)
             err = bring_involved(t, &t->pages.items[i]);
     if (err == 0) /* after the pages, among which their originals may be */
         err = commit(t);

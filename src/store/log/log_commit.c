@@ -195,6 +195,24 @@ static int adopt_page(struct log_commit *c, const uint32_t *order, size_t count)
     return err < 0 || !writer->adopt ? err : writer->adopt(writer->adopt_context, &c->edit, order, count);
 }
 
+/*
+ * Stores the events of a page, if these are all that it has: 1. Its bucket stays as it is, so the page may be on a node
+ * that is down. 0: there are other ops.
+ */
+static int apply_events(struct log_commit *c, const uint32_t *order, size_t count)
+{
+    const struct wb_log_op *ops = c->edit.log->writer->ops.items;
+    int err = 0;
+
+    WB_CHECK(count > 0);
+    for (size_t i = 0; i < count; i++)
+        if (ops[order[i]].kind != WB_LOG_OP_EVENT)
+            return 0;
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = wb_log_apply_event(&c->edit, &ops[order[i]]);
+    return err < 0 ? err : 1;
+}
+
 /* Applies all ops of one page: order[0] to order[count - 1]. */
 static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
 {
@@ -205,7 +223,10 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     WB_CHECK(count > 0);
     if (ops[order[0]].kind == WB_LOG_OP_COPY)
         return adopt_page(c, order, count);
-    int err = wb_log_edit_load(&c->edit, ops[order[0]].id);
+    int err = apply_events(c, order, count);
+    if (err != 0)
+        return err < 0 ? err : 0;
+    err = wb_log_edit_load(&c->edit, ops[order[0]].id);
     if (err == 0 && c->edit.hash)
         err = wb_hash_edit_place(&c->edit, order, count);
     for (size_t i = 0; i < count && err == 0; i++)

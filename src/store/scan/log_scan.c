@@ -154,6 +154,8 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     scan->since = options->since;
     scan->facts = options->facts;
     scan->gone = options->gone;
+    scan->without = options->without;
+    scan->without_count = options->without_count;
     wb_log_nodes_init(&scan->nodes, scan->log->dir, &scan->log->superblock);
     int err = prepare(scan, options);
     if (err == 0 && options->after)

@@ -51,6 +51,8 @@ struct wb_log_scan {
     uint64_t site_hash;
     uint64_t since;
     bool facts, gone;
+    const uint32_t *without;       /* nodes whose segments are left out; borrowed */
+    size_t without_count;
     struct wb_catalog_place until; /* no page behind this place is wanted; segment 0: all are */
 
     /* ---- the newest state of the catalog, while a block is being looked for ---- */

@@ -203,6 +203,16 @@ static struct wb_log_scan_part *part_of(const struct wb_log_scan *scan, const st
     return NULL;
 }
 
+/* Whether the scan reads the segment: there is something in it, and its node is not left out. */
+static bool is_open_for(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
+{
+    WB_CHECK(row->node > 0);
+    for (size_t i = 0; i < scan->without_count; i++)
+        if (scan->without[i] == row->node)
+            return false;
+    return row->live > 0;
+}
+
 /* Whether the open files are those that the newest state of the catalog has. */
 static bool is_current(struct wb_log_scan *scan)
 {
@@ -215,7 +225,7 @@ static bool is_current(struct wb_log_scan *scan)
         if (wb_catalog_segment_origin(row) != scan->origin)
             break;
         struct wb_log_scan_part *part = part_of(scan, row);
-        if (part ? part->segment.revision != row->revision : row->live > 0)
+        if (part ? part->segment.revision != row->revision : is_open_for(scan, row))
             return false;
         if (!part)
             continue;
@@ -238,7 +248,7 @@ static int open_parts(struct wb_log_scan *scan, size_t first)
         const struct wb_catalog_segment *row = &scan->rows.items[i];
         if (wb_catalog_segment_origin(row) != scan->origin)
             break;
-        if (row->live)
+        if (is_open_for(scan, row))
             err = open_part(scan, row);
     }
     if (err < 0)

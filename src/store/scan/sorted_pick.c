@@ -243,6 +243,29 @@ static int add_gone(struct pick *p, struct wb_pageid from)
     return 0;
 }
 
+/* ---- nodes that are left out ------------------------------------------------------------------------ */
+
+static int drop_left_out(struct wb_sorted_scan *scan)
+{
+    struct wb_catalog_segment row;
+    size_t kept = 0;
+
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    for (size_t i = 0; i < scan->chunk.items.count; i++) {
+        struct wb_sorted_item *item = &scan->chunk.items.items[i];
+        bool left_out = false;
+        int err = wb_log_row_of(&scan->txn, &scan->parts, item->entry.place.segment, item->id, &row);
+        if (err < 0)
+            return err;
+        for (size_t k = 0; k < scan->without_count && !left_out; k++)
+            left_out = scan->without[k] == row.node;
+        if (!left_out)
+            scan->chunk.items.items[kept++] = *item;
+    }
+    scan->chunk.items.count = kept;
+    return 0;
+}
+
 /* ---- both -------------------------------------------------------------------------------------------- */
 
 int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out)
@@ -264,6 +287,8 @@ int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out)
         err = look_back(scan);
     if (err == 0 && scan->summary.gone)
         err = add_gone(&p, from);
+    if (err == 0 && scan->without_count)
+        err = drop_left_out(scan);
     *reached_out = p.reached;
     scan->chunk.bytes = p.bytes;
     return err < 0 ? err : p.full;

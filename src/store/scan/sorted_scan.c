@@ -120,6 +120,7 @@ static void sorted_close(struct wb_store_scan *base)
     wb_catalog_txn_abort(&scan->txn);
     wb_catalog_close(scan->catalog); /* which ends the pin */
     wb_log_rows_release(&scan->rows);
+    wb_vec_release(&scan->parts);
     wb_log_view_release(&scan->view);
     wb_vec_release(&scan->chunk.items);
     wb_vec_release(&scan->chunk.errors);
@@ -159,6 +160,8 @@ static int take_options(struct wb_sorted_scan *scan, const struct wb_store_scan_
     scan->since = options->since;
     scan->facts = scan->chunk.facts = options->facts;
     scan->gone = options->gone;
+    scan->without = options->without;
+    scan->without_count = options->without_count;
     scan->until = (struct wb_pageid){UINT64_MAX, UINT64_MAX};
     if (options->site.len) {
         scan->site_hash = wb_hash64(options->site.ptr, options->site.len);

@@ -108,6 +108,9 @@ struct wb_sorted_scan {
     uint64_t site_hash;
     uint64_t since;
     bool facts, gone;
+    const uint32_t *without; /* nodes whose pages are left out; borrowed */
+    size_t without_count;
+    struct wb_log_parts parts; /* to find the nodes of pages */
 
     /* ---- the newest state of the catalog ---- */
     struct wb_catalog_txn txn;
