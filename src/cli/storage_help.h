@@ -30,6 +30,10 @@
     "time. If it is interrupted, every page is either old or new, and the next transfer\n" \
     "completes the work. 'webbase run' transfers before it builds the index.\n" \
     "\n" \
+    "Pages that need a node which is down, or a read node which is read-only or full, go on\n" \
+    "waiting until the next transfer. All others are moved; transfer says how many pages wait\n" \
+    "for which node, and the exit status is 1.\n" \
+    "\n" \
     "  webbase import crawl.warc.gz && webbase transfer"
 
 #define WB_HELP_CONVERT \

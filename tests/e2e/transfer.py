@@ -163,4 +163,80 @@ def run_transfers_before_it_indexes(folder):
         verified(repo)
 
 
+def waits(events):
+    return {e['node']: e['pages'] for e in events if e['event'] == 'waiting'}
+
+
+@test
+def a_node_that_is_down_keeps_back_only_its_own_pages(folder):
+    for number, design in enumerate(('Batch[U(hash,log),R(hash,log)]', 'Batch[U(uniform,hash),R(hash,hash)]')):
+        repo, away, pages = folder / str(number), folder / 'away', some_pages(rng('down'), 60)
+        call(repo, 'init', '--design', design, '--nodes', '2', '--update-nodes', '2')
+        for i in range(0, 60, 5):                               # in small parts, so that both nodes get some
+            call(repo, 'import', archive(folder / 'a.warc', pages[i:i + 5]))
+        there = {row['node']: row['pages'] for row in ask(repo, 'nodes', 'list')}
+        (repo / 'update' / 'node102').rename(away)
+        said = ask(repo, 'transfer', status=1)
+        assert waits(said) == {102: there[102]} and 0 < there[102] < 60, (said, there)
+        assert done(said)['waiting'] == there[102] and done(said)['added'] == 60 - there[102], said
+        text = refused(repo, 'node 102 is down', 'transfer')
+        assert 'pages wait for node 102' in text and 'everything else was brought' in text, text
+        stat = ask(repo, 'stat')[0]
+        assert (stat['pages'], stat['pages_waiting']) == (60 - there[102], there[102]), stat
+        away.rename(repo / 'update' / 'node102')
+        (repo / 'node2').rename(away)                           # and now a read node
+        said = ask(repo, 'transfer', status=1)
+        assert list(waits(said)) == [2] and done(said)['waiting'] > 0, said
+        away.rename(repo / 'node2')
+        assert done(ask(repo, 'transfer'))['waiting'] == 0
+        for page in pages:
+            assert call(repo, 'get', page.url).stdout == page.body, page.url
+        verified(repo)
+
+
+@test
+def a_read_node_that_cannot_be_written_keeps_back_only_its_own_pages(folder):
+    random_ = rng('full')
+    for number, (design, options) in enumerate((('Batch[U(hash,log),R(hash,log)]', 'ro'), ('Batch[U(hash,log),R(hash,hash)]', 'ro'),
+                                                ('Batch[U(hash,log),R(hash,log)]', 'size=1m'), ('Batch[U(hash,log),R(hash,hash)]', 'size=1m'))):
+        place = folder / str(number)
+        place.mkdir()
+        with small_disk(place / 'disk', '128m') as disk:
+            repo = place / 'r'
+            call(repo, 'init', '--design', design, '--nodes', '%s,%s' % (place / 'one', disk / 'two'))
+            pages = [Page('http://full.example/%d' % i, random_.randbytes(60000), type='application/octet-stream') for i in range(60)]
+            call(repo, 'import', archive(folder / 'a.warc', pages))
+            remount(disk, options)
+            said = ask(repo, 'transfer', status=1)
+            assert list(waits(said)) == [2] and 0 < waits(said)[2] < 60, (design, options, said)
+            assert done(said)['added'] == 60 - waits(said)[2] == ask(repo, 'stat')[0]['pages'], said
+            remount(disk, 'rw' if options == 'ro' else 'size=128m')
+            assert done(ask(repo, 'transfer'))['waiting'] == 0
+            for page in pages[::5]:
+                assert call(repo, 'get', page.url).stdout == page.body, page.url
+            verified(repo)
+
+
+@test
+def a_run_indexes_what_was_brought(folder):
+    with Server({'f.test': star(40)}) as server:
+        repo, away = folder / 'r', folder / 'away'
+        call(repo, 'init', '--design', 'Batch[U(uniform,log),R(hash,log)]', '--update-nodes', '2')
+        (repo / 'update' / 'node102').rename(away)
+        go(repo, server, server.url('f.test'), '--cycles', 1)   # nothing waits there
+        away.rename(repo / 'update' / 'node102')
+        (repo / 'update' / 'node101').rename(away)
+        call(repo, 'import', archive(folder / 'a.warc', some_pages(rng('late'), 5)))
+        (repo / 'update' / 'node102').rename(folder / 'other')
+        away.rename(repo / 'update' / 'node101')
+        before = ask(repo, 'stat')[0]['generation']
+        server.sites['f.test']['/3'] = page(text='changed')
+        go(repo, server, '--cycles', 1, status=1)
+        assert '5 pages wait for node 102' in go.words and 'without it' not in go.words, go.words
+        assert ask(repo, 'stat')[0]['generation'] > before and ask(repo, 'search', 'changed')[0]['url'] == server.url('f.test', '/3')
+        (folder / 'other').rename(repo / 'update' / 'node102')
+        assert done(ask(repo, 'transfer'))['added'] == 5
+        verified(repo)
+
+
 run()
