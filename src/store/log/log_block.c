@@ -28,48 +28,42 @@ static int common_bin(struct wb_log *log, const struct wb_log_block_page *pages,
     return 1;
 }
 
+/* What the entry says, and where its bytes are, is in an op like that of a page that was put and appended. */
 static int add_op(struct wb_log *log, const struct wb_log_block_page *page, const struct wb_log_tail *tail)
 {
-    struct wb_log_op op = {.kind = WB_LOG_OP_PUT,
-                           .id = page->id,
-                           .time_ms = page->entry.time_ms,
-                           .content = page->entry.content,
-                           .entry = page->entry,
-                           .has_lifetime = true,
-                           .appended = true,
-                           .differs = page->differs};
-    int err = wb_log_site_index(log->writer, page->site, &op.site);
+    uint32_t site;
+    int err = wb_log_site_index(log->writer, page->site, &site);
 
     WB_CHECK(page->entry.content != 0);
     WB_CHECK(page->site.len > 0);
-    op.entry.place = (struct wb_catalog_place){tail->segment.number, page->slot, tail->bytes};
-    memcpy(op.sha1, page->sha1, sizeof op.sha1);
-    return err < 0 ? err : wb_log_op_add(log, &op);
+    if (err < 0)
+        return err;
+    struct wb_log_op *op = wb_log_op_new(log);
+    op->kind = WB_LOG_OP_PUT;
+    op->id = page->id;
+    op->site = site;
+    op->time_ms = page->entry.time_ms;
+    op->content = page->entry.content;
+    op->entry = page->entry;
+    op->has_lifetime = true;
+    op->appended = true;
+    op->differs = page->differs;
+    op->entry.place = (struct wb_catalog_place){tail->segment.number, page->slot, tail->bytes};
+    memcpy(op->sha1, page->sha1, sizeof op->sha1);
+    return 0;
 }
 
 int wb_log_expect_pages(struct wb_log *log, size_t count)
 {
     struct wb_log_writer *writer = log->writer;
-    int err = wb_vec_reserve(&writer->ops, writer->ops.count + count);
+    int err = wb_log_ops_reserve(writer, count);
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
-    if (err == 0)
-        err = wb_map_reserve(&writer->page_index, writer->ops.count + count);
     if (err < 0)
         return err;
     wb_mapping_large(writer->ops.items, (writer->ops.count + count) * sizeof *writer->ops.items);
     wb_mapping_large(writer->page_index.entry, writer->page_index.map.cap * sizeof *writer->page_index.entry);
     return 0;
-}
-
-/* Brings the places of pages in the index, which are all over it, into the processor's cache. */
-static void foresee(const struct wb_log_writer *writer, const struct wb_log_block_page *pages, size_t count)
-{
-    const struct wb_map *map = &writer->page_index.map;
-
-    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
-    for (size_t i = 0; i < count && map->cap; i++)
-        __builtin_prefetch(writer->page_index.entry + wb_map_place(pages[i].id.lo, map->seed, map->cap));
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------------------- */
@@ -264,8 +258,9 @@ int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     if (got <= 0)
         return got;
-    foresee(writer, pages, count);
-    err = find_tail(log, pages[0].id, &bin, &tail);
+    err = wb_log_ops_reserve(writer, count);
+    if (err == 0)
+        err = find_tail(log, pages[0].id, &bin, &tail);
     if (err == 0 && run->segment &&
         (run->segment != tail->segment.number || run->at + run->bytes.len != tail->bytes ||
          run->bytes.len + block.len > RUN_BYTES)) {

@@ -47,12 +47,12 @@ struct event_lookup {
 /* Goes through the ops of the page from the last one back; returns 1 if what is committed does not count any more. */
 static int pending_events(const struct event_lookup *l)
 {
-    const struct wb_log_writer *writer = l->log->writer;
+    struct wb_log_writer *writer = l->log->writer;
     uint32_t last;
     int err = 0;
 
     WB_CHECK(l->each != NULL);
-    if (!writer || !wb_log_index_get(&writer->page_index, l->id, &last))
+    if (!writer || !wb_log_last_op(writer, l->id, &last))
         return 0;
     for (int64_t i = last; i >= 0 && err == 0; i = writer->ops.items[i].previous) {
         const struct wb_log_op *op = &writer->ops.items[i];

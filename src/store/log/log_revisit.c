@@ -161,7 +161,7 @@ static int is_waiting(struct wb_log *log, const struct wb_store_revisit *revisit
     int err = writer->any_waiting ? wb_log_read(log, look_up_waiting, &l) : 0;
 
     WB_CHECK(writer->moment_known);
-    if (wb_log_index_get(&writer->page_index, revisit->id, &last))
+    if (wb_log_last_op(writer, revisit->id, &last))
         for (int64_t i = last; i >= 0 && !l.found; i = writer->ops.items[i].previous)
             l.found = writer->ops.items[i].kind == WB_LOG_OP_REVISIT &&
                       writer->ops.items[i].time_ms == revisit->time_ms;
@@ -354,7 +354,7 @@ int wb_log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_st
 
     if (err < 0)
         return err;
-    if (log->writer && wb_log_index_get(&log->writer->page_index, id, &last))
+    if (log->writer && wb_log_last_op(log->writer, id, &last))
         for (int64_t i = last; i >= 0; i = log->writer->ops.items[i].previous)
             if (log->writer->ops.items[i].kind == WB_LOG_OP_REVISIT)
                 take_newest(&l, log->writer->ops.items[i].revisit, 0);

@@ -63,7 +63,7 @@ bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32
     return entry != NULL;
 }
 
-static int index_set(union wb_log_index *map, struct wb_pageid id, size_t index)
+int wb_log_index_set(union wb_log_index *map, struct wb_pageid id, size_t index)
 {
     struct wb_log_index_entry *entry = index_find(map, id);
 
@@ -121,6 +121,7 @@ void wb_log_ops_clear(struct wb_log *log)
     wb_vec_clear(&writer->sites);
     wb_map_clear(&writer->site_index);
     wb_map_clear(&writer->page_index);
+    writer->indexed = 0;
     for (size_t i = 0; i < WB_LOG_VIEWS; i++)
         writer->views[i].last_op = -1;
     writer->moment_known = false;
@@ -185,22 +186,13 @@ int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32
     char *name = wb_strndup(site.ptr, site.len);
     if (!name)
         return WB_E_NOMEM;
-    err = index_set(&writer->site_index, hash, writer->sites.count);
+    err = wb_log_index_set(&writer->site_index, hash, writer->sites.count);
     if (err < 0) {
         wb_free(name);
         return err;
     }
     *index_out = (uint32_t)writer->sites.count;
     return wb_vec_push(&writer->sites, (struct wb_log_site){name, site.len, wb_hash64(site.ptr, site.len), 0});
-}
-
-bool wb_log_has_ops(const struct wb_log *log, struct wb_pageid id)
-{
-    uint32_t last;
-
-    WB_CHECK(!log->writer || log->writer->magic == WB_LOG_WRITER_MAGIC);
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-    return log->writer && wb_log_index_get(&log->writer->page_index, id, &last);
 }
 
 /* Reads what the next commit will go by. */
@@ -298,7 +290,7 @@ int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **vi
     if (err < 0)
         return err;
     writer->moment.rule.now_ms = wb_clock_wall_ms();
-    bool concerned = wb_log_index_get(&writer->page_index, id, &last);
+    bool concerned = wb_log_last_op(writer, id, &last);
     if (!concerned) { /* nothing to remember: other processes may change the page until we do */
         *view_out = &writer->spare;
         return wb_log_read(log, load_view, &(struct view_load){log, id, &writer->spare});
@@ -315,27 +307,6 @@ int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **vi
     WB_CHECK(cached->last_op < (int64_t)writer->ops.count);
     *view_out = &cached->view;
     return err;
-}
-
-int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op)
-{
-    struct wb_log_writer *writer = log->writer;
-    struct wb_log_op added = *op;
-    uint32_t last;
-    int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
-
-    WB_CHECK(op->kind <= WB_LOG_OP_COPY);
-    WB_CHECK(op->kind != WB_LOG_OP_PUT || op->record.len > 0 || op->appended);
-    WB_CHECK(op->record.len == 0 || op->kind <= WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_COPY);
-    WB_CHECK(!op->revisit || op->kind == WB_LOG_OP_CAPTURE || op->kind == WB_LOG_OP_REVISIT);
-    WB_CHECK(!op->appended || op->kind == WB_LOG_OP_PUT);
-    added.previous = wb_log_index_get(&writer->page_index, op->id, &last) ? (int64_t)last : -1;
-    if (err == 0)
-        err = index_set(&writer->page_index, op->id, writer->ops.count);
-    if (err == 0 && writer->ops.count == 0)
-        writer->busy = wb_busy_begin(&log->busy, WB_BUSY_PUT, wb_log_nodes_number(&log->nodes, 0),
-                                     wb_log_nodes_number(&log->nodes, wb_log_nodes_count(&log->nodes) - 1));
-    return err < 0 ? err : wb_vec_push(&writer->ops, added);
 }
 
 int wb_log_check_usable(const struct wb_log_writer *writer)
