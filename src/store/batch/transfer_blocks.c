@@ -158,12 +158,22 @@ static int put_pages(struct block_bringing *b, const struct wb_store_parcel *par
     return err;
 }
 
+/* Scans what waits: in the order of ids for buckets; otherwise block by block, if there are blocks. */
+static int open_scan(struct wb_transfer *t, struct wb_store_scan **scan_out)
+{
+    struct wb_store_scan_options options = {.without = t->without.items, .without_count = t->without.count};
+    bool buckets = t->to->hash || t->from->hash;
+
+    WB_CHECK(t->pages.count > 0);
+    return buckets ? wb_store_scan_open(t->batch->update, &options, scan_out)
+                   : wb_log_scan_blocks(t->batch->update, &options, scan_out);
+}
+
 static int bring_parcels(struct block_bringing *b)
 {
-    struct wb_store_scan_options options = {.without = b->t->without.items, .without_count = b->t->without.count};
     struct wb_store_parcel parcel;
     struct wb_store_scan *scan = NULL;
-    int err = wb_store_scan_open(b->t->batch->update, &options, &scan), got = 1;
+    int err = open_scan(b->t, &scan), got = 1;
 
     WB_CHECK(b->t->pages.count > 0);
     while (err == 0) {
@@ -217,6 +227,20 @@ static int bring_sorted(struct wb_transfer *t)
     return err;
 }
 
+/* Says what will be put. */
+static int announce(struct wb_transfer *t)
+{
+    size_t pages = t->pages.count < WB_TRANSFER_COMMIT_PAGES ? t->pages.count : WB_TRANSFER_COMMIT_PAGES;
+    struct wb_log_expected expected = {.pages = pages + WB_BLOCK_PAGES_MAX};
+
+    WB_CHECK(t->pages.count > 0);
+    for (size_t i = 0; i < t->pages.count; i++) {
+        expected.record_bytes += t->pages.items[i].body_bytes;
+        expected.stored_bytes += t->pages.items[i].stored_bytes;
+    }
+    return wb_log_expect(t->to, &expected);
+}
+
 int wb_transfer_bring_blocks(struct wb_transfer *t)
 {
     struct block_bringing b = {.t = t};
@@ -227,9 +251,8 @@ int wb_transfer_bring_blocks(struct wb_transfer *t)
         return bring_sorted(t);
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     int err = wb_store_unpacker_new(&b.unpacker);
-    size_t expected = t->pages.count < WB_TRANSFER_COMMIT_PAGES ? t->pages.count : WB_TRANSFER_COMMIT_PAGES;
     if (err == 0 && !buckets)
-        err = wb_log_expect_pages(t->to, expected + WB_BLOCK_PAGES_MAX);
+        err = announce(t);
     if (err == 0)
         err = bring_parcels(&b);
     wb_store_unpacker_free(b.unpacker);

@@ -213,6 +213,7 @@ struct wb_log_index_entry {
 union wb_log_index WB_MAP_OF(struct wb_log_index_entry);
 
 struct wb_log_flight;
+struct wb_log_blocks;
 struct wb_log_builders;
 struct wb_log_edit;
 
@@ -255,6 +256,7 @@ struct wb_log_writer {
     WB_VEC(struct wb_log_tail) tails;
     struct wb_log_run run;       /* blocks for one of them that were put as they are ... */
     struct wb_log_run written;   /* ... and those that a thread is writing */
+    struct wb_log_blocks *blocks; /* how these are divided among nodes and ranges (log_block.c); NULL: not known yet */
     struct wb_busy_mark busy;    /* set while there are ops */
     int (*adopt)(void *context, struct wb_log_edit *edit, const uint32_t *order, size_t count);
     void *adopt_context;         /* adopt makes the page of copies in the same commit; NULL: it is made later */
@@ -573,6 +575,10 @@ int wb_log_tail_open(struct wb_log *log, const struct wb_log_bin *bin);
 
 int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                      struct wb_store_scan **scan_out);
+
+/* A scan of segments in the order of the disk, also of a hashed-log: so its parcels are blocks as they are. */
+int wb_log_scan_blocks(struct wb_store *store, const struct wb_store_scan_options *options,
+                       struct wb_store_scan **scan_out);
 int wb_log_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
 int wb_log_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
 int wb_log_position_compare(const struct wb_store_position *a, const struct wb_store_position *b);

@@ -9,9 +9,49 @@
  */
 #include "store/log/log_block.h"
 #include "base/check.h"
+#include "base/mem.h"
 #include "os/mapping.h"
+#include "store/log/hashed_log.h"
 
 enum { RUN_BYTES = 1 << 20 };
+
+/* How blocks are divided. */
+struct wb_log_blocks {
+    uint64_t record_bytes; /* of everything that will be put, about */
+    uint64_t share;        /* uniform distribution: after so many bytes, the next node has its turn */
+    uint64_t turned;       /* so many were put since then */
+    struct wb_hashed_ranges ranges; /* of a hashed-log, as they were ... */
+    uint64_t ranges_age;            /* ... so many bytes ago; 0: not read yet */
+};
+
+static int get_blocks(struct wb_log_writer *writer, struct wb_log_blocks **blocks_out)
+{
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    if (!writer->blocks)
+        writer->blocks = wb_alloc_zero(1, sizeof *writer->blocks);
+    *blocks_out = writer->blocks;
+    return writer->blocks ? 0 : WB_E_NOMEM;
+}
+
+/* In a hashed-log, narrows the bin to the range that has a log of its own, as for pages that are put one by one. */
+static int narrow(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bin)
+{
+    struct wb_log_blocks *blocks = log->writer->blocks;
+    int err = 0;
+
+    WB_CHECK(blocks != NULL);
+    WB_CHECK(wb_hashed_log_is(log));
+    if (blocks->ranges_age == 0 || blocks->ranges_age > RUN_BYTES) { /* others may be divided by now */
+        wb_hashed_ranges_release(&blocks->ranges);
+        blocks->ranges_age = 0;
+        err = wb_hashed_ranges_read(log, blocks->record_bytes, &blocks->ranges);
+    }
+    if (err < 0)
+        return err;
+    blocks->ranges_age += blocks->ranges_age == 0;
+    wb_hashed_ranges_narrow(&blocks->ranges, id, bin);
+    return 0;
+}
 
 /* The bin of all pages: 1, 0 if they have several, or an error. */
 static int common_bin(struct wb_log *log, const struct wb_log_block_page *pages, size_t count, struct wb_log_bin *bin)
@@ -20,6 +60,8 @@ static int common_bin(struct wb_log *log, const struct wb_log_block_page *pages,
 
     WB_CHECK(count > 0);
     WB_CHECK(log->superblock.design.read.organisation != WB_ORGANISATION_HASH);
+    if (err == 0 && wb_hashed_log_is(log))
+        err = narrow(log, pages[0].id, bin);
     if (err < 0)
         return err;
     for (size_t i = 0; i < count; i++)
@@ -53,17 +95,38 @@ static int add_op(struct wb_log *log, const struct wb_log_block_page *page, cons
     return 0;
 }
 
-int wb_log_expect_pages(struct wb_log *log, size_t count)
+int wb_log_expect(struct wb_log *log, const struct wb_log_expected *expected)
 {
     struct wb_log_writer *writer = log->writer;
-    int err = wb_log_ops_reserve(writer, count);
+    struct wb_log_blocks *blocks;
+    int err = get_blocks(writer, &blocks);
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    if (err == 0)
+        err = wb_log_ops_reserve(writer, expected->pages);
     if (err < 0)
         return err;
-    wb_mapping_large(writer->ops.items, (writer->ops.count + count) * sizeof *writer->ops.items);
-    wb_mapping_large(writer->page_index.entry, writer->page_index.map.cap * sizeof *writer->page_index.entry);
+    blocks->record_bytes = expected->record_bytes;
+    blocks->share = expected->stored_bytes / wb_log_nodes_in_turn(log);
+    blocks->share = blocks->share < RUN_BYTES ? blocks->share : RUN_BYTES;
+    blocks->turned = blocks->ranges_age = 0;
+    wb_mapping_large(writer->ops.items, (writer->ops.count + expected->pages) * sizeof *writer->ops.items);
     return 0;
+}
+
+/* Takes note of a block that was put. */
+static void pass_turn(struct wb_log *log, uint64_t bytes)
+{
+    struct wb_log_blocks *blocks = log->writer->blocks;
+
+    WB_CHECK(blocks != NULL);
+    WB_CHECK(bytes > 0);
+    blocks->ranges_age += bytes;
+    blocks->turned += bytes;
+    if (blocks->turned < blocks->share)
+        return;
+    wb_log_nodes_turn(log);
+    blocks->turned = 0;
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------------------- */
@@ -94,6 +157,10 @@ void wb_log_runs_release(struct wb_log *log)
         wb_buf_release(&runs[i]->bytes);
         wb_vec_release(&runs[i]->blocks);
     }
+    if (log->writer->blocks)
+        wb_hashed_ranges_release(&log->writer->blocks->ranges);
+    wb_free(log->writer->blocks);
+    log->writer->blocks = NULL;
 }
 
 /* Runs in a worker. The disk begins to write at once, so that less is left for the sync before the commit. */
@@ -251,8 +318,11 @@ int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_
     struct wb_log_writer *writer = log->writer;
     struct wb_log_run *run = &writer->run;
     struct wb_log_tail *tail;
+    struct wb_log_blocks *blocks;
     struct wb_log_bin bin;
     int err = wb_log_check_usable(writer);
+    if (err == 0)
+        err = get_blocks(writer, &blocks);
     int got = err == 0 ? common_bin(log, pages, count, &bin) : err;
 
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
@@ -276,5 +346,6 @@ int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_
         return wb_log_remember_failure(writer, err);
     tail->bytes += block.len;
     tail->pages_appended += count;
+    pass_turn(log, block.len);
     return 1;
 }

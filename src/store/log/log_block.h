@@ -18,13 +18,20 @@ struct wb_log_block_page {
 };
 
 /*
- * Puts all pages of a block, which must be all that it contains. Returns 1; 0 if they do not belong to one bin, so that
- * they must be put one by one; or an error.
+ * Puts all pages of a block, which must be all that it contains. Returns 1; 0 if they do not belong to one bin, that to
+ * which they would go if they were put, so that they must be put one by one; or an error.
  */
 int wb_log_put_block(struct wb_log *log, struct wb_slice block, const struct wb_log_block_page *pages, size_t count);
 
-/* So many pages will be put before the next commit: makes room for them at once. */
-int wb_log_expect_pages(struct wb_log *log, size_t count);
+/* What will be put, as blocks or one by one. */
+struct wb_log_expected {
+    size_t pages;          /* before the next commit */
+    uint64_t record_bytes; /* of all records, about ... */
+    uint64_t stored_bytes; /* ... and of the blocks that they are in */
+};
+
+/* Makes room for it at once, and decides how blocks are divided among nodes, and among the ranges of a hashed-log. */
+int wb_log_expect(struct wb_log *log, const struct wb_log_expected *expected);
 
 /* Returns when all blocks that were put are in their files. */
 int wb_log_runs_end(struct wb_log *log);

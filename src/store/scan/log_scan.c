@@ -133,17 +133,13 @@ static int prepare(struct wb_log_scan *scan, const struct wb_store_scan_options 
     return err;
 }
 
-int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
+/* A scan in the order of the disk. */
+static int open_scan(struct wb_store *store, const struct wb_store_scan_options *options,
                      struct wb_store_scan **scan_out)
 {
-    WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
-    if (wb_log_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASHED_LOG)
-        return wb_sorted_scan_open(wb_log_of(store), &wb_sorted_log, options, scan_out);
-    if (wb_log_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASH)
-        return wb_sorted_scan_open(wb_log_of(store), &wb_sorted_hash, options, scan_out);
-
     struct wb_log_scan *scan = wb_alloc_zero(1, sizeof *scan);
 
+    WB_CHECK(!wb_log_of(store)->hash);
     *scan_out = NULL;
     if (!scan)
         return WB_E_NOMEM;
@@ -172,6 +168,25 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     }
     *scan_out = &scan->scan;
     return 0;
+}
+
+int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
+                     struct wb_store_scan **scan_out)
+{
+    WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
+    if (wb_log_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASHED_LOG)
+        return wb_sorted_scan_open(wb_log_of(store), &wb_sorted_log, options, scan_out);
+    if (wb_log_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASH)
+        return wb_sorted_scan_open(wb_log_of(store), &wb_sorted_hash, options, scan_out);
+    return open_scan(store, options, scan_out);
+}
+
+int wb_log_scan_blocks(struct wb_store *store, const struct wb_store_scan_options *options,
+                       struct wb_store_scan **scan_out)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(options->parts == 0);
+    return open_scan(store, options, scan_out);
 }
 
 /* The files that a scan has open, but the catalog does not have any more. */
