@@ -41,7 +41,7 @@ static int narrow(struct wb_log *log, struct wb_pageid id, struct wb_log_bin *bi
 
     WB_CHECK(blocks != NULL);
     WB_CHECK(wb_hashed_log_is(log));
-    if (blocks->ranges_age == 0 || blocks->ranges_age > RUN_BYTES) { /* others may be divided by now */
+    if (blocks->ranges_age == 0 || blocks->ranges_age > wb_log_sizes.hashed_bytes / 8) { /* by now others are divided */
         wb_hashed_ranges_release(&blocks->ranges);
         blocks->ranges_age = 0;
         err = wb_hashed_ranges_read(log, blocks->record_bytes, &blocks->ranges);
