@@ -120,7 +120,8 @@ static size_t count_in(const char *dir, struct wb_log *log, struct blocks *block
     }
     for (size_t i = 0; i < blocks->count; i++) {
         const struct wb_buf *block = &blocks->bytes[i];
-        found += memmem(all.ptr, all.len, block->ptr + WB_BLOCK_HEADER_BYTES, block->len - WB_BLOCK_HEADER_BYTES) != NULL;
+        found +=
+            memmem(all.ptr, all.len, block->ptr + WB_BLOCK_HEADER_BYTES, block->len - WB_BLOCK_HEADER_BYTES) != NULL;
         wb_buf_release(&blocks->bytes[i]);
     }
     wb_log_rows_release(&o.rows);
@@ -187,9 +188,13 @@ static void test_copied(void **state)
     use_usual_sizes();
 }
 
-/* A commit of few pages is not divided, so its blocks are copied to the widest range, like pages that are put. */
+/*
+ * Few pages are not divided, so their blocks are copied to the widest range, like pages that are put. There is one
+ * block for each commit; pages that were put would be in one block.
+ */
 static void test_few(void **state)
 {
+    enum { COMMITS = 3, PAGES_EACH = 4 };
     static struct blocks blocks;
     char dir[DIR_MAX];
 
@@ -199,15 +204,17 @@ static void test_few(void **state)
     struct wb_batched *batch = wb_batched_of(store);
     put_all(store, 1000);
     transfer(store);
-    for (uint32_t i = PAGES; i < PAGES + 3; i++) {
+    for (uint32_t i = PAGES; i < PAGES + COMMITS * PAGES_EACH; i++) {
         struct spec spec = page_spec(i, 1000);
+        spec.size = 100;
         must_ok(put_spec(store, &spec));
+        if (i % PAGES_EACH == PAGES_EACH - 1)
+            commit_store(store);
     }
-    commit_store(store);
     gather_blocks(batch->update, &blocks);
-    assert_int_equal(blocks.count, 1);
-    assert_int_equal(transfer(store).added, 3);
-    assert_int_equal(count_in(dir, wb_batched_read_log(batch), &blocks), 1);
+    assert_int_equal(blocks.count, COMMITS);
+    assert_int_equal(transfer(store).added, COMMITS * PAGES_EACH);
+    assert_int_equal(count_in(dir, wb_batched_read_log(batch), &blocks), COMMITS);
     assert_int_equal(count_of(store, 1000), PAGES);
     wb_store_close(store);
     verify_clean(dir);
@@ -249,30 +256,46 @@ static void test_taken_down(void **state)
     use_usual_sizes();
 }
 
-/* What happens after a stage. */
+/* A takedown after a stage, or (NULL) after some pages were copied and before they are committed. */
 struct late_takedown {
     char dir[DIR_MAX];
     const char *stage;
     struct spec victim;
+    bool done;
 };
 
-static void take_down(void *context, const struct wb_store_stage *stage)
+static void take_down(struct late_takedown *late)
 {
-    struct late_takedown *late = context;
-
-    if (strcmp(stage->name, late->stage) != 0)
-        return;
     struct wb_store *other = open_store(late->dir, WB_STORE_WRITE);
+
     must_ok(bar_spec(other, &late->victim, WB_STORE_BAR_PAGE, false));
     (void)remove_spec(other, &late->victim, true);
     commit_store(other);
     wb_store_close(other);
+    late->done = true;
 }
 
-/* A page is taken down after it was listed, and after it was brought: compaction leaves nothing of it. */
+static void after_stage(void *context, const struct wb_store_stage *stage)
+{
+    struct late_takedown *late = context;
+
+    if (late->stage && strcmp(stage->name, late->stage) == 0)
+        take_down(late);
+}
+
+static bool after_some(void *context, uint64_t done, uint64_t total)
+{
+    struct late_takedown *late = context;
+
+    if (!late->stage && !late->done && done > 0 && done < total)
+        take_down(late);
+    return true;
+}
+
+/* A page is taken down after it was listed, while its copy is not committed, and after that: nothing of it stays. */
 static void test_taken_down_late(void **state)
 {
-    static const char *const stages[] = {"id lists", "intersection", "transfer"};
+    static const char *const stages[] = {"id lists", "intersection", NULL, "transfer"};
     struct wb_store_transfer_counts counts;
     struct wb_store_compact_counts compacted;
     char update[DIR_MAX];
@@ -281,11 +304,12 @@ static void test_taken_down_late(void **state)
     use_small_sizes(SEGMENT);
     for (size_t i = 0; i < COUNT(pairs); i++)
         for (size_t s = 0; s < COUNT(stages); s++) {
-            struct late_takedown late = {.stage = stages[s], .victim = page_spec(77, 1000)};
+            struct late_takedown late = {.stage = stages[s], .victim = page_spec(0, 1000)}; /* of the first block */
             struct wb_store *store = new_batch(pairs[i], 1, late.dir);
             path_in(late.dir, "update/node101", update);
             put_all(store, 1000);
-            must_ok(wb_store_transfer(store, take_down, &late, NULL, NULL, &counts));
+            must_ok(wb_store_transfer(store, after_stage, &late, after_some, &late, &counts));
+            must(late.done);
             assert_int_equal(count_of(store, 1000), PAGES - 1);
             must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted));
             assert_int_equal(files_with(late.dir, &late.victim), 0);
@@ -356,7 +380,8 @@ static int note_node(void *context, const struct wb_store_node *node)
 /* With uniform distribution every node gets its share of each commit, whether that is large or small. */
 static void test_spread(void **state)
 {
-    static const char *const designs[] = {"Batch[U(hash,log),R(uniform,log)]", "Batch[U(hash,hashed-log),R(uniform,log)]",
+    static const char *const designs[] = {"Batch[U(hash,log),R(uniform,log)]",
+                                          "Batch[U(hash,hashed-log),R(uniform,log)]",
                                           "Batch[U(hash,hashed-log),R(uniform,hashed-log)]"};
     static struct blocks blocks;
     char dir[DIR_MAX];
