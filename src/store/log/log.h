@@ -240,7 +240,7 @@ struct wb_log_writer {
     WB_VEC(struct wb_log_site) sites;
     union wb_log_index site_index;    /* hash of a site -> its index in sites */
     union wb_log_index page_index;    /* page id -> the last op that concerns it ... */
-    size_t indexed;                   /* ... among the first so many; asked by wb_log_last_op() only */
+    size_t indexed;                   /* ... among the first so many; (log_ops.h) */
     struct wb_log_cached_view views[WB_LOG_VIEWS];
     struct wb_log_view spare;         /* of a page that no op concerns */
     WB_VEC(size_t) chain;             /* ops to be applied to a view */
@@ -275,31 +275,15 @@ int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice s
 
 /* Returns false if the id is not in the index. */
 bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32_t *index_out);
-int wb_log_index_set(union wb_log_index *map, struct wb_pageid id, size_t index);
 
-/* Whether this writer has ops for the page that are not committed. (log_ops.c) */
+/* Whether this writer has ops for the page that are not committed. */
 bool wb_log_has_ops(const struct wb_log *log, struct wb_pageid id);
-
-/* The last one of these; those before it are found through `previous`. False if there are none. (log_ops.c) */
-bool wb_log_last_op(struct wb_log_writer *writer, struct wb_pageid id, uint32_t *op_out);
 
 /* The page as it will be after the ops so far. The view is good until the next call. */
 int wb_log_view(struct wb_log *log, struct wb_pageid id, struct wb_log_view **view_out);
 
-/*
- * Adds an op; from now on it is part of the views of its page. Its record and its revisit belong to the writer then.
- * (log_ops.c)
- */
+/* Adds an op; from now on it is part of the views of its page. Its record and its revisit belong to the writer then. */
 int wb_log_op_add(struct wb_log *log, const struct wb_log_op *op);
-
-/*
- * Adds an op without bytes, all zero, which the caller must fill in at once; its page is put into the index when that
- * is needed next. There must be room for it (wb_log_ops_reserve). (log_ops.c)
- */
-struct wb_log_op *wb_log_op_new(struct wb_log *log);
-
-/* Makes room for so many more ops. (log_ops.c) */
-int wb_log_ops_reserve(struct wb_log_writer *writer, size_t count);
 
 /* Finds a site among those of the ops, or adds it. */
 int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32_t *index_out);

@@ -12,14 +12,15 @@
 #include "base/mem.h"
 #include "os/mapping.h"
 #include "store/log/hashed_log.h"
+#include "store/log/log_ops.h"
 
 enum { RUN_BYTES = 1 << 20 };
 
 /* How blocks are divided. */
 struct wb_log_blocks {
-    uint64_t record_bytes; /* of everything that will be put, about */
-    uint64_t share;        /* uniform distribution: after so many bytes, the next node has its turn */
-    uint64_t turned;       /* so many were put since then */
+    uint64_t record_bytes;          /* of everything that will be put, about */
+    uint64_t share;                 /* uniform distribution: after so many bytes, the next node has its turn */
+    uint64_t turned;                /* so many were put since then */
     struct wb_hashed_ranges ranges; /* of a hashed-log, as they were ... */
     uint64_t ranges_age;            /* ... so many bytes ago; 0: not read yet */
 };

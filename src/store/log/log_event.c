@@ -4,6 +4,7 @@
  */
 #include "base/check.h"
 #include "store/log/log_event.h"
+#include "store/log/log_ops.h"
 
 int wb_log_put_event(struct wb_log *log, const struct wb_catalog_event *event)
 {

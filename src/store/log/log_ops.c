@@ -5,8 +5,8 @@
  * these are put into the index only if somebody asks for any page after all: that takes longer than everything else
  * that is done for such a page, because ids are hashes and the index is larger than the processor's cache.
  */
+#include "store/log/log_ops.h"
 #include "base/check.h"
-#include "store/log/log.h"
 
 int wb_log_ops_reserve(struct wb_log_writer *writer, size_t count)
 {

@@ -8,6 +8,7 @@
 #include "store/hash/hash_store.h"
 #include "store/log/log.h"
 #include "store/log/log_event.h"
+#include "store/log/log_ops.h"
 
 static bool same_second(int64_t a_ms, int64_t b_ms)
 {

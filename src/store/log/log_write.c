@@ -19,6 +19,7 @@
 #include "store/log/hashed_log.h"
 #include "store/log/log.h"
 #include "store/log/log_block.h"
+#include "store/log/log_ops.h"
 
 enum { WORKERS_MAX = 8 };
 
