@@ -1,6 +1,6 @@
 /*
- * transfer_blocks.c - brings the pages that have one capture and no events. Where the read nodes consist of segments,
- * a block whose pages will all be stored, and in one bin, is copied as it is, without decompressing anything. Pages of
+ * transfer_blocks.c - brings the pages that have one capture and no events. Where both parts consist of segments, a
+ * block whose pages will all be stored, and in one bin, is copied as it is, without decompressing anything. Pages of
  * other blocks are put one by one; and if the read nodes have buckets, in the order of their ids, so that each commit
  * merges into few of them.
  *

@@ -177,7 +177,8 @@ static void run_meddler(const char *design, const char *stage, enum meddling kin
 static void test_meddlers(void **state)
 {
     static const char *const stages[] = {"id lists", "intersection", "transfer", "index"};
-    static const char *const designs[] = {"Batch[U(hash,log),R(hash,log)]", "Batch[U(hash,hashed-log),R(hash,log)]"};
+    static const char *const designs[] = {"Batch[U(hash,log),R(hash,log)]", "Batch[U(hash,hashed-log),R(hash,log)]",
+                                          "Batch[U(hash,hashed-log),R(hash,hashed-log)]"};
 
     (void)state;
     for (size_t d = 0; d < COUNT(designs); d++)
@@ -400,7 +401,7 @@ static void test_faults(void **state)
         unsigned nodes;
     } cases[] = {{"Batch[U(hash,log),R(hash,log)]", 1},
                  {"Batch[U(hash,log),R(uniform,log)]", 2},
-                 {"Batch[U(hash,log),R(hash,hashed-log)]", 1}};
+                 {"Batch[U(hash,hashed-log),R(hash,hashed-log)]", 1}};
     static const unsigned kinds[] = {WB_FAULT_WRITE, WB_FAULT_SYNC};
     uint64_t chance = test_seed();
     unsigned saved = 0;
