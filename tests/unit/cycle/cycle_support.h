@@ -18,6 +18,7 @@
 
 #include "../expect.h"
 #include "../removetree.h"
+#include "../smallmemory.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"

@@ -112,7 +112,7 @@ static void check_generate(const char *dir)
 
 static int work_expunge(const char *dir)
 {
-    struct wb_update_options options = {.dir = dir, .threads = 1};
+    struct wb_update_options options = {.dir = dir, .memory_bytes = SMALL_MEMORY, .threads = 1};
     struct wb_expunge_stat stat;
 
     return wb_expunge_expired(&options, NULL, NULL, NULL, &stat);
@@ -131,7 +131,7 @@ static void check_expunge(const char *dir)
 
 static int work_takedown(const char *dir)
 {
-    struct wb_update_options options = {.dir = dir, .threads = 1};
+    struct wb_update_options options = {.dir = dir, .memory_bytes = SMALL_MEMORY, .threads = 1};
     struct wb_expunge_stat stat;
 
     return wb_expunge(&options, "h.test", false, NULL, NULL, NULL, &stat);
@@ -169,7 +169,7 @@ static void prepare_list(const char *dir)
 static int work_push(const char *dir)
 {
     char *path = list_path(dir);
-    struct wb_update_options options = {.dir = dir, .threads = 1};
+    struct wb_update_options options = {.dir = dir, .memory_bytes = SMALL_MEMORY, .threads = 1};
     struct wb_webdb_merge merge;
     struct wb_push_stat stat;
 

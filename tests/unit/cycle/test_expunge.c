@@ -6,7 +6,7 @@
 
 static void merge_all(const char *dir)
 {
-    struct wb_update_options options = {.dir = dir};
+    struct wb_update_options options = {.dir = dir, .memory_bytes = SMALL_MEMORY};
     struct wb_webdb_merge merge;
 
     ok(wb_update(&options, NULL, &merge, NULL));
@@ -19,7 +19,7 @@ static void note_url(void *context, struct wb_slice url, const char *reason)
 
 static struct wb_expunge_stat expunge(const char *dir, const char *said)
 {
-    struct wb_update_options options = {.dir = dir};
+    struct wb_update_options options = {.dir = dir, .memory_bytes = SMALL_MEMORY};
     struct wb_buf text = WB_BUF_INIT;
     struct wb_expunge_stat stat;
 
@@ -33,7 +33,7 @@ static struct wb_expunge_stat expunge(const char *dir, const char *said)
 
 static struct wb_expunge_stat take_down(const char *dir, const char *what, bool allow)
 {
-    struct wb_update_options options = {.dir = dir};
+    struct wb_update_options options = {.dir = dir, .memory_bytes = SMALL_MEMORY};
     struct wb_expunge_stat stat;
 
     ok(wb_expunge(&options, what, allow, NULL, NULL, NULL, &stat));
@@ -243,7 +243,7 @@ static void test_takedown_is_finished(void **state)
 /* What nobody knows yet is barred in advance; a host with all URLs that are found later. */
 static void test_taken_down_in_advance(void **state)
 {
-    struct wb_update_options options = {.dir = *state};
+    struct wb_update_options options = {.dir = *state, .memory_bytes = SMALL_MEMORY};
     struct wb_expunge_stat stat;
 
     take_down(*state, "http://h.test/later", false);
@@ -312,7 +312,7 @@ static void test_site_is_taken_down(void **state)
 
 static void test_unknown_names(void **state)
 {
-    struct wb_update_options options = {.dir = *state};
+    struct wb_update_options options = {.dir = *state, .memory_bytes = SMALL_MEMORY};
     struct wb_webdb_page page = known_page("http://h.test/");
     struct wb_expunge_stat stat;
 

@@ -111,7 +111,7 @@ static void test_barred_site(void **state)
     struct wb_generate g;
     struct wb_webdb_page pages[] = {known_page("http://h.test/a"), known_page("http://s.test/a"),
                                     known_page("http://s.test/b")};
-    struct wb_update_options update = {.dir = *state};
+    struct wb_update_options update = {.dir = *state, .memory_bytes = SMALL_MEMORY};
     struct wb_expunge_stat stat;
 
     bar_in_store(*state, "http://s.test/", WB_STORE_BAR_SITE);
@@ -251,7 +251,7 @@ static void test_threshold_learns(void **state)
         assert_int_equal(g.urls, 5);
     }
     assert_true(g.theta > 0 && g.theta / last < 1.2 && g.theta / last > 0.8);
-    struct wb_update_options update = {.dir = *state};
+    struct wb_update_options update = {.dir = *state, .memory_bytes = SMALL_MEMORY};
     struct wb_webdb_merge merge;
     ok(wb_update(&update, NULL, &merge, NULL));
 }

@@ -127,7 +127,7 @@ static void test_pages_are_marked(void **state)
     struct wb_webdb_page pages[] = {fetched_page("http://h.test/known", 1000),
                                     fetched_page("http://h.test/gone", 1000)},
                          page;
-    struct wb_update_options options = {.dir = *state};
+    struct wb_update_options options = {.dir = *state, .memory_bytes = SMALL_MEMORY};
     struct wb_webdb_merge merge;
     struct wb_push_stat stat;
 
@@ -160,7 +160,7 @@ static void test_whole_pages(void **state)
     struct wb_slice text = WB_SLICE_LIT("{\"pages\": [{\"url\": \"http://h.test/\", \"html\": \"<a href=/next>n</a>\"},"
                                         "{\"url\": \"http://h.test/b\", \"html\": \"b\"}],"
                                         "\"gone\": [\"http://h.test/c\"]}");
-    struct wb_update_options options = {.dir = *state};
+    struct wb_update_options options = {.dir = *state, .memory_bytes = SMALL_MEMORY};
     struct wb_webdb_page page;
     struct wb_webdb_merge merge;
     struct wb_expunge_stat expunged;

@@ -15,7 +15,7 @@
 
 static struct wb_webdb_merge update(const char *dir)
 {
-    struct wb_update_options options = {.dir = dir};
+    struct wb_update_options options = {.dir = dir, .memory_bytes = SMALL_MEMORY};
     struct wb_webdb_merge merge;
 
     ok(wb_update(&options, NULL, &merge, NULL));

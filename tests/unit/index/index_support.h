@@ -22,6 +22,7 @@
 #include "../expect.h"
 #include "../removetree.h"
 #include "../seeded.h"
+#include "../smallmemory.h"
 #include "base/buf.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -253,7 +254,7 @@ static inline void web_changes(struct web *web, size_t count)
     ok(wb_store_commit(store, &counts));
     wb_store_close(store);
     if (!web->no_takedowns && chance_one_in(&web->chance, 3)) {
-        struct wb_update_options options = {.dir = web->dir};
+        struct wb_update_options options = {.dir = web->dir, .memory_bytes = SMALL_MEMORY};
         struct wb_cycle_sink sink = {.progress = NULL};
         struct wb_expunge_stat stat;
         struct web_url *url = &web->urls[chance_below(&web->chance, WEB_URLS)];
@@ -282,7 +283,7 @@ static inline void web_fill(struct web *web)
 /* Merges what is unmerged. Returns the edition. */
 static inline uint32_t web_update(const struct web *web)
 {
-    struct wb_update_options options = {.dir = web->dir, .threads = 1};
+    struct wb_update_options options = {.dir = web->dir, .memory_bytes = SMALL_MEMORY, .threads = 1};
     struct wb_cycle_sink sink = {.progress = NULL};
     struct wb_webdb_merge merge;
 
@@ -306,8 +307,12 @@ static inline void note_warning(void *context, const char *message)
 static inline struct wb_index_options build_options(const struct web *web, uint32_t edition, struct warnings *warnings)
 {
     *warnings = (struct warnings){.count = 0};
-    return (struct wb_index_options){
-        .dir = web->dir, .edition = edition, .threads = 2, .warn = note_warning, .context = warnings};
+    return (struct wb_index_options){.dir = web->dir,
+                                     .edition = edition,
+                                     .threads = 2,
+                                     .memory_bytes = SMALL_MEMORY,
+                                     .warn = note_warning,
+                                     .context = warnings};
 }
 
 /* Updates and builds, which must work without a warning. */

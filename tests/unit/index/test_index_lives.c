@@ -81,7 +81,8 @@ static void test_killed(void **state)
 static bool build_meanwhile(void *context, const char *step, uint64_t done, uint64_t total)
 {
     struct wb_index_options *options = context;
-    struct wb_index_options other = {.dir = options->dir, .edition = options->edition, .threads = 1};
+    struct wb_index_options other = {
+        .dir = options->dir, .memory_bytes = SMALL_MEMORY, .edition = options->edition, .threads = 1};
     struct wb_index_result result;
     char there[80];
 

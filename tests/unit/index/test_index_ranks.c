@@ -372,7 +372,7 @@ static void test_lasting(void **state)
 /* A seed that is unknown counts once it is known; and if all vanish, the rank has no values. */
 static void test_seeds_come_and_go(void **state)
 {
-    struct wb_update_options update = {.dir = web->dir};
+    struct wb_update_options update = {.dir = web->dir, .memory_bytes = SMALL_MEMORY};
     struct wb_cycle_sink sink = {.progress = NULL};
     struct wb_expunge_stat stat;
     struct wb_store *store = NULL;

@@ -19,6 +19,7 @@
 #include "../expect.h"
 #include "../removetree.h"
 #include "../seeded.h"
+#include "../smallmemory.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/cycle.h"
@@ -183,9 +184,9 @@ static inline void import_web(struct web *web, const char *path)
     struct wb_ingest_sink sink = {.context = NULL};
     struct wb_cycle_sink cycle = {.context = NULL};
     struct wb_import result;
-    struct wb_update_options update = {.dir = web->dir};
+    struct wb_update_options update = {.dir = web->dir, .memory_bytes = SMALL_MEMORY};
     struct wb_index_column_source column = {WB_SLICE_LIT("quality"), web->column, false};
-    struct wb_index_options index = {.columns = &column, .column_count = 1};
+    struct wb_index_options index = {.memory_bytes = SMALL_MEMORY, .columns = &column, .column_count = 1};
     struct wb_index_result built;
 
     ok(wb_import(&import, &sink, &result));
