@@ -23,7 +23,7 @@ static void plain_rank(const struct model *m, const double *jump, double *ranks)
     double *next = calloc(m->nodes, sizeof *next);
 
     memcpy(ranks, jump, m->nodes * sizeof *ranks);
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 170; round++) { /* then less than 1e-11 is missing */
         double loose = 0;
         for (uint32_t v = 0; v < m->nodes; v++)
             loose += model_count(m, v) ? 0 : ranks[v];

@@ -93,7 +93,7 @@ static void test_operation(void **state)
         must(!strike(operation, kind, UINT64_MAX));
         uint64_t calls = counted;
         /* The first ones at short distances, then at growing ones. */
-        for (uint64_t nth = 1; strike(operation, kind, nth);)
+        for (uint64_t nth = 1; nth <= calls && strike(operation, kind, nth);)
             nth += nth < 40 ? test_stride_of(&chance, calls) : 1 + chance_below(&chance, nth * 4 / test_rounds(16));
         unsigned least = fault_kinds[kind].kind == WB_FAULT_SYNC    ? operation->syncs
                          : fault_kinds[kind].kind == WB_FAULT_WRITE ? operation->writes
@@ -109,31 +109,40 @@ static void test_operation(void **state)
 
 /* ---- creation, which starts from nothing -------------------------------------------------------------- */
 
+/* As strike(). */
+static bool strike_create(size_t kind, uint64_t nth)
+{
+    struct spec spec = spec_of(1, 1, 1);
+
+    remove_tree(work_dir);
+    wb_fail(WB_E_INVALID, "%s", "");
+    wb_fault_arm(fault_kinds[kind].kind, nth, fault_kinds[kind].error);
+    int err = do_create();
+    bool struck = wb_fault_struck();
+    counted = wb_fault_count();
+    wb_fault_disarm();
+    must(err == 0 || (struck && wb_error_message()[0]));
+    if (err < 0 && !wb_store_exists(work_dir))
+        must_ok(do_create());
+    store = open_store(work_dir, WB_STORE_WRITE);
+    must_ok(put_spec(store, &spec));
+    commit_store(store);
+    must(holds_spec(store, &spec));
+    wb_store_close(store);
+    store = NULL;
+    verify_clean(work_dir);
+    return struck;
+}
+
 static void test_create(void **state)
 {
     (void)state;
-    for (size_t kind = 0; kind < COUNT(fault_kinds); kind++)
-        for (uint64_t nth = 1;; nth++) {
-            remove_tree(work_dir);
-            wb_fail(WB_E_INVALID, "%s", "");
-            wb_fault_arm(fault_kinds[kind].kind, nth, fault_kinds[kind].error);
-            int err = do_create();
-            bool struck = wb_fault_struck();
-            wb_fault_disarm();
-            must(err == 0 || (struck && wb_error_message()[0]));
-            if (err < 0 && !wb_store_exists(work_dir))
-                must_ok(do_create());
-            store = open_store(work_dir, WB_STORE_WRITE);
-            struct spec spec = spec_of(1, 1, 1);
-            must_ok(put_spec(store, &spec));
-            commit_store(store);
-            must(holds_spec(store, &spec));
-            wb_store_close(store);
-            store = NULL;
-            verify_clean(work_dir);
-            if (!struck)
-                break;
-        }
+    for (size_t kind = 0; kind < COUNT(fault_kinds); kind++) {
+        must(!strike_create(kind, UINT64_MAX));
+        uint64_t calls = counted;
+        for (uint64_t nth = 1; nth <= calls && strike_create(kind, nth);)
+            nth += test_stride_of(&chance, calls);
+    }
 }
 
 /* ---- the same places for other pages ---------------------------------------------------------------------- */
@@ -222,7 +231,7 @@ static void test_uncertain_commit(void **state)
 
 static bool stop_at_once(void *context, uint64_t done, uint64_t total)
 {
-    unsigned *left = context;
+    uint64_t *left = context;
 
     must(done <= total);
     return (*left)-- > 0;
@@ -234,7 +243,7 @@ static void test_forgetting(void **state)
     const struct operation plain = {"forget", do_forget, false, false, 0, 0, 0};
 
     (void)state;
-    for (uint64_t nth = 1;; nth++) {
+    for (uint64_t nth = 1;; nth += test_stride_of(&chance, 8 + 4 * nth)) { /* at most twice as far, and one more */
         struct wb_store_compact_counts compact;
         struct wb_store_stat stat;
         prepare(&plain);
@@ -263,8 +272,8 @@ static void test_stopped_compaction(void **state)
     struct wb_store_compact_counts compact;
 
     (void)state;
-    for (unsigned steps = 0;; steps++) {
-        unsigned left = steps;
+    for (uint64_t steps = 0;; steps += test_stride_of(&chance, 8 + 4 * steps)) {
+        uint64_t left = steps;
         prepare(&plain);
         int err = wb_store_compact(store, stop_at_once, &left, NULL, NULL, &compact);
         must(err == 0 || err == WB_E_STOPPED);

@@ -7,6 +7,7 @@
  */
 #include "../faultkinds.h"
 #include "../rounds.h"
+#include "../smallmemory.h"
 #include "../unsynced.h"
 #include "webdb_digest.h"
 
@@ -170,7 +171,7 @@ static void test_operation(void **state)
         assert_false(strike(operation, kind, UINT64_MAX));
         uint64_t calls = counted;
         /* The first ones at short distances, then at growing ones. */
-        for (uint64_t nth = 1; strike(operation, kind, nth);)
+        for (uint64_t nth = 1; nth <= calls && strike(operation, kind, nth);)
             nth += nth < 30 ? test_stride_of(&chance, calls) : 1 + chance_below(&chance, nth * 4 / test_rounds(16));
         if (calls < operation->least[kind])
             fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)calls,
@@ -226,7 +227,8 @@ static void test_stopped(void **state)
     prepare();
     for (unsigned i = 0; err == WB_E_STOPPED && i < 20; i++) {
         unsigned left = i;
-        struct wb_webdb_options options = {.progress = stop_after, .progress_context = &left, .now_ms = batch.now_ms};
+        struct wb_webdb_options options = {
+            .memory_bytes = SMALL_MEMORY, .progress = stop_after, .progress_context = &left, .now_ms = batch.now_ms};
         struct wb_webdb_writer *writer = NULL;
         worked(wb_webdb_writer_open(work_dir, &options, &writer));
         worked(twin_call_writer(writer, &batch));
@@ -248,7 +250,7 @@ static void test_abandoned_between_pages(void **state)
     (void)state;
     prepare();
     for (unsigned pages = 1; pages <= 3; pages++) {
-        struct wb_webdb_options options = {.now_ms = batch.now_ms};
+        struct wb_webdb_options options = {.memory_bytes = SMALL_MEMORY, .now_ms = batch.now_ms};
         struct wb_webdb_writer *writer = NULL;
         const struct wb_webdb_site *site;
         struct wb_webdb_page *page;
@@ -279,7 +281,7 @@ static void try_to_write(void *context, int to)
 
 static void test_two_writers(void **state)
 {
-    struct wb_webdb_options options = {.now_ms = batch.now_ms};
+    struct wb_webdb_options options = {.memory_bytes = SMALL_MEMORY, .now_ms = batch.now_ms};
     struct wb_webdb_writer *writer = NULL, *other = NULL;
     struct child child;
     int told = 0, status;
@@ -437,7 +439,7 @@ static int newest_log(void *context, const struct wb_path_entry *entry)
 
 static int update_telling(unsigned *problems)
 {
-    struct wb_webdb_options options = {.now_ms = batch.now_ms};
+    struct wb_webdb_options options = {.memory_bytes = SMALL_MEMORY, .now_ms = batch.now_ms};
     struct wb_webdb_writer *writer = NULL;
     int err = wb_webdb_writer_open(work_dir, &options, &writer);
 

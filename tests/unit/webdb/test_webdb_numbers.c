@@ -3,6 +3,7 @@
  * the arrays that the edition was written from.
  */
 #include "../allocfail.h"
+#include "../rounds.h"
 #include "webdb_arcs_model.h"
 #include "webdb_harms.h"
 
@@ -440,12 +441,12 @@ static void test_faults(void **state)
 {
     const char *dir = new_dir();
     struct parts parts;
-    uint64_t right, sum;
+    uint64_t right, sum, chance = test_seed();
 
     (void)state;
     write_sample(dir, &parts);
     assert_int_equal(read_numbers(dir, &right), 0);
-    for (uint64_t nth = 1;; nth += 1 + nth / 20) {
+    for (uint64_t nth = 1;; nth += (1 + nth / 20) * test_stride(&chance)) {
         wb_fault_arm(WB_FAULT_ANY, nth, EIO);
         int err = read_numbers(dir, &sum);
         bool struck = wb_fault_struck();
@@ -454,7 +455,7 @@ static void test_faults(void **state)
         if (!struck)
             break;
     }
-    for (size_t nth = 0;; nth += 1 + nth / 20) {
+    for (size_t nth = 0;; nth += (1 + nth / 20) * test_stride(&chance)) {
         alloc_fail_nth(nth);
         int err = read_numbers(dir, &sum);
         bool failed = alloc_has_failed();
