@@ -52,7 +52,7 @@ help:
 	@echo 'make            builds build/webbase'
 	@echo 'make run        builds it, crawls a synthetic web (with SEEDS=urls.txt, real sites) and serves it at port 8080'
 	@echo 'make check      runs all tests; ends with "N passed, N failed, N skipped"'
-	@echo 'make soak       the same with all rounds of random tests (ROUNDS percent of them, default 100); takes hours'
+	@echo 'make soak       the same with all rounds of random tests (ROUNDS percent of them, default 100); takes about an hour'
 	@echo 'make bench      measures it next to other programs; prints tables'
 	@echo 'make fuzz       fuzzes each parser for FUZZ_SECONDS (default 180) seconds'
 	@echo 'make install    installs program, library, headers, man page, completion; PREFIX, DESTDIR'

@@ -15,6 +15,8 @@ PATIENCE = float(os.environ.get('WEBBASE_PATIENCE', 400))
 SEED = int(os.environ.get('SEED', random.SystemRandom().randrange(1 << 31)))
 # `make soak` does this percentage of the rounds that are thorough; `make check` does fewer.
 PERCENT = os.environ.get('WEBBASE_TEST_ROUNDS')
+# How many percent of the tests of a script are done, others in each run.
+SHARE = int(os.environ.get('WEBBASE_TEST_SHARE', 100)) if PERCENT is None else 100
 
 tests = []
 
@@ -39,8 +41,10 @@ def rounds(few, thorough):
 
 
 def chosen_tests():
-    """(number, function) of the tests named on the command line, or of all. Prints the TAP plan."""
+    """(number, function) of the tests named on the command line, or of all or a share. Prints the TAP plan."""
     wanted = sys.argv[1:]
+    if not wanted and SHARE < 100:
+        wanted = rng('share').sample([t.__name__ for t in tests], -(-len(tests) * SHARE // 100))
     chosen = [t for t in tests if not wanted or t.__name__ in wanted]
     print('1..%d' % len(chosen))
     print('# SEED=%d' % SEED, flush=True)
