@@ -7,6 +7,7 @@
 #include "os/path.h"
 #include "store/batch/batched.h"
 #include "store/convert/convert.h"
+#include "store/log/log_live.h"
 
 int wb_convert_source_open(const char *dir, struct wb_convert_source *source)
 {

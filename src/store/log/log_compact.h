@@ -8,7 +8,7 @@
 #ifndef WB_STORE_LOG_COMPACT_H
 #define WB_STORE_LOG_COMPACT_H
 
-#include "store/log/log.h"
+#include "store/log/log_live.h"
 
 #define WB_LOG_COMPACT_LOCK "compact.lock" /* locked by a compaction */
 

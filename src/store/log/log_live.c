@@ -12,9 +12,9 @@
  * in it. Then, and only then, we walk over the whole catalog and collect the entries
  * that point there: those pages are alive. This file changes nothing.
  */
+#include "store/log/log_live.h"
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/log/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

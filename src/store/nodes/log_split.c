@@ -13,6 +13,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "store/log/log_live.h"
 #include "store/nodes/log_split.h"
 
 enum { WRITE_BYTES = 1 << 20 };

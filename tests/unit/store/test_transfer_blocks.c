@@ -84,7 +84,7 @@ static void gather_blocks(struct wb_store *store, struct blocks *blocks)
     struct wb_store_parcel parcel;
 
     blocks->count = 0;
-    must_ok(wb_log_scan_blocks(store, &scan));
+    must_ok(wb_log_scan_blocks(store, &(struct wb_store_scan_options){0}, &scan));
     while (wb_store_scan_parcel(scan, &parcel) > 0) {
         must(blocks->count < BLOCKS_MAX);
         blocks->bytes[blocks->count] = WB_BUF_INIT;
@@ -455,7 +455,7 @@ static void test_pending(void **state)
     }
     commit_store(from);
     must_ok(wb_store_unpacker_new(&unpacker));
-    must_ok(wb_log_scan_blocks(from, &scan));
+    must_ok(wb_log_scan_blocks(from, &(struct wb_store_scan_options){0}, &scan));
     assert_int_equal(wb_store_scan_parcel(scan, &parcel), 1);
     assert_int_equal(parcel.count, FEW);
     describe(to, &parcel, unpacker, sites, pages);
