@@ -122,6 +122,28 @@ static int check_commit(struct import *im)
     return err;
 }
 
+/*
+ * Whether there is a capture of this page and time: then nothing is lost, even if the node that has it is down. The
+ * catalog knows. This is so after a node was lost, when pages that were committed before come once more.
+ */
+static bool is_known(struct import *im, const struct wb_import_item *item)
+{
+    struct wb_store_timeline timeline = {0};
+    struct wb_error_copy why;
+    bool known = false;
+
+    if (item->kind != WB_IMPORT_PAGE)
+        return false;
+    wb_error_save(WB_E_DOWN, &why);
+    if (wb_store_timeline(im->importer.store, item->page.id, &timeline) == 0) {
+        for (size_t i = 0; i < timeline.time_count; i++)
+            known = known || timeline.times[i] == item->page.time_ms;
+        wb_store_timeline_release(&timeline);
+    }
+    wb_error_restore(&why);
+    return known;
+}
+
 /* The part of the repository that this page needs is damaged or down: that costs the page, not the import. */
 static int refuse_page(struct import *im, const struct wb_import_item *item)
 {
@@ -135,6 +157,19 @@ static int refuse_page(struct import *im, const struct wb_import_item *item)
     return err < 0 ? err : report_error(im, &error);
 }
 
+/* A node is down that this page needs. */
+static int take_without_node(struct import *im, const struct wb_import_item *item)
+{
+    int err = check_commit(im);
+
+    if (err < 0)
+        return err;
+    if (!is_known(im, item))
+        return refuse_page(im, item);
+    im->importer.commit.older++;
+    return 0;
+}
+
 /* Puts a list into the repository. All of the list is freed, even if that fails. */
 static int take_list(struct import *im, struct wb_import_item *list)
 {
@@ -145,8 +180,10 @@ static int take_list(struct import *im, struct wb_import_item *list)
         list = item->next;
         if (err == 0 && !wb_stop_requested()) {
             err = wb_importer_take(&im->importer, item);
-            if (err == WB_E_CORRUPT || (err == WB_E_DOWN && (err = check_commit(im)) == 0))
+            if (err == WB_E_CORRUPT)
                 err = refuse_page(im, item);
+            else if (err == WB_E_DOWN)
+                err = take_without_node(im, item);
             else if (err == 0 && item->kind == WB_IMPORT_ERROR)
                 err = report_error(im, item);
             if (err == 0)

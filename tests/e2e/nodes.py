@@ -164,6 +164,25 @@ def pages_whose_old_version_is_away_do_not_stop_an_import(folder):
 
 
 @test
+def pages_that_a_node_has_are_not_refused_while_it_is_down(folder):
+    """They are stored. An import that loses a node meets them too, because it starts again."""
+    for design in ('Incr[hash,log]', 'Incr[hash,hash]', 'Incr[hash,hashed-log]', 'Incr[uniform,hash]'):
+        place = folder / design
+        place.mkdir()
+        repo, pages = make(place, 'known', 60, '--design', design, '--nodes', '3')
+        more = pages + some_pages(rng('more'), 60, 'www.beta.example')
+        before = table(repo)[2]['pages']
+        (repo / 'node2').rename(place / 'away')
+        said = ask(repo, 'import', archive(place / 'more.warc', more), status=None)
+        end, refused_ = done(said), [e for e in said if e['event'] == 'error']
+        assert end['older'] == 60 and end['pages'] + end['errors'] == 60 and len(refused_) == end['errors'], end
+        assert all('www.beta.example' in e['file'] for e in refused_) and ('hash,' in design) == bool(refused_), refused_
+        (place / 'away').rename(repo / 'node2')
+        assert before and done(ask(repo, 'import', place / 'more.warc'))['pages'] == end['errors']
+        all_there(repo, more)
+
+
+@test
 def a_node_that_is_lost_during_an_import_costs_its_own_pages_only(folder):
     pages = [Page(p.url, p.body * 20, p.date) for p in some_pages(rng('lost'), 1500)]
     path = archive(folder / 'pages.warc', pages)
