@@ -96,7 +96,8 @@ static int remove_other(void *context, const struct wb_path_entry *entry)
     int err = path ? wb_file_open(path, WB_FILE_WRITE, &file) : WB_E_NOMEM;
     if (err == 0)
         err = wb_file_lock(&file, false);
-    if (err == 0)
+    /* Another crawl may have removed it before us, and a third one may have made it anew. */
+    if (err == 0 && !wb_file_unlinked(&file))
         err = wb_path_unlink(path);
     wb_file_close(&file);
     wb_free(path);
@@ -116,6 +117,20 @@ static int lock_count(const struct wb_file *file, int64_t run)
     return err;
 }
 
+/* Returns 1 if the crawl of another list removed the file before we had locked it: it must be created again. */
+static int open_count(const char *path, int64_t run, struct wb_file *file_out)
+{
+    int err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, file_out);
+
+    if (err == 0)
+        err = lock_count(file_out, run);
+    if (err == 0 && wb_file_unlinked(file_out)) {
+        wb_file_close(file_out);
+        return 1;
+    }
+    return err;
+}
+
 int wb_tally_open_fetches(const char *dir, int64_t run, struct wb_file *file_out, uint64_t *count_out)
 {
     char name[64];
@@ -127,9 +142,9 @@ int wb_tally_open_fetches(const char *dir, int64_t run, struct wb_file *file_out
     char *path = wb_path_join(dir, name);
     int err = path ? wb_path_each(dir, remove_other, &sweep) : WB_E_NOMEM;
     if (err == 0)
-        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, file_out);
-    if (err == 0)
-        err = lock_count(file_out, run);
+        do
+            err = open_count(path, run, file_out);
+        while (err == 1);
     if (err == 0)
         err = wb_file_size(file_out, count_out);
     wb_free(path);

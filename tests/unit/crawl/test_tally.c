@@ -3,6 +3,7 @@
  * fetch list's run, which outlives the crawl.
  */
 #include "../journal/edit_support.h"
+#include "../rounds.h"
 #include "crawl/tally.h"
 #include "os/fault.h"
 
@@ -118,6 +119,46 @@ static void test_file(void **state)
     wb_tally_free(tally);
 }
 
+enum { LIST_ROUNDS = 4000 };
+
+/* Crawls of one list, one after the other. Says the number of each one whose count was there while it had it. */
+static void crawl_list(void *context, int to)
+{
+    const char *dir = context;
+    uint32_t rounds = test_rounds(LIST_ROUNDS);
+    struct wb_file file;
+    uint64_t count;
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        if (wb_tally_open_fetches(dir, getpid(), &file, &count) != 0 || wb_file_unlinked(&file))
+            _exit(1);
+        wb_file_close(&file);
+        if (write(to, &i, sizeof i) != sizeof i)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+/* Crawls of several lists remove the counts of each other's ends, and not those that have just been made. */
+static void test_two_lists(void **state)
+{
+    const char *dir = new_dir();
+    struct child children[3];
+    uint32_t done[3] = {0}, last;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        children[i] = start_child(crawl_list, (void *)(uintptr_t)dir);
+    for (unsigned i = 0; i < 3; i++) {
+        while (next_ack(&children[i], &last, sizeof last))
+            done[i]++;
+        close(children[i].from);
+        assert_int_equal(waitpid(children[i].pid, NULL, 0), children[i].pid);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(done[i], test_rounds(LIST_ROUNDS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_blame), cmocka_unit_test(test_orders),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_file),
+        cmocka_unit_test(test_two_lists),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
