@@ -323,6 +323,11 @@ static int remove_named(struct local_node *local, const struct node_seat *seat, 
             return 0;
         if (err == 0)
             err = wb_file_lock(&file, false);
+        /* Somebody removed it before us. What has that name now is another file, which was made meanwhile. */
+        if (err == 0 && wb_file_unlinked(&file)) {
+            wb_file_close(&file);
+            return 0;
+        }
     } else {
         err = check_identity(local);
     }

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static const struct wb_node_identity identity = {.repository = {1, 2, 3}, .number = 2, .id = {9, 8}};
 static struct wb_node *local, *node; /* node: local, or a transport to it */
@@ -415,6 +416,29 @@ static void test_bad_peer(void **state)
     wb_buf_release(&reply);
 }
 
+/* A removal that comes late finds another file of that name: it must not be hit. */
+static void test_late_removals(void **state)
+{
+    static const char name[] = "pages/00000001.seg";
+    struct wb_node_file file;
+
+    (void)state;
+    pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        while (getppid() == parent)
+            wb_node_remove(node, name);
+        _exit(0);
+    }
+    for (unsigned i = 0; i < 5000; i++) {
+        ok(wb_node_file_create(node, name, &file));
+        assert_int_equal(wb_path_kind(file.path), WB_PATH_FILE);
+        ok(wb_node_file_remove(&file));
+        wb_node_file_close(&file);
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 #define BOTH(test)                                                                                                     \
     cmocka_unit_test_setup_teardown(test, open_node, close_node),                                                      \
     {                                                                                                                  \
@@ -430,6 +454,7 @@ int main(void)
                                        BOTH(test_list),
                                        BOTH(test_swap),
                                        BOTH(test_killed),
+                                       cmocka_unit_test_setup_teardown(test_late_removals, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_threads, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_closed, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_faults, open_node, close_node),
