@@ -131,10 +131,11 @@ def a_signal_ends_the_rest_between_cycles(folder):
 
 @test
 def a_signal_in_a_crawl_loses_nothing(folder):
-    with Server({'c.test': star(30)}, latency=lambda: 0.02) as server:
+    with Server({'c.test': star(30)}) as server:
         repo = folder / 'r'
         go(repo, server, server.url('c.test'), '--cycles', 1)
         began = time.time()
+        server.latency = lambda: 0.1     # so that the crawl is not over before `stat` has answered
         p = start_run(repo, server, '--cycles', 1)
         until(lambda: len(asked(server, began)) > 5)
         stat = ask(repo, 'stat')[0]['cycle']
@@ -275,7 +276,7 @@ def killed_in_every_step(folder):
             if (repo / 'cycle').exists():
                 seen.add(ask(repo, 'stat')[0]['cycle']['step'])
                 # Its crawlers are killed too, but may take a moment longer.
-                until(lambda: not ask(repo, 'stat')[0]['cycle']['running'], 5)
+                until(lambda: not ask(repo, 'stat')[0]['cycle']['running'])
             host = random_.choice(list(server.sites))
             server.sites[host]['/%d' % random_.randrange(1, 25)] = page('/', text='changed %d' % attempt)
         before = ask(repo, 'stat')[0]['cycle']
