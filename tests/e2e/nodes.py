@@ -114,6 +114,30 @@ def directories_that_cannot_be_nodes_are_named(folder):
 
 
 @test
+def a_node_of_this_repository_cannot_be_added_again(folder):
+    """Neither as the other kind of node, nor by a copy of the repository from before it was added."""
+    a, u = folder / 'a', folder / 'u'
+    repo, pages = make(folder, 'again', 60, '--design', 'Batch[U(hash,log),R(hash,hash)]')
+    call(repo, 'transfer')
+    shutil.copytree(repo, folder / 'copy')
+    call(repo, 'nodes', 'add', a)
+    call(repo, 'nodes', 'add', u, '--update')
+    more = [Page('http://more.example/%d' % n, b'<p>more %d' % n) for n in range(40)]
+    call(repo, 'import', archive(folder / 'more.warc', more))
+    refused(repo, 'is node 102 already', 'nodes', 'add', u)
+    refused(repo, 'is node 2 already', 'nodes', 'add', a, '--update')
+    refused(folder / 'copy', 'node 2', 'nodes', 'add', a)
+    refused(folder / 'copy', 'node 102', 'nodes', 'add', u, '--update')
+    assert all(row['state'] == 'idle' and row['pages'] > 0 for row in table(repo).values()), table(repo)
+    call(repo, 'transfer')
+    all_there(repo, pages + more)
+    assert ask(repo, 'stat')[0]['pages'] == 100
+    call(repo, 'nodes', 'remove', 2)            # it is nobody's now
+    call(folder / 'copy', 'nodes', 'add', a)
+    all_there(folder / 'copy', pages)
+
+
+@test
 def a_node_that_is_missing_or_swapped_is_down_until_it_is_back(folder):
     repo, pages = make(folder, 'down', 100, '--nodes', '2')
     one, two, away = repo / 'node1', repo / 'node2', folder / 'away'

@@ -128,6 +128,8 @@ int wb_batched_open_update(struct wb_batched *batch)
         return 0;
     path = wb_path_join(batch->dir, WB_BATCHED_UPDATE_DIR);
     err = path ? wb_store_open(path, batch->store.mode, &batch->update) : WB_E_NOMEM;
+    if (err == 0)
+        wb_batched_update_log(batch)->nodes.first = WB_BATCHED_FIRST_NODE;
     wb_free(path);
     return err;
 }

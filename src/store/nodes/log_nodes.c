@@ -33,6 +33,7 @@ void wb_log_nodes_init(struct wb_log_nodes *nodes, const char *dir, const struct
         .dir = dir,
         .repository = superblock->id,
         .distribution = superblock->design.read.distribution,
+        .first = 1,
         .last = WB_BUSY_NODE_MAX,
     };
 }

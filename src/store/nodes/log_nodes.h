@@ -52,7 +52,7 @@ struct wb_log_nodes {
     const uint8_t *repository;     /* its id; borrowed */
     struct wb_node *own;           /* for requests to the repository's own directory; opened when it is needed */
     enum wb_distribution distribution;
-    uint32_t last;                 /* the highest number that a node can get */
+    uint32_t first, last;          /* the numbers that a node can get */
     uint64_t version;              /* of the rows (wb_catalog_version) */
     WB_VEC(struct wb_log_node) items; /* in the order of their numbers */
     size_t turn;                   /* uniform distribution: the node that takes new pages */

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "node/node.h"
 #include "os/clock.h"
+#include "os/folder.h"
 #include "os/path.h"
 #include "store/files/bucket.h"
 #include "os/random.h"
@@ -147,16 +148,99 @@ static const struct wb_log_node *find_dir(struct wb_log *log, const char *dir)
     return NULL;
 }
 
-/* A node of this repository that is in no table: an interrupted command has left it. */
+static int note_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
+{
+    uint32_t *highest = context;
+
+    WB_CHECK(number > 0);
+    (void)revision;
+    (void)txn_id;
+    *highest = node > *highest ? node : *highest;
+    return 0;
+}
+
+/*
+ * The highest number that a node or a retired file has, or that a node had which was removed. Programs that did not
+ * keep the latter may have removed nodes, too; then only the numbers above those that are left are free.
+ */
+static int highest_number(struct wb_log *log, uint32_t *number_out)
+{
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary;
+    uint32_t highest = log->nodes.items.count ? 0 : 1;
+    int err = wb_catalog_txn_read(log->catalog, &txn);
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    *number_out = 0;
+    if (err < 0)
+        return err;
+    err = wb_catalog_summary_get(&txn, &summary);
+    if (err == 0 && summary.next_node > highest)
+        highest = summary.next_node - 1;
+    for (size_t i = 0; i < log->nodes.items.count; i++)
+        if (log->nodes.items.items[i].row.number > highest)
+            highest = log->nodes.items.items[i].row.number;
+    if (err == 0)
+        err = wb_catalog_retired_each(&txn, note_retired, &highest);
+    wb_catalog_txn_abort(&txn);
+    *number_out = highest;
+    return err;
+}
+
+static int choose_number(struct wb_log *log, uint32_t *number_out)
+{
+    uint32_t highest;
+    int err = highest_number(log, &highest);
+
+    WB_CHECK(log->nodes.first <= log->nodes.last);
+    if (err == 0 && highest >= log->nodes.last)
+        err = wb_fail(WB_E_LIMIT, "%s has used up all numbers of nodes, up to %u: convert it into a new repository",
+                      log->dir, log->nodes.last);
+    *number_out = highest + 1;
+    return err;
+}
+
+/* Whether a node has files with pages. */
+static int has_pages(const char *dir, bool *pages_out)
+{
+    char *pages = wb_path_join(dir, WB_NODE_DIR);
+    bool empty = true;
+    int err = pages ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(dir != NULL);
+    if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE)
+        err = wb_folder_is_empty(pages, &empty);
+    *pages_out = !empty;
+    wb_free(pages);
+    return err;
+}
+
+/*
+ * A node of this repository that is not in the table: an interrupted command has left it, and it is cleared. If it
+ * never was in the table, it cannot have pages. One that has belongs to somebody else: to a newer copy of this
+ * repository, or, in a batch design, to the other kind of nodes.
+ */
 static int clear_leftover(struct wb_log *log, const char *dir)
 {
     struct wb_node_identity found;
+    uint32_t highest;
+    bool pages;
 
     WB_CHECK(find_dir(log, dir) == NULL);
     if (wb_node_identity_read(dir, &found) < 0 ||
         memcmp(found.repository, log->superblock.id, sizeof found.repository) != 0)
         return 0;
-    return wb_node_unmake(dir, &found);
+    if (found.number < log->nodes.first || found.number > log->nodes.last)
+        return wb_fail(WB_E_INVALID, "%s cannot be a node: it is node %u already", dir, found.number);
+    int err = highest_number(log, &highest);
+    if (err == 0)
+        err = has_pages(dir, &pages);
+    if (err == 0 && pages && found.number > highest)
+        err = wb_fail(WB_E_INVALID,
+                      "%s cannot be a node: it has pages of a node %u that %s does not know, and which "
+                      "another copy of this repository may need",
+                      dir, found.number, log->dir);
+    return err < 0 ? err : wb_node_unmake(dir, &found);
 }
 
 /* Checks the directory against all nodes. */
@@ -195,48 +279,6 @@ static int enter_node(void *context)
     if (err == 0)
         err = wb_vec_push(&c->rows, c->node);
     return err < 0 ? err : write_rows(c);
-}
-
-static int note_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
-{
-    uint32_t *highest = context;
-
-    WB_CHECK(number > 0);
-    (void)revision;
-    (void)txn_id;
-    *highest = node > *highest ? node : *highest;
-    return 0;
-}
-
-/*
- * The number after the highest one that a node or a retired file has, or that a node had which was removed. Programs
- * that did not keep the latter may have removed nodes, too; then only the numbers above those that are left are free.
- */
-static int choose_number(struct wb_log *log, uint32_t *number_out)
-{
-    struct wb_catalog_txn txn;
-    struct wb_catalog_summary summary;
-    uint32_t highest = log->nodes.items.count ? 0 : 1;
-    int err = wb_catalog_txn_read(log->catalog, &txn);
-
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-    *number_out = 0;
-    if (err < 0)
-        return err;
-    err = wb_catalog_summary_get(&txn, &summary);
-    if (err == 0 && summary.next_node > highest)
-        highest = summary.next_node - 1;
-    for (size_t i = 0; i < log->nodes.items.count; i++)
-        if (log->nodes.items.items[i].row.number > highest)
-            highest = log->nodes.items.items[i].row.number;
-    if (err == 0)
-        err = wb_catalog_retired_each(&txn, note_retired, &highest);
-    wb_catalog_txn_abort(&txn);
-    if (err == 0 && highest >= log->nodes.last)
-        err = wb_fail(WB_E_LIMIT, "%s has used up all numbers of nodes, up to %u: convert it into a new repository",
-                      log->dir, log->nodes.last);
-    *number_out = highest + 1;
-    return err;
 }
 
 /* Makes the directory a node, and puts it into the table. */
