@@ -33,6 +33,7 @@ struct emulation {
     struct wb_page pages[BATCH_PAGES];
     size_t count;
     uint64_t taken;   /* pages, in all batches */
+    uint64_t bytes;   /* of their records */
     uint64_t damaged; /* places of the source that cannot be read */
     uint64_t most;
     bool at_end;
@@ -82,6 +83,7 @@ static int add_due(struct emulation *e, uint64_t due, struct wb_import *counts)
     }
     if (err < 0 || e->count == 0)
         return err;
+    e->bytes += bytes;
     err = wb_page_import_add(e->target, e->pages, e->count, &added);
     counts->records += e->count;
     counts->pages += added.pages;
@@ -93,7 +95,8 @@ static int add_due(struct emulation *e, uint64_t due, struct wb_import *counts)
     if (err == 0 && e->sink->commit)
         err = e->sink->commit(e->sink->context, counts->pages);
     if (e->sink->progress)
-        e->sink->progress(e->sink->context, &(struct wb_ingest_progress){.count = e->taken});
+        e->sink->progress(e->sink->context,
+                          &(struct wb_ingest_progress){.bytes_done = e->bytes, .count = e->taken});
     return err;
 }
 
