@@ -19,6 +19,8 @@
     "hash, hashed-log). A node is a directory, typically on its own disk. --nodes N makes the\n" \
     "directories inside the repository; directories that you name must be new or empty, and\n" \
     "the directory above each of them must exist. 'webbase advise' helps to choose a design.\n" \
+    "A copy of DIR made with cp has its own nodes if they are inside; directories that you name\n" \
+    "it would share, and change: copy such a repository with 'webbase convert'.\n" \
     "\n" \
     "  webbase -r big init --design 'Incr[uniform,log]' --nodes /disk1/pages,/disk2/pages"
 
