@@ -4,6 +4,7 @@
  */
 #include "../allocfail.h"
 #include "../rounds.h"
+#include "../smallmemory.h"
 #include "webdb_arcs_model.h"
 #include "webdb_harms.h"
 
@@ -343,7 +344,7 @@ static int read_numbers(const char *dir, uint64_t *sum_out)
         return err;
     wb_webdb_count(webdb, &count);
     for (int round = 0; err == 0 && round < 4; round++) {
-        struct wb_webdb_arcs_options options = {.texts = round & 2};
+        struct wb_webdb_arcs_options options = {.memory_bytes = SMALL_MEMORY, .texts = round & 2};
         err = wb_webdb_arcs(webdb, round & 1 ? WB_ARCS_IN : WB_ARCS_OUT, &options, &walk);
         if (err == 0)
             err = read_walk(walk, sum_out);
