@@ -42,7 +42,7 @@
  * A crash before 4 loses the page completely. The next writer cuts off the file's tail.
  *
  * Threads: everything here runs in the thread that owns the handle, except for the
- * workers of log_flush.c and the one that writes for log_compact.c. Scans have their own
+ * workers (log_flush.c, hash_stage.c, hash_press.c) and the one of log_compact.c. Scans have their own
  * catalog handle, because they may run in another thread.
  */
 #ifndef WB_STORE_LOG_H
