@@ -28,6 +28,7 @@ static unsigned status_of(int err)
     case WB_E_LIMIT:
         return 400;
     case WB_E_BUSY:
+    case WB_E_DOWN: /* a node, which may come back */
     case WB_E_NOMEM:
     case WB_E_STOPPED:
         return 503;

@@ -135,6 +135,7 @@ struct wb_store_ops {
 
     /* WB_E_BUSY if scan_open() would have to wait. An organisation whose scans never wait leaves this out. */
     int (*scan_ready)(struct wb_store *store);
+    int (*scan_check)(struct wb_store *store, const struct wb_store_scan_options *options);
 
     /*
      * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves all three out; the

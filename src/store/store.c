@@ -502,6 +502,13 @@ int wb_store_scan_ready(struct wb_store *store)
     return store->ops->scan_ready ? store->ops->scan_ready(store) : 0;
 }
 
+int wb_store_scan_check(struct wb_store *store, const struct wb_store_scan_options *options)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(!options->gone || options->snapshot == 0);
+    return store->ops->scan_check ? store->ops->scan_check(store, options) : 0;
+}
+
 int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
 {
     WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);

@@ -433,6 +433,12 @@ int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_option
 int wb_store_scan_ready(struct wb_store *store);
 
 /*
+ * Whether a scan with these options would come to a node that is down: 0, or WB_E_DOWN with its name. Costs next to
+ * nothing if all nodes are there, and otherwise at most a walk over the catalog. No page is read.
+ */
+int wb_store_scan_check(struct wb_store *store, const struct wb_store_scan_options *options);
+
+/*
  * Returns 1 and a page that is valid until the next call; 0 at the end; or an error.
  * After WB_E_CORRUPT the scan may be continued: the next call skips the damaged part.
  */

@@ -219,6 +219,18 @@ int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t number)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
+void wb_hold_give_up(struct wb_stream *stream)
+{
+    struct wb_error_copy copy;
+
+    if (!stream->held)
+        return;
+    wb_error_save(0, &copy);
+    (void)wb_hold_let_go(stream->home->dir, stream->ticket.snapshot, stream->ticket.holder);
+    stream->held = false;
+    wb_error_restore(&copy);
+}
+
 /* All streams of a snapshot that have ended hold it under one name, so that holders do not pile up. */
 static int hold_for_finished(const char *dir, uint32_t snapshot)
 {

@@ -131,6 +131,15 @@ static int load_page(struct wb_stream *stream, uint64_t index, struct wb_listfee
     return err;
 }
 
+int wb_listfeed_ahead(struct wb_stream *stream)
+{
+    struct wb_listfeed_page *ignored;
+
+    if (stream->spec.versions || stream->place.index >= stream->list.count)
+        return 0;
+    return load_page(stream, stream->place.index, &ignored);
+}
+
 static int next_page(struct wb_stream *stream, struct wb_stream_record *record_out)
 {
     const struct wb_listfeed *feed = &stream->listfeed;

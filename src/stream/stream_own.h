@@ -131,6 +131,9 @@ void wb_hold_renew(struct wb_stream *stream);
 /* The stream is finished. */
 void wb_hold_finish(struct wb_stream *stream);
 
+/* The stream could not begin, and nobody can resume it. */
+void wb_hold_give_up(struct wb_stream *stream);
+
 /* Lets go of a snapshot by its number and the number of the holder. */
 int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t holder);
 
@@ -165,6 +168,9 @@ int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_
 int wb_crawlfeed_supply(struct wb_stream *stream);
 void wb_crawlfeed_release(struct wb_stream *stream);
 int wb_listfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
+
+/* Reads the next pages ahead, unless captures are to be delivered. */
+int wb_listfeed_ahead(struct wb_stream *stream);
 void wb_listfeed_release(struct wb_stream *stream);
 
 /* Whether the page is in the language that the stream looks for: 1, 0 or an error. */

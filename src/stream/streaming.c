@@ -284,6 +284,30 @@ static int prepare_tokens(struct wb_stream *stream)
     return err;
 }
 
+/* ---- nodes --------------------------------------------------------------------------------------- */
+
+/*
+ * For servers: whether the nodes that the stream needs are there, as far as that can be known before it begins. A list
+ * was just made, for which all of them were needed, or is resumed: then the next pages are read ahead. A stream with a
+ * limit may end before it comes to the node.
+ */
+static int check_nodes(struct wb_stream *stream)
+{
+    const struct wb_stream_place *place = &stream->place;
+    bool on = place->has_at && (!place->has_start || place->wrapped);
+    struct wb_store_scan_options options = {
+        .snapshot = stream->ticket.snapshot,
+        .site = wb_selection_only_site(&stream->spec.selection),
+        .after = on ? &place->at : NULL,
+        .until = place->wrapped ? &place->start : NULL,
+        .at_once = true,
+    };
+
+    if (stream->ticket.listed)
+        return wb_listfeed_ahead(stream);
+    return stream->spec.limit ? 0 : wb_store_scan_check(stream->store, &options);
+}
+
 /* ---- opening and closing ------------------------------------------------------------------------- */
 
 static int open_fresh(struct wb_stream *stream, const struct wb_stream_spec *asked)
@@ -339,8 +363,12 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
         err = open_what(stream, spec, &fresh);
     if (err == 0 && !stream->finished)
         err = find_list(stream, fresh);
+    if (err == 0 && !stream->finished && home->at_once)
+        err = check_nodes(stream);
     if (err == 0 && !stream->finished)
         err = prepare_tokens(stream);
+    if (err < 0 && fresh) /* before its name is saved, nobody can resume it */
+        wb_hold_give_up(stream);
     if (err == 0 && fresh && stream->named)
         err = wb_named_save(stream, true);
     if (err < 0) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A server while a transfer of a batch design is under way: no new scan can begin, and everything else goes on."""
+"""A server while a transfer of a batch design is under way, or a node is down: no new scan can begin, and everything
+else goes on."""
 import http.client, json, os, signal, subprocess, threading
 
 from e2e import *
@@ -148,6 +149,64 @@ def a_stream_under_way_keeps_the_transfer_waiting(folder):
         assert transfer.wait(PATIENCE) == 0, transfer.stderr.read()
         assert ask(repo, 'stat')[0]['pages'] == len(pages) + len(waiting)
         assert server.ask('/api/stream', format='urls').status == 200
+
+
+@test
+def a_node_that_is_down(folder):
+    """Whoever needs it is told so before anything is sent, and can try again later; everybody else gets an answer."""
+    for number, design in enumerate(('Incr[hash,log]', 'Incr[uniform,hash]', 'Incr[hash,hashed-log]', 'Batch[U(hash,log),R(hash,log)]')):
+        repo, away, pages = folder / str(number), folder / 'away', some_pages(rng('node down'), 200)
+        call(repo, 'init', '--design', design, '--nodes', '2')
+        for i in range(0, 200, 20):
+            call(repo, 'import', archive(folder / 'a.warc', pages[i:i + 20]))
+        if 'Batch' in design:
+            call(repo, 'transfer')
+        call(repo, 'index')
+        with Server(repo) as server:
+            stream = lambda **more: server.ask('/api/stream', **{'format': 'jsonl', **more})
+            first = stream()
+            token = [json.loads(line) for line in first.body.splitlines()][19]['token']
+            held = len(ask(repo, 'snapshot', 'list'))
+            (repo / 'node2').rename(away)
+            refusals = [stream(), stream(format='wire'), stream(format='urls'), stream(latest=1), stream(order='url'),
+                        stream(versions=1), stream(resume=token), stream(name='mine'), stream(join='ours'), stream(partition='1/2')]
+            gone = [p for p in pages if server.ask('/api/page', url=p.url).status != 200]
+            assert len(gone) < 200 and (gone or 'hash]' in design), (design, len(gone))
+            if gone:                                # bucket files that a server has open stay usable
+                refusals.append(server.ask('/api/page', url=gone[0].url))
+                refusals.append(server.ask('/cdx', url=gone[0].url))
+                r = server.ask('/web/' + gone[0].url)
+                r = server.ask(r.field('Location').replace(server.url, '')) if r.status == 302 else r
+                assert r.status == 503 and b'node 2 is down' in r.body, (design, r.status, r.body[:200])
+            for i, r in enumerate(refusals):
+                assert r.status == 503, (design, i, r.status, r.body[:200])
+                r.error(503, 'node 2 is down')
+                assert int(r.field('Retry-After')) > 0, (design, i, r.fields)
+            there = next(p for p in pages if p not in gone)
+            assert server.get('/api/page', url=there.url)['url'] == there.url
+            assert server.get('/api/stat')['pages'] == 200
+            assert len(ask(repo, 'snapshot', 'list')) <= held, 'refused streams hold snapshots'
+            away.rename(repo / 'node2')
+            for more in ({}, {'latest': 1}, {'order': 'url'}, {'name': 'mine'}):
+                assert stream(format='urls', **more).body.count(b'\n') == 200, (design, more)
+            assert stream(format='urls', resume=token).body.count(b'\n') == 180, design
+
+
+@test
+def a_selection_that_does_not_need_the_node(folder):
+    """Where pages are found by their ids, the pages of a site can be streamed while a node is down that has none of
+    them."""
+    repo, pages = folder / 'r', [Page('http://s%d.example/' % i, b'page %d' % i) for i in range(60)]
+    call(repo, 'init', '--design', 'Incr[hash,hashed-log]', '--nodes', '2')
+    call(repo, 'import', archive(folder / 'a.warc', pages))
+    with Server(repo) as server:
+        (repo / 'node2').rename(folder / 'away')
+        there = [server.ask('/api/page', url=p.url).status == 200 for p in pages]
+        assert 0 < sum(there) < 60
+        for page, is_there in zip(pages[:20], there):
+            r = server.ask('/api/stream', format='urls', latest=1, site=page.url.split('/')[2])
+            assert (r.status, r.body.count(b'\n')) == (200, 1) if is_there else r.status == 503, (page.url, is_there, r.status, r.body)
+        (folder / 'away').rename(repo / 'node2')
 
 
 run()

@@ -433,6 +433,12 @@ static int batch_compact(struct wb_store *store, wb_store_progress progress, voi
     return err;
 }
 
+static int batch_scan_check(struct wb_store *store, const struct wb_store_scan_options *options)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    return wb_store_scan_check(wb_batched_of(store)->read, options);
+}
+
 static const struct wb_store_ops batch_ops = {
     .close = batch_close,
     .put = wb_batched_put,
@@ -461,6 +467,7 @@ static const struct wb_store_ops batch_ops = {
     .time = wb_batched_time,
     .scan_open = wb_batched_scan_open,
     .scan_ready = wb_batched_scan_ready,
+    .scan_check = batch_scan_check,
     .scan_next = wb_batched_scan_next,
     .scan_parcel = wb_batched_scan_parcel,
     .scan_tell = wb_batched_scan_tell,

@@ -47,6 +47,7 @@ static const struct wb_store_ops log_ops = {
     .scan_parcel = wb_log_scan_parcel,
     .scan_tell = wb_log_scan_tell,
     .position_compare = wb_log_position_compare,
+    .scan_check = wb_log_scan_check,
     .scan_holds = wb_log_scan_holds,
     .scan_close = wb_log_scan_close,
     .stat = wb_log_stat,

@@ -568,6 +568,7 @@ int wb_log_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parce
 int wb_log_position_compare(const struct wb_store_position *a, const struct wb_store_position *b);
 void wb_log_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
 int wb_log_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
+int wb_log_scan_check(struct wb_store *store, const struct wb_store_scan_options *options); /* scan_check.c */
 void wb_log_scan_close(struct wb_store_scan *scan);
 
 /* ---- compacting and verifying (log_compact.c, log_verify.c) -------------------------------------- */

@@ -281,12 +281,63 @@ static int load_held(struct wb_sorted_scan *scan, struct wb_pageid *reached_out,
     return err;
 }
 
+bool wb_sorted_scan_is(const struct wb_store_scan *scan)
+{
+    WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
+    return scan->ops == &sorted_ops;
+}
+
+/* The first of these nodes that has an item of the chunk, or 0. */
+static int find_node(struct wb_sorted_scan *scan, const uint32_t *nodes, size_t count, uint32_t *node_out)
+{
+    struct wb_catalog_segment row;
+
+    WB_CHECK(*node_out == 0);
+    for (size_t i = 0; i < scan->chunk.items.count && *node_out == 0; i++) {
+        const struct wb_sorted_item *item = &scan->chunk.items.items[i];
+        int err = wb_log_row_of(&scan->txn, &scan->parts, item->entry.place.segment, item->id, &row);
+        if (err < 0)
+            return err;
+        for (size_t k = 0; k < count && *node_out == 0; k++)
+            if (nodes[k] == row.node)
+                *node_out = nodes[k];
+    }
+    return 0;
+}
+
+int wb_sorted_scan_needs(struct wb_store_scan *base, const uint32_t *nodes, size_t count, uint32_t *node_out)
+{
+    struct wb_sorted_scan *scan = scan_of(base);
+    struct wb_pageid reached;
+    int more = 1;
+
+    WB_CHECK(scan->chunk.items.count == 0);
+    *node_out = 0;
+    while (more > 0 && *node_out == 0) {
+        int err = begin(scan);
+        if (err == 0)
+            err = wb_catalog_summary_get(&scan->txn, &scan->summary);
+        wb_log_rows_release(&scan->rows);
+        if (err == 0)
+            err = wb_log_rows_read(&scan->txn, &scan->rows);
+        more = err == 0 ? wb_sorted_pick(scan, &reached) : err;
+        if (more >= 0) {
+            scan->reached = reached;
+            scan->has_reached = true;
+            err = find_node(scan, nodes, count, node_out);
+            more = err < 0 ? err : more;
+        }
+        wb_catalog_txn_abort(&scan->txn);
+    }
+    return more < 0 ? more : 0;
+}
+
 /* Loads the next chunk, which may turn out to be empty. */
 static int load_chunk(struct wb_sorted_scan *scan)
 {
     struct wb_pageid reached;
     size_t known = scan->chunk.known.count;
-    bool more;
+    bool more = false;
     int err = begin(scan);
 
     WB_CHECK(!scan->ended);

@@ -92,6 +92,15 @@ int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t 
 int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
                         const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
 
+/* Whether a scan is of this kind. */
+bool wb_sorted_scan_is(const struct wb_store_scan *scan);
+
+/*
+ * Whether a scan of which nothing was read yet needs one of these nodes: the first one that it comes to, or 0. Then it
+ * can only be closed.
+ */
+int wb_sorted_scan_needs(struct wb_store_scan *scan, const uint32_t *nodes, size_t count, uint32_t *node_out);
+
 /* ---- a scan in progress ----------------------------------------------------------------------------------- */
 
 struct wb_sorted_scan {
