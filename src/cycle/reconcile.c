@@ -17,6 +17,7 @@
 #include "os/clock.h"
 #include "os/stop.h"
 
+#include <stdio.h>
 #include <time.h>
 
 enum {
@@ -112,8 +113,12 @@ static int read_stored(struct wb_reconcile *r, uint64_t since, uint64_t pages)
             err = go_on(r, done++, pages);
     }
     if (err == WB_E_DOWN) {
-        if (r->sink->warn)
-            r->sink->warn(r->sink->context, wb_error_message());
+        if (r->sink->warn) {
+            char text[WB_ERROR_MESSAGE_MAX + 100];
+            snprintf(text, sizeof text, "update: %s; the first update after its return compares its pages",
+                     wb_error_message());
+            r->sink->warn(r->sink->context, text);
+        }
         r->epoch = since;
         err = 0;
     }

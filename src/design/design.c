@@ -71,7 +71,7 @@ static bool is_word_byte(char c)
 
 static void skip_blanks(struct wb_slice *text)
 {
-    while (text->len && (*text->ptr == ' ' || *text->ptr == '\t'))
+    while (text->len && (*text->ptr == ' ' || (*text->ptr >= '\t' && *text->ptr <= '\r'))) /* line breaks, too */
         *text = wb_slice(text->ptr + 1, text->len - 1);
 }
 

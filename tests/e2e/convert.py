@@ -217,6 +217,28 @@ def a_node_that_is_down_is_noticed_before_anything_is_made(folder):
     same(folder / 'target', repo)
 
 
+# Whatever uses a repository. The others: advise, extract, help, robots, url, web, and stream from a server.
+USERS = ('init', 'import a.warc', 'crawl http://127.0.0.1:1/', 'webdb count', 'update', 'index', 'search x', 'links --in http://a/',
+         'similar http://a/', 'serve --listen 127.0.0.1:0', 'generate', 'emulate . --rate 1', 'push http://a/', 'expunge http://a/',
+         'run --cycles 1 http://127.0.0.1:1/', 'control pause', 'why http://a/', 'export --warc -', 'get http://a/', 'stream',
+         'versions http://a/', 'snapshot', 'history', 'stat', 'verify', 'compact', 'nodes', 'transfer', 'convert other', 'graph stat')
+
+
+@test
+def every_command_knows_an_unfinished_copy(folder):
+    half = folder / 'half'
+    half.mkdir()
+    (half / 'webbase.unfinished').write_text('')
+    others = {'advise', 'extract', 'help', 'robots', 'url', 'web'}
+    text = call(None, 'help').stdout.decode().split('Commands:')[1].split('Options:')[0]
+    names = {line.split()[0] for line in text.splitlines() if line.strip()}
+    assert names == {user.split()[0] for user in USERS} | others, names
+    for user in USERS:
+        refused(half, 'is an unfinished copy', *user.split(), cwd=folder)
+    assert os.listdir(half) == ['webbase.unfinished'] and os.listdir(folder) == ['half'], os.listdir(folder)
+    assert call(half, 'url', 'http://a/').stdout
+
+
 @test
 def every_command_says_that_a_copy_is_unfinished(folder):
     target, url = folder / 'target', 'http://h.example/'

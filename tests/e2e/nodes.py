@@ -151,6 +151,8 @@ def a_node_that_is_missing_or_swapped_is_down_until_it_is_back(folder):
         assert why in rows[2]['why'] and 'mounted' in rows[2]['why'] or why == 'webbase.node', rows
         assert rows[2]['pages'] == before[2]['pages'], rows
         assert rows[2]['why'] in call(repo, 'nodes').stdout.decode()
+    said = refused(repo, 'node 2 is down', 'index', one_line=False).splitlines()
+    assert len(said) == len(set(said)), said                    # a warning of the update, and the error
     assert os.listdir(two) == ['notes']
     (two / 'notes').unlink()
     two.rmdir()

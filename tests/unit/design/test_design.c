@@ -25,10 +25,10 @@ static void test_all(void **state)
         for (const char *c = seen[count]; *c; c++) {
             bool mark = strchr("[](),", *c) != NULL;
             if (mark)
-                spaced[n++] = ' ';
+                spaced[n++] = count % 2 ? ' ' : '\n';
             spaced[n++] = *c;
             if (mark)
-                spaced[n++] = '\t';
+                spaced[n++] = count % 3 ? '\t' : '\r';
         }
         assert_int_equal(wb_design_parse(wb_slice(spaced, n), &again), 0);
         assert_memory_equal(&again, &design, sizeof design);
