@@ -255,7 +255,7 @@ def a_signal_or_a_kill_leaves_an_unfinished_copy(folder):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(took * rng('kill %d' % n).random())
         p.send_signal(signal.SIGTERM if n % 2 else signal.SIGKILL)
-        _, err = p.communicate(timeout=60)
+        _, err = p.communicate(timeout=PATIENCE)
         assert digests(repo) == before
         if (target / 'webbase.repo').exists() and not (target / 'webbase.unfinished').exists():
             for d in (target, folder / 'a', folder / 'b'):      # it was done, whether it could say so or not

@@ -20,7 +20,7 @@ def set_while_crawling(folder, seconds, processes=1):
         until(lambda: len(server.requests) > 12)
         clock.set(seconds)
         set_at = len(server.requests)
-        until(lambda: process.poll() is not None, 60)
+        until(lambda: process.poll() is not None)
         assert process.returncode == 0, process.returncode
         assert len(server.requests) > set_at
         server.expect_gaps(0.3)
@@ -51,7 +51,7 @@ def what_is_fetched_after_the_clock_was_set_has_the_right_time(folder):
         process = start(folder / 'r', server, server.url('t.test'), '--delay', 0.3, '--no-sitemaps', env=clock.env())
         until(lambda: len(server.requests) > 3)
         clock.set(-10 * YEAR)
-        until(lambda: process.poll() is not None, 60)
+        until(lambda: process.poll() is not None)
         last = [r.path for r in server.requests][-1]
         # We do not know which request was under way when the clock was set; the last one was sent after it.
         date = ask(folder / 'r', 'get', server.url('t.test', last))[0]['time']

@@ -217,14 +217,14 @@ def power_fails(folder, name, lose, short=40):
         repo, copy = folder / name, folder / (name + '-copy')
         args = [server.url(h) for h in web] + ['--delay', 0, '--processes', 1]
         p = start(repo, server, *args)
-        until(lambda: len(server.requests) > (45 if short == 40 else 12), 60)
+        until(lambda: len(server.requests) > (45 if short == 40 else 12))
         os.killpg(p.pid, signal.SIGSTOP)
         copy_store(repo, copy)
         before = len(server.requests)
         os.killpg(p.pid, signal.SIGCONT)
-        until(lambda: len(server.requests) > before + (40 if short == 40 else 8), 60)
+        until(lambda: len(server.requests) > before + (40 if short == 40 else 8))
         # The short site was finished after the copy was made, and the dispenser knows that.
-        until(lambda: short == 40 or site_state(repo, 'l0.test') == 5, 60)
+        until(lambda: short == 40 or site_state(repo, 'l0.test') == 5)
         kill_all(p)
         shutil.rmtree(repo / 'spool')
         lose(repo, copy)

@@ -3,8 +3,8 @@
 A script marks functions with @test and ends with run(). Each test gets its own folder. It
 fails by raising an exception, and skips itself by raising Skip.
 """
-import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, socket, struct, subprocess, sys
-import tempfile, threading, time, traceback
+import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, signal, socket, struct, subprocess
+import sys, tempfile, threading, time, traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -115,6 +115,17 @@ def call(repo, *args, status=0, **kw):
     assert status is None or p.returncode == status, \
         'exit %d, not %d: %s: %s %s' % (p.returncode, status, args, p.stderr[-500:], p.stdout[-500:])
     return p
+
+
+def heed(process, number=signal.SIGTERM):
+    """Waits until a program handles a signal itself. Before that, the signal would just end it."""
+    end = time.time() + PATIENCE
+    while process.poll() is None:
+        status = pathlib.Path('/proc/%d/status' % process.pid).read_text()
+        if int(status.partition('SigCgt:')[2].split()[0], 16) >> number - 1 & 1:
+            return
+        assert time.time() < end, status
+        time.sleep(0.01)
 
 
 def lines(data):

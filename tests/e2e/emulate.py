@@ -59,9 +59,10 @@ def what_cannot_be_read_is_reported_and_counted(folder):
 def a_signal_ends_it_cleanly(folder):
     source_of(folder, 50)
     p = subprocess.Popen(command(folder / 'r', 'emulate', folder / 'source', '--rate', 5), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.5)
+    while p.poll() is None and not any(row['pages'] for row in ask(folder / 'r', 'stat', status=None)):
+        pass
     p.send_signal(signal.SIGTERM)
-    out, err = p.communicate(timeout=30)
+    out, err = p.communicate(timeout=PATIENCE)
     assert p.returncode == 1 and b'stopped by a signal' in err, err
     assert 1 <= ask(folder / 'r', 'stat')[0]['pages'] < 50
     verified(folder / 'r')

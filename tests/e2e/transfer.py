@@ -68,13 +68,14 @@ def a_transfer_waits_for_an_export_and_stops_on_a_signal(folder):
     export = subprocess.Popen(command(folder / 'r', 'export', '--warc', '-'), stdout=subprocess.PIPE)
     export.stdout.read(1000)                    # it is under way, and waits for us
     transfer = subprocess.Popen(command(folder / 'r', 'transfer'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    heed(transfer)
     time.sleep(0.5)
     assert transfer.poll() is None, 'the transfer has not waited'
     transfer.send_signal(signal.SIGTERM)
-    _, err = transfer.communicate(timeout=30)
+    _, err = transfer.communicate(timeout=PATIENCE)
     assert transfer.returncode == 1 and b'stopped' in err, err
     export.stdout.read()
-    assert export.wait(30) == 0
+    assert export.wait(PATIENCE) == 0
     call(folder / 'r', 'transfer')
 
 
@@ -98,7 +99,7 @@ def a_takedown_does_not_wait_for_a_transfer(folder):
         refused(repo, url, 'get', url)
         assert 'barred' in ask(repo, 'webdb', 'page', url)[0]['flags'], url
     export.stdout.read()
-    assert export.wait(60) == 0 and transfer.wait(60) == 0
+    assert export.wait(PATIENCE) == 0 and transfer.wait(PATIENCE) == 0
     for url in (pages[7].url, more[7].url):
         refused(repo, url, 'get', url)
     assert (ask(repo, 'stat')[0]['pages'], ask(repo, 'webdb', 'count')[0]['fetched']) == (418, 418)
