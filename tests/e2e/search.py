@@ -243,7 +243,7 @@ def links_and_similar(folder):
 def before_the_first_index(folder):
     repo = folder / 'r'
     for args in (('search', 'web'), ('links', 'http://a.example/', '--in'), ('similar', 'http://a.example/')):
-        refused(repo, 'has no index yet', *args)
+        refused(repo, 'there is no repository', *args)
     assert not repo.exists()
     ask(repo, 'import', archive(folder / 'in.warc.gz', PAGES))
     refused(repo, "'webbase index' builds one", 'search', 'web')
