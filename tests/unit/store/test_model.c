@@ -236,8 +236,8 @@ static void step_compact(struct trace *t)
      * as long as others need them.
      */
     uint64_t body_most = t->shape.giant_max > t->shape.body_max ? t->shape.giant_max : t->shape.body_max;
-    must(log_compact.skipped == 0 && log_compact.bytes_after <= log_compact.bytes_before + log_compact.bytes_before / 8 +
-                                                                    4096 + log_compact.moved * body_most);
+    uint64_t most = log_compact.bytes_before + log_compact.bytes_before / 8 + 4096 + log_compact.moved * body_most;
+    must(log_compact.skipped == 0 && log_compact.bytes_after <= most);
     t->p.committed = true;
     compare_stat(t);
     must_ok(wb_store_stat(t->p.log, &stat));
