@@ -203,7 +203,7 @@ static void test_lock(void **state)
     close(ready[1]);
 }
 
-/* A run that is killed leaves a crawler, which needs longer than one waits for a run that lives. Then it is over. */
+/* A run that is killed leaves a crawler, which has its lock for a moment. That is waited for. */
 static void test_lock_of_a_dead_run(void **state)
 {
     struct wb_file lock;
@@ -219,7 +219,7 @@ static void test_lock_of_a_dead_run(void **state)
         if (fork() == 0) {
             while (getppid() == self)
                 usleep(10000);
-            sleep(4);
+            usleep(200000);
             _exit(0);
         }
         if (write(ready[1], "x", 1) != 1)

@@ -416,29 +416,6 @@ static void test_bad_peer(void **state)
     wb_buf_release(&reply);
 }
 
-/* A removal that comes late finds another file of that name: it must not be hit. */
-static void test_late_removals(void **state)
-{
-    static const char name[] = "pages/00000001.seg";
-    struct wb_node_file file;
-
-    (void)state;
-    pid_t parent = getpid(), child = fork();
-    if (child == 0) {
-        while (getppid() == parent)
-            wb_node_remove(node, name);
-        _exit(0);
-    }
-    for (unsigned i = 0; i < 5000; i++) {
-        ok(wb_node_file_create(node, name, &file));
-        assert_int_equal(wb_path_kind(file.path), WB_PATH_FILE);
-        ok(wb_node_file_remove(&file));
-        wb_node_file_close(&file);
-    }
-    kill(child, SIGKILL);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-}
-
 #define BOTH(test)                                                                                                     \
     cmocka_unit_test_setup_teardown(test, open_node, close_node),                                                      \
     {                                                                                                                  \
@@ -454,7 +431,6 @@ int main(void)
                                        BOTH(test_list),
                                        BOTH(test_swap),
                                        BOTH(test_killed),
-                                       cmocka_unit_test_setup_teardown(test_late_removals, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_threads, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_closed, open_node, close_node),
                                        cmocka_unit_test_setup_teardown(test_faults, open_node, close_node),
