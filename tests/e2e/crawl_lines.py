@@ -179,7 +179,8 @@ def a_page_that_kills_workers_costs_only_that_page(folder):
         want = all_urls(server) - {server.url('bad.test', '/deadly')}
         assert want <= set(stored(events)), want - set(stored(events))
         assert results(events)[server.url('bad.test', '/deadly')].startswith('error:'), words
-        assert len([x for x in server.paths('bad.test') if x == '/deadly']) <= 10, server.paths('bad.test')
+        # Usually four. As long as other pages are fetched between two deaths, nobody looks for the cause.
+        assert server.paths('bad.test').count('/deadly') <= 10 + len(want), server.paths('bad.test')
 
 
 run_together()

@@ -188,7 +188,7 @@ def what_was_taken_down_is_not_there(folder):
 def what_is_refused(folder):
     repo = folder / 'r'
     path = folder / 'facts.csv'
-    refused(repo, 'no index yet', 'export', '--facts', path)
+    refused(repo, 'there is no repository at', 'export', '--facts', path)
     assert not repo.exists()
     ask(repo, 'import', archive(folder / 'in.warc.gz', PAGES))
     refused(repo, "'webbase index' builds one", 'export', '--facts', path)
