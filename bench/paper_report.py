@@ -120,7 +120,8 @@ def section_table3(data):
 Pages per second of one node. Streams of hash and hashed-log come in the order of page ids, those of the log do not.
 Where the paper gives no number, there is a dash: it describes hashed-log in the text only. *Space* in the columns of the
 simulator is the paper's assumption; real space is the share of the bytes on disk that is compressed pages, compared with
-the log.
+the log. Real additions in sorted order are a transfer from a hashed-log, which copies whole blocks to logs and
+hashed-logs, and compresses pages again for buckets.
 
 '''
     text += markdown(head, rows)

@@ -5,21 +5,21 @@
  */
 /* clang-format off */
 #define WB_ADVICE_MEASURED_WHERE                                                                                       \
-    "2026-11-16, 2 processors, 24 GB of memory, a disk that reads 64 KB at random in 0.08 ms"
+    "2026-11-16, 2 processors, 24 GB of memory, a disk that reads 64 KB at random in 0.1 ms"
 
 #define WB_ADVICE_MEASURED                                                                                             \
     {                                                                                                                  \
         .organisation =                                                                                                \
             {                                                                                                          \
                 [WB_ORGANISATION_LOG] =                                                                                \
-                    {.add = 36.85, .add_sorted = 96.7, .bring = 4.383,                                                 \
-                     .get = 45.84, .stream = 7.106, .compact = 37.58},                                                 \
+                    {.add = 40.33, .add_sorted = 4.262, .bring = 4.847,                                                \
+                     .get = 59.06, .stream = 8.385, .compact = 37.58},                                                 \
                 [WB_ORGANISATION_HASHED_LOG] =                                                                         \
-                    {.add = 41.48, .add_sorted = 96.7, .bring = 101.5,                                                 \
-                     .get = 51.49, .stream = 18.46, .compact = 37.58},                                                 \
+                    {.add = 47.07, .add_sorted = 18.35, .bring = 18.35,                                                \
+                     .get = 59.06, .stream = 20.97, .compact = 37.58},                                                 \
                 [WB_ORGANISATION_HASH] =                                                                               \
-                    {.add = 218.1, .add_sorted = 161, .bring = 203.9,                                                  \
-                     .get = 112.7, .stream = 26.37, .compact = 0},                                                     \
+                    {.add = 153.5, .add_sorted = 138, .bring = 159.6,                                                  \
+                     .get = 122.2, .stream = 30.12, .compact = 0},                                                     \
             },                                                                                                         \
-        .merge = 143.7, .index = 0.5, .lookup = 0, .conflict = 0.1253,                                                 \
+        .merge = 99.46, .index = 0.7, .lookup = 0, .conflict = 0.2199,                                                 \
     }
