@@ -96,7 +96,7 @@ static int remove_other(void *context, const struct wb_path_entry *entry)
     int err = path ? wb_file_open(path, WB_FILE_WRITE, &file) : WB_E_NOMEM;
     if (err == 0)
         err = wb_file_lock(&file, false);
-    /* Another crawl may have removed it before us, and a third one may have made it anew. */
+    /* Another crawl may have removed the file before us. Then a new file may have this name, and must stay. */
     if (err == 0 && !wb_file_unlinked(&file))
         err = wb_path_unlink(path);
     wb_file_close(&file);

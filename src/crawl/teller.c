@@ -80,8 +80,8 @@ static bool all_told(const struct wb_teller *t, const struct told_file *file)
 }
 
 /*
- * If its spool still exists, whoever recovers that will append lines to the file. It appends them before it removes the
- * spool, so they are looked for afterwards.
+ * If its spool still exists, the crawl that recovers the spool will append lines to the file. It does so before it
+ * removes the spool, so we look for new lines after we have looked for the spool.
  */
 static bool nothing_left(const struct wb_teller *t, const struct told_file *file)
 {

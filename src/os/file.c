@@ -18,7 +18,7 @@
 
 enum {
     LOOK_US = 200,
-    LOOKS_MAX = 50000, /* whoever looks for so long has been stopped */
+    LOOKS_MAX = 50000, /* a process that looks for longer has been stopped */
 };
 
 int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)

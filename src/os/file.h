@@ -69,8 +69,8 @@ int wb_file_lock(const struct wb_file *file, bool wait);
 void wb_file_unlock(const struct wb_file *file);
 
 /*
- * Whether somebody else holds the lock. Whoever only looks is in nobody's way: two who look at the same time see no
- * lock, and wb_file_lock() takes it nevertheless. Not for a file that this handle has locked: it would lose the lock.
+ * Whether somebody else holds the lock. Looking disturbs nobody: two processes that look at the same time see no lock,
+ * and wb_file_lock() waits until they have looked. Not for a file that this handle has locked: it would lose the lock.
  */
 bool wb_file_is_locked(const struct wb_file *file);
 

@@ -101,13 +101,13 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         got = describe(b, &parcel->pages[i], b->listed.items[i], &b->pages.items[b->pages.count++]);
     }
     uint8_t refused = 0;
-    if (got > 0) /* a block is of one bin, or is not copied */
+    if (got > 0) { /* a block is of one bin, or is not copied */
         err = wb_transfer_refused(t, parcel->pages[0].id, true, &refused);
-    if (err < 0 || refused)
-        return err;
-    if (got > 0)
+        if (err < 0 || refused)
+            return err;
         got = wb_log_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
-    if (got <= 0) /* whoever unpacks it finds out what is wrong, and which pages a node that is down does not take */
+    }
+    if (got <= 0) /* its pages are put one by one: that shows what is wrong, or which of them a node does not take */
         return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->failed.code == 0) ? 0 : got;
     for (size_t i = 0; i < parcel->count; i++) {
         t->uncommitted.added += !b->listed.items[i]->known;

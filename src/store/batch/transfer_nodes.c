@@ -120,7 +120,7 @@ int wb_transfer_place_out(struct wb_transfer *t, struct wb_pageid id, const stru
     if (err < 0)
         row->number = 0;
     *out = err < 0 ? 0 : number_in_list(t, row->node);
-    return err == WB_E_CORRUPT ? 0 : err; /* whoever reads the page reports that */
+    return err == WB_E_CORRUPT ? 0 : err; /* reported when the page is read */
 }
 
 int wb_transfer_history_out(struct wb_transfer *t, const struct wb_log_view *view, uint8_t *out)

@@ -215,7 +215,7 @@ void wb_hash_edit_release(struct wb_log_edit *edit);
 int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *target,
                         struct wb_bucket_file **file_out);
 
-/* The first of a target's notes about an id that is not before this one; count if there is none. */
+/* The index of the first note whose id is not before this one, or count. The notes are those of one target, sorted. */
 size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct wb_pageid id);
 
 /* Adds the record of a put to a draft. If it was not in memory, it is in the arena then. */

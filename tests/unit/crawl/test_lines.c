@@ -391,20 +391,9 @@ static void crawl_on(void *context, int to)
 static void test_two_crawls(void **state)
 {
     const char *dir = new_dir();
-    struct child children[3];
-    uint32_t done[3] = {0}, last;
 
     (void)state;
-    for (unsigned i = 0; i < 3; i++)
-        children[i] = start_child(crawl_on, (void *)dir);
-    for (unsigned i = 0; i < 3; i++) {
-        while (next_ack(&children[i], &last, sizeof last))
-            done[i]++;
-        close(children[i].from);
-        assert_int_equal(waitpid(children[i].pid, NULL, 0), children[i].pid);
-    }
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(done[i], test_rounds(TELLER_ROUNDS));
+    run_three(crawl_on, dir, test_rounds(TELLER_ROUNDS));
     assert_int_equal(count_files(dir), 0);
 }
 

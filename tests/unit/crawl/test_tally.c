@@ -143,20 +143,9 @@ static void crawl_list(void *context, int to)
 static void test_two_lists(void **state)
 {
     const char *dir = new_dir();
-    struct child children[3];
-    uint32_t done[3] = {0}, last;
 
     (void)state;
-    for (unsigned i = 0; i < 3; i++)
-        children[i] = start_child(crawl_list, (void *)(uintptr_t)dir);
-    for (unsigned i = 0; i < 3; i++) {
-        while (next_ack(&children[i], &last, sizeof last))
-            done[i]++;
-        close(children[i].from);
-        assert_int_equal(waitpid(children[i].pid, NULL, 0), children[i].pid);
-    }
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(done[i], test_rounds(LIST_ROUNDS));
+    run_three(crawl_list, dir, test_rounds(LIST_ROUNDS));
 }
 
 int main(void)

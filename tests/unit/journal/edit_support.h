@@ -154,4 +154,22 @@ UNUSED bool next_ack(struct child *child, void *ack_out, size_t bytes)
     return got == bytes;
 }
 
+/* Three processes do the same at the same time. Each must acknowledge so many rounds, as numbers of 32 bits. */
+UNUSED void run_three(void (*function)(void *context, int to), const char *dir, uint32_t rounds)
+{
+    struct child children[3];
+    uint32_t done[3] = {0}, last;
+
+    for (unsigned i = 0; i < 3; i++)
+        children[i] = start_child(function, (void *)(uintptr_t)dir);
+    for (unsigned i = 0; i < 3; i++) {
+        while (next_ack(&children[i], &last, sizeof last))
+            done[i]++;
+        close(children[i].from);
+        assert_int_equal(waitpid(children[i].pid, NULL, 0), children[i].pid);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(done[i], rounds);
+}
+
 #endif
