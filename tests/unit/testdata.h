@@ -5,6 +5,8 @@
 #ifndef WB_TEST_TESTDATA_H
 #define WB_TEST_TESTDATA_H
 
+#include "sourceroot.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +15,10 @@ static inline void test_data_path(const char *name, char path_out[1024])
 {
     const char *data = getenv("WEBBASE_DATA");
 
-    snprintf(path_out, 1024, "%s/%s", data ? data : WB_SOURCE_ROOT "/../shared/data", name);
+    if (data)
+        snprintf(path_out, 1024, "%s/%s", data, name);
+    else
+        snprintf(path_out, 1024, "%s/../shared/data/%s", test_source_root, name);
 }
 
 #endif

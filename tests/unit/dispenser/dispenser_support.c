@@ -1,6 +1,7 @@
 /* dispenser_support.c - see dispenser_support.h. */
 #include "dispenser_support.h"
 #include "../removetree.h"
+#include "../sourceroot.h"
 #include "os/random.h"
 
 #include <limits.h>
@@ -33,7 +34,9 @@ static void start_server(void)
         dup2(in[0], 0);
         dup2(out[1], 1);
         close(in[0]), close(in[1]), close(out[0]), close(out[1]);
-        execl(WB_SOURCE_ROOT "/tests/postgres", "postgres", (char *)NULL);
+        char path[1024];
+        snprintf(path, sizeof path, "%s/tests/postgres", test_source_root);
+        execl(path, "postgres", (char *)NULL);
         _exit(127);
     }
     close(in[0]), close(out[1]);

@@ -2,6 +2,7 @@
 #include "asktree.h"
 #include "os/path.h"
 #include "../allocfail.h"
+#include "../sourceroot.h"
 
 #define DAY "86400000"
 
@@ -309,8 +310,10 @@ static void test_manual(void **state)
     struct wb_arena arena = {0};
     struct wb_slice line;
     size_t queries = 0;
+    char path[1024];
 
-    assert_int_equal(wb_path_read(WB_SOURCE_ROOT "/docs/query.md", 1 << 20, &manual), 0);
+    snprintf(path, sizeof path, "%s/docs/query.md", test_source_root);
+    assert_int_equal(wb_path_read(path, 1 << 20, &manual), 0);
     for (struct wb_slice rest = wb_buf_slice(&manual); wb_slice_next_line(&rest, &line);) {
         const char *end = line.len > 2 ? memchr(line.ptr + 2, '|', line.len - 2) : NULL, *at = line.ptr;
         if (!end || line.ptr[0] != '|')

@@ -10,6 +10,7 @@
  */
 #include "../faultkinds.h"
 #include "store_support.h"
+#include "../sourceroot.h"
 #include "base/hash.h"
 #include "os/path.h"
 
@@ -463,7 +464,7 @@ static int set_up(void **state)
     (void)state;
     test_dir(dir);
     path_in(dir, "repository", work);
-    snprintf(fixture, sizeof fixture, "%s/tests/unit/store/format2", WB_SOURCE_ROOT);
+    snprintf(fixture, sizeof fixture, "%s/tests/unit/store/format2", test_source_root);
     return 0;
 }
 
