@@ -31,7 +31,7 @@ struct wb_docwords {
 /* What the contents of a page say, besides their words. It borrows from the worker, until its next page. */
 struct wb_docfacts {
     struct wb_slice title;
-    int64_t published_ms, modified_ms;
+    int64_t published_ms, modified_ms; /* what the page says; 0: nothing */
     uint32_t length; /* for scoring: words of main text, headings and title, and a quarter of the others */
     uint8_t lang;    /* wb_language_number() */
 };

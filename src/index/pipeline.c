@@ -31,6 +31,7 @@ struct page_batch {
     size_t byte_count;
     struct wb_page pages[BATCH_PAGES];
     uint32_t docids[BATCH_PAGES];
+    int64_t modified_ms[BATCH_PAGES]; /* according to the heads, which do not travel; 0: unknown */
     size_t count;
 };
 
@@ -86,6 +87,7 @@ static int copy_page(struct page_batch *batch, const struct wb_page *page, uint3
     WB_CHECK(batch->count < BATCH_PAGES);
     *copy = *page;
     batch->docids[batch->count] = docid;
+    batch->modified_ms[batch->count] = wb_http_modified(page->head, page->time_ms);
     copy->head = WB_SLICE_EMPTY;
     int err = copy_slice(batch, &copy->url);
     if (err == 0)
@@ -265,6 +267,8 @@ static int process_batch(struct pipeline *pipeline, struct wb_docwords *worker, 
 
     for (size_t i = 0; err == 0 && i < batch->count; i++) {
         err = wb_docwords_page(worker, batch->docids[i], &batch->pages[i], &work);
+        if (err == 0 && work.modified_ms == 0)
+            work.modified_ms = batch->modified_ms[i];
         if (err == 0)
             err = keep_work(pipeline->build, batch->docids[i], &work, batch->pages[i].body.len);
         if (err == 0 && wb_inverter_full(worker->inverter))

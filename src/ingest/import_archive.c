@@ -6,8 +6,7 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "ingest/import_source.h"
-#include "os/clock.h"
+#include "ingest/import_time.h"
 #include "os/file.h"
 #include "os/path.h"
 #include "warc/warc.h"
@@ -23,6 +22,7 @@ struct archive {
     struct wb_import_queue *queue;
     struct wb_warc_reader *reader;
     struct wb_warc_mem mem;
+    struct wb_import_time time; /* for records without a date */
     uint64_t records;      /* read since the last item that was pushed */
     uint64_t records_file; /* read from this file */
     bool reported;         /* the current record could not become a page, and that was reported */
@@ -50,7 +50,7 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
 {
     struct wb_page page;
     const char *problem = "";
-    char future[WB_IMPORT_SOURCE_MESSAGE_MAX];
+    char guess[WB_IMPORT_SOURCE_MESSAGE_MAX];
 
     int err = wb_warc_page(record, a->body_max, &a->mem, &page, &problem);
     if (err == WB_E_NOMEM)
@@ -59,16 +59,12 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
         a->reported = true;
         return push_error(a, record->offset, wb_error_message(), false);
     }
-    if (!record->has_time)
-        page.time_ms = wb_clock_wall_ms();
-    bool ahead = wb_import_source_fix_time(&page, future);
+    bool guessed = wb_import_time_set(&a->time, record, &page, guess);
     err = wb_import_source_push_page(a->queue, &page, &a->mem.body, take_records(a));
-    if (err == 0 && !record->has_time)
-        err = push_error(a, record->offset, "the record has no valid date: the time of import is used", false);
+    if (err == 0 && guessed)
+        err = push_error(a, record->offset, guess, false);
     if (err == 0 && *problem && !*record->problem)
         err = push_error(a, record->offset, problem, false);
-    if (err == 0 && ahead)
-        err = push_error(a, record->offset, future, false);
     return err;
 }
 
@@ -97,13 +93,11 @@ static int read_original(struct archive *a, const struct wb_warc_revisit *revisi
     return 0;
 }
 
-/* The names and the time of the page that was revisited. */
+/* The names of the page that was revisited. */
 static int read_names(struct archive *a, const struct wb_warc_record *record, struct wb_page *page)
 {
     if (record->uri.len == 0)
         return wb_fail(WB_E_PROTO, "a revisit record without a target URI");
-    if (!record->has_time)
-        return wb_fail(WB_E_PROTO, "a revisit record without a date");
     int err = wb_url_parse(record->uri, NULL, &a->mem.url);
     if (err == 0)
         err = wb_url_key(&a->mem.url, &a->mem.key);
@@ -112,7 +106,6 @@ static int read_names(struct archive *a, const struct wb_warc_record *record, st
     page->url = wb_url_href(&a->mem.url);
     page->key = wb_buf_slice(&a->mem.key);
     page->id = wb_pageid_of_key(page->key);
-    page->time_ms = record->time_ms;
     return 0;
 }
 
@@ -136,7 +129,7 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
 {
     struct wb_warc_revisit revisit;
     struct wb_import_original original;
-    char future[WB_IMPORT_SOURCE_MESSAGE_MAX];
+    char guess[WB_IMPORT_SOURCE_MESSAGE_MAX];
     struct wb_page page = {.url = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY,
                            .charset = WB_SLICE_EMPTY,
                            .body = WB_SLICE_EMPTY, .kind = WB_PAGE_RESPONSE};
@@ -155,9 +148,9 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
         original.id = page.id;
         original.elsewhere = false;
     }
-    bool ahead = wb_import_source_fix_time(&page, future);
+    bool guessed = wb_import_time_set(&a->time, record, &page, guess);
     err = wb_import_source_push_revisit(a->queue, &page, &original, take_records(a));
-    return err == 0 && ahead ? push_error(a, record->offset, future, false) : err;
+    return err == 0 && guessed ? push_error(a, record->offset, guess, false) : err;
 }
 
 /* Takes a record by its type. Those that are only counted are a good moment to look whether to stop. */
@@ -180,6 +173,7 @@ static int take_record(struct archive *a, const struct wb_warc_record *record)
     a->records++;
     a->records_file++;
     a->reported = false;
+    wb_import_time_note(&a->time, record);
     int err = take_by_type(a, record);
     if (err == 0 && *record->problem && !a->reported)
         err = push_error(a, record->offset, record->problem, false);
@@ -239,6 +233,7 @@ static int read_entry(struct archive *a, struct wb_wacz *wacz, size_t i, const s
     int err = 0;
 
     a->records_file = 0;
+    a->time = (struct wb_import_time){0};
     if (entry->archive)
         err = wb_wacz_open_archive(wacz, i, a->body_max + BLOCK_EXTRA, &a->reader);
     if (err < 0)
@@ -301,6 +296,7 @@ static int read_wacz(struct archive *a)
 static int read_warc(struct archive *a)
 {
     a->records_file = 0;
+    a->time = (struct wb_import_time){0};
     int err = wb_warc_open(a->path, a->body_max + BLOCK_EXTRA, &a->reader);
     if (err == WB_E_NOMEM)
         return err;

@@ -7,6 +7,9 @@
  *   another URL, and it is in the store         it is stored under the revisit's URL as well
  *   another URL, and it arrives later           the revisit waits in the store; whoever puts the original copies it
  *
+ * The original is known by its digest, unless the record is about an answer without a body ("304 Not Modified", for which
+ * Heritrix writes the digest of nothing): then by the date that the record names, or it is what was there just before.
+ *
  * The store shows a writer the latest version of its own uncommitted pages, so an original from earlier in the same
  * archive is found, unless a newer version came between them: then it is found after the next commit.
  */
@@ -34,6 +37,15 @@ static bool is_original(const struct wb_page *page, const struct wb_store_revisi
     if (revisit->original_ms)
         return same_second(page->time_ms, revisit->original_ms);
     return revisit->not_modified && page->time_ms <= revisit->time_ms;
+}
+
+/* True if this is the SHA-1 of no bytes. */
+static bool is_of_nothing(const uint8_t sha1[WB_SHA1_BYTES])
+{
+    static const uint8_t nothing[WB_SHA1_BYTES] = {0xda, 0x39, 0xa3, 0xee, 0x5e, 0x6b, 0x4b, 0x0d, 0x32, 0x55,
+                                                   0xbf, 0xef, 0x95, 0x60, 0x18, 0x90, 0xaf, 0xd8, 0x07, 0x09};
+
+    return memcmp(sha1, nothing, WB_SHA1_BYTES) == 0;
 }
 
 /* ---- journal ------------------------------------------------------------------------------------------------- */
@@ -83,7 +95,7 @@ static int put_copy(struct wb_importer *importer, const struct wb_store_revisit 
     page.key = wb_buf_slice(&importer->key);
     page.id = wb_pageid_of_key(page.key);
     page.time_ms = revisit->time_ms;
-    if (own_head && own_head->head.len && !revisit->not_modified) {
+    if (own_head && own_head->head.len && !revisit->not_modified && own_head->status != 304) {
         page.kind = WB_PAGE_RESPONSE;
         page.head = own_head->head;
         page.status = own_head->status;
@@ -176,7 +188,30 @@ int wb_import_revisit_settle(struct wb_importer *importer)
     return err;
 }
 
-/* ---- revisits that arrive ------------------------------------------------------------------------------------ */
+/* ---- how the original is known --------------------------------------------------------------------------------- */
+
+/*
+ * Decides whether the digest of the record says what the original is. That of nothing does not, unless there is nothing
+ * else to go by. The digest of an answer without a body may be anything, so the date counts first.
+ */
+static int choose_clue(struct wb_importer *importer, struct wb_store_revisit *revisit)
+{
+    struct wb_store_revisit by_time = *revisit;
+    struct wb_page page;
+
+    by_time.has_sha1 = false;
+    if (!revisit->has_sha1 || (!revisit->not_modified && !is_of_nothing(revisit->sha1)))
+        return 0;
+    if (is_of_nothing(revisit->sha1)) {
+        revisit->has_sha1 = !revisit->not_modified && revisit->original_ms == 0;
+        return 0;
+    }
+    int found = revisit->original_ms ? find_original(importer, &by_time, &page) : 0;
+    revisit->has_sha1 = found <= 0;
+    return found < 0 ? found : 0;
+}
+
+/* ---- revisits that arrive -------------------------------------------------------------------------------------- */
 
 int wb_import_revisit_take(struct wb_importer *importer, const struct wb_import_item *item)
 {
@@ -198,11 +233,14 @@ int wb_import_revisit_take(struct wb_importer *importer, const struct wb_import_
         return 0;
     memcpy(revisit.sha1, original->sha1, sizeof revisit.sha1);
     importer->uncommitted++;
+    int err = choose_clue(importer, &revisit);
+    if (err < 0)
+        return err;
     int found = original->elsewhere ? find_original(importer, &revisit, &page) : 0;
     if (found != 0)
         return found < 0 ? found : put_copy(importer, &revisit, &page, &item->page);
     /* A matching digest is proof enough, even if the page is not where the record points: the store looks here, too. */
-    int err = wb_store_put_revisit(importer->store, &revisit, &put);
+    err = wb_store_put_revisit(importer->store, &revisit, &put);
     if (err == 0 && put == WB_STORE_PUT_CAPTURE)
         err = journal_capture(importer, &revisit);
     if (err == 0 && put == WB_STORE_PUT_NEW && original->elsewhere)

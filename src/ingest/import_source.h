@@ -37,7 +37,7 @@ int wb_import_source_push_file(struct wb_import_queue *queue, uint64_t records);
  * Replaces a fetch time that is more than a day ahead of the clock by the current time: it cannot be true, and it would
  * keep out every later version of the page. Returns true, with a message for the user, if it did so.
  */
-#define WB_IMPORT_SOURCE_MESSAGE_MAX 160
+#define WB_IMPORT_SOURCE_MESSAGE_MAX 200
 bool wb_import_source_fix_time(struct wb_page *page, char message_out[WB_IMPORT_SOURCE_MESSAGE_MAX]);
 
 #endif

@@ -163,7 +163,7 @@ static int take_record(void *context, const struct wb_page *page, bool revisit, 
     struct wb_waczpen *pen = context;
 
     WB_CHECK(pen->magic == WACZPEN_MAGIC);
-    int err = wb_cdx_urlkey(page->url, &pen->urlkey);
+    int err = wb_urlkey_of_url(page->url, &pen->urlkey);
     if (err == 0)
         err = add_index_line(pen, page, revisit, digest);
     if (err == 0 && !revisit && is_listed(page))

@@ -1,8 +1,9 @@
 /*
  * http.c - finds the parts of an HTTP response: status line, headers, body.
  *
- * It never changes a byte and never interprets a header. It tolerates LF instead of CRLF, folded
- * lines, lines without a colon (which it skips), and a head without a blank line at its end.
+ * It never changes a byte and never interprets a header. It tolerates LF instead of CRLF, folded lines, lines without a
+ * colon (which it skips), blank lines before the status line, status lines of other protocols and without a usable
+ * number, and a head without a blank line at its end.
  */
 #include "page/page.h"
 
@@ -11,26 +12,53 @@
 /* A longer head is not accepted. */
 #define HEAD_MAX ((size_t)1 << 20)
 
-/* The status of "HTTP/1.1 200 OK" is 200; 0 if this is not a status line. */
+/* A status line is not longer than this, so a long first line is text that happens to begin like one. */
+#define STATUS_LINE_MAX ((size_t)8 << 10)
+
+/* Blank lines that may precede the status line, and interim answers (100 Continue) that may precede the real one. */
+enum { BLANK_MAX = 64, INTERIM_MAX = 8 };
+
+/* What a status line without a usable number counts as. Browsers take it for this, too. */
+enum { STATUS_ASSUMED = 200 };
+
+/* The number at the beginning of text if it has three digits and is 100 or more; otherwise STATUS_ASSUMED. */
+static uint16_t number_of(struct wb_slice text)
+{
+    unsigned status = 0;
+    size_t digits = 0;
+
+    while (digits < text.len && digits < 4 && wb_ascii_is_digit(text.ptr[digits]))
+        status = status * 10 + (unsigned)(text.ptr[digits++] - '0');
+    return (uint16_t)(digits == 3 && status >= 100 ? status : STATUS_ASSUMED);
+}
+
+static bool is_word(struct wb_slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] <= ' ' || (unsigned char)text.ptr[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+/*
+ * The status of a line that begins with a protocol ("HTTP/1.1", "HTTP/1.x", "HTTP/2", "ICY"), whatever number follows
+ * it; 0 if this is not a status line.
+ */
 static uint16_t status_of(struct wb_slice line)
 {
-    size_t at = 5;
+    const char *blank = line.len ? memchr(line.ptr, ' ', line.len) : NULL;
+    struct wb_slice protocol = wb_slice(line.ptr, blank ? (size_t)(blank - line.ptr) : line.len);
+    size_t at = protocol.len;
 
-    if (!wb_slice_starts_nocase(line, WB_SLICE_LIT("HTTP/")))
-        return 0;
-    while (at < line.len && (wb_ascii_is_digit(line.ptr[at]) || line.ptr[at] == '.'))
-        at++;
-    if (at == 5 || at == line.len || line.ptr[at] != ' ')
+    if (line.len > STATUS_LINE_MAX || !is_word(protocol))
         return 0;
     while (at < line.len && line.ptr[at] == ' ')
         at++;
-    if (line.len - at < 3 || !wb_ascii_is_digit(line.ptr[at]) || !wb_ascii_is_digit(line.ptr[at + 1]) ||
-        !wb_ascii_is_digit(line.ptr[at + 2]))
-        return 0;
-    if (line.len - at > 3 && wb_ascii_is_digit(line.ptr[at + 3]))
-        return 0;
-    int status = (line.ptr[at] - '0') * 100 + (line.ptr[at + 1] - '0') * 10 + (line.ptr[at + 2] - '0');
-    return (uint16_t)(status >= 100 ? status : 0);
+    struct wb_slice rest = wb_slice(line.ptr + at, line.len - at);
+    if (wb_slice_starts_nocase(protocol, WB_SLICE_LIT("HTTP/")))
+        return number_of(rest);
+    bool icy = wb_slice_equal(protocol, WB_SLICE_LIT("ICY")) && rest.len && wb_ascii_is_digit(rest.ptr[0]);
+    return icy ? number_of(rest) : 0;
 }
 
 /* Returns the length of the line at `at` with its line end; *len_out is its length without it. */
@@ -46,14 +74,15 @@ static size_t line_at(struct wb_slice text, size_t at, size_t *len_out)
     return whole;
 }
 
-int wb_http_split(struct wb_slice message, struct wb_http_head *head_out)
+/* Splits a message that begins with its status line. 0, or WB_E_PROTO. */
+static int split_one(struct wb_slice message, struct wb_http_head *head_out)
 {
-    size_t at = 0, len = 0;
     struct wb_slice text = wb_slice(message.ptr, message.len < HEAD_MAX ? message.len : HEAD_MAX);
-
-    *head_out = (struct wb_http_head){.raw = WB_SLICE_EMPTY, .body = WB_SLICE_EMPTY};
+    size_t at = 0, len = 0;
     size_t whole = text.len ? line_at(text, 0, &len) : 0;
     uint16_t status = status_of(wb_slice(text.ptr, len));
+
+    *head_out = (struct wb_http_head){.raw = WB_SLICE_EMPTY, .body = WB_SLICE_EMPTY};
     if (status == 0)
         return wb_fail(WB_E_PROTO, "not an HTTP response: no status line");
     for (at = whole; at < text.len; at += whole) {
@@ -68,6 +97,23 @@ int wb_http_split(struct wb_slice message, struct wb_http_head *head_out)
     if (at < text.len)
         head_out->body = wb_slice(message.ptr + at + whole, message.len - at - whole);
     return 0;
+}
+
+int wb_http_split(struct wb_slice message, struct wb_http_head *head_out)
+{
+    struct wb_http_head next;
+    size_t blank = 0;
+
+    while (blank < message.len && blank < BLANK_MAX && (message.ptr[blank] == '\r' || message.ptr[blank] == '\n'))
+        blank++;
+    int err = split_one(wb_slice(message.ptr + blank, message.len - blank), head_out);
+    /* An interim answer has no body: what follows is the head of the real one. */
+    for (int i = 0; err == 0 && i < INTERIM_MAX && head_out->status < 200 && head_out->status != 101; i++) {
+        if (!wb_slice_starts(head_out->body, WB_SLICE_LIT("HTTP/")) || split_one(head_out->body, &next) < 0)
+            break;
+        *head_out = next;
+    }
+    return err;
 }
 
 bool wb_http_field_next(struct wb_slice lines, size_t *at, struct wb_slice *name_out, struct wb_slice *value_out)

@@ -195,3 +195,20 @@ bool wb_http_retry_after(struct wb_slice value, int64_t now_ms, int64_t *time_ms
     }
     return wb_http_date_parse(s, time_ms_out);
 }
+
+/* ---- Last-Modified ------------------------------------------------------------------------- */
+
+#define WEB_BEGAN_MS INT64_C(631152000000) /* 1990-01-01 */
+
+int64_t wb_http_modified(struct wb_slice head, int64_t fetched_ms)
+{
+    int64_t modified_ms = 0, answered_ms = fetched_ms;
+    struct wb_slice value;
+
+    if (!wb_http_header(head, "Last-Modified", &value) || !wb_http_date_parse(value, &modified_ms))
+        return 0;
+    if (wb_http_header(head, "Date", &value) && !wb_http_date_parse(value, &answered_ms))
+        answered_ms = fetched_ms;
+    bool likely = modified_ms >= WEB_BEGAN_MS && modified_ms <= fetched_ms;
+    return likely && modified_ms / 1000 < answered_ms / 1000 ? modified_ms : 0;
+}

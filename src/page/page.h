@@ -98,11 +98,15 @@ int wb_page_decode_head(const char *digests, struct wb_slice head, uint64_t body
 
 struct wb_http_head {
     struct wb_slice raw;      /* status line and headers with line ends, but without the blank line */
-    uint16_t status;
+    uint16_t status;          /* never 0 */
     struct wb_slice body;     /* everything after the blank line */
 };
 
-/* Splits a response at its blank line (CRLF or LF). WB_E_PROTO if it has no status line. */
+/*
+ * Splits a response at its blank line (CRLF or LF). WB_E_PROTO if it has no status line: "HTTP/" or "ICY ", and whatever
+ * follows. A status that is not a number of three digits from 100 on counts as 200. Interim answers before the real one
+ * are dropped.
+ */
 int wb_http_split(struct wb_slice message, struct wb_http_head *head_out);
 
 /*
@@ -131,6 +135,14 @@ bool wb_http_status_redirects(uint16_t status);
 
 /* Parses any of the three forms of HTTP dates (RFC 9110, 5.6.7), leniently. */
 bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);
+
+/*
+ * When the content was last changed, according to the Last-Modified header of a response that was fetched at fetched_ms;
+ * 0 if that says nothing. What cannot be true does not count: a time before 1990, or after the fetch or the Date of the
+ * response. Nor does a time that is that Date (or the fetch, without a Date) to the second: then the server made the
+ * page for this request.
+ */
+int64_t wb_http_modified(struct wb_slice head, int64_t fetched_ms);
 
 /* Parses Retry-After, which is a date or a number of seconds from now_ms, into a moment. */
 bool wb_http_retry_after(struct wb_slice value, int64_t now_ms, int64_t *time_ms_out);

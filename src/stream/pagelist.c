@@ -81,8 +81,10 @@ static int read_modified(struct pagelist_maker *m, const struct wb_page *page, u
         return 0;
     }
     int err = wb_extract(m->extractor, &input, &extract);
-    if (err == 0 && extract.modified_ms != 0)
-        *key_out = key_of_time(extract.modified_ms);
+    int64_t modified_ms = err < 0 || extract.modified_ms ? extract.modified_ms
+                                                         : wb_http_modified(page->head, page->time_ms);
+    if (err == 0 && modified_ms != 0)
+        *key_out = key_of_time(modified_ms);
     return err;
 }
 

@@ -86,6 +86,18 @@ int wb_surt_to_key(struct wb_slice surt, struct wb_buf *key_out);
 /* The part of a SURT that names its site: "com,example:8080)". The whole SURT if it has no host. */
 struct wb_slice wb_surt_site(struct wb_slice surt);
 
+/*
+ * Replaces the content of urlkey_out by the key under which indexes of web archives (CDX) have a page: the SURT of pywb
+ * and the Wayback Machine, in which "www." and upper case do not matter and arguments are sorted. Several pages may
+ * have one key; all spellings of a page have the same. Keys without a host are their own; what is behind WB_URLKEY_MAX
+ * bytes is cut off.
+ */
+#define WB_URLKEY_MAX (64u << 10)
+int wb_urlkey_of_key(struct wb_slice key, struct wb_buf *urlkey_out);
+
+/* The same of a URL. Text that is not a URL is its own key. */
+int wb_urlkey_of_url(struct wb_slice url, struct wb_buf *urlkey_out);
+
 /* The registrable domain of a site, such as "example.co.uk". The host itself for addresses and "localhost". */
 struct wb_slice wb_site_domain(struct wb_slice site);
 

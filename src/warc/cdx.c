@@ -1,5 +1,5 @@
 /*
- * cdx.c - writes lines of CDX indexes, and the keys under which they are sorted. It reads no archive and no index.
+ * cdx.c - writes lines of CDX indexes. It reads no archive and no index.
  */
 #include "warc/cdx.h"
 
@@ -7,12 +7,9 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/vec.h"
-#include "url/url.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define FIRST_MS INT64_C(-62167219200000) /* 0000-01-01 */
 #define LAST_MS INT64_C(253402300799999)  /* 9999-12-31, its last millisecond */
@@ -28,101 +25,6 @@ void wb_cdx_time(int64_t time_ms, char text_out[WB_CDX_TIME_MAX])
             text_out[n++] = *c;
     WB_CHECK(n == WB_CDX_TIME_MAX - 1);
     text_out[n] = '\0';
-}
-
-/* ---- keys ---------------------------------------------------------------------------------- */
-
-static struct wb_slice without_www(struct wb_slice host)
-{
-    size_t n = 3;
-
-    if (!wb_slice_starts(host, WB_SLICE_LIT("www")))
-        return host;
-    while (n < host.len && wb_ascii_is_digit(host.ptr[n]))
-        n++;
-    return n + 1 < host.len && host.ptr[n] == '.' ? wb_slice(host.ptr + n + 1, host.len - n - 1) : host;
-}
-
-/* Appends the labels of a host in reverse order, with commas between them. */
-static int append_reversed(struct wb_slice host, struct wb_buf *out)
-{
-    for (size_t end = host.len;;) {
-        const char *dot = end ? memrchr(host.ptr, '.', end) : NULL;
-        size_t at = dot ? (size_t)(dot - host.ptr) + 1 : 0;
-        int err = wb_buf_append(out, host.ptr + at, end - at);
-        if (err < 0 || !dot)
-            return err;
-        err = wb_buf_append_char(out, ',');
-        if (err < 0)
-            return err;
-        end = at - 1;
-    }
-}
-
-static int compare_slices(const void *a, const void *b)
-{
-    return wb_slice_compare(*(const struct wb_slice *)a, *(const struct wb_slice *)b);
-}
-
-/* Appends the arguments of a query in bytewise order. They must be in lower case already, because that changes it. */
-static int append_query(struct wb_slice query, struct wb_buf *out)
-{
-    WB_VEC(struct wb_slice) parts = WB_VEC_INIT;
-    int err = 0;
-
-    for (bool more = true; more && err == 0;) {
-        const char *end = memchr(query.ptr, '&', query.len);
-        size_t len = end ? (size_t)(end - query.ptr) : query.len;
-        err = wb_vec_push(&parts, wb_slice(query.ptr, len));
-        more = end != NULL;
-        query = wb_slice(query.ptr + len + more, query.len - len - more);
-    }
-    if (err == 0)
-        qsort(parts.items, parts.count, sizeof *parts.items, compare_slices);
-    for (size_t i = 0; i < parts.count && err == 0; i++) {
-        err = wb_buf_append_char(out, i ? '&' : '?');
-        if (err == 0)
-            err = wb_buf_append_slice(out, parts.items[i]);
-    }
-    wb_vec_release(&parts);
-    return err;
-}
-
-static int append_key(const struct wb_url *url, struct wb_buf *lower, struct wb_buf *key)
-{
-    int err = append_reversed(without_www(wb_url_host(url)), key);
-
-    if (err == 0 && wb_url_port(url).len)
-        err = wb_buf_printf(key, ":%.*s", WB_SLICE_ARG(wb_url_port(url)));
-    if (err == 0)
-        err = wb_buf_append_char(key, ')');
-    if (err == 0)
-        err = wb_buf_append_slice(key, wb_url_path(url));
-    if (err == 0)
-        err = wb_buf_append_slice(lower, wb_url_query(url));
-    if (err < 0)
-        return err;
-    for (size_t i = 0; i < key->len; i++)
-        key->ptr[i] = wb_ascii_lower(key->ptr[i]);
-    for (size_t i = 0; i < lower->len; i++)
-        lower->ptr[i] = wb_ascii_lower(lower->ptr[i]);
-    return lower->len ? append_query(wb_buf_slice(lower), key) : 0;
-}
-
-int wb_cdx_urlkey(struct wb_slice url, struct wb_buf *urlkey_out)
-{
-    struct wb_url parsed = WB_URL_INIT;
-    struct wb_buf lower = WB_BUF_INIT;
-
-    wb_buf_clear(urlkey_out);
-    int err = wb_url_parse(url, NULL, &parsed);
-    if (err == 0 && wb_url_is_http(&parsed))
-        err = append_key(&parsed, &lower, urlkey_out);
-    else if (err != WB_E_NOMEM)
-        err = wb_buf_append_slice(urlkey_out, url);
-    wb_buf_release(&lower);
-    wb_url_release(&parsed);
-    return err;
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */

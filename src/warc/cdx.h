@@ -16,7 +16,7 @@
 
 /* A capture. All slices borrow; an empty one means unknown. */
 struct wb_cdx {
-    struct wb_slice urlkey; /* the SURT under which the line is sorted */
+    struct wb_slice urlkey; /* wb_urlkey_of_url(): the line is sorted by it */
     int64_t time_ms;
     struct wb_slice url, mime;
     unsigned status;          /* 0: unknown */
@@ -33,13 +33,6 @@ struct wb_cdx {
 /* The time as 14 digits, YYYYMMDDhhmmss, and a NUL; years outside 0 to 9999 give the nearest one inside. */
 #define WB_CDX_TIME_MAX 15
 void wb_cdx_time(int64_t time_ms, char text_out[WB_CDX_TIME_MAX]);
-
-/*
- * Replaces the content of urlkey_out by the SURT that pywb and wabac.js look up for a URL: in lower case, without
- * www., with the arguments of the query sorted. It joins URLs that are different pages to us, which only makes
- * neighbours of them. A URL that is neither http nor https is its own key.
- */
-int wb_cdx_urlkey(struct wb_slice url, struct wb_buf *urlkey_out);
 
 /* Each appends a line with its newline. 0 or WB_E_NOMEM; after an error the buffer may end with a part of a line. */
 int wb_cdx_append_json(const struct wb_cdx *cdx, struct wb_buf *lines_out);

@@ -16,16 +16,17 @@
 #include "base/error.h"
 #include "warc/warchead.h"
 
-/* Finds the first "WARC/" at or after `from`; bytes.len if there is none. Reads each byte about once. */
+/* Finds the first "WARC/", in any case, at or after `from`; bytes.len if there is none. Reads each byte about once. */
 static size_t find_version(struct wb_slice bytes, size_t from)
 {
     /* Boyer-Moore-Horspool: how far the pattern can move when this byte is under its '/'. */
-    static const unsigned char shift[256] = {['W'] = 4, ['A'] = 3, ['R'] = 2, ['C'] = 1};
+    static const unsigned char shift[256] = {['W'] = 4, ['A'] = 3, ['R'] = 2, ['C'] = 1,
+                                             ['w'] = 4, ['a'] = 3, ['r'] = 2, ['c'] = 1};
     size_t at = from;
 
     while (bytes.len >= 5 && at <= bytes.len - 5) {
         unsigned char last = (unsigned char)bytes.ptr[at + 4];
-        if (last == '/' && memcmp(bytes.ptr + at, "WARC", 4) == 0)
+        if (last == '/' && wb_slice_equal_nocase(wb_slice(bytes.ptr + at, 4), WB_SLICE_LIT("WARC")))
             return at;
         at += shift[last] ? shift[last] : 5;
     }

@@ -41,7 +41,7 @@ static bool kind_of_content(struct wb_slice first, enum wb_source_kind *kind_out
     else if (is_zstd(first))
         *kind_out = WB_SOURCE_ZSTD;
     else
-        return wb_slice_starts(text, WB_SLICE_LIT("WARC/")) || wb_slice_starts(text, WB_SLICE_LIT("filedesc:"));
+        return wb_slice_starts_nocase(text, WB_SLICE_LIT("WARC/")) || wb_slice_starts(text, WB_SLICE_LIT("filedesc:"));
     return true;
 }
 

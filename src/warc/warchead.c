@@ -13,13 +13,15 @@
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "warc/warcdate.h"
 
 /* ---- where records start and end ---------------------------------------------------- */
 
+/* Some writers have the version in lower case. */
 static bool starts_warc(struct wb_slice bytes)
 {
-    return bytes.len >= 8 && memcmp(bytes.ptr, "WARC/", 5) == 0 && wb_ascii_is_digit(bytes.ptr[5]) &&
-           bytes.ptr[6] == '.' && wb_ascii_is_digit(bytes.ptr[7]);
+    return bytes.len >= 8 && wb_slice_starts_nocase(bytes, WB_SLICE_LIT("WARC/")) &&
+           wb_ascii_is_digit(bytes.ptr[5]) && bytes.ptr[6] == '.' && wb_ascii_is_digit(bytes.ptr[7]);
 }
 
 /* An ARC record starts with a URL: a scheme and ':'. */
@@ -175,7 +177,7 @@ static void read_field(struct wb_slice bytes, struct wb_slice name, struct wb_sl
     } else if (NAMED(name, "WARC-Target-URI")) {
         head->uri = span_of(bytes, wb_warc_head_bare_uri(value));
     } else if (NAMED(name, "WARC-Date")) {
-        head->has_time = wb_date_parse(value, &head->time_ms);
+        head->has_time = wb_warc_date_parse(value, &head->time_ms);
     } else if (NAMED(name, "Content-Type")) {
         head->content_type = span_of(bytes, value);
     } else if (NAMED(name, "WARC-Truncated")) {

@@ -6,8 +6,8 @@
  */
 #include "warc/warcreader.h"
 
-#include "base/date.h"
 #include "base/error.h"
+#include "warc/warcdate.h"
 #include "warc/warchead.h"
 #include "warc/xcrawl.h"
 
@@ -92,15 +92,25 @@ static int fill_resource(const struct wb_warc_record *record, struct wb_warc_mem
 }
 
 /* True if an incomplete record ends before its page begins: after the record's header, or inside the status line. */
-static bool ends_before_page(const struct wb_warc_record *record, bool has_head)
+static bool ends_before_page(const struct wb_warc_record *record)
 {
-    struct wb_slice http = WB_SLICE_LIT("HTTP/"), block = record->block;
+    static const char *const protocols[] = {"HTTP/", "ICY "};
+    struct wb_slice block = record->block;
 
-    if (!*record->problem || has_head)
+    if (!*record->problem)
         return false;
-    if (record->type != WB_WARC_RESOURCE && block.len > 0 && block.len < http.len)
-        http.len = block.len;
-    return block.len == 0 || (record->type != WB_WARC_RESOURCE && wb_slice_starts(block, http));
+    while (block.len > 0 && (block.ptr[0] == '\r' || block.ptr[0] == '\n'))
+        block = wb_slice(block.ptr + 1, block.len - 1);
+    if (block.len == 0 || record->type == WB_WARC_RESOURCE)
+        return block.len == 0;
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
+        struct wb_slice protocol = wb_slice_str(protocols[i]);
+        if (block.len < protocol.len)
+            protocol.len = block.len;
+        if (wb_slice_starts_nocase(block, protocol))
+            return !memchr(block.ptr, '\n', block.len);
+    }
+    return false;
 }
 
 int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb_warc_mem *mem,
@@ -122,7 +132,7 @@ int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb
     if (err < 0)
         return err;
     bool has_head = record->type != WB_WARC_RESOURCE && wb_http_split(record->block, &http) == 0;
-    if (ends_before_page(record, has_head))
+    if (ends_before_page(record))
         return wb_fail(WB_E_PROTO, "%s, before its page begins", record->problem);
     if (has_head)
         err = fill_response(record, &http, body_max, mem, &page, &decoded);
@@ -158,6 +168,6 @@ void wb_warc_revisit(const struct wb_warc_record *record, struct wb_warc_revisit
         revisit_out->has_sha1 = wb_warc_head_sha1(value, revisit_out->sha1);
     if (wb_warc_header(record, "WARC-Refers-To-Target-URI", &value))
         revisit_out->refers_uri = wb_warc_head_bare_uri(value);
-    if (wb_warc_header(record, "WARC-Refers-To-Date", &value) && !wb_date_parse(value, &revisit_out->refers_time_ms))
+    if (wb_warc_header(record, "WARC-Refers-To-Date", &value) && !wb_warc_date_parse(value, &revisit_out->refers_time_ms))
         revisit_out->refers_time_ms = 0;
 }

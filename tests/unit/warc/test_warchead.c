@@ -12,6 +12,7 @@ static void test_starts(void **state)
     } cases[] = {
         {"WARC/1.0\r\n", true, true},
         {"\r\n\r\nWARC/0.17\n", true, true},
+        {"warc/1.0\r\n", true, true},
         {"WARC/1.", false, false},
         {"WARC/x.1\r\n", false, false},
         {"xWARC/1.0\r\n", false, false},
@@ -197,7 +198,10 @@ static void test_parse_dates(void **state)
 {
     (void)state;
     static const char *const bad[] = {"99999-01-01T00:00:00Z", "2026-13-01T00:00:00Z", "yesterday", "",
-                                      "20260102030405",        "0000-01-01T00:00:00Z"};
+                                      "202601020304",          "0000-01-01T00:00:00Z", "2009-02-10T25:00:00Z",
+                                      "2009-04-31T00:00:00Z", /* 31 is no day of April, nor day 31 of the year in it */
+                                      "2007-12-366T00:00:00Z", "2009-366T00:00:00Z",   "2009-13-294T00:00:00Z",
+                                      "2009-10-0T00:00:00Z",   "2009-10-2944T00:00:00Z"};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char bytes[200];
@@ -205,13 +209,48 @@ static void test_parse_dates(void **state)
         snprintf(bytes, sizeof bytes, "WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: %s\r\nContent-Length: 5\r\n\r\n",
                  bad[i]);
         assert_null(wb_warc_head_parse(wb_slice_str(bytes), &head));
-        assert_false(head.has_time);
+        if (head.has_time)
+            fail_msg("'%s' is taken for a date", bad[i]);
+    }
+}
+
+/* Forms that some writers use. */
+static void test_parse_odd_dates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *date;
+        int64_t time_ms;
+    } good[] = {
+        {"2008-10-294T12:00:00Z", 1224504000000},      /* the day of the year; 20 October in a leap year */
+        {"2009-10-294T12:00:00Z", 1256126400000},      /* 21 October */
+        {"2009-03-65T08:43:19-0800", 1236357799000},   /* 6 March */
+        {"2009-02-33T00:00:00Z", 1233532800000},       /* 2 February */
+        {"2009-01-05T00:00:00Z", 1231113600000},       /* the same either way */
+        {"2008-12-366T00:00:00.5Z", 1230681600500},
+        {"2008-294T12:00:00Z", 1224504000000},
+        {"2008-10-294", 1224460800000},
+        {"2026-01-02T03:04:05+0100", 1767319445000},
+        {"2026-01-02 03:04:05", 1767323045000},
+        {"20260102030405", 1767323045000},
+        {" 2026-01-02T03:04:05.678901234Z ", 1767323045678},
+    };
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        char bytes[200];
+        struct wb_warc_head head;
+        snprintf(bytes, sizeof bytes, "warc/1.0\r\nWARC-Type: response\r\nWARC-Date: %s\r\nContent-Length: 5\r\n\r\n",
+                 good[i].date);
+        assert_null(wb_warc_head_parse(wb_slice_str(bytes), &head));
+        if (!head.has_time || head.time_ms != good[i].time_ms)
+            fail_msg("%s is %lld", good[i].date, (long long)head.time_ms);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse_odd_dates),
         cmocka_unit_test(test_starts),     cmocka_unit_test(test_trailer),   cmocka_unit_test(test_end),
         cmocka_unit_test(test_parse_warc), cmocka_unit_test(test_parse_bad), cmocka_unit_test(test_parse_arc),
         cmocka_unit_test(test_parse_arc_odd), cmocka_unit_test(test_parse_dates),
