@@ -31,6 +31,7 @@ enum {
     MEMORY_DEFAULT = 512 << 20,
     MEMORY_MIN = 8 << 20,
     TITLE_MEMORY = 32 << 20,
+    URLKEY_MEMORY = 32 << 20,
 };
 
 /* ---- what the steps use ------------------------------------------------------------------------ */
@@ -226,6 +227,7 @@ static void close_build(struct wb_build *build)
     unmap(build->ranks, urls, sizeof *build->ranks);
     unmap(build->site_ranks, build->roster.site_count, sizeof *build->site_ranks);
     wb_sorter_close(build->titles);
+    wb_sorter_close(build->urlkeys);
     wb_carry_release(&build->carry);
     wb_roster_release(&build->roster);
     wb_generation_release(&build->manifest);
@@ -318,10 +320,13 @@ static double seconds_since(int64_t *from_ms)
 
 static int make(struct wb_build *build)
 {
+    struct wb_sorter_options urlkeys = {.dir = build->root, .memory_bytes = URLKEY_MEMORY};
     struct wb_index *old = NULL;
     int64_t at = wb_clock_mono_ns() / 1000000;
-    int err = wb_roster_make(build, &build->roster);
+    int err = wb_sorter_open(&urlkeys, &build->urlkeys);
 
+    if (err == 0)
+        err = wb_roster_make(build, &build->roster);
     if (err == 0)
         err = wb_usercolumns_check(build);
     if (err == 0)

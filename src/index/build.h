@@ -55,6 +55,7 @@ struct wb_build {
     double *ranks;                    /* by docid of URLs */
     double *site_ranks;               /* by number of the site */
     struct wb_sorter *titles;         /* docid -> title */
+    struct wb_sorter *urlkeys;        /* URL key, zero byte, number -> nothing */
     pthread_mutex_t mutex;            /* for runs, titles and result, while threads are at work */
     WB_VEC(struct wb_run *) runs;
     struct wb_generation_manifest manifest;

@@ -170,6 +170,25 @@ static int add_values(const struct wb_build *build, enum wb_fact fact, bool page
     return err;
 }
 
+/* The docids in the order of URL keys, which the roster has collected. */
+static int add_keyorder(struct wb_build *build, struct wb_column_writer *writer)
+{
+    struct wb_table_record record;
+    uint64_t count = 0;
+    char value[4];
+    int err = wb_sorter_sort(build->urlkeys), more = 0;
+
+    while (err == 0 && (more = wb_sorter_next(build->urlkeys, &record)) > 0) {
+        WB_CHECK(record.key.len > 4);
+        uint32_t number = wb_get32_be(record.key.ptr + record.key.len - 4);
+        wb_put32(value, wb_docmap_docid(&build->roster.docmap, number));
+        err = wb_column_add(writer, value);
+        count++;
+    }
+    WB_CHECK(err < 0 || more < 0 || count == build->roster.url_count);
+    return err < 0 ? err : more;
+}
+
 static int write_column(struct wb_build *build, enum wb_fact fact)
 {
     const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
@@ -179,9 +198,10 @@ static int write_column(struct wb_build *build, enum wb_fact fact)
     snprintf(name, sizeof name, "%s.wbc", kind->name);
     char *path = wb_build_path(build, name);
     int err = path ? wb_column_create(path, kind->kind, kind->bytes, &writer) : WB_E_NOMEM;
+    bool order = fact == WB_FACT_KEYORDER;
     if (err == 0)
-        err = add_values(build, fact, true, writer);
-    if (err == 0 && !wb_fact_is_of_pages(fact))
+        err = order ? add_keyorder(build, writer) : add_values(build, fact, true, writer);
+    if (err == 0 && !order && !wb_fact_is_of_pages(fact))
         err = add_values(build, fact, false, writer);
     wb_free(path);
     if (err < 0) {

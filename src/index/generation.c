@@ -42,6 +42,7 @@ const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
     [WB_FACT_HOSTRANK] = {"hostrank", "GFHR", 8},
     [WB_FACT_STATIC] = {"static", "GFST", 4},
     [WB_FACT_ANCHORS] = {"anchors", "GFAN", 8},
+    [WB_FACT_KEYORDER] = {"keyorder", "GFKO", 4},
     [WB_FACT_OUTLINKS] = {"outlinks", "GFOU", 4},
     [WB_FACT_TIME] = {"time", "GFTI", 8},
     [WB_FACT_CHANGED] = {"changed", "GFCH", 8},

@@ -29,7 +29,7 @@
 #define WB_TYPES_FILE "types.wbt"
 #define WB_TYPES_KIND "TYPE"
 #define WB_GENERATION_MANIFEST "manifest"
-#define WB_GENERATION_VERSION 2 /* 1 had no host rank and no personal ranks */
+#define WB_GENERATION_VERSION 3 /* 1 had no host rank and no personal ranks, 2 no order of URL keys */
 
 /* The columns. */
 struct wb_fact_kind {
@@ -66,7 +66,7 @@ void wb_generation_release(struct wb_generation_manifest *manifest);
 /* Whether generations of the manifest's version have a column of this fact. */
 static inline bool wb_generation_has(const struct wb_generation_manifest *manifest, enum wb_fact fact)
 {
-    return fact != WB_FACT_HOSTRANK || manifest->version >= 2;
+    return manifest->version >= (fact == WB_FACT_KEYORDER ? 3 : fact == WB_FACT_HOSTRANK ? 2 : 1);
 }
 
 /* The root of the series of a repository, from the heap: what "where" says, or DIR/index (whereabouts.h). */
@@ -104,6 +104,7 @@ struct wb_index {
     struct wb_cursor *title_cursor, *site_cursor, *type_cursor;
     struct wb_webdb *webdb; /* opened when it is first needed */
     struct wb_buf text;     /* a URL or a name that was asked for */
+    struct wb_buf public_text; /* the URL without a password, if it had one */
     WB_VEC(struct wb_index_column) columns;
     struct wb_open_column {
         struct wb_column column;

@@ -38,6 +38,7 @@ enum wb_fact {
     WB_FACT_HOSTRANK, /* double: PageRank of its site, in the graph of sites */
     WB_FACT_STATIC,   /* uint32_t: what PageRank adds to a score (WB_SCORE_ONE) */
     WB_FACT_ANCHORS,  /* uint64_t: hash of the texts of the links to it, by which the next build sees a change */
+    WB_FACT_KEYORDER, /* uint32_t: not about the document; the docid that has this place in the order of URL keys */
     /* of pages */
     WB_FACT_OUTLINKS,  /* uint32_t */
     WB_FACT_TIME,      /* int64_t ms: when it was fetched */
@@ -110,6 +111,8 @@ int wb_index_find(struct wb_index *index, struct wb_slice url, uint32_t *docid_o
 
 /* The docid of a page by its id. WB_E_NOTFOUND. */
 int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *docid_out);
+
+/* The URL of a document, without a user and a password: readers do not need them. */
 int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out);
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out);
 

@@ -201,6 +201,7 @@ void wb_index_close(struct wb_index *index)
     wb_webdb_close(index->webdb);
     wb_generation_release(&index->manifest);
     wb_buf_release(&index->text);
+    wb_buf_release(&index->public_text);
     wb_file_close(&index->lock);
     pthread_mutex_destroy(&index->mutex);
     wb_free(index->path);
@@ -346,7 +347,7 @@ int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_ou
     if (err == 0)
         err = wb_webdb_page_url(webdb, wb_docmap_number(&index->docmap, docid), &index->text);
     *url_out = wb_buf_slice(&index->text);
-    return err;
+    return err < 0 ? err : wb_url_public(*url_out, &index->public_text, url_out);
 }
 
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out)

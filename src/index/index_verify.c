@@ -329,6 +329,26 @@ static int check_below(struct index_check *check, struct wb_index *index, enum w
     return err;
 }
 
+/* Whether every docid has one place in the order of URL keys. */
+static int check_order(struct index_check *check, struct wb_index *index)
+{
+    uint64_t count = index->docmap.urls, wrong = 0;
+    uint64_t *seen = wb_alloc_zero(count / 64 + 1, sizeof *seen);
+    const void *values;
+    int err = seen ? wb_index_fact(index, WB_FACT_KEYORDER, &values) : WB_E_NOMEM;
+
+    for (uint64_t i = 0; err == 0 && i < count; i++) {
+        uint64_t docid = number_at(values, i);
+        wrong += docid >= count || seen[docid / 64] >> docid % 64 & 1;
+        if (docid < count)
+            seen[docid / 64] |= UINT64_C(1) << docid % 64;
+    }
+    if (wrong)
+        report(check, "%llu URLs have no place in the order of keys", (unsigned long long)wrong);
+    wb_free(seen);
+    return err;
+}
+
 /* Whether values are ranks: each is at least 0, and all together are 1. */
 static void check_ranks(struct index_check *check, const double *values, uint64_t count)
 {
@@ -457,6 +477,9 @@ static int check_values(struct index_check *check, struct wb_index *index)
     turn_to(check, "site.wbc");
     if (err == 0)
         err = check_below(check, index, WB_FACT_SITE, sites.records);
+    turn_to(check, "keyorder.wbc");
+    if (err == 0 && wb_generation_has(&index->manifest, WB_FACT_KEYORDER))
+        err = check_order(check, index);
     turn_to(check, "rank.wbc");
     if (err == 0)
         err = check_rank(check, index);

@@ -185,6 +185,20 @@ static int sort_types(struct wb_build *build, struct wb_roster *roster)
 
 /* ---- webdb's side ------------------------------------------------------------------------------ */
 
+/* Adds a URL to the order of URL keys. Equal keys keep the order of SURTs. */
+static int note_urlkey(struct wb_build *build, const struct wb_webdb_page *row, struct wb_buf scratch[2])
+{
+    char number[1 + 4] = {0};
+    int err = wb_surt_to_key(row->surt, &scratch[0]);
+
+    wb_put32_be(number + 1, (uint32_t)row->number);
+    if (err == 0)
+        err = wb_urlkey_of_key(wb_buf_slice(&scratch[0]), &scratch[1]);
+    if (err == 0)
+        err = wb_buf_append(&scratch[1], number, sizeof number);
+    return err < 0 ? err : wb_sorter_add(build->urlkeys, wb_buf_slice(&scratch[1]), WB_SLICE_EMPTY);
+}
+
 static int note_url(struct wb_build *build, struct wb_roster *roster, const struct wb_webdb_page *row, uint64_t *bits,
                     struct wb_sitetable *sites)
 {
@@ -208,6 +222,7 @@ static int note_url(struct wb_build *build, struct wb_roster *roster, const stru
 
 static int walk_urls(struct wb_build *build, struct wb_roster *roster, uint64_t *bits, struct wb_sitetable *sites)
 {
+    struct wb_buf scratch[2] = {WB_BUF_INIT, WB_BUF_INIT};
     struct wb_webdb_pages *walk = NULL;
     struct wb_webdb_page row;
     int more = 0, err = wb_webdb_urls(build->webdb, 0, &walk);
@@ -219,10 +234,14 @@ static int walk_urls(struct wb_build *build, struct wb_roster *roster, uint64_t 
                           build->options->edition);
         if (err == 0)
             err = note_url(build, roster, &row, bits, sites);
+        if (err == 0)
+            err = note_urlkey(build, &row, scratch);
         if (err == 0 && row.number % PROGRESS_EVERY == 0)
             err = wb_build_progress(build, "looking through webdb", row.number, roster->url_count);
     }
     wb_webdb_pages_close(walk);
+    for (int i = 0; i < 2; i++)
+        wb_buf_release(&scratch[i]);
     return err;
 }
 

@@ -80,7 +80,10 @@ static int begin_archive(struct wb_waczpen *pen)
     return err;
 }
 
-/* Adds a line to the sorter, whose key is what the line is sorted by. */
+/*
+ * Adds a line to the sorter, whose key is what the line is sorted by: a line of the index as a whole, because readers
+ * search the bytes; a line of a page by its key and time.
+ */
 static int add_line(struct wb_waczpen *pen, char kind, int64_t time_ms)
 {
     char time[WB_CDX_TIME_MAX];
@@ -89,9 +92,11 @@ static int add_line(struct wb_waczpen *pen, char kind, int64_t time_ms)
     wb_buf_clear(&pen->key);
     int err = wb_buf_append_char(&pen->key, kind);
     if (err == 0)
-        err = wb_buf_append_slice(&pen->key, wb_buf_slice(&pen->urlkey));
-    if (err == 0)
+        err = wb_buf_append_slice(&pen->key, wb_buf_slice(kind == INDEX_LINE ? &pen->line : &pen->urlkey));
+    if (err == 0 && kind == PAGE_LINE)
         err = wb_buf_printf(&pen->key, " %s", time);
+    if (pen->key.len > WB_TABLE_KEY_MAX)
+        pen->key.len = WB_TABLE_KEY_MAX;
     if (err == 0)
         err = wb_sorter_add(pen->sorter, wb_buf_slice(&pen->key), wb_buf_slice(&pen->line));
     *(kind == INDEX_LINE ? &pen->index_bytes : &pen->page_bytes) += pen->line.len;

@@ -34,7 +34,7 @@ static int read_when(struct wb_call *call, struct wb_slice snapshot, struct wb_s
 void wb_handle_page(struct wb_call *call)
 {
     struct wb_slice url, snapshot = wb_http_param(call->request, "snapshot");
-    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_buf mem = WB_BUF_INIT, public = WB_BUF_INIT;
     struct wb_store_when when;
     struct wb_pageid id;
     struct wb_page page;
@@ -50,6 +50,8 @@ void wb_handle_page(struct wb_call *call)
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, id, url, snapshot, "this repository");
     }
+    if (err == 0)
+        err = wb_url_public(page.url, &public, &page.url);
     if (err == 0) {
         wb_call_json(call, &j);
         wb_answer_page(&j, &page);
@@ -58,13 +60,14 @@ void wb_handle_page(struct wb_call *call)
         wb_call_fail(call, err);
     }
     wb_buf_release(&mem);
+    wb_buf_release(&public);
 }
 
 /* Adds all versions. Returns 1; 0 if the page has changed meanwhile, so that it must be tried again; or an error. */
 static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pageid id, struct wb_slice url)
 {
     struct wb_store_timeline timeline = {0};
-    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_buf mem = WB_BUF_INIT, public = WB_BUF_INIT;
     struct wb_page page;
     int got = wb_store_timeline(call->worker->store, id, &timeline);
 
@@ -77,6 +80,8 @@ static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pagei
         bool damaged = got == WB_E_CORRUPT;
         if (damaged)
             got = 1;
+        if (got > 0 && !damaged && wb_url_public(page.url, &public, &page.url) < 0)
+            got = WB_E_NOMEM;
         if (got <= 0)
             break;
         wb_json_object(j);
@@ -87,6 +92,7 @@ static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pagei
     wb_json_field_time(j, "gone", timeline.gone_ms);
     wb_store_timeline_release(&timeline);
     wb_buf_release(&mem);
+    wb_buf_release(&public);
     return got;
 }
 

@@ -1,4 +1,7 @@
-/* cdx_params.c - the parameters of the CDX API. Both dialects are understood at both addresses; the output differs. */
+/*
+ * cdx_params.c - the parameters of the CDX API. Both dialects are understood at both addresses; the output differs. What
+ * is not supported is refused by name, never ignored.
+ */
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/cdx_server.h"
@@ -33,7 +36,8 @@ void cdx_query_release(struct cdx_query *query)
     for (size_t i = 0; i < query->filter_count; i++)
         cdx_filter_release(&query->filters[i]);
     wb_arena_release(&query->texts);
-    wb_buf_release(&query->key);
+    wb_buf_release(&query->url);
+    wb_buf_release(&query->urlkey);
     wb_buf_release(&query->after_key);
 }
 
@@ -65,11 +69,13 @@ static int read_match(struct wb_call *call, struct wb_slice *url, struct cdx_que
     return wb_fail(WB_E_INVALID, "matchType=%.*s: there are exact, prefix, host and domain", WB_SLICE_ARG(match));
 }
 
-/* A trailing slash is not part of the normal form, but of a prefix it is. */
-static int restore_slash(struct wb_slice url, struct wb_buf *key)
+/* A slash or a question mark at the end is not part of a URL key, but of a prefix it is. */
+static int restore_end(struct wb_slice url, struct wb_buf *urlkey)
 {
-    if (url.len && url.ptr[url.len - 1] == '/' && key->len && key->ptr[key->len - 1] != '/')
-        return wb_buf_append_char(key, '/');
+    char last = url.len ? url.ptr[url.len - 1] : 0;
+
+    if ((last == '/' || last == '?') && urlkey->len && urlkey->ptr[urlkey->len - 1] != last)
+        return wb_buf_append_char(urlkey, last);
     return 0;
 }
 
@@ -89,15 +95,12 @@ static int read_url(struct wb_call *call, struct cdx_query *q)
     if (err == 0)
         err = wb_url_parse(wb_buf_slice(&text), NULL, &parsed);
     if (err == 0)
-        err = wb_url_key(&parsed, &q->key);
+        err = wb_url_key(&parsed, &q->url);
     if (err == 0)
-        q->id = wb_pageid_of_key(wb_buf_slice(&q->key));
+        err = wb_urlkey_of_key(wb_buf_slice(&q->url), &q->urlkey);
     if (err == 0 && q->match == CDX_PREFIX)
-        err = restore_slash(url, &q->key);
-    if (err == 0 && q->match >= CDX_HOST) {
-        const char *slash = memchr(q->key.ptr, '/', q->key.len);
-        q->key.len = slash ? (size_t)(slash - q->key.ptr) : q->key.len;
-    }
+        err = restore_end(url, &q->urlkey);
+    q->has_port = wb_url_port(&parsed).len > 0;
     wb_url_release(&parsed);
     wb_buf_release(&text);
     return err;
@@ -159,21 +162,29 @@ static int read_fields(struct wb_call *call, struct cdx_query *q)
     return err;
 }
 
+/* closest=TIME alone means sort=closest, as pywb has it, and reverse=true is sort=reverse. */
 static int read_sort(struct wb_call *call, struct cdx_query *q)
 {
     struct wb_slice sort = wb_http_param(call->request, "sort");
+    bool closest = wb_http_param(call->request, "closest").len > 0, reverse = false;
     int err = read_time(call, "closest", false, &q->closest_ms);
 
-    if (err < 0 || !sort.len || wb_slice_equal(sort, WB_SLICE_LIT("default")))
+    if (err == 0)
+        err = wb_call_flag(call, "reverse", &reverse);
+    if (err < 0)
         return err;
     if (wb_slice_equal(sort, WB_SLICE_LIT("reverse")))
         q->sort = CDX_REVERSE;
-    else if (wb_slice_equal(sort, WB_SLICE_LIT("closest")))
+    else if (wb_slice_equal(sort, WB_SLICE_LIT("closest")) || (closest && !sort.len))
         q->sort = CDX_CLOSEST;
-    else
+    else if (sort.len && !wb_slice_equal(sort, WB_SLICE_LIT("default")))
         return wb_fail(WB_E_INVALID, "sort=%.*s: there are default, reverse and closest", WB_SLICE_ARG(sort));
-    if (q->sort == CDX_CLOSEST && !wb_http_param(call->request, "closest").len)
-        return wb_fail(WB_E_INVALID, "sort=closest needs closest=TIMESTAMP");
+    if (closest != (q->sort == CDX_CLOSEST))
+        return wb_fail(WB_E_INVALID, "sort=closest and closest=TIMESTAMP go together");
+    if (reverse && q->sort == CDX_CLOSEST)
+        return wb_fail(WB_E_INVALID, "reverse: not together with closest");
+    if (reverse)
+        q->sort = CDX_REVERSE;
     if (q->sort == CDX_CLOSEST && q->match != CDX_EXACT)
         return wb_fail(WB_E_INVALID, "sort=closest is possible for one URL only");
     return 0;
@@ -181,13 +192,18 @@ static int read_sort(struct wb_call *call, struct cdx_query *q)
 
 static int read_output(struct wb_call *call, struct cdx_query *q)
 {
+    static const char *const words[] = {"", "cdxj", "text", "json", "link"};
     struct wb_slice output = wb_http_param(call->request, "output");
 
-    q->output = wb_slice_equal(output, WB_SLICE_LIT("json")) ? CDX_JSON : CDX_TEXT;
-    if (q->output == CDX_JSON || !output.len || wb_slice_equal(output, WB_SLICE_LIT("text")) ||
-        wb_slice_equal(output, WB_SLICE_LIT("cdxj")))
-        return 0;
-    return wb_fail(WB_E_INVALID, "output=%.*s: there are text, cdxj and json", WB_SLICE_ARG(output));
+    for (q->output = CDX_DEFAULT; q->output <= CDX_LINK; q->output++)
+        if (wb_slice_equal(output, wb_slice_str(words[q->output])))
+            break;
+    if (q->output > CDX_LINK || (q->output == CDX_LINK && q->ia))
+        return wb_fail(WB_E_INVALID, "output=%.*s: there are text, cdxj%s and json", WB_SLICE_ARG(output),
+                       q->ia ? "" : ", link");
+    if (q->output == CDX_LINK && q->match != CDX_EXACT)
+        return wb_fail(WB_E_INVALID, "output=link is possible for one URL only");
+    return 0;
 }
 
 /* ---- parameters that come several times ---------------------------------------------------------- */
@@ -231,20 +247,40 @@ static int read_repeated(struct wb_call *call, struct cdx_query *q)
 
 /* ---- pages --------------------------------------------------------------------------------------- */
 
-/* "urlkey timestamp", as the answer before gave it: 14 digits and three for the milliseconds. */
+/* Takes a mark and a number from the end of *text, if they are there. */
+static bool take_number(struct wb_slice *text, char mark, uint64_t *value_out)
+{
+    const char *at = text->len ? memrchr(text->ptr, mark, text->len) : NULL;
+    size_t len = at ? (size_t)(at - text->ptr) : 0;
+
+    if (!at)
+        return true;
+    bool good = wb_slice_to_u64(wb_slice(at + 1, text->len - len - 1), value_out) && *value_out <= UINT32_MAX;
+    text->len = len;
+    return good;
+}
+
+/*
+ * "urlkey timestamp", as the answer before gave it: 14 digits and three for the milliseconds. Then ".N" if it was the
+ * Nth capture of that time, and "~N" in the Nth further group of a key that has very many URLs.
+ */
 static int read_resume(struct wb_call *call, struct cdx_query *q)
 {
     struct wb_slice key = wb_http_param(call->request, "resumeKey");
     const char *blank = key.len ? memrchr(key.ptr, ' ', key.len) : NULL;
-    uint64_t ms = 0;
+    uint64_t ms = 0, chunk = 0;
 
     if (!key.ptr)
         return 0;
     size_t len = blank ? (size_t)(blank - key.ptr) : 0;
-    if (!blank || key.len - len - 1 != 17 || !wb_date_parse_digits(wb_slice(blank + 1, 14), &q->after_ms) ||
-        !wb_slice_to_u64(wb_slice(blank + 15, 3), &ms))
+    struct wb_slice time = blank ? wb_slice(blank + 1, key.len - len - 1) : WB_SLICE_EMPTY;
+    q->after_same = 1;
+    if (!take_number(&time, '~', &chunk) || !take_number(&time, '.', &q->after_same) || time.len != 17 ||
+        !wb_date_parse_digits(wb_slice(time.ptr, 14), &q->after_ms) ||
+        !wb_slice_to_u64(wb_slice(time.ptr + 14, 3), &ms))
         return wb_fail(WB_E_INVALID, "this resumeKey is not one that this server made");
     q->after_ms += (int64_t)ms;
+    q->after_chunk = (uint32_t)chunk;
     return wb_buf_append(&q->after_key, key.ptr, len);
 }
 
@@ -265,8 +301,60 @@ static int read_paging(struct wb_call *call, struct cdx_query *q)
         err = read_resume(call, q);
     if (err == 0 && q->after_key.len && (q->sort != CDX_FORWARD || q->last))
         err = wb_fail(WB_E_INVALID, "a resumeKey goes on forwards only");
-    if (err == 0 && q->last && q->match != CDX_EXACT && (q->collapse_count || q->limit > LAST_MAX))
+    if (err == 0 && q->last && q->match != CDX_EXACT &&
+        (q->collapse_count || q->collapse_time || q->limit > LAST_MAX))
         err = wb_fail(WB_E_INVALID, "limit=-N of many URLs: N is at most %d, and there is no collapse", LAST_MAX);
+    return err;
+}
+
+/* ---- what is not supported ----------------------------------------------------------------------- */
+
+static bool is_one_of(struct wb_slice name, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wb_slice_equal(name, wb_slice_str(words[i])))
+            return true;
+    return false;
+}
+
+/*
+ * A parameter that we ignored would give an answer to another question. These belong to the dialects, but not to us: we
+ * have no files in which records lie, and answers are never compressed. To say that one does not want them is allowed.
+ */
+static int refuse_others(struct wb_call *call, const struct cdx_query *q)
+{
+    static const char *const known[] = {
+        "url", "matchType", "from", "to", "limit", "offset", "sort", "closest", "reverse", "filter", "collapse",
+        "collapseTime", "fl", "fields", "output", "page", "pageSize", "showNumPages", "showResumeKey", "resumeKey"};
+    static const char *const absent[] = {"resolveRevisits", "showDupeCount", "showSkipCount", "lastSkipTimestamp",
+                                         "showPagedIndex", "gzip", "allowFuzzy", "fastLatest"};
+    static const char *const negative[] = {"false", "0", "no", ""};
+    const struct wb_http_request *request = call->request;
+
+    for (size_t i = 0; i < request->param_count; i++) {
+        struct wb_slice name = request->params[i].name, value = request->params[i].value;
+        if (is_one_of(name, known, sizeof known / sizeof *known))
+            continue;
+        /* The last captures are exact here, which is no worse than fast. */
+        if (q->last && wb_slice_equal(name, WB_SLICE_LIT("fastLatest")))
+            continue;
+        if (!is_one_of(name, absent, sizeof absent / sizeof *absent))
+            return wb_fail(WB_E_INVALID, "there is no parameter %.*s", WB_SLICE_ARG(name));
+        if (!is_one_of(value, negative, sizeof negative / sizeof *negative))
+            return wb_fail(WB_E_INVALID, "%.*s=%.*s is not supported", WB_SLICE_ARG(name), WB_SLICE_ARG(value));
+    }
+    return 0;
+}
+
+/* pywb's older form of collapse=timestamp:N, which also looks at the status. */
+static int read_collapse_time(struct wb_call *call, struct cdx_query *q)
+{
+    uint64_t digits = 0;
+    int err = wb_call_number(call, "collapseTime", 0, 14, &digits);
+
+    if (err == 0 && digits == 0 && wb_http_param(call->request, "collapseTime").ptr)
+        return wb_fail(WB_E_INVALID, "collapseTime: write a number of digits, 1 to 14");
+    q->collapse_time = (size_t)digits;
     return err;
 }
 
@@ -289,5 +377,9 @@ int cdx_query_read(struct wb_call *call, struct cdx_query *query_out)
         err = read_fields(call, query_out);
     if (err == 0)
         err = read_repeated(call, query_out);
-    return err < 0 ? err : read_paging(call, query_out);
+    if (err == 0)
+        err = read_collapse_time(call, query_out);
+    if (err == 0)
+        err = read_paging(call, query_out);
+    return err < 0 ? err : refuse_others(call, query_out);
 }

@@ -2,8 +2,8 @@
  * cdx_server.h - private to serve: the CDX API, as pywb (/cdx) and the Internet Archive (/cdx/search/cdx) speak it.
  *
  *   parameters --- cdx_params.c ---> struct cdx_query
- *   generation --- cdx_walk.c   ---> URLs, in the order of SURTs, forwards or backwards
- *   store      --- cdx_rows.c   ---> the captures of a URL, one row each --- cdx_filter.c ---> those that are wanted
+ *   generation --- cdx_walk.c   ---> URLs, in the order of URL keys (url.h), forwards or backwards
+ *   store      --- cdx_rows.c   ---> the captures of a key, one row each --- cdx_filter.c ---> those that are wanted
  *                  api_cdx.c    ---> lines, in pieces, as the client takes them
  */
 #ifndef WB_SERVE_CDX_SERVER_H
@@ -34,7 +34,7 @@ bool cdx_field_find(struct wb_slice name, enum cdx_field *field_out);
 
 enum cdx_match { CDX_EXACT, CDX_PREFIX, CDX_HOST, CDX_DOMAIN };
 enum cdx_sort { CDX_FORWARD, CDX_REVERSE, CDX_CLOSEST };
-enum cdx_output { CDX_TEXT, CDX_JSON };
+enum cdx_output { CDX_DEFAULT, CDX_CDXJ, CDX_TEXT, CDX_JSON, CDX_LINK };
 
 enum { CDX_FILTERS_MAX = 16, CDX_COLLAPSES_MAX = 8 };
 
@@ -50,8 +50,9 @@ struct cdx_filter {
 struct cdx_query {
     bool ia;               /* asked at /cdx/search/cdx */
     struct wb_arena texts; /* of the filters */
-    struct wb_buf key;     /* normal form of the URL, of its prefix, or of its host */
-    struct wb_pageid id;   /* of the URL */
+    struct wb_buf url;     /* the normal form of the URL */
+    struct wb_buf urlkey;  /* the URL key of that, or of the prefix */
+    bool has_port;
     enum cdx_match match;
     int64_t from_ms, to_ms; /* both included */
     uint64_t limit;         /* UINT64_MAX: none */
@@ -69,11 +70,14 @@ struct cdx_query {
         size_t len;
     } collapses[CDX_COLLAPSES_MAX];
     size_t collapse_count;
+    size_t collapse_time; /* digits of the time; rows that agree in them and in the status are one. 0: no such rule */
     bool show_pages, show_resume;
     bool paged;
     uint64_t page, page_size;
-    struct wb_buf after_key; /* of the resume key: the SURT... */
-    int64_t after_ms;        /* ...and time of the last row */
+    struct wb_buf after_key; /* of the resume key: URL key... */
+    uint32_t after_chunk;    /* ...group with that key... */
+    int64_t after_ms;        /* ...and time of the last row... */
+    uint64_t after_same;     /* ...and how many rows up to it have that time */
 };
 
 /* WB_E_INVALID names the parameter. Release the query even after an error. */
@@ -82,14 +86,28 @@ void cdx_query_release(struct cdx_query *query);
 
 /* ---- which URLs (cdx_walk.c) --------------------------------------------------------------------- */
 
-/* Docids of the query, merged from pages and other URLs into the order of SURTs. */
+/* A key with more URLs than this is delivered in several groups, so that the memory is bounded. */
+enum { CDX_GROUP_MAX = 1000, CDX_PARTS_MAX = 3 };
+
+/* Places in the order of URL keys. */
+struct cdx_range {
+    uint32_t first, end;
+};
+
+/* The URLs of the query in the order of their keys; those with equal keys come together, as a group. */
 struct cdx_walk {
     struct wb_index *index;
-    WB_VEC(struct wb_index_range) parts[2]; /* of pages, and of other URLs: each in order */
-    size_t at[2];                           /* the range that is next in each */
-    uint32_t next[2];                       /* the docid in it; at[i] == count: none is left */
+    const uint32_t *order; /* the docid at each place */
+    struct cdx_range parts[CDX_PARTS_MAX];
+    size_t part_count;
+    size_t at;     /* the range that is next; at >= part_count: none is left */
+    uint32_t next; /* the place in it */
     bool reverse;
     uint64_t left; /* URLs that may still come */
+    WB_VEC(struct wb_pageid) ids; /* of the group... */
+    uint32_t chunk;               /* ...and how many groups with the same key came before it */
+    struct wb_buf key, group_key; /* of the URL looked at last; of the group */
+    uint32_t key_place;           /* where that URL is */
 };
 
 int cdx_walk_begin(struct wb_index *index, const struct cdx_query *query, struct cdx_walk *walk_out);
@@ -98,27 +116,34 @@ void cdx_walk_release(struct cdx_walk *walk);
 /* How many URLs there are. */
 uint64_t cdx_walk_count(const struct cdx_walk *walk);
 
-/* Leaves out the first n. */
-void cdx_walk_skip(struct cdx_walk *walk, uint64_t n);
+/*
+ * Leaves out the first URLs, and all but `count` after them. A group belongs to the page with its first URL, so that its
+ * captures are in the order of time.
+ */
+int cdx_walk_page(struct cdx_walk *walk, uint64_t first, uint64_t count);
 
-/* False at the end. */
-bool cdx_walk_next(struct cdx_walk *walk, uint32_t *docid_out);
+/* Moves to the next group. Returns 1, 0 at the end, or an error. */
+int cdx_walk_next(struct cdx_walk *walk);
 
 /* ---- captures (cdx_rows.c) ----------------------------------------------------------------------- */
 
 struct cdx_row {
     int64_t time_ms;
+    size_t number; /* among all rows, in the order in which they were read */
     struct wb_slice field[CDX_FIELDS];
 };
 
-/* The captures of one URL, oldest first. */
+/* The captures of URLs that have one key, oldest first. */
 struct cdx_rows {
     WB_VEC(struct cdx_row) rows;
     struct wb_arena texts;
+    uint64_t left_out;  /* captures that cannot be read, since the answer began */
+    struct wb_buf lost; /* the message about the first of them */
 };
 
-/* The rows of a page that match the query's times and filters. Nothing is stored of it: no rows. */
-int cdx_rows_read(struct wb_store *store, struct wb_pageid id, const struct cdx_query *query, struct cdx_rows *rows);
+/* Replaces the rows by those of these pages that match the query's times and filters. Not stored: no rows. */
+int cdx_rows_read(struct wb_store *store, const struct wb_pageid *ids, size_t count, const struct cdx_query *query,
+                  struct cdx_rows *rows);
 void cdx_rows_release(struct cdx_rows *rows);
 
 /* ---- filters (cdx_filter.c) ---------------------------------------------------------------------- */

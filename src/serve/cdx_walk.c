@@ -1,237 +1,226 @@
 /*
- * cdx_walk.c - the URLs of a CDX query, in the order of SURTs. Docids have that order in two parts: pages of the
- * generation, and all other URLs, which may be pages of the past. The walk merges the two.
+ * cdx_walk.c - the URLs of a CDX query, in the order of their URL keys. A generation has its docids in that order, so
+ * what is asked for is one range of them, or three: a domain is its host, its subdomains, and its host with ports.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/cdx_server.h"
 #include "url/url.h"
 
-/* ---- ranges -------------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------------- */
 
-struct range_context {
-    struct cdx_walk *walk;
-    const struct cdx_query *query;
-    uint32_t pages;
-    struct wb_buf low;  /* SURT of a prefix; empty: none */
-    struct wb_buf surt; /* of a URL */
-    int err;
-};
-
-static int surt_of(struct range_context *c, uint32_t docid)
+/* Fills walk->key with the URL key at a place in the order, unless it has that already. */
+static int read_key(struct cdx_walk *walk, uint32_t place)
 {
-    struct wb_url url = WB_URL_INIT;
-    struct wb_buf key = WB_BUF_INIT;
-    struct wb_slice text;
+    struct wb_slice url;
 
-    int err = wb_index_url(c->walk->index, docid, &text);
+    if (walk->key.len && walk->key_place == place)
+        return 0;
+    wb_buf_clear(&walk->key);
+    int err = wb_index_url(walk->index, walk->order[place], &url);
     if (err == 0)
-        err = wb_url_parse(text, NULL, &url);
-    if (err == 0)
-        err = wb_url_key(&url, &key);
-    if (err == 0)
-        err = wb_surt_of_key(wb_buf_slice(&key), &c->surt);
-    wb_url_release(&url);
-    wb_buf_release(&key);
+        err = wb_urlkey_of_url(url, &walk->key);
+    walk->key_place = place;
     return err;
 }
 
-/* The first docid of a range whose SURT is not before the prefix; with past, the first one that is behind all with it.
- */
-static int bound(struct range_context *c, struct wb_index_range range, bool past, uint32_t *docid_out)
+enum bound { FIRST_NOT_BEFORE, FIRST_AFTER, FIRST_BEHIND_PREFIX };
+
+/* The first place whose key is not before text, is after it, or is behind all that begin with it. */
+static int find_bound(struct cdx_walk *walk, struct wb_slice text, enum bound bound, uint32_t *place_out)
 {
-    struct wb_slice low = wb_buf_slice(&c->low);
-    uint32_t first = range.first, end = range.end;
+    uint32_t first = 0, end = (uint32_t)wb_index_info(walk->index)->urls;
 
     while (first < end) {
         uint32_t middle = first + (end - first) / 2;
-        int err = surt_of(c, middle);
+        int err = read_key(walk, middle);
         if (err < 0)
             return err;
-        struct wb_slice surt = wb_buf_slice(&c->surt);
-        bool before = wb_slice_compare(surt, low) < 0 || (past && wb_slice_starts(surt, low));
-        if (before)
+        struct wb_slice key = wb_buf_slice(&walk->key);
+        int order = wb_slice_compare(key, text);
+        if (order < 0 || (bound == FIRST_AFTER && order == 0) ||
+            (bound == FIRST_BEHIND_PREFIX && wb_slice_starts(key, text)))
             first = middle + 1;
         else
             end = middle;
     }
-    *docid_out = first;
+    *place_out = first;
     return 0;
 }
 
-/* Whether all URLs of the range are of the host itself, not of a subdomain. A range has one site. */
-static int is_host(struct range_context *c, struct wb_index_range range, bool *is_out)
-{
-    const uint32_t *sites;
-    struct wb_slice name;
+/* ---- ranges -------------------------------------------------------------------------------------- */
 
-    int err = wb_index_fact(c->walk->index, WB_FACT_SITE, (const void **)&sites);
+static int add_range(struct cdx_walk *walk, struct wb_slice text, enum bound bound, uint32_t from)
+{
+    struct cdx_range range;
+
+    WB_CHECK(walk->part_count < CDX_PARTS_MAX);
+    int err = find_bound(walk, text, FIRST_NOT_BEFORE, &range.first);
     if (err == 0)
-        err = wb_index_site(c->walk->index, sites[range.first], &name);
-    *is_out = err == 0 && wb_slice_equal(name, wb_buf_slice(&c->query->key));
+        err = find_bound(walk, text, bound, &range.end);
+    if (range.first < from)
+        range.first = from;
+    if (err == 0 && range.first < range.end)
+        walk->parts[walk->part_count++] = range;
     return err;
 }
 
-static int add_part(struct range_context *c, struct wb_index_range range)
+/* The host of a key with each of the characters that may follow it. */
+static int add_hosts(struct cdx_walk *walk, struct wb_slice key, const char *ends, uint32_t from)
 {
-    if (range.first >= range.end)
-        return 0;
-    return wb_vec_push(&c->walk->parts[range.first >= c->pages], range);
-}
-
-/* Splits a range at the borders of sites: neighbours may have come as one. */
-static int add_range(void *context, struct wb_index_range range)
-{
-    struct range_context *c = context;
-    enum cdx_match match = c->query->match;
-    const uint32_t *sites;
-    bool own = true;
-
-    if (match == CDX_DOMAIN)
-        return add_part(c, range);
-    int err = wb_index_fact(c->walk->index, WB_FACT_SITE, (const void **)&sites);
-    while (err == 0 && range.first < range.end) {
-        struct wb_index_range one = {range.first, range.first};
-        while (one.end < range.end && sites[one.end] == sites[one.first])
-            one.end++;
-        range.first = one.end;
-        if (match == CDX_HOST) {
-            err = is_host(c, one, &own);
-        } else {
-            struct wb_index_range part = one;
-            err = bound(c, one, false, &part.first);
-            if (err == 0)
-                err = bound(c, one, true, &part.end);
-            one = part;
-        }
-        if (err == 0 && own)
-            err = add_part(c, one);
-    }
-    return err;
-}
-
-/* ---- the walk ------------------------------------------------------------------------------------ */
-
-static void rewind_part(struct cdx_walk *walk, int p)
-{
-    walk->at[p] = 0;
-    if (walk->parts[p].count == 0)
-        return;
-    walk->at[p] = walk->reverse ? walk->parts[p].count - 1 : 0;
-    const struct wb_index_range *range = &walk->parts[p].items[walk->at[p]];
-    walk->next[p] = walk->reverse ? range->end - 1 : range->first;
-}
-
-/* Cuts what is before a SURT off the ranges of a part. */
-static int cut_part(struct range_context *c, int p)
-{
-    struct cdx_walk *walk = c->walk;
-    size_t kept = 0;
+    const char *close = key.len ? memchr(key.ptr, ')', key.len) : NULL;
+    struct wb_buf text = WB_BUF_INIT;
     int err = 0;
 
-    for (size_t i = 0; i < walk->parts[p].count && err == 0; i++) {
-        struct wb_index_range range = walk->parts[p].items[i];
-        /* Ranges are in order: once one is kept, all that follow are. */
-        if (kept == 0)
-            err = bound(c, range, false, &range.first);
-        if (err == 0 && range.first < range.end)
-            walk->parts[p].items[kept++] = range;
+    for (; err == 0 && close && *ends; ends++) {
+        wb_buf_clear(&text);
+        err = wb_buf_append(&text, key.ptr, (size_t)(close - key.ptr));
+        if (err == 0)
+            err = wb_buf_append_char(&text, *ends);
+        if (err == 0)
+            err = add_range(walk, wb_buf_slice(&text), FIRST_BEHIND_PREFIX, from);
     }
-    walk->parts[p].count = err == 0 ? kept : 0;
+    wb_buf_release(&text);
     return err;
 }
 
-static int cut_before(struct range_context *c, struct wb_slice surt)
+static void rewind_walk(struct cdx_walk *walk)
 {
-    wb_buf_clear(&c->low);
-    int err = wb_buf_append_slice(&c->low, surt);
-    for (int p = 0; p < 2 && err == 0; p++)
-        err = cut_part(c, p);
-    return err;
+    walk->at = 0;
+    if (walk->part_count == 0)
+        return;
+    walk->at = walk->reverse ? walk->part_count - 1 : 0;
+    walk->next = walk->reverse ? walk->parts[walk->at].end - 1 : walk->parts[walk->at].first;
 }
 
 int cdx_walk_begin(struct wb_index *index, const struct cdx_query *query, struct cdx_walk *walk_out)
 {
-    struct range_context c = {.walk = walk_out, .query = query, .pages = (uint32_t)wb_index_info(index)->pages};
-    struct wb_slice host = wb_buf_slice(&query->key);
-    const char *slash = host.len ? memchr(host.ptr, '/', host.len) : NULL;
+    struct wb_slice key = wb_buf_slice(&query->urlkey);
+    const void *order = NULL;
+    uint32_t from = 0;
 
     *walk_out =
         (struct cdx_walk){.index = index, .reverse = query->sort == CDX_REVERSE || query->last, .left = UINT64_MAX};
-    if (query->match == CDX_PREFIX && slash) {
-        c.err = wb_surt_of_key(host, &c.low);
-        host.len = (size_t)(slash - host.ptr);
-    } else if (query->match == CDX_PREFIX) {
-        /* A prefix without a path is one of the host's name: everything below it. */
-        c.err = wb_surt_of_key(host, &c.low);
-    }
-    int err = c.err < 0 ? c.err : wb_index_sites(index, host, add_range, &c);
-    err = err == WB_E_NOTFOUND ? 0 : err;
+    int err = wb_index_fact(index, WB_FACT_KEYORDER, &order);
+    walk_out->order = order;
     if (err == 0 && query->after_key.len)
-        err = cut_before(&c, wb_buf_slice(&query->after_key));
-    for (int p = 0; p < 2; p++)
-        rewind_part(walk_out, p);
-    wb_buf_release(&c.low);
-    wb_buf_release(&c.surt);
+        err = find_bound(walk_out, wb_buf_slice(&query->after_key), FIRST_NOT_BEFORE, &from);
+    if (err < 0)
+        return err;
+    bool port = memchr(key.ptr, ':', key.len) && query->has_port;
+    switch (query->match) {
+    case CDX_EXACT:
+        err = add_range(walk_out, key, FIRST_AFTER, from);
+        break;
+    case CDX_PREFIX:
+        err = add_range(walk_out, key, FIRST_BEHIND_PREFIX, from);
+        break;
+    case CDX_HOST:
+        err = add_hosts(walk_out, key, ")", from);
+        break;
+    case CDX_DOMAIN:
+        err = add_hosts(walk_out, key, port ? ")" : "),:", from); /* in the order of bytes */
+        break;
+    }
+    rewind_walk(walk_out);
     return err;
 }
 
 void cdx_walk_release(struct cdx_walk *walk)
 {
-    wb_vec_release(&walk->parts[0]);
-    wb_vec_release(&walk->parts[1]);
+    wb_vec_release(&walk->ids);
+    wb_buf_release(&walk->key);
+    wb_buf_release(&walk->group_key);
 }
 
 uint64_t cdx_walk_count(const struct cdx_walk *walk)
 {
     uint64_t count = 0;
 
-    for (int p = 0; p < 2; p++)
-        for (size_t i = 0; i < walk->parts[p].count; i++)
-            count += walk->parts[p].items[i].end - walk->parts[p].items[i].first;
+    for (size_t i = 0; i < walk->part_count; i++)
+        count += walk->parts[i].end - walk->parts[i].first;
     return count;
 }
 
-static bool part_has(const struct cdx_walk *walk, int p)
-{
-    return walk->at[p] < walk->parts[p].count;
-}
+/* ---- the walk ------------------------------------------------------------------------------------ */
 
-static void part_advance(struct cdx_walk *walk, int p)
+static void advance(struct cdx_walk *walk)
 {
-    const struct wb_index_range *range = &walk->parts[p].items[walk->at[p]];
+    const struct cdx_range *range = &walk->parts[walk->at];
 
-    if (!walk->reverse && ++walk->next[p] < range->end)
+    WB_CHECK(walk->at < walk->part_count);
+    walk->left -= walk->left > 0;
+    if (!walk->reverse && ++walk->next < range->end)
         return;
-    if (walk->reverse && walk->next[p]-- > range->first)
+    if (walk->reverse && walk->next-- > range->first)
         return;
     /* Backwards, the index of the first range less one is larger than any count, which means the end. */
-    walk->at[p] += walk->reverse ? SIZE_MAX : 1;
-    if (!part_has(walk, p))
-        return;
-    range = &walk->parts[p].items[walk->at[p]];
-    walk->next[p] = walk->reverse ? range->end - 1 : range->first;
+    walk->at += walk->reverse ? SIZE_MAX : 1;
+    if (walk->at < walk->part_count)
+        walk->next = walk->reverse ? walk->parts[walk->at].end - 1 : walk->parts[walk->at].first;
 }
 
-bool cdx_walk_next(struct cdx_walk *walk, uint32_t *docid_out)
+/* Reads the key at the next place. Returns 1 if it is that of the last group, 0 if not, or an error. */
+static int goes_on(struct cdx_walk *walk)
 {
-    int p = part_has(walk, 0) ? 0 : 1;
+    int err = read_key(walk, walk->next);
 
-    if (!part_has(walk, p) || walk->left == 0)
-        return false;
-    if (p == 0 && part_has(walk, 1)) {
-        bool first = wb_index_order(walk->index, walk->next[0]) < wb_index_order(walk->index, walk->next[1]);
-        p = first != walk->reverse ? 0 : 1;
+    if (err < 0)
+        return err;
+    return walk->group_key.len && wb_slice_equal(wb_buf_slice(&walk->key), wb_buf_slice(&walk->group_key));
+}
+
+static int begin_group(struct cdx_walk *walk)
+{
+    wb_buf_clear(&walk->group_key);
+    return wb_buf_append_slice(&walk->group_key, wb_buf_slice(&walk->key));
+}
+
+int cdx_walk_page(struct cdx_walk *walk, uint64_t first, uint64_t count)
+{
+    int same = 1, err = 0;
+
+    for (uint64_t n = 0; err == 0 && n < first && walk->at < walk->part_count; n++) {
+        if (n + 1 == first)
+            err = read_key(walk, walk->next);
+        advance(walk);
     }
-    *docid_out = walk->next[p];
-    part_advance(walk, p);
-    walk->left--;
-    return true;
+    if (err == 0 && first > 0)
+        err = begin_group(walk);
+    walk->left = count;
+    while (err == 0 && same > 0 && walk->left > 0 && walk->at < walk->part_count) {
+        same = goes_on(walk);
+        if (same > 0)
+            advance(walk);
+    }
+    /* If the whole page belongs to a group that began on an earlier one, nothing is left for this one. */
+    if (walk->left == 0)
+        walk->at = walk->part_count;
+    return err < 0 ? err : same < 0 ? same : 0;
 }
 
-void cdx_walk_skip(struct cdx_walk *walk, uint64_t n)
+int cdx_walk_next(struct cdx_walk *walk)
 {
-    uint32_t docid;
+    const void *ids = NULL;
+    bool first = true;
+    int err = wb_index_fact(walk->index, WB_FACT_ID, &ids);
 
-    while (n-- > 0 && cdx_walk_next(walk, &docid))
-        continue;
+    wb_vec_clear(&walk->ids);
+    while (err == 0 && walk->at < walk->part_count && walk->ids.count < CDX_GROUP_MAX) {
+        int same = goes_on(walk);
+        if (same < 0)
+            return same;
+        if (!same && (!first || walk->left == 0))
+            break;
+        if (first)
+            walk->chunk = same ? walk->chunk + 1 : 0;
+        const char *id = (const char *)ids + (size_t)walk->order[walk->next] * WB_PAGEID_BYTES;
+        if (!same)
+            err = begin_group(walk);
+        if (err == 0)
+            err = wb_vec_push(&walk->ids, wb_pageid_get(id));
+        first = false;
+        advance(walk);
+    }
+    return err < 0 ? err : walk->ids.count > 0;
 }

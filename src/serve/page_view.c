@@ -20,6 +20,8 @@ static int read_stored(struct wb_page_view *v)
 
     if (err == 0)
         err = wb_store_get_when(v->call->worker->store, v->id, &when, &v->page, &v->mem);
+    if (err == 0)
+        err = wb_url_public(v->page.url, &v->public, &v->page.url);
     v->stored = err == 0;
     return err == WB_E_NOTFOUND ? 0 : err;
 }
@@ -233,5 +235,6 @@ void wb_handle_page_view(struct wb_call *call)
         wb_call_fail(call, err);
     wb_store_timeline_release(&v.timeline);
     wb_buf_release(&v.mem);
+    wb_buf_release(&v.public);
     wb_buf_release(&v.title);
 }

@@ -11,6 +11,7 @@ struct wb_page_view {
     struct wb_pageid id;
     struct wb_page page; /* the newest version that there is; its body is not empty if `stored` */
     struct wb_buf mem;   /* what the page borrows from */
+    struct wb_buf public; /* the URL of the page, if it had to be copied without a password */
     bool stored;         /* there is a version */
     struct wb_store_timeline timeline;
     struct wb_searcher *searcher; /* NULL: there is no index */

@@ -116,16 +116,19 @@ static int add_location(struct wb_call *call, const struct wb_page *page, const 
 {
     struct wb_replay_page shown = {.url = page->url, .time = wb_slice_str(digits)};
     struct wb_slice location;
-    struct wb_buf place = WB_BUF_INIT;
+    struct wb_buf place = WB_BUF_INIT, public = WB_BUF_INIT;
 
     if (!wb_http_status_redirects(page->status) || !wb_http_header(page->head, "Location", &location))
         return 0;
-    int err = wb_replay_location(&shown, WB_SLICE_LIT("/web/"), location, &place);
+    int err = wb_url_public(location, &public, &location);
+    if (err == 0)
+        err = wb_replay_location(&shown, WB_SLICE_LIT("/web/"), location, &place);
     if (err == 0)
         err = wb_http_reply_field(call->reply, "Location", wb_buf_slice(&place));
     else if (err == WB_E_PROTO)
         err = 0; /* it leads nowhere; the body is shown */
     wb_buf_release(&place);
+    wb_buf_release(&public);
     return err;
 }
 
@@ -150,12 +153,14 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
                         const struct wb_store_timeline *timeline, size_t at)
 {
     struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = timeline->times[at]};
-    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_buf mem = WB_BUF_INIT, public = WB_BUF_INIT;
     char digits[WB_CDX_TIME_MAX];
     struct wb_page page;
 
     wb_cdx_time(timeline->times[at], digits);
     int err = wb_store_get_when(call->worker->store, t->id, &when, &page, &mem);
+    if (err == 0)
+        err = wb_url_public(page.url, &public, &page.url);
     if (err == 0) {
         call->reply->status = page.status >= 200 && page.status < 600 ? page.status : 200;
         err = add_memento_fields(call, t, timeline, at);
@@ -169,6 +174,7 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
     if (err == 0 && !t->raw)
         err = rewrite(call, &page, digits);
     wb_buf_release(&mem);
+    wb_buf_release(&public);
     return err;
 }
 

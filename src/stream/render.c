@@ -34,6 +34,7 @@ struct wb_stream_pen {
     struct wb_warc_writer *writer;  /* NULL: not needed */
     struct wb_buf *out;             /* where the writer appends to */
     struct wb_buf scratch;          /* a text that is made for memos */
+    struct wb_buf public;           /* the URL of such a page, without a password */
 };
 
 int wb_stream_format_parse(struct wb_slice text, enum wb_stream_format *format_out)
@@ -98,6 +99,7 @@ void wb_stream_pen_free(struct wb_stream_pen *pen)
     wb_extractor_free(pen->extractor);
     wb_warc_writer_free(pen->writer);
     wb_buf_release(&pen->scratch);
+    wb_buf_release(&pen->public);
     wb_free(pen);
 }
 
@@ -111,6 +113,8 @@ bool wb_stream_is_link(const struct wb_extract_link *link)
 
 static void add_links(struct wb_json *j, const struct wb_extract *extract)
 {
+    struct wb_buf memory = WB_BUF_INIT;
+
     wb_json_key(j, "links");
     wb_json_array(j);
     for (size_t i = 0; i < extract->link_count; i++) {
@@ -118,12 +122,16 @@ static void add_links(struct wb_json *j, const struct wb_extract *extract)
         if (!wb_stream_is_link(link))
             continue;
         const char *hash = memchr(link->url.ptr, '#', link->url.len);
+        struct wb_slice url = hash ? wb_slice(link->url.ptr, (size_t)(hash - link->url.ptr)) : link->url;
+        if (wb_url_public(url, &memory, &url) < 0)
+            j->err = WB_E_NOMEM;
         wb_json_object(j);
-        wb_json_field_slice(j, "url", hash ? wb_slice(link->url.ptr, (size_t)(hash - link->url.ptr)) : link->url);
+        wb_json_field_slice(j, "url", url);
         wb_json_field_slice(j, "anchor", wb_slice_trim(link->anchor));
         wb_json_object_end(j);
     }
     wb_json_array_end(j);
+    wb_buf_release(&memory);
 }
 
 static int write_json(const struct wb_stream_record *record, const struct wb_extract *extract, struct wb_buf *out)
@@ -202,7 +210,10 @@ static int make_text(struct wb_stream_pen *pen, const struct wb_page *page)
 {
     struct wb_stream_record record = {.page = *page, .docid = WB_DOCID_NONE};
     struct wb_extract extract;
-    int err = extract_page(pen, page, &extract);
+    int err = wb_url_public(page->url, &pen->public, &record.page.url);
+
+    if (err == 0)
+        err = extract_page(pen, &record.page, &extract);
 
     wb_buf_clear(&pen->scratch);
     if (err == 0 && pen->format == WB_STREAM_TEXT)
@@ -262,15 +273,19 @@ static int write_shared(struct wb_stream_pen *pen, const struct wb_stream_record
     return err == 0 ? wb_buf_append_str(out, JSON_AFTER_TOKEN) : err;
 }
 
-int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *record, struct wb_buf *out)
+int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *original, struct wb_buf *out)
 {
+    struct wb_stream_record public = *original, *record = &public;
+    struct wb_buf memory = WB_BUF_INIT;
     struct wb_extract extract;
     size_t before = out->len;
     bool shared = record->memo && pen->extractor && !record->revisit;
-    int err = 0;
+    int err = wb_url_public(original->page.url, &memory, &public.page.url);
 
     pen->out = out;
-    if (shared)
+    if (err < 0)
+        shared = false;
+    else if (shared)
         err = write_shared(pen, record, out);
     else if (pen->extractor)
         err = extract_page(pen, &record->page, &extract);
@@ -282,5 +297,6 @@ int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record
         out->len = before; /* a record is whole, or it is not there */
     else
         pen->begun = true;
+    wb_buf_release(&memory);
     return err;
 }

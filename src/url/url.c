@@ -465,3 +465,23 @@ bool wb_url_is_http(const struct wb_url *url)
     /* http and https are the only special schemes that begin with 'h'. */
     return url->special && url->href.ptr[0] == 'h';
 }
+
+int wb_url_public(struct wb_slice url, struct wb_buf *memory_out, struct wb_slice *public_out)
+{
+    const char *slashes = url.len ? memmem(url.ptr, url.len, "//", 2) : NULL, *at = NULL;
+
+    *public_out = url;
+    if (!slashes || (slashes > url.ptr && slashes[-1] != ':'))
+        return 0;
+    for (const char *p = slashes + 2; p < url.ptr + url.len && *p != '/' && *p != '?' && *p != '#'; p++)
+        if (*p == '@')
+            at = p;
+    if (!at)
+        return 0;
+    wb_buf_clear(memory_out);
+    int err = wb_buf_append(memory_out, url.ptr, (size_t)(slashes + 2 - url.ptr));
+    if (err == 0)
+        err = wb_buf_append(memory_out, at + 1, (size_t)(url.ptr + url.len - at - 1));
+    *public_out = wb_buf_slice(memory_out);
+    return err;
+}

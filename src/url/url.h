@@ -66,6 +66,12 @@ struct wb_slice wb_url_path(const struct wb_url *url);
 struct wb_slice wb_url_query(const struct wb_url *url);    /* without '?' */
 bool wb_url_is_http(const struct wb_url *url);             /* http or https */
 
+/*
+ * *public_out becomes the URL as readers may see it: without a user and a password ("http://user:pass@host/"). It is the
+ * argument itself, or in memory_out, whose content is replaced. The argument may be any text.
+ */
+int wb_url_public(struct wb_slice url, struct wb_buf *memory_out, struct wb_slice *public_out);
+
 /* ---- keys, sites and SURTs: the slices that these return are parts of their argument -------------------------- */
 
 /* Replaces the content of key_out by the URL's normal form. WB_E_LIMIT if that is longer than WB_URL_MAX_BYTES. */

@@ -13,26 +13,32 @@ HOSTS = ['a.example', 'www.a.example', 'b.example', 'sub.b.example', 'deep.sub.b
 
 # ---- the model -------------------------------------------------------------------------
 
-def surt(url):
-    """Of a URL whose path is in its normal form already."""
-    site, path = re.fullmatch(r'https?://([^/]+)(/.*)', url).groups()
-    host, _, port = site.partition(':')
-    labels = host if re.fullmatch(r'[\d.]+', host) else ','.join(reversed(host.split('.')))
-    return labels + (':' + port if port else '') + ')' + path
+def urlkey(url):
+    """The key that pywb has for a URL, of the kinds that are here."""
+    site, path, query = re.fullmatch(r'https?://([^/]+)(/[^?]*)(\??.*)', url).groups()
+    host, _, port = re.sub(r'^www\d*\.', '', site).partition(':')
+    labels = ','.join(reversed(host.split('.')))
+    path = urllib.parse.quote(urllib.parse.unquote_to_bytes(path), "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    query = query.strip('?') and '?' + '&'.join(sorted(query[1:].split('&')))
+    return (labels + (':' + port if port else '') + ')' + (path.rstrip('/') or '/') + query).lower()
 
 
 class Model:
     """rows: a dictionary of fields for each capture, in the order of the answer."""
 
     def __init__(self):
-        self.captures = {}      # SURT: [(date, Page)]
+        self.captures = {}      # key: {URL: [Page]}
 
     def add(self, page):
-        self.captures.setdefault(surt(page.url), []).append(page)
+        self.captures.setdefault(urlkey(page.url), {}).setdefault(page.url, []).append(page)
 
     def rows_of(self, key):
+        """The captures of all pages that have this key; no two of them have the same time."""
+        return sorted((r for pages in self.captures[key].values() for r in self.rows_of_page(key, pages)), key=lambda r: r['timestamp'])
+
+    def rows_of_page(self, key, pages):
         rows, before = [], None
-        for p in sorted(self.captures[key], key=lambda p: p.date):
+        for p in sorted(pages, key=lambda p: p.date):
             same = before is not None and before.body == p.body
             first = first if same else p
             place = [h.split(': ', 1)[1] for h in first.headers if h.startswith('Location: ')]
@@ -44,15 +50,18 @@ class Model:
         return rows
 
     def select(self, url, match):
-        """SURTs that match."""
-        site = re.sub(r'^https?://', '', url).split('/')[0]
+        """Keys that match."""
+        site = re.sub(r'^www\d*\.', '', re.sub(r'^https?://', '', url).split('/')[0])
+        wanted = urlkey(url if url.count('/') > 2 else 'http://%s/' % site)
+        if match == 'prefix' and url.endswith('/') and not wanted.endswith('/'):
+            wanted += '/'
         def fits(key):
             host, port = re.fullmatch(r'([^:)]*)(:\d+)?\).*', key).groups()
-            name = host if re.fullmatch(r'[\d.]+', host) else '.'.join(reversed(host.split(',')))
+            name = '.'.join(reversed(host.split(',')))
             if match == 'exact':
-                return key == surt(url)
+                return key == wanted
             if match == 'prefix':
-                return key.startswith(surt(url))
+                return key.startswith(wanted)
             if match == 'host':
                 return name + (port or '') == site
             return name + (port or '') == site or (':' not in site and (name == site or name.endswith('.' + site)))
@@ -269,8 +278,10 @@ def pages_and_resume_keys_lead_to_the_end(folder):
             assert count['pages'] == int(s.ask('/cdx/search/cdx', showNumPages='true', pageSize=size, **sent).body)
             got = sum([rows(s, page=i, pageSize=size, **sent) for i in range(count['pages'])], [])
             same(got, want, (sent, size))
-            assert rows(s, page=count['pages'], pageSize=size, **sent) == []
-            assert rows(s, page=10 ** 12, pageSize=size, **sent) == []
+            for page in (max(count['pages'], 1), 10 ** 12):     # pywb refuses pages behind the last one
+                r = s.ask('/cdx', page=page, pageSize=size, **sent)
+                assert r.status == 400 and b'page=' in r.body, (r.status, r.body)
+                assert s.ask('/cdx/search/cdx', page=page, pageSize=size, **sent).body == b''
             got, key = [], {}
             for i in range(1000):
                 text = s.ask('/cdx', limit=random_.choice([1, 2, 7]) if size < 10 else 100, showResumeKey='true', fl='urlkey,timestamp', **sent, **key).body.decode()
@@ -311,13 +322,109 @@ def captures_in_the_same_second(folder):
             assert got == whole, (len(got), len(whole))
 
 
+def dates_of(s, url, path='/cdx', **q):
+    return [r['timestamp'] for r in rows(s, path, url=url, **q)]
+
+
+@test
+def what_pywb_and_the_archive_agree_on(folder):
+    """All spellings find a page, before there is an index too; what is not supported is refused by its name."""
+    repo, urls = folder / 'r', ['http://www.a.example/Dir/Page?b=2&a=1', 'http://a.example/dir/page?a=1&b=2', 'http://www3.a.example/dir//page?b=2&a=1']
+    call(repo, 'init', '--history', 'all')
+    done(ask(repo, 'import', archive(folder / 'a.warc', [
+        Page(u, b'<p>%d %d' % (n, k), '2026-01-%02dT00:00:%02d.%03dZ' % (1 + k, 10 * n, 500 * n)) for n, u in enumerate(urls) for k in range(3)])))
+    with Server(repo) as s:
+        assert dates_of(s, urls[0]) == ['202601%02d0000%02d' % (1 + k, 10 * n) for k in range(3) for n in range(2)], 'without an index'
+        call(repo, 'update')
+        call(repo, 'index')
+        every = ['202601%02d0000%02d' % (1 + k, 10 * n) for k in range(3) for n in range(3)]
+        assert wait_for(lambda: dates_of(s, urls[0]) == every, 'the index is used')
+        for url in urls + ['A.EXAMPLE/DIR/PAGE/?b=2&a=1', 'https://www.a.example:443/dir/./page?a=1&b=2', 'http://user:pass@a.example/dir/page?a=1&b=2']:
+            for path in ('/cdx', '/cdx/search/cdx'):
+                assert dates_of(s, url, path, output='cdxj') == every, url
+        for q in (dict(reverse=1, limit=2), dict(reverse='true', limit=2), dict(sort='reverse', limit=2)):
+            assert dates_of(s, urls[0], **q) == every[:-3:-1], q
+        assert dates_of(s, urls[0], reverse='false', limit=2) == every[:2]
+        assert dates_of(s, urls[0], closest='20260102000010', limit=3) == [every[4], every[3], every[5]]
+        assert dates_of(s, urls[0], closest='20260102000020', sort='closest', limit=1) == ['20260102000020'], 'the very second first'
+        assert dates_of(s, urls[0], collapseTime=8) == [every[0], every[3], every[6]]
+        assert dates_of(s, urls[0], resolveRevisits='false', gzip='false', fastLatest='false') == every
+        assert dates_of(s, urls[0], fastLatest='true', limit=-1) == every[-1:]
+        text = s.ask('/cdx', url=urls[0], output='text', limit=1).body.decode().split(' ')
+        assert text[:5] == ['example,a)/dir/page?a=1&b=2', every[0], urls[0], 'text/html', '200'], text
+        assert s.ask('/cdx', url=urls[0], output='cdxj', fl='status', limit=1).body.decode() == 'example,a)/dir/page?a=1&b=2 %s {"status":"200"}\n' % every[0]
+        links = s.ask('/cdx', url=urls[0], output='link')
+        assert links.field('Content-Type') == 'application/link-format'
+        assert re.findall(r'/web/(\d{14})/[^>]*>; rel="memento"; datetime="', links.body.decode()) == every
+        wrong = [dict(resolveRevisits='true'), dict(showDupeCount='true'), dict(gzip='true'), dict(colour='red'), dict(fastLatest='true'), dict(Limit='1'),
+                 dict(collapseTime='x'), dict(collapseTime='0'), dict(reverse='2'), dict(page='1'), dict(output='link', matchType='host'), dict(sort='closest')]
+        for q in wrong:
+            r = s.ask('/cdx', url=urls[0], **q)
+            assert r.status == 400 and (list(q)[0] in r.json()['error']), (q, r.status, r.body)
+        for q in wrong[:9] + [dict(output='link')]:
+            r = s.ask('/cdx/search/cdx', url=urls[0], **q)
+            assert r.status == 400 and (list(q)[0] in r.json()['error']), (q, r.status, r.body)
+
+
+@test
+def readers_never_see_passwords(folder):
+    repo, secret = folder / 'r', 's3cret'
+    page = Page('http://user:%s@a.example/x' % secret, b'<title>t</title><p>hello <a href="/y">y</a>', '2026-01-02T00:00:00Z')
+    moved = Page('http://user:%s@a.example/y' % secret, b'moved', '2026-01-02T00:00:00Z', status='301 Moved', headers=['Location: http://user:l0cation@a.example/x'])
+    done(ask(repo, 'import', archive(folder / 'a.warc', [page, moved])))
+    call(repo, 'update')
+    call(repo, 'index')
+    with Server(repo) as s:
+        whole = 0
+        for path, q in (('/cdx', dict(url='a.example', matchType='host')), ('/cdx', dict(url='a.example/x', output='link')), ('/cdx', dict(url='a.example/y')),
+                        ('/cdx/search/cdx', dict(url='a.example', matchType='host')), ('/api/search', dict(q='hello')), ('/', dict(q='hello')),
+                        ('/api/page', dict(url='a.example/x')), ('/page', dict(url='a.example/x')), ('/api/links', dict(url='a.example/x')),
+                        ('/api/links', dict(url='a.example/y', dir='in')), ('/api/versions', dict(url='a.example/x')), ('/api/similar', dict(url='a.example/x')),
+                        ('/api/stream', dict(format='jsonl')), ('/api/stream', dict(format='urls')), ('/api/stream', dict(format='warc')),
+                        ('/api/stream', dict(format='text')), ('/timemap/link/http://a.example/x', {}), ('/web/20260102000000/http://a.example/x', {}),
+                        ('/web/20260102000000id_/http://a.example/x', {}), ('/web/http://a.example/y', {}), ('/web/*/http://a.example/x', {}),
+                        ('/page/versions', dict(url='a.example/x'))):
+            r = s.ask(path, **q)
+            seen = r.body + repr(r.fields).encode()
+            assert secret.encode() not in seen, (path, q, seen[max(seen.index(secret.encode()) - 200, 0):][:400])
+            assert b'l0cation' not in seen or q.get('format') == 'warc', (path, q)     # there it is the answer of the site
+            whole += r.status == 200 and b'a.example' in seen
+        assert whole >= 14, whole
+
+
+@test
+def what_cannot_be_read_is_said(folder):
+    repo = folder / 'r'
+    pages = [Page('http://a.example/%s' % n, bytes(random.Random(n).randbytes(3000)), '2026-01-02T00:00:00Z') for n in range(60)]
+    done(ask(repo, 'import', archive(folder / 'a.warc', pages[:30])))
+    done(ask(repo, 'import', archive(folder / 'b.warc', pages[30:])))
+    call(repo, 'update')
+    call(repo, 'index')
+    segments = sorted(repo.glob('pages/*.seg'))
+    raw = bytearray(segments[0].read_bytes())
+    raw[30000] ^= 1
+    segments[0].write_bytes(raw)
+    with Server(repo) as s:
+        whole = {n: s.ask('/cdx', url='a.example/%d' % n).status for n in range(60)}
+        lost = [n for n, status in whole.items() if status != 200]
+        assert 0 < len(lost) < 60 and {whole[n] for n in lost} == {500}, whole
+        for path, output, mark in (('/cdx', '', '!incomplete 0 {'), ('/cdx', 'json', '{"error":'), ('/cdx', 'text', '# incomplete'), ('/cdx/search/cdx', '', '# incomplete')):
+            r = s.ask(path, url='a.example', matchType='host', **({'output': output} if output else {}))
+            lines = r.body.decode().split('\n')[:-1]
+            assert r.status == 200 and r.field('X-Left-Out') == str(len(lost)) and len(lines) == 61 - len(lost), (lines[-2:], r.fields)
+            assert lines[-1].startswith(mark) and '%d captures could not be read' % len(lost) in lines[-1], lines[-1]
+        table = s.ask('/cdx/search/cdx', url='a.example', matchType='host', output='json').json()
+        assert table[-2] == [] and 'could not be read' in table[-1][0]
+
+
 @test
 def mementos(folder):
     random_ = rng('mementos')
     repo, model = collection(folder, random_)
     with Server(repo) as s:
         for url in random_.sample(model.urls, 60):
-            want, pages = model.rows_of(surt(url)), sorted(model.captures[surt(url)], key=lambda p: p.date)
+            mine = model.captures[urlkey(url)][url]
+            want, pages = model.rows_of_page(urlkey(url), mine), sorted(mine, key=lambda p: p.date)
             r = s.ask('/timemap/link/' + url)
             assert r.status == 200 and r.field('Content-Type') == 'application/link-format'
             got = re.findall(r'<http://[^>]*/web/(\d{14})/([^>]*)>; rel="([^"]*)"; datetime="([^"]*)"', r.body.decode())
@@ -357,7 +464,7 @@ def large_answers_are_whole_while_the_index_is_rebuilt(folder):
             Page('http://h%d.big.example/%d' % (n % 7, n), b'<p>%d %d</p>' % (n, day // 2), '2026-01-%02dT00:00:00Z' % day) for n in range(count)])))
     call(repo, 'update')
     call(repo, 'index')
-    want = sorted('%s %s' % (surt('http://h%d.big.example/%d' % (n % 7, n)), '202601%02d000000' % d) for n in range(count) for d in range(1, 5))
+    want = sorted('%s %s' % (urlkey('http://h%d.big.example/%d' % (n % 7, n)), '202601%02d000000' % d) for n in range(count) for d in range(1, 5))
     with Server(repo) as s:
         clients = []
         for more in ('', '&sort=reverse', '&limit=-18000'):
