@@ -6,7 +6,7 @@
  *          -> "p" line of a page ------>        -> pages/pages.jsonl
  *   hashes of all of these -> datapackage.json -> datapackage-digest.json
  *
- * The index is compressed in blocks (ZipNum), each a gzip member of LINES_PER_BLOCK lines. index.idx has one line for
+ * The index is compressed in blocks (ZipNum), each a gzip member of LINES_PER_BLOCK lines or a few more. index.idx has one line for
  * each block, so that a reader that has only a slow connection fetches two small pieces to find a capture.
  */
 #include "ingest/waczpen.h"
@@ -28,6 +28,7 @@
 #define WACZPEN_MAGIC 0x5742575au
 #define WACZ_VERSION "1.1.1"
 #define LINES_PER_BLOCK 1024 /* as py-wacz */
+#define LINES_PER_BLOCK_MAX 8192
 #define GZIP_LEVEL 6
 #define GZIP_EXTRA 64 /* what a member adds to its lines, if they cannot be compressed at all */
 #define NAME_BYTES 40
@@ -50,6 +51,7 @@ struct wb_waczpen {
     uint64_t record_at;               /* where the next record of it begins */
     uint64_t index_bytes, page_bytes; /* in the sorter */
     struct wb_buf urlkey, key, line, packed, summary;
+    struct wb_buf bound;         /* no block of the index begins up to here */
     struct wb_table_record next; /* the line that the sorter returned last; key.ptr is NULL at the end */
 };
 
@@ -240,6 +242,7 @@ void wb_waczpen_close(struct wb_waczpen *pen)
     wb_buf_release(&pen->line);
     wb_buf_release(&pen->packed);
     wb_buf_release(&pen->summary);
+    wb_buf_release(&pen->bound);
     wb_free(pen);
 }
 
@@ -297,6 +300,36 @@ static int end_block(struct wb_waczpen *pen)
     return err < 0 ? err : wb_zipwriter_write(pen->zip, pen->packed.ptr, pen->packed.len);
 }
 
+/*
+ * wabac.js looks for a URL that ends in a slash under a key with that slash, which ours (pywb's) do not have, and reads
+ * the last block that does not begin behind it. So no block begins between the two keys: this raises pen->bound to the
+ * second one if a line is about such a URL.
+ */
+static int raise_bound(struct wb_waczpen *pen, struct wb_slice line)
+{
+    const char *blank = memchr(line.ptr, ' ', line.len), *url = memmem(line.ptr, line.len, "{\"url\":\"", 8);
+    const char *end = url ? memchr(url + 8, '"', (size_t)(line.ptr + line.len - url) - 8) : NULL;
+    struct wb_slice key = wb_slice(line.ptr, (size_t)(blank - line.ptr));
+
+    if (!end || end[-1] != '/' || key.ptr[key.len - 1] == '/' || memchr(url, '?', (size_t)(end - url)))
+        return 0;
+    wb_buf_clear(&pen->key);
+    int err = wb_buf_append_slice(&pen->key, key);
+    if (err == 0)
+        err = wb_buf_append_str(&pen->key, "/ 9999");
+    if (err < 0 || wb_slice_compare(wb_buf_slice(&pen->key), wb_buf_slice(&pen->bound)) <= 0)
+        return err;
+    wb_buf_clear(&pen->bound);
+    return wb_buf_append_slice(&pen->bound, wb_buf_slice(&pen->key));
+}
+
+static bool block_goes_on(const struct wb_waczpen *pen, unsigned lines)
+{
+    if (!next_is(pen, INDEX_LINE) || lines >= LINES_PER_BLOCK_MAX)
+        return false;
+    return lines < LINES_PER_BLOCK || wb_slice_compare(pen->next.value, wb_buf_slice(&pen->bound)) <= 0;
+}
+
 /* Writes the next block of the index. pen->key becomes what its first line begins with: urlkey and time. */
 static int write_block(struct wb_waczpen *pen)
 {
@@ -306,13 +339,18 @@ static int write_block(struct wb_waczpen *pen)
 
     WB_CHECK(json); /* cdx.c made this line, and no field before the object contains a blank */
     wb_buf_clear(&pen->line);
-    wb_buf_clear(&pen->key);
-    err = wb_buf_append(&pen->key, first.ptr, (size_t)(json - first.ptr));
-    for (unsigned n = 0; err == 0 && n < LINES_PER_BLOCK && next_is(pen, INDEX_LINE); n++) {
-        err = wb_buf_append_slice(&pen->line, pen->next.value);
+    wb_buf_clear(&pen->bound);
+    size_t head = (size_t)(json - first.ptr);
+    for (unsigned n = 0; err == 0 && block_goes_on(pen, n); n++) {
+        err = raise_bound(pen, pen->next.value);
+        if (err == 0)
+            err = wb_buf_append_slice(&pen->line, pen->next.value);
         if (err == 0)
             err = advance(pen);
     }
+    wb_buf_clear(&pen->key);
+    if (err == 0)
+        err = wb_buf_append(&pen->key, pen->line.ptr, head);
     return err < 0 ? err : end_block(pen);
 }
 

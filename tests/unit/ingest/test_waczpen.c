@@ -16,7 +16,7 @@ static int take_bytes(void *context, const void *bytes, size_t len)
     return wb_buf_append(context, bytes, len);
 }
 
-/* Writes pages; of every tenth one, a revisit as well. */
+/* Writes pages; of every tenth one, a revisit as well. One in 25 has the same key in the index and the same time. */
 static int write_pages(struct wb_warc_writer *writer, unsigned count)
 {
     char url[64], key[64], body[200];
@@ -25,6 +25,11 @@ static int write_pages(struct wb_warc_writer *writer, unsigned count)
     for (unsigned i = 0; err == 0 && i < count; i++) {
         snprintf(url, sizeof url, "http://www.site%u.example/Page%u", i % 7, i);
         snprintf(key, sizeof key, "www.site%u.example/Page%u", i % 7, i);
+        bool same = i % 25 == 1;
+        if (same) {
+            snprintf(url, sizeof url, "http://www%u.same.example/Same", i);
+            snprintf(key, sizeof key, "www%u.same.example/Same", i);
+        }
         snprintf(body, sizeof body, "<title>Title \"%u\"</title><p>%u %x", i, i, i * 2654435761u);
         struct wb_page page = {
             .url = wb_slice_str(url),
@@ -34,7 +39,7 @@ static int write_pages(struct wb_warc_writer *writer, unsigned count)
             .type = WB_SLICE_LIT("text/html"),
             .charset = WB_SLICE_EMPTY,
             .body = wb_slice_str(body),
-            .time_ms = 1767323045678 + i,
+            .time_ms = 1767323045678 + (same ? 0 : i),
             .status = i % 3 ? 200 : 404,
             .kind = WB_PAGE_RESPONSE,
         };
@@ -222,6 +227,43 @@ static void many_archives(void **state)
     wb_buf_release(&file);
 }
 
+/* ReplayWeb.page looks for "b" under "b/": no block may begin between the two. */
+static void no_block_divides_a_slash(void **state)
+{
+    struct wb_buf file = WB_BUF_INIT, lines = WB_BUF_INIT;
+    struct wb_waczpen_options options = {.sink = take_bytes,
+                                         .context = &file,
+                                         .temporary_dir = test_root,
+                                         .memory_bytes = WB_WACZPEN_MEMORY_BYTES,
+                                         .archive_bytes = WB_WACZPEN_ARCHIVE_BYTES,
+                                         .now_ms = 1767323045678};
+    struct wb_waczpen *pen = NULL;
+    struct wb_wacz *wacz = NULL;
+    char url[64];
+
+    (void)state;
+    assert_int_equal(wb_waczpen_open(&options, &pen), 0);
+    for (unsigned i = 0; i < 1030; i++) {
+        snprintf(url, sizeof url, i < 1023 ? "http://a.example/a%04u" : i == 1023 ? "http://a.example/B/" : "http://a.example/b.%u", i);
+        struct wb_page page = {.url = wb_slice_str(url), .key = wb_slice_str(url + 7), .type = WB_SLICE_LIT("text/css"),
+                               .charset = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .body = wb_slice_str(url),
+                               .time_ms = 1767323045678, .status = 200, .kind = WB_PAGE_RESOURCE};
+        wb_page_digest(&page);
+        assert_int_equal(wb_warc_write_page(wb_waczpen_writer(pen), &page), 0);
+    }
+    assert_int_equal(wb_waczpen_finish(pen), 0);
+    wb_waczpen_close(pen);
+    put_bytes("out.wacz", file.ptr, file.len);
+    assert_int_equal(wb_wacz_open(test_path("out.wacz"), &wacz), 0);
+    struct wb_slice idx = find_bytes(&file, wacz, "index.idx");
+    assert_null(memmem(idx.ptr, idx.len, "example,a)/b.", 13));
+    assert_int_equal(read_index(idx, find_bytes(&file, wacz, "index.cdx.gz"), &lines), 1);
+    assert_non_null(memmem(lines.ptr, lines.len, "example,a)/b 2026", 17));
+    wb_wacz_close(wacz);
+    wb_buf_release(&lines);
+    wb_buf_release(&file);
+}
+
 static void no_pages(void **state)
 {
     struct wb_buf file = WB_BUF_INIT;
@@ -264,6 +306,7 @@ int main(void)
         TEST(one_archive),
         TEST(many_archives),
         TEST(no_pages),
+        TEST(no_block_divides_a_slash),
         TEST(no_memory),
     };
 
