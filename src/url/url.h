@@ -67,8 +67,8 @@ struct wb_slice wb_url_query(const struct wb_url *url);    /* without '?' */
 bool wb_url_is_http(const struct wb_url *url);             /* http or https */
 
 /*
- * *public_out becomes the URL as readers may see it: without a user and a password ("http://user:pass@host/"). It is the
- * argument itself, or in memory_out, whose content is replaced. The argument may be any text.
+ * *public_out becomes the URL as readers may see it: without a user and a password ("http://user:pass@host/"). It is
+ * the argument itself, or in memory_out, whose content is replaced. The argument may be any text.
  */
 int wb_url_public(struct wb_slice url, struct wb_buf *memory_out, struct wb_slice *public_out);
 

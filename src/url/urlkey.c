@@ -23,7 +23,10 @@
 
 static int digit_value(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = wb_ascii_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /*
@@ -295,7 +298,8 @@ static void drop_query_sessions(struct wb_buf *query)
 static int compare_arguments(const void *a, const void *b)
 {
     struct wb_slice x = *(const struct wb_slice *)a, y = *(const struct wb_slice *)b;
-    const char *x_equals = x.len ? memchr(x.ptr, '=', x.len) : NULL, *y_equals = y.len ? memchr(y.ptr, '=', y.len) : NULL;
+    const char *x_equals = x.len ? memchr(x.ptr, '=', x.len) : NULL;
+    const char *y_equals = y.len ? memchr(y.ptr, '=', y.len) : NULL;
     struct wb_slice x_name = x_equals ? wb_slice(x.ptr, (size_t)(x_equals - x.ptr)) : x;
     struct wb_slice y_name = y_equals ? wb_slice(y.ptr, (size_t)(y_equals - y.ptr)) : y;
     int by_name = wb_slice_compare(x_name, y_name);

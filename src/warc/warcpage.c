@@ -168,6 +168,6 @@ void wb_warc_revisit(const struct wb_warc_record *record, struct wb_warc_revisit
         revisit_out->has_sha1 = wb_warc_head_sha1(value, revisit_out->sha1);
     if (wb_warc_header(record, "WARC-Refers-To-Target-URI", &value))
         revisit_out->refers_uri = wb_warc_head_bare_uri(value);
-    if (wb_warc_header(record, "WARC-Refers-To-Date", &value) && !wb_warc_date_parse(value, &revisit_out->refers_time_ms))
-        revisit_out->refers_time_ms = 0;
+    if (wb_warc_header(record, "WARC-Refers-To-Date", &value))
+        (void)wb_warc_date_parse(value, &revisit_out->refers_time_ms);
 }

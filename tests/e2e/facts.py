@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """webbase export --facts: what the index knows about pages, as SQLite, CSV and JSON lines."""
-import csv, signal, sqlite3
+import csv, re, signal, sqlite3
 from e2e import *
 
 NAMES = ('url id time status type length lang title published modified depth inlinks outlinks rank '
@@ -25,6 +25,48 @@ PAGES = [
     Page('http://a.example/plain', b'just a cat in plain text', type='text/plain'),
     Page('http://a.example/gone', b'no cat here', status='404 Not Found', type='text/plain'),
 ]
+
+
+def day(path, *headers, own='', **kw):
+    return page('dates/' + path, path, 'a page about ' + path, head=own, headers=headers, **kw)
+
+
+DATES = {     # the pages, and the date of their last change
+    'server': (day('server', 'Last-Modified: Wed, 05 Feb 2020 10:00:00 GMT'), '2020-02-05T10:00:00.000Z'),
+    'odd': (day('odd', 'last-modified: Thursday, 05-Feb-15 10:00:00 GMT', 'Date: Fri, 02 Jan 2026 03:04:05 GMT'), '2015-02-05T10:00:00.000Z'),
+    'own': (day('own', 'Last-Modified: Wed, 05 Feb 2020 10:00:00 GMT', own='<meta property="article:modified_time" content="2012-03-04T00:00:00Z">'), '2012-03-04T00:00:00.000Z'),
+    'later': (day('later', 'Last-Modified: Fri, 02 Jan 2026 03:04:06 GMT'), None),
+    'epoch': (day('epoch', 'Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT'), None),
+    'made': (day('made', 'Last-Modified: Fri, 02 Jan 2026 03:04:00 GMT', 'Date: Fri, 02 Jan 2026 03:04:00 GMT'), None),
+    'before': (day('before', 'Last-Modified: Fri, 02 Jan 2026 03:03:59 GMT', 'Date: Fri, 02 Jan 2026 03:04:00 GMT'), '2026-01-02T03:03:59.000Z'),
+    'wrong': (day('wrong', 'Last-Modified: yesterday'), None),
+    'plain': (Page('http://a.example/dates/plain', b'just text', type='text/plain', headers=['Last-Modified: Tue, 05 Feb 2019 10:00:00 GMT']), '2019-02-05T10:00:00.000Z'),
+    'none': (day('none'), None),
+}
+
+
+@test
+def the_last_change_is_the_pages_own_or_the_servers(folder):
+    repo = folder / 'r'
+    ask(repo, 'import', archive(folder / 'in.warc.gz', [p for p, _ in DATES.values()]))
+    unindexed = [u.decode() for u in call(repo, 'stream', '--order', 'modified', '--format', 'urls').stdout.split()]
+    ask(repo, 'index')
+    for again in range(2):
+        got = {r['url'].rpartition('/')[2]: r['modified'] for r in rows(repo, folder)}
+        assert {n: t and instant(t) for n, t in got.items()} == {n: t and instant(t) for n, (_, t) in DATES.items()}, got
+        order = [u.decode() for u in call(repo, 'stream', '--order', 'modified', '--format', 'urls').stdout.split()]
+        dated = sorted((n for n, (_, t) in DATES.items() if t), key=lambda n: DATES[n][1])
+        assert [u.rpartition('/')[2] for u in order[:len(dated)]] == dated and unindexed[:len(dated)] == order[:len(dated)], (order, unindexed)
+        found = [h['url'].rpartition('/')[2] for h in ask(repo, 'search', 'modified:>=2014-01-01', '--sort', 'modified') if 'url' in h]
+        assert sorted(found) == sorted(n for n in dated if n != 'own'), found
+        # The next generation takes over what it knows already.
+        ask(repo, 'import', archive(folder / 'more.warc.gz', [page('more', 'More', 'one more page', date='2026-01-02T03:04:05Z')]))
+        ask(repo, 'index')
+        DATES['more'] = (None, None)
+
+
+def instant(text):
+    return re.sub(r'(\.000)?Z$', 'Z', text.replace(' ', 'T'))
 
 
 def repository(folder):

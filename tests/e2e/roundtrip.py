@@ -114,6 +114,107 @@ def revisits(folder):
     verified(folder / 'r')
 
 
+def captures(repo, url):
+    return [v['captures'] for v in ask(repo, 'versions', url) if 'captures' in v]
+
+
+NOTHING = 'WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
+
+
+@test
+def not_modified_counts_for_what_it_refers_to(folder):
+    """The digest of an answer without a body says nothing; the date that the record names does, in any order of arrival."""
+    old, new = '2026-01-02T03:04:05.678Z', '2026-02-01T00:00:00Z'
+    a, b = b'<p>first', b'<p>second'
+    def not_modified(at, *extra, url='URL', name='server-not-modified'):
+        return record(url, b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n', at, 'revisit',
+                      extra=['WARC-Profile: http://netpreserve.org/warc/1.0/revisit/' + name, *extra])
+    def to(date, uri='URL'):
+        return ['WARC-Refers-To-Target-URI: ' + uri, 'WARC-Refers-To-Date: ' + date]
+    first, second = (Page('URL', text, date).record() for text, date in ((a, old), (b, new)))
+    cases = [
+        ([first, not_modified('2026-03-01T00:00:00Z', NOTHING, *to(old))], [2]),
+        ([not_modified('2026-03-01T00:00:00Z', NOTHING, *to(old)), first], [2]),
+        ([first, not_modified('2026-03-01T00:00:00Z', NOTHING, *to('2026-01-02T03:04:05Z'))], [2]),
+        ([first, not_modified('2026-03-01T00:00:00Z', NOTHING, *to(old, 'OTHER SPELLING'))], [2]),
+        ([first, not_modified('2026-03-01T00:00:00Z', *to(old))], [2]),
+        ([first, not_modified('2026-03-01T00:00:00Z', NOTHING)], [2]),
+        ([first, second, not_modified('2026-03-01T00:00:00Z', NOTHING, *to(new))], [1, 2]),
+        ([first, second, not_modified('2026-01-20T00:00:00Z', NOTHING, *to(old))], [2, 1]),
+        ([first, second, not_modified('2026-03-01T00:00:00Z', 'WARC-Payload-Digest: ' + sha1(a), *to(new))], [1, 2]),
+        ([first, not_modified('2026-03-01T00:00:00Z', 'WARC-Payload-Digest: ' + sha1(a), *to('2020-01-01T00:00:00Z'))], [2]),
+        ([first, not_modified('2026-03-01T00:00:00Z', NOTHING, *to('2020-01-01T00:00:00Z'))], [1]),
+        ([first, not_modified('2026-03-01T00:00:00Z', NOTHING, *to(old), name='identical-payload-digest')], [2]),
+    ]
+    def own(n, r):
+        """The record, about a URL of this case."""
+        r = r.replace(b'OTHER SPELLING', b'HTTPS://H%02d.example:443/x/' % n)
+        return r.replace(b': URL\r\n', b': http://h%02d.example/x\r\n' % n)
+    for split in (False, True):     # everything in one archive; or the first record of each, then the second...
+        repo = folder / ('all%d' % split)
+        call(repo, 'init', '--history', 'all')
+        whole = [[own(n, r[i]) for n, (r, _) in enumerate(cases) if i < len(r)] for i in range(3)] if split else [[own(n, r) for n, (rs, _) in enumerate(cases) for r in rs]]
+        for i, part in enumerate(whole):
+            import_(repo, write_archive(folder / ('%d-%d.warc' % (split, i)), part))
+        for n, (_, want) in enumerate(cases):
+            assert captures(repo, 'http://h%02d.example/x' % n) == want, (n, split, captures(repo, 'http://h%02d.example/x' % n), want)
+            assert call(repo, 'get', 'http://h%02d.example/x' % n).stdout == (a, b)[len(want) - 1], (n, split)
+    url, other = 'http://h.example/x', 'http://www.h.example/x'
+    first = Page(url, a, old).record()
+    # The original under another URL: its bytes are stored under this one as well, also if it arrives later.
+    pair = [first, not_modified('2026-03-01T00:00:00Z', NOTHING, *to(old, url), url=other)]
+    for repo, order in ((folder / 'other0', pair), (folder / 'other1', pair[::-1])):
+        for i, r in enumerate(order):
+            import_(repo, write_archive(folder / ('%s-%d.warc' % (repo.name, i)), [r]))
+        assert call(repo, 'get', other).stdout == a, repo.name
+        assert ask(repo, 'get', other)[0]['time'] == '2026-03-01T00:00:00.000Z'
+        verified(repo)
+
+
+@test
+def odd_heads_and_dates(folder):
+    """Whatever the status line says, what follows the head is the body; and an archive that is imported twice doubles nothing."""
+    body, fields = b'<p>body', b'Content-Type: text/html\r\nX-Marker: yes\r\nX-Folded: a\r\n b\r\n'
+    lines = {b'HTTP/1.1 0 No Content': 200, b'HTTP/1.x 404 Not Found': 404, b'ICY 200 OK': 200, b'HTTP/1.1 200': 200, b'HTTP/2 301': 301,
+             b'HTTP/1.1': 200, b'HTTP/1.1 OK': 200, b'http/1.0 410 Gone': 410, b'\r\n\r\nHTTP/1.1 200 OK': 200,
+             b'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 203 x': 203}
+    records = [record('http://a.example/%d' % n, line + b'\r\n' + fields + b'\r\n' + body, '2026-01-02T00:00:00Z') for n, line in enumerate(lines)]
+    records += [record('http://a.example/lf', (b'HTTP/1.1 200 OK\n' + fields.replace(b'\r', b'') + b'\n') + body, '2026-01-02T00:00:00Z'),
+                record('http://a.example/bare', b'HTTP/1.1 200 OK\r\n\r\n' + body, '2026-01-02T00:00:00Z')]
+    want = {n: s for n, s in enumerate(lines.values())} | {'lf': 200, 'bare': 200}
+    import_(folder / 'heads', write_archive(folder / 'heads.warc', records))
+    call(folder / 'heads', 'export', '--warc', folder / 'out.warc')
+    for repo in ('heads', 'again'):
+        for n, status in want.items():
+            url = 'http://a.example/%s' % n
+            assert call(folder / repo, 'get', url).stdout == body, (repo, n)
+            assert ask(folder / repo, 'get', url)[0]['status'] == status, (repo, n)
+        import_(folder / 'again', folder / 'out.warc')
+
+    info = record('', b'', '2026-05-06T00:00:00Z', 'warcinfo', 'application/warc-fields').replace(b'WARC-Target-URI: \r\n', b'')
+    def dated(path, date, *headers):
+        return Page('http://d.example/' + path, body, date, headers=headers).record()
+    future = 'Date: Tue, 05 May 2026 00:00:00 GMT'
+    dates = {'clue': ('2008-10-294T12:00:00Z', '2008-10-20T12:00:00.000Z'), 'zone': ('2009-03-65T08:43:19-0800', '2009-03-06T16:43:19.000Z'),
+             'bad': ('yesterday', '1990-01-01T00:00:00.000Z')}
+    files = {'a.warc': [dated('bad', 'yesterday'), dated('clue', dates['clue'][0]), dated('zone', dates['zone'][0]), dated('near', 'noon')],
+             'b.warc': [info, dated('info', 'never'), dated('head', 'never', future), dated('future', '2099-01-01T00:00:00Z', future)]}
+    dates |= {'near': (0, '2009-03-06T16:43:19.000Z'), 'info': (0, '2026-05-06T00:00:00.000Z'),
+              'head': (0, '2026-05-05T00:00:00.000Z'), 'future': (0, '2026-05-05T00:00:00.000Z')}
+    call(folder / 'd', 'init', '--history', 'all')
+    for round_ in range(2):
+        errors = 0
+        for name, records in files.items():
+            path = write_archive(folder / name, records)
+            if round_:
+                path.write_bytes(path.read_bytes().replace(b'WARC/1.1', b'warc/1.1'))
+            errors += done(ask(folder / 'd', 'import', path))['errors']
+        assert errors == 5, errors
+        for n, (_, time) in dates.items():
+            assert ask(folder / 'd', 'get', 'http://d.example/' + n)[0]['time'] == time, n
+            assert captures(folder / 'd', 'http://d.example/' + n) == [1], n
+
+
 @test
 def damage_costs_one_record(folder):
     pages = some_pages(rng('damage'), 9)
