@@ -5,6 +5,7 @@
  *   - the parts are in order inside href, and href is ASCII without blanks at its ends
  *   - parsing href gives the same href with the same parts, with or without a base
  *   - parsing the key gives the same key, the same site and the same id
+ *   - the URL key is in lower case and without blanks, and without user and password a URL has the same key
  *   - the site is the host and port of the URL, and the domain is part of it; in a SURT, ')' ends the site
  */
 #include "base/check.h"
@@ -57,6 +58,26 @@ static void check_surt(struct wb_slice key, struct wb_slice site)
     wb_buf_release(&surt);
 }
 
+/* A URL key is one word of ASCII without capitals; a URL without its user and password is the same page. */
+static void check_urlkey(const struct wb_url *url, struct wb_slice key)
+{
+    struct wb_buf urlkey = WB_BUF_INIT, memory = WB_BUF_INIT;
+    struct wb_url again = WB_URL_INIT;
+    struct wb_slice public;
+
+    WB_CHECK(wb_urlkey_of_key(key, &urlkey) == 0 && urlkey.len > 0);
+    for (size_t i = 0; wb_key_site(key).len && i < urlkey.len; i++)
+        WB_CHECK(urlkey.ptr[i] > ' ' && urlkey.ptr[i] < 0x7f && (urlkey.ptr[i] < 'A' || urlkey.ptr[i] > 'Z'));
+    WB_CHECK(wb_url_public(wb_url_href(url), &memory, &public) == 0);
+    if (url->has_host && wb_url_parse(public, NULL, &again) == 0) {
+        WB_CHECK(again.username_at == again.username_end && again.password_at == again.password_end);
+        WB_CHECK(wb_url_key(&again, &urlkey) == 0 && wb_slice_equal(wb_buf_slice(&urlkey), key));
+    }
+    wb_url_release(&again);
+    wb_buf_release(&urlkey);
+    wb_buf_release(&memory);
+}
+
 static void check_key(const struct wb_url *url)
 {
     struct wb_url again = WB_URL_INIT;
@@ -71,6 +92,7 @@ static void check_key(const struct wb_url *url)
     WB_CHECK(wb_slice_equal(site, url->has_host ? wb_slice(url->href.ptr + url->host_at, url->port_end - url->host_at)
                                                 : WB_SLICE_EMPTY));
     check_surt(wb_buf_slice(&key), site);
+    check_urlkey(url, wb_buf_slice(&key));
     if (wb_url_is_http(url)) {
         WB_CHECK(wb_buf_append_slice(&text, wb_url_scheme(url)) == 0);
         WB_CHECK(wb_buf_append_str(&text, "://") == 0);

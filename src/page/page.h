@@ -137,8 +137,8 @@ bool wb_http_status_redirects(uint16_t status);
 bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);
 
 /*
- * When the content was last changed, according to the Last-Modified header of a response that was fetched at fetched_ms;
- * 0 if that says nothing. What cannot be true does not count: a time before 1990, or after the fetch or the Date of the
+ * When the content was last changed, according to the Last-Modified header of a response that was fetched at
+ * fetched_ms; 0 if that says nothing. What cannot be true does not count: a time before 1990, or after the fetch or the Date of the
  * response. Nor does a time that is that Date (or the fetch, without a Date) to the second: then the server made the
  * page for this request.
  */

@@ -442,7 +442,8 @@ static int cut_to_last(struct cdx_job *job)
 static int add_spellings(const struct cdx_query *q, struct cdx_ids *ids)
 {
     static const char *const hosts[] = {"", "www."};
-    struct wb_slice url = wb_buf_slice(&q->url), urlkey = wb_buf_slice(&q->urlkey), site = wb_key_site(url), bare = site;
+    struct wb_slice url = wb_buf_slice(&q->url), urlkey = wb_buf_slice(&q->urlkey);
+    struct wb_slice site = wb_key_site(url), bare = site;
     const char *close = urlkey.len ? memchr(urlkey.ptr, ')', urlkey.len) : NULL;
     struct wb_buf text = WB_BUF_INIT;
     int err = wb_vec_push(ids, wb_pageid_of_key(url));
@@ -539,8 +540,9 @@ static int write_piece(struct cdx_job *job, struct wb_store *store, struct wb_bu
     int err = job->begun ? 0 : add_head(job, out);
 
     job->begun = true;
-    for (size_t urls = 0; err == 0 && !job->over && out->len < PIECE && urls < PIECE_URLS; urls += job->walk.ids.count) {
+    for (size_t urls = 0; err == 0 && !job->over && out->len < PIECE && urls < PIECE_URLS;) {
         int more = cdx_walk_next(&job->walk);
+        urls += job->walk.ids.count;
         job->over = more == 0;
         if (more > 0)
             more = cdx_rows_read(store, job->walk.ids.items, job->walk.ids.count, &job->query, &job->rows);

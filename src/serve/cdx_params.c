@@ -1,6 +1,6 @@
 /*
- * cdx_params.c - the parameters of the CDX API. Both dialects are understood at both addresses; the output differs. What
- * is not supported is refused by name, never ignored.
+ * cdx_params.c - the parameters of the CDX API. Both dialects are understood at both addresses; the output differs.
+ * What is not supported is refused by name, never ignored.
  */
 #include "base/date.h"
 #include "base/error.h"

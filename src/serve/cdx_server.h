@@ -117,8 +117,8 @@ void cdx_walk_release(struct cdx_walk *walk);
 uint64_t cdx_walk_count(const struct cdx_walk *walk);
 
 /*
- * Leaves out the first URLs, and all but `count` after them. A group belongs to the page with its first URL, so that its
- * captures are in the order of time.
+ * Leaves out the first URLs, and all but `count` after them. A group belongs to the page with its first URL, so that
+ * its captures are in the order of time.
  */
 int cdx_walk_page(struct cdx_walk *walk, uint64_t first, uint64_t count);
 

@@ -244,7 +244,10 @@ static void no_block_divides_a_slash(void **state)
     (void)state;
     assert_int_equal(wb_waczpen_open(&options, &pen), 0);
     for (unsigned i = 0; i < 1030; i++) {
-        snprintf(url, sizeof url, i == 1023 ? "http://a.example/B/" : "http://a.example/%s%04u", i < 1023 ? "a" : "b.", i);
+        snprintf(url, sizeof url, "http://a.example/%s%u%s", i < 1023 ? "a" : "B", i < 1023 ? i : 0,
+                 i == 1023 ? "/" : i > 1023 ? "." : "");
+        if (i > 1023)
+            snprintf(url + strlen(url), sizeof url - strlen(url), "%u", i);
         struct wb_page page = {.url = wb_slice_str(url), .key = wb_slice_str(url + 7), .type = WB_SLICE_LIT("text/css"),
                                .charset = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .body = wb_slice_str(url),
                                .time_ms = 1767323045678, .status = 200, .kind = WB_PAGE_RESOURCE};
@@ -256,9 +259,9 @@ static void no_block_divides_a_slash(void **state)
     put_bytes("out.wacz", file.ptr, file.len);
     assert_int_equal(wb_wacz_open(test_path("out.wacz"), &wacz), 0);
     struct wb_slice idx = find_bytes(&file, wacz, "index.idx");
-    assert_null(memmem(idx.ptr, idx.len, "example,a)/b.", 13));
+    assert_null(memmem(idx.ptr, idx.len, "example,a)/b0.", 14));
     assert_int_equal(read_index(idx, find_bytes(&file, wacz, "index.cdx.gz"), &lines), 1);
-    assert_non_null(memmem(lines.ptr, lines.len, "example,a)/b 2026", 17));
+    assert_non_null(memmem(lines.ptr, lines.len, "example,a)/b0 2026", 18));
     wb_wacz_close(wacz);
     wb_buf_release(&lines);
     wb_buf_release(&file);
