@@ -10,7 +10,7 @@
 /* Whether a page can have been fetched then. */
 static bool is_likely(int64_t time_ms)
 {
-    return time_ms > WB_IMPORT_TIME_UNKNOWN && time_ms <= wb_clock_wall_ms() + WB_STORE_AHEAD_MS;
+    return time_ms > WB_IMPORT_TIME_UNKNOWN && time_ms <= wb_clock_wall_ms();
 }
 
 void wb_import_time_note(struct wb_import_time *time, const struct wb_warc_record *record)

@@ -173,8 +173,8 @@ def a_killed_import_stores_nothing_that_webdb_does_not_learn(folder):
 
 @test
 def dates_in_the_future(folder):
-    """A date in the future is reported as an error, with the position of the record, and replaced by the time of
-    import, so that a later version is accepted."""
+    """A date in the future is reported as an error, with the position of the record, and replaced by a time that has
+    been, so that a later version is accepted."""
     ahead = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 2 * 86400))
     soon = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))
     pages = [Page('http://f.example/past', b'1'), Page('http://f.example/ahead', b'2', ahead),
