@@ -103,8 +103,8 @@ struct wb_http_head {
 };
 
 /*
- * Splits a response at its blank line (CRLF or LF). WB_E_PROTO if it has no status line: "HTTP/" or "ICY ", and whatever
- * follows. A status that is not a number of three digits from 100 on counts as 200. Interim answers before the real one
+ * Splits a response at its blank line (CRLF or LF). WB_E_PROTO if it has no status line: "HTTP/" or "ICY ", and
+ * whatever follows. A status that is not a number of three digits from 100 on counts as 200. Interim answers before the real one
  * are dropped.
  */
 int wb_http_split(struct wb_slice message, struct wb_http_head *head_out);
@@ -138,9 +138,9 @@ bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);
 
 /*
  * When the content was last changed, according to the Last-Modified header of a response that was fetched at
- * fetched_ms; 0 if that says nothing. What cannot be true does not count: a time before 1990, or after the fetch or the Date of the
- * response. Nor does a time that is that Date (or the fetch, without a Date) to the second: then the server made the
- * page for this request.
+ * fetched_ms; 0 if that says nothing. What cannot be true does not count: a time before 1990, or after the fetch or the
+ * Date of the response. Nor does a time that is that Date (or the fetch, without a Date) to the second: then the server
+ * made the page for this request.
  */
 int64_t wb_http_modified(struct wb_slice head, int64_t fetched_ms);
 

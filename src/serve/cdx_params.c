@@ -193,6 +193,7 @@ static int read_sort(struct wb_call *call, struct cdx_query *q)
 static int read_output(struct wb_call *call, struct cdx_query *q)
 {
     static const char *const words[] = {"", "cdxj", "text", "json", "link"};
+    static const char *const no_links[] = {"fl", "fields", "showResumeKey", "resumeKey"};
     struct wb_slice output = wb_http_param(call->request, "output");
 
     for (q->output = CDX_DEFAULT; q->output <= CDX_LINK; q->output++)
@@ -203,6 +204,9 @@ static int read_output(struct wb_call *call, struct cdx_query *q)
                        q->ia ? "" : ", link");
     if (q->output == CDX_LINK && q->match != CDX_EXACT)
         return wb_fail(WB_E_INVALID, "output=link is possible for one URL only");
+    for (size_t i = 0; i < sizeof no_links / sizeof *no_links && q->output == CDX_LINK; i++)
+        if (wb_http_param(call->request, no_links[i]).ptr)
+            return wb_fail(WB_E_INVALID, "%s: not together with output=link", no_links[i]);
     return 0;
 }
 
@@ -295,6 +299,8 @@ static int read_paging(struct wb_call *call, struct cdx_query *q)
     if (err == 0 && q->page_size == 0)
         err = wb_fail(WB_E_INVALID, "pageSize=0: a page has at least one URL");
     q->paged = wb_http_param(call->request, "page").ptr != NULL;
+    if (err == 0 && !q->paged && !q->show_pages && wb_http_param(call->request, "pageSize").ptr)
+        err = wb_fail(WB_E_INVALID, "pageSize: only together with page or showNumPages");
     if (err == 0)
         err = wb_call_number(call, "page", 0, UINT64_MAX / PAGE_SIZE_MAX, &q->page);
     if (err == 0)

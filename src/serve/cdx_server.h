@@ -4,7 +4,8 @@
  *   parameters --- cdx_params.c ---> struct cdx_query
  *   generation --- cdx_walk.c   ---> URLs, in the order of URL keys (url.h), forwards or backwards
  *   store      --- cdx_rows.c   ---> the captures of a key, one row each --- cdx_filter.c ---> those that are wanted
- *                  api_cdx.c    ---> lines, in pieces, as the client takes them
+ *                  cdx_lines.c  ---> lines in the form that is asked for
+ *                  api_cdx.c    ---> answers, in pieces, as the client takes them
  */
 #ifndef WB_SERVE_CDX_SERVER_H
 #define WB_SERVE_CDX_SERVER_H
@@ -145,6 +146,33 @@ struct cdx_rows {
 int cdx_rows_read(struct wb_store *store, const struct wb_pageid *ids, size_t count, const struct cdx_query *query,
                   struct cdx_rows *rows);
 void cdx_rows_release(struct cdx_rows *rows);
+
+/* ---- lines (cdx_lines.c) ------------------------------------------------------------------------- */
+
+/* An answer that is being written. */
+struct cdx_job {
+    struct cdx_query query;
+    struct cdx_walk walk;
+    struct wb_index *own; /* that the walk uses; NULL: the worker's */
+    struct cdx_rows rows;
+    struct wb_buf first; /* what was written before it was known that there is more than a piece */
+    uint64_t skipped, written;
+    bool begun, over;
+    bool more;                             /* the limit was reached, and there is more */
+    struct wb_buf last[CDX_COLLAPSES_MAX]; /* values of the row before */
+    bool has_last;
+    struct wb_buf last_time; /* with collapseTime: time and status of the row before */
+    struct wb_buf resume;        /* of the last row that was written */
+    int64_t same_ms;             /* of the row looked at last... */
+    uint64_t same;               /* ...and how many rows of its group up to it have that time; 0: a new group begins */
+    struct wb_buf origin;        /* output=link: where this server is */
+    WB_VEC(struct wb_buf) lines; /* with limit=-N: the lines, from the last one backwards */
+};
+
+/* Each appends to out: what comes before the first line, a line, and what comes after the last one. */
+int cdx_add_head(struct cdx_job *job, struct wb_buf *out);
+int cdx_add_line(struct cdx_job *job, const struct cdx_row *row, struct wb_buf *out);
+int cdx_add_foot(struct cdx_job *job, struct wb_buf *out);
 
 /* ---- filters (cdx_filter.c) ---------------------------------------------------------------------- */
 

@@ -357,7 +357,8 @@ def what_pywb_and_the_archive_agree_on(folder):
         assert links.field('Content-Type') == 'application/link-format'
         assert re.findall(r'/web/(\d{14})/[^>]*>; rel="memento"; datetime="', links.body.decode()) == every
         wrong = [dict(resolveRevisits='true'), dict(showDupeCount='true'), dict(gzip='true'), dict(colour='red'), dict(fastLatest='true'), dict(Limit='1'),
-                 dict(collapseTime='x'), dict(collapseTime='0'), dict(reverse='2'), dict(page='1'), dict(output='link', matchType='host'), dict(sort='closest')]
+                 dict(collapseTime='x'), dict(collapseTime='0'), dict(reverse='2'), dict(page='1'), dict(output='link', matchType='host'), dict(sort='closest'),
+                 dict(pageSize=5), dict(fl='url', output='link')]
         for q in wrong:
             r = s.ask('/cdx', url=urls[0], **q)
             assert r.status == 400 and (list(q)[0] in r.json()['error']), (q, r.status, r.body)
