@@ -7,8 +7,9 @@
  *   another URL, and it is in the store         it is stored under the revisit's URL as well
  *   another URL, and it arrives later           the revisit waits in the store; whoever puts the original copies it
  *
- * The original is known by its digest, unless the record is about an answer without a body ("304 Not Modified", for which
- * Heritrix writes the digest of nothing): then by the date that the record names, or it is what was there just before.
+ * The original is known by its digest, unless the record is about an answer without a body ("304 Not Modified", for
+ * which Heritrix writes the digest of nothing): then by the date that the record names, or it is what was there just
+ * before.
  *
  * The store shows a writer the latest version of its own uncommitted pages, so an original from earlier in the same
  * archive is found, unless a newer version came between them: then it is found after the next commit.

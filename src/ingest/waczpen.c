@@ -6,8 +6,8 @@
  *          -> "p" line of a page ------>        -> pages/pages.jsonl
  *   hashes of all of these -> datapackage.json -> datapackage-digest.json
  *
- * The index is compressed in blocks (ZipNum), each a gzip member of LINES_PER_BLOCK lines or a few more. index.idx has one line for
- * each block, so that a reader that has only a slow connection fetches two small pieces to find a capture.
+ * The index is compressed in blocks (ZipNum), each a gzip member of LINES_PER_BLOCK lines or a few more. index.idx has
+ * one line for each block, so that a reader that has only a slow connection fetches two small pieces to find a capture.
  */
 #include "ingest/waczpen.h"
 

@@ -104,8 +104,8 @@ struct wb_http_head {
 
 /*
  * Splits a response at its blank line (CRLF or LF). WB_E_PROTO if it has no status line: "HTTP/" or "ICY ", and
- * whatever follows. A status that is not a number of three digits from 100 on counts as 200. Interim answers before the real one
- * are dropped.
+ * whatever follows. A status that is not a number of three digits from 100 on counts as 200. Interim answers before
+ * the real one are dropped.
  */
 int wb_http_split(struct wb_slice message, struct wb_http_head *head_out);
 
