@@ -116,9 +116,36 @@ static void test_retry_after(void **state)
     }
 }
 
+/* Fetched on 2026-01-02T03:04:05Z. */
+static void test_modified(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head;
+        int64_t time_ms;
+    } cases[] = {
+        {"HTTP/1.1 200 OK\r\nLast-Modified: Wed, 05 Feb 2020 10:00:00 GMT\r\n", 1580896800000},
+        {"HTTP/1.1 200 OK\nlast-modified: Wednesday, 05-Feb-20 10:00:00 GMT\n", 1580896800000},
+        {"HTTP/1.1 200 OK\r\nLast-Modified: yesterday\r\n", 0},
+        {"HTTP/1.1 200 OK\r\n", 0},
+        {"HTTP/1.1 200 OK\r\nLast-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\n", 0},
+        {"HTTP/1.1 200 OK\r\nLast-Modified: Fri, 02 Jan 2026 03:04:06 GMT\r\n", 0}, /* after the fetch */
+        {"HTTP/1.1 200 OK\r\nLast-Modified: Fri, 02 Jan 2026 03:04:05 GMT\r\n", 0}, /* with it */
+        {"HTTP/1.1 200 OK\r\nLast-Modified: Fri, 02 Jan 2026 03:04:04 GMT\r\n", 1767323044000},
+        {"HTTP/1.1 200 OK\r\nDate: Fri, 02 Jan 2026 03:00:00 GMT\r\nLast-Modified: Fri, 02 Jan 2026 03:00:00 GMT\r\n", 0},
+        {"HTTP/1.1 200 OK\r\nDate: Fri, 02 Jan 2026 03:00:00 GMT\r\nLast-Modified: Fri, 02 Jan 2026 03:01:00 GMT\r\n", 0},
+        {"HTTP/1.1 200 OK\r\nDate: junk\r\nLast-Modified: Fri, 02 Jan 2026 03:01:00 GMT\r\n", 1767322860000},
+        {"", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(wb_http_modified(wb_slice_str(cases[i].head), 1767323045678), cases[i].time_ms);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modified),
         cmocka_unit_test(test_dates),
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_retry_after),
