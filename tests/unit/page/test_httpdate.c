@@ -132,8 +132,10 @@ static void test_modified(void **state)
         {"HTTP/1.1 200 OK\r\nLast-Modified: Fri, 02 Jan 2026 03:04:06 GMT\r\n", 0}, /* after the fetch */
         {"HTTP/1.1 200 OK\r\nLast-Modified: Fri, 02 Jan 2026 03:04:05 GMT\r\n", 0}, /* with it */
         {"HTTP/1.1 200 OK\r\nLast-Modified: Fri, 02 Jan 2026 03:04:04 GMT\r\n", 1767323044000},
-        {"HTTP/1.1 200 OK\r\nDate: Fri, 02 Jan 2026 03:00:00 GMT\r\nLast-Modified: Fri, 02 Jan 2026 03:00:00 GMT\r\n", 0},
-        {"HTTP/1.1 200 OK\r\nDate: Fri, 02 Jan 2026 03:00:00 GMT\r\nLast-Modified: Fri, 02 Jan 2026 03:01:00 GMT\r\n", 0},
+        {"HTTP/1.1 200 OK\r\nDate: Fri, 02 Jan 2026 03:00:00 GMT\r\nLast-Modified: Fri, 02 Jan 2026 03:00:00 GMT\r\n",
+         0},
+        {"HTTP/1.1 200 OK\r\nDate: Fri, 02 Jan 2026 03:00:00 GMT\r\nLast-Modified: Fri, 02 Jan 2026 03:01:00 GMT\r\n",
+         0},
         {"HTTP/1.1 200 OK\r\nDate: junk\r\nLast-Modified: Fri, 02 Jan 2026 03:01:00 GMT\r\n", 1767322860000},
         {"", 0},
     };
