@@ -30,6 +30,8 @@ struct wb_replay_options {
     struct wb_slice prefix; /* where the archive is: "/web/". Only characters that a URL may contain */
     struct wb_slice banner; /* HTML from wb_replay_banner(), put at the front of an HTML page's body; may be empty */
     bool scripts;           /* scripts may run: javascript: URLs are kept */
+    bool in_place;          /* the address of what is shown ends with the page's time and URL, so that relative
+                               references lead into the archive even if they stay as they are */
 };
 
 enum wb_replay_kind {
@@ -47,8 +49,12 @@ struct wb_replay_result {
     uint64_t urls_dropped;   /* ...and how many were invalid, scripts, or beyond the bound on the output */
 };
 
-/* The output has at most this many bytes if the body has n, apart from the banner. Beyond it, URLs are dropped. */
-#define WB_REPLAY_BYTES_MAX(n) (80 * (size_t)(n) + ((size_t)1 << 20))
+/*
+ * The output has at most this many bytes if the body has n and is in UTF-8 or an encoding with one byte per character,
+ * apart from the banner. In other encodings it can have twice as many, because the page becomes UTF-8. URLs for which
+ * there is no room stay relative where that means the same, and otherwise lead nowhere.
+ */
+#define WB_REPLAY_BYTES_MAX(n) (4 * (size_t)(n) + ((size_t)1 << 15))
 
 /* Working memory that is reused for many pages; it belongs to one thread. */
 struct wb_replayer;

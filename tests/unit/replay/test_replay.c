@@ -154,7 +154,7 @@ static void test_srcdoc(void **state)
 
 static void test_scripts(void **state)
 {
-    struct wb_replay_options options = {WB_SLICE_LIT("/web/"), WB_SLICE_EMPTY, true};
+    struct wb_replay_options options = {WB_SLICE_LIT("/web/"), WB_SLICE_EMPTY, true, false};
     struct wb_slice body = WB_SLICE_LIT("<a href='javascript:x()'><iframe src=javascript:y></iframe><a href=/z>");
 
     (void)state;

@@ -1,7 +1,7 @@
 /* test_replay_banner.c - the bar over a replayed page: where it goes, and that nothing in it becomes markup. */
 #include "replay_support.h"
 
-static const struct wb_replay_options with_banner = {{"/web/", 5}, {"{BAR}", 5}, false};
+static const struct wb_replay_options with_banner = {{"/web/", 5}, {"{BAR}", 5}, false, false};
 
 static void expect_place(const char *body, const char *want)
 {
