@@ -43,10 +43,10 @@ enum wb_replay_kind {
 
 struct wb_replay_result {
     enum wb_replay_kind kind;
-    const char *charset;     /* of the output, static text; "" if it is unchanged. It must be in the Content-Type of the
-                                reply, because rewriting and the browser must agree on what is a tag */
-    uint64_t urls;           /* how many URLs now lead into the archive... */
-    uint64_t urls_dropped;   /* ...and how many were invalid, scripts, or beyond the bound on the output */
+    const char *charset;   /* of the output, static text; "" if it is unchanged. It must be in the Content-Type of the
+                              reply, because rewriting and the browser must agree on what is a tag */
+    uint64_t urls;         /* how many URLs now lead into the archive... */
+    uint64_t urls_dropped; /* ...and how many were invalid, scripts, or beyond the bound on the output */
 };
 
 /*

@@ -152,8 +152,8 @@ static bool is_plainly_relative(struct wb_slice href)
 }
 
 /*
- * What becomes of a URL for which there is no room: it stays if the browser resolves it to the same place, and otherwise
- * leads nowhere. Neither makes the page longer than before.
+ * What becomes of a URL for which there is no room: it stays if the browser resolves it to the same place, and
+ * otherwise leads nowhere. Neither makes the page longer than before.
  */
 static int put_short(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
                      bool *kept_out)

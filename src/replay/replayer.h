@@ -24,13 +24,13 @@
 /* A document that is being rewritten. */
 struct wb_replay_level {
     struct wb_tagwalk *walk;
-    struct wb_slice bytes;      /* the document... */
-    const char *charset;        /* ...and its encoding, which has all of ASCII */
-    const char *copied;         /* up to here it has been written */
+    struct wb_slice bytes; /* the document... */
+    const char *charset;   /* ...and its encoding, which has all of ASCII */
+    const char *copied;    /* up to here it has been written */
     struct wb_buf *out;
-    bool in_style;              /* the text that follows is CSS */
-    struct wb_slice banner;     /* still to be written; empty if there is none */
-    struct wb_slice unseen;     /* the name of the element of <head> whose content is skipped in search of its place */
+    bool in_style;          /* the text that follows is CSS */
+    struct wb_slice banner; /* still to be written; empty if there is none */
+    struct wb_slice unseen; /* the name of the element of <head> whose content is skipped in search of its place */
     /* working memory */
     struct wb_buf utf8, plain, value; /* of an attribute: in UTF-8, without entities, its new value */
     struct wb_buf part, url, place;   /* of CSS: a URL in UTF-8, without escapes, its new place */

@@ -16,6 +16,12 @@ static int admit(void *context, const struct wb_http_request *head, uint64_t *bo
     return wb_route_admit(context, head, body_max_out, reply);
 }
 
+static bool is_slow(void *context, const struct wb_http_request *request)
+{
+    (void)context;
+    return wb_route_is_slow(request);
+}
+
 static void handle(void *context, void *worker, const struct wb_http_request *request, struct wb_http_reply *reply)
 {
     struct wb_call call = {.server = context, .worker = worker, .request = request, .reply = reply};
@@ -53,6 +59,7 @@ int wb_serve(const struct wb_serve_options *options)
                                              .worker_open = wb_serve_worker_open,
                                              .worker_close = wb_serve_worker_close,
                                              .admit = admit,
+                                             .is_slow = is_slow,
                                              .handle = handle,
                                              .served = served}};
     struct wb_runkeeper *runkeeper = NULL;

@@ -124,10 +124,15 @@ static void test_long_values(void **state)
 /* A long base makes each of many short links long. The output stays within its bound, and the time with it. */
 static void test_long_base(void **state)
 {
-    static const char *const links[] = {"<a href=x>", "<p style='a:url(x)'>", "<img srcset='x,'>",
-                                        "<iframe srcdoc='<a href=x>'></iframe>", "<style>@import 'x';</style>",
-                                        "<meta http-equiv=refresh content='0;url=x'>", "<svg><style>a{b:url(x)}</style>",
-                                        "<a href>", "<p style=\"a:url(x);'\">"};
+    static const char *const links[] = {"<a href=x>",
+                                        "<p style='a:url(x)'>",
+                                        "<img srcset='x,'>",
+                                        "<iframe srcdoc='<a href=x>'></iframe>",
+                                        "<style>@import 'x';</style>",
+                                        "<meta http-equiv=refresh content='0;url=x'>",
+                                        "<svg><style>a{b:url(x)}</style>",
+                                        "<a href>",
+                                        "<p style=\"a:url(x);'\">"};
     struct wb_buf body = WB_BUF_INIT;
     int64_t start = test_cpu_ns();
 
@@ -176,8 +181,9 @@ static void test_short_links(void **state)
     options.in_place = true;
     struct wb_slice got = rewrite("text/html", "utf-8", wb_buf_slice(&body), &options);
     assert_true(got.len <= WB_REPLAY_BYTES_MAX(body.len) && result.urls > 1000 && result.urls_dropped == 4);
-    assert_true(wb_slice_ends(got, WB_SLICE_LIT("<a href=x>y</a><a href=\"#\"><a href=\"#\"><a href=\"#\"><a href=\"#\">"
-                                                "<a href=a.b/c?d=e&f>")));
+    assert_true(
+        wb_slice_ends(got, WB_SLICE_LIT("<a href=x>y</a><a href=\"#\"><a href=\"#\"><a href=\"#\"><a href=\"#\">"
+                                        "<a href=a.b/c?d=e&f>")));
     /* Shown elsewhere, or with another base, it would lead elsewhere. */
     options.in_place = false;
     got = rewrite("text/html", "utf-8", wb_buf_slice(&body), &options);
@@ -238,8 +244,8 @@ static void test_unclosed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_odd_markup),  cmocka_unit_test(test_nul),       cmocka_unit_test(test_many_attributes),
-        cmocka_unit_test(test_long_values), cmocka_unit_test(test_long_base), cmocka_unit_test(test_deep_srcdoc),
+        cmocka_unit_test(test_odd_markup),  cmocka_unit_test(test_nul),          cmocka_unit_test(test_many_attributes),
+        cmocka_unit_test(test_long_values), cmocka_unit_test(test_long_base),    cmocka_unit_test(test_deep_srcdoc),
         cmocka_unit_test(test_unclosed),    cmocka_unit_test(test_work_on_urls), cmocka_unit_test(test_short_links),
     };
 
