@@ -76,6 +76,12 @@ int wb_replay_rewrite(struct wb_replayer *replayer, const struct wb_replay_page 
 int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
                        struct wb_buf *out);
 
+/*
+ * The media type to show a page with: the stated one, or, if there is none, what its first bytes are by the WHATWG
+ * standard for MIME sniffing. A page that has a type never becomes another. Borrowed from `type`, or static.
+ */
+struct wb_slice wb_replay_type(struct wb_slice type, struct wb_slice body);
+
 /* ---- around the page (replay_banner.c) --------------------------------------------------------------------------- */
 
 struct wb_replay_banner {

@@ -76,6 +76,7 @@ static bool read_moment(struct wb_slice text, struct wb_memento_target *t)
         return false;
     t->raw = wb_slice_equal(rest, WB_SLICE_LIT("id_"));
     t->has_time = digits > 0;
+    t->has_second = digits >= 14;
     return digits == 0 || (digits >= 4 && wb_date_parse_digits_end(wb_slice(text.ptr, digits), &t->time_ms));
 }
 
@@ -91,6 +92,7 @@ int wb_memento_parse(struct wb_slice rest, struct wb_memento_target *target_out)
         return wb_fail(WB_E_INVALID, "write /web/URL, or /web/YYYYMMDDhhmmss/URL");
     int err = wb_memento_url(rest, target_out);
     target_out->has_time = moment.has_time;
+    target_out->has_second = moment.has_second;
     target_out->time_ms = moment.time_ms;
     target_out->raw = moment.raw;
     target_out->list = moment.list;
@@ -104,6 +106,31 @@ size_t wb_memento_find(const struct wb_store_timeline *timeline, int64_t time_ms
     while (at + 1 < timeline->time_count && timeline->times[at + 1] <= time_ms)
         at++;
     return at;
+}
+
+enum { SAME_CYCLE_FACTOR = 4 };
+
+static bool is_sealed_between(const int64_t *seals, size_t count, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < count; i++)
+        if (from < seals[i] && seals[i] <= to)
+            return true;
+    return false;
+}
+
+size_t wb_memento_near(const struct wb_store_timeline *timeline, int64_t time_ms, const int64_t *seals,
+                       size_t seal_count)
+{
+    size_t before = wb_memento_find(timeline, time_ms), after = before + 1;
+
+    if (timeline->times[before] > time_ms || after == timeline->time_count ||
+        timeline->times[before] / 1000 == time_ms / 1000)
+        return before;
+    int64_t earlier = timeline->times[before], later = timeline->times[after];
+    int64_t back = time_ms / 1000 - earlier / 1000, ahead = later / 1000 - time_ms / 1000;
+    bool new_cycle =
+        is_sealed_between(seals, seal_count, earlier, time_ms) && !is_sealed_between(seals, seal_count, time_ms, later);
+    return ahead <= (new_cycle ? SAME_CYCLE_FACTOR * back : back) ? after : before;
 }
 
 int wb_memento_origin(struct wb_call *call, struct wb_buf *out)

@@ -16,6 +16,7 @@ struct wb_memento_target {
     struct wb_buf url; /* with a scheme */
     struct wb_pageid id;
     bool has_time;
+    bool has_second; /* all 14 digits, as the links of a replayed page have them */
     int64_t time_ms; /* the last millisecond of what the digits say */
     bool raw;        /* id_: the bytes as they are stored */
     bool list;       /* "*": all versions */
@@ -30,6 +31,14 @@ int wb_memento_url(struct wb_slice text, struct wb_memento_target *target_out);
 
 /* The newest capture at or before time_ms, or else the oldest one. The timeline has at least one. */
 size_t wb_memento_find(const struct wb_store_timeline *timeline, int64_t time_ms);
+
+/*
+ * The capture that belongs to a page of this second: one of the same second, or else the nearest one. Of two that are
+ * equally near, it is the later one, because files are fetched after their page. If seals (of snapshots, in any order)
+ * show that the earlier one is of another cycle and the later one is not, the later one may be up to four times as far.
+ */
+size_t wb_memento_near(const struct wb_store_timeline *timeline, int64_t time_ms, const int64_t *seals,
+                       size_t seal_count);
 
 /* "http://host": where this server is, as the client sees it. */
 int wb_memento_origin(struct wb_call *call, struct wb_buf *out);

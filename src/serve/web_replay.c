@@ -10,6 +10,7 @@
  */
 #include "base/date.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "page/page.h"
 #include "replay/replay.h"
 #include "serve/memento.h"
@@ -65,7 +66,7 @@ static int answer_timegate(struct wb_call *call, const struct wb_memento_target 
 static int add_type(struct wb_call *call, const struct wb_page *page, const char *charset)
 {
     struct wb_buf type = WB_BUF_INIT;
-    int err = wb_buf_append_slice(&type, page->type.len ? page->type : WB_SLICE_LIT("application/octet-stream"));
+    int err = wb_buf_append_slice(&type, page->type);
 
     if (err == 0 && charset[0])
         err = wb_buf_printf(&type, "; charset=%s", charset);
@@ -157,6 +158,7 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
     wb_cdx_time(timeline->times[at], digits);
     int err = wb_store_get_when(call->worker->store, t->id, &when, &page, &mem);
     if (err == 0) {
+        page.type = wb_replay_type(page.type, page.body);
         call->reply->status = page.status >= 200 && page.status < 600 ? page.status : 200;
         err = add_memento_fields(call, t, timeline, at);
     }
@@ -172,15 +174,49 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
     return err;
 }
 
+/* ---- which capture ------------------------------------------------------------------------------- */
+
+struct seals WB_VEC_OF(int64_t);
+
+static int add_seal(void *context, const struct wb_store_snapshot *snapshot)
+{
+    struct seals *seals = context;
+
+    return wb_vec_push(seals, snapshot->time_ms);
+}
+
+/*
+ * The links of a replayed page have its second: they lead to the capture that belongs to the page. A shorter time was
+ * written by a person or a program, and means the state at its end, as for the timegate.
+ */
+static int choose_capture(struct wb_call *call, const struct wb_memento_target *t,
+                          const struct wb_store_timeline *timeline, size_t *at_out)
+{
+    struct seals seals = WB_VEC_INIT;
+    int err = 0;
+
+    *at_out = wb_memento_find(timeline, t->has_time ? t->time_ms : INT64_MAX);
+    if (!t->has_second || timeline->times[*at_out] / 1000 == t->time_ms / 1000)
+        return 0;
+    err = wb_store_snapshot_each(call->worker->store, add_seal, &seals);
+    if (err == 0)
+        *at_out = wb_memento_near(timeline, t->time_ms, seals.items, seals.count);
+    wb_vec_release(&seals);
+    return err;
+}
+
 /* A time at which there is no capture leads to the capture; what a page embeds is shown at once, to save a request. */
 static int answer(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline)
 {
     if (!t->has_time && !t->raw)
         return answer_timegate(call, t, timeline);
-    size_t at = wb_memento_find(timeline, t->has_time ? t->time_ms : INT64_MAX);
+    size_t at;
+    int err = choose_capture(call, t, timeline, &at);
+    if (err < 0)
+        return err;
     bool exact = timeline->times[at] / 1000 == t->time_ms / 1000;
     if (t->has_time && !exact && !is_embedded(call->request)) {
-        int err = redirect_to_capture(call, t, timeline, at);
+        err = redirect_to_capture(call, t, timeline, at);
         return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, SIZE_MAX);
     }
     return show_capture(call, t, timeline, at);
