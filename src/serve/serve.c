@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 #include "serve/dash.h"
+#include "serve/delivery.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
 
@@ -27,6 +28,7 @@ static void handle(void *context, void *worker, const struct wb_http_request *re
     struct wb_call call = {.server = context, .worker = worker, .request = request, .reply = reply};
 
     wb_route_find(request->path)->handle(&call); /* there is one: the request was admitted */
+    wb_delivery_finish(&call);
 }
 
 static void served(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,

@@ -53,6 +53,7 @@ struct wb_call {
     struct wb_serve_worker *worker;
     const struct wb_http_request *request;
     struct wb_http_reply *reply;
+    bool parts; /* set by a handler: clients may ask for parts of the body (delivery.h) */
 };
 
 /* ---- routes (routes.c) --------------------------------------------------------------------------- */

@@ -10,9 +10,11 @@
  */
 #include "base/date.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "page/page.h"
 #include "replay/replay.h"
+#include "serve/delivery.h"
 #include "serve/memento.h"
 #include "warc/warc.h"
 
@@ -86,6 +88,17 @@ static bool is_embedded(const struct wb_http_request *request)
     return dest.len && !wb_slice_equal(dest, WB_SLICE_LIT("document"));
 }
 
+/* Whether the address that was asked for ends with the time and the URL of what is shown. */
+static bool is_in_place(const struct wb_call *call, const struct wb_page *page, const char *digits)
+{
+    struct wb_slice target = call->request->target;
+    size_t url_at = sizeof prefix - 1 + strlen(digits) + 1;
+
+    return target.len > url_at && memcmp(target.ptr + sizeof prefix - 1, digits, strlen(digits)) == 0 &&
+           target.ptr[url_at - 1] == '/' &&
+           wb_slice_equal(wb_slice(target.ptr + url_at, target.len - url_at), page->url);
+}
+
 static int rewrite(struct wb_call *call, const struct wb_page *page, const char *digits)
 {
     struct wb_replay_page shown = {.url = page->url,
@@ -98,7 +111,9 @@ static int rewrite(struct wb_call *call, const struct wb_page *page, const char 
                                       .prefix = WB_SLICE_LIT("/web/"),
                                       .versions = WB_SLICE_LIT("/web/*/"),
                                       .in_frame = is_embedded(call->request)};
-    struct wb_replay_options options = {.prefix = banner.prefix, .scripts = call->server->options->replay_scripts};
+    struct wb_replay_options options = {.prefix = banner.prefix,
+                                        .scripts = call->server->options->replay_scripts,
+                                        .in_place = is_in_place(call, page, digits)};
     struct wb_replay_result result;
     struct wb_buf html = WB_BUF_INIT;
 
@@ -108,8 +123,18 @@ static int rewrite(struct wb_call *call, const struct wb_page *page, const char 
         err = wb_replay_rewrite(call->worker->replayer, &shown, &options, &call->reply->body, &result);
     if (err == 0)
         err = add_type(call, page, result.charset);
+    call->parts = result.kind == WB_REPLAY_UNCHANGED;
     wb_buf_release(&html);
     return err;
+}
+
+/* The bytes as they were stored. */
+static int show_bytes(struct wb_call *call, const struct wb_page *page)
+{
+    int err = wb_buf_append_slice(&call->reply->body, page->body);
+
+    call->parts = true;
+    return err < 0 ? err : add_type(call, page, "");
 }
 
 /* A stored redirect leads to its target in the archive. */
@@ -147,6 +172,47 @@ static int add_memento_fields(struct wb_call *call, const struct wb_memento_targ
     return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, at);
 }
 
+/*
+ * A browser may keep what it got, but asks each time whether that is still so: a page can be taken down, and another
+ * capture can become the nearest one. The tag stands for all that the reply depends on. *known_out: the client has it.
+ */
+static int add_validator(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
+                         const char *digits, bool *known_out)
+{
+    struct wb_buf what = WB_BUF_INIT;
+    uint64_t high, low;
+    char tag[40];
+    int err = wb_buf_printf(&what, "%s %s %d %d %d %d %016llx %.*s %.*s ", WB_VERSION, digits, t->raw,
+                            is_embedded(call->request), is_in_place(call, page, digits),
+                            call->server->options->replay_scripts,
+                            (unsigned long long)wb_hash64(page->body.ptr, page->body.len), WB_SLICE_ARG(page->type),
+                            WB_SLICE_ARG(page->charset));
+
+    *known_out = false;
+    if (err == 0)
+        err = wb_buf_append_slice(&what, page->url);
+    if (err == 0) {
+        wb_hash128(what.ptr, what.len, &high, &low);
+        snprintf(tag, sizeof tag, "\"%016llx%016llx\"", (unsigned long long)high, (unsigned long long)low);
+        *known_out = wb_delivery_has_tag(wb_http_field(call->request, "If-None-Match"), wb_slice_str(tag));
+        err = wb_http_reply_field(call->reply, "ETag", wb_slice_str(tag));
+    }
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Cache-Control", WB_SLICE_LIT("private, no-cache"));
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Vary", WB_SLICE_LIT("Sec-Fetch-Dest"));
+    wb_buf_release(&what);
+    return err;
+}
+
+/* The status of the original; but what is stored is neither a part nor "you have it already". */
+static unsigned status_of(const struct wb_page *page)
+{
+    bool shown = page->status >= 200 && page->status < 600 && page->status != 206 && page->status != 304;
+
+    return shown ? page->status : 200;
+}
+
 static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
                         const struct wb_store_timeline *timeline, size_t at)
 {
@@ -154,22 +220,23 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
     struct wb_buf mem = WB_BUF_INIT;
     char digits[WB_CDX_TIME_MAX];
     struct wb_page page;
+    bool known = false;
 
     wb_cdx_time(timeline->times[at], digits);
     int err = wb_store_get_when(call->worker->store, t->id, &when, &page, &mem);
     if (err == 0) {
         page.type = wb_replay_type(page.type, page.body);
-        call->reply->status = page.status >= 200 && page.status < 600 ? page.status : 200;
+        call->reply->status = status_of(&page);
         err = add_memento_fields(call, t, timeline, at);
     }
     if (err == 0)
         err = add_location(call, &page, digits);
-    if (err == 0 && t->raw)
-        err = wb_buf_append_slice(&call->reply->body, page.body);
-    if (err == 0 && t->raw)
-        err = add_type(call, &page, "");
-    if (err == 0 && !t->raw)
-        err = rewrite(call, &page, digits);
+    if (err == 0)
+        err = add_validator(call, t, &page, digits, &known);
+    if (err == 0 && known && call->reply->status == 200)
+        call->reply->status = 304;
+    else if (err == 0)
+        err = t->raw ? show_bytes(call, &page) : rewrite(call, &page, digits);
     wb_buf_release(&mem);
     return err;
 }
