@@ -89,9 +89,13 @@ struct wb_replay_banner {
     struct wb_slice prefix;    /* "/web/" */
     struct wb_slice versions;  /* what stands before a URL where all its versions are listed */
     bool in_frame;             /* the page is shown in a frame of another one: no banner */
+    bool xml;                  /* the page is XHTML, which has no trees of their own in a page */
 };
 
-/* Appends a small bar that says what this is: ASCII, without scripts. It can be folded up. */
+/*
+ * Appends a small bar that says what this is: ASCII, without scripts. It can be folded up, and the styles of the page
+ * do not apply to it.
+ */
 int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_out);
 
 /*

@@ -110,7 +110,8 @@ static int rewrite(struct wb_call *call, const struct wb_page *page, const char 
                                       .time = shown.time,
                                       .prefix = WB_SLICE_LIT("/web/"),
                                       .versions = WB_SLICE_LIT("/web/*/"),
-                                      .in_frame = is_embedded(call->request)};
+                                      .in_frame = is_embedded(call->request),
+                                      .xml = !wb_slice_equal(page->type, WB_SLICE_LIT("text/html"))};
     struct wb_replay_options options = {.prefix = banner.prefix,
                                         .scripts = call->server->options->replay_scripts,
                                         .in_place = is_in_place(call, page, digits)};
