@@ -29,9 +29,10 @@ struct wb_replay_page {
 struct wb_replay_options {
     struct wb_slice prefix; /* where the archive is: "/web/". Only characters that a URL may contain */
     struct wb_slice banner; /* HTML from wb_replay_banner(), put at the front of an HTML page's body; may be empty */
-    bool scripts;           /* scripts may run: javascript: URLs are kept */
-    bool in_place;          /* the address of what is shown ends with the page's time and URL, so that relative
-                               references lead into the archive even if they stay as they are */
+    bool scripts;           /* scripts may run: javascript: URLs are kept, and links stay in the frame they are in */
+    bool main;     /* links lead to addresses with "mp_" behind the time: what they show is no part of a page */
+    bool in_place; /* the address of what is shown ends with the page's time and URL, so that relative
+                      references lead into the archive even if they stay as they are */
 };
 
 enum wb_replay_kind {
@@ -100,8 +101,13 @@ int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_
 
 /*
  * The Content-Security-Policy of replayed pages, whatever their type: no scripts, or scripts that belong to no
- * origin; nothing is loaded from elsewhere. Static text.
+ * origin; nothing is loaded from elsewhere. Static text. A page with scripts must be in a frame of a page with
+ * wb_replay_stage_policy(): nothing else keeps it from going elsewhere by itself.
  */
 const char *wb_replay_policy(bool scripts);
+const char *wb_replay_stage_policy(void);
+
+/* Appends the page around such a frame, which has the address src. title: text. Both may contain anything. */
+int wb_replay_stage(struct wb_slice src, struct wb_slice title, struct wb_buf *html_out);
 
 #endif

@@ -20,6 +20,7 @@ enum attr_role {
     ROLE_REFRESH,
     ROLE_CONTENT, /* of <meta>: a refresh, if its http-equiv says so */
     ROLE_EQUIV,   /* of <meta>: removed if it would set a policy */
+    ROLE_TARGET,  /* removed if it would leave the frame of a page with scripts */
     ROLE_REMOVE,
 };
 
@@ -54,6 +55,10 @@ static const struct {
     {"crossorigin", NULL, ROLE_REMOVE},
     {"nonce", NULL, ROLE_REMOVE},
     {"csp", "iframe", ROLE_REMOVE},
+    /* What would tell others where the reader is. */
+    {"referrerpolicy", NULL, ROLE_REMOVE},
+    {"target", NULL, ROLE_TARGET},
+    {"formtarget", NULL, ROLE_TARGET},
     /* Requests that are only sent to tell somebody. */
     {"ping", NULL, ROLE_REMOVE},
     {"attributionsrc", NULL, ROLE_REMOVE},
@@ -84,6 +89,7 @@ struct tag {
     const struct wb_tokenizer *t;
     bool foreign;
     bool refreshes, restricts; /* a <meta> with this http-equiv */
+    bool refers;               /* <meta name=referrer> */
 };
 
 static bool is_element(const struct tag *tag, const char *name)
@@ -283,7 +289,7 @@ static int change_refresh(struct tag *tag, struct wb_slice content, bool *change
     if (err == 0)
         err = wb_buf_append_str(out, ";url=");
     if (err == 0)
-        err = wb_replayer_url(tag->r, href, WB_REPLAY_PLACE_LOAD, out, &kept);
+        err = wb_replayer_url(tag->r, href, WB_REPLAY_PLACE_LINK, out, &kept);
     *changed_out = !kept;
     if (dropped != tag->r->result->urls_dropped)
         wb_buf_clear(out);
@@ -387,7 +393,9 @@ static enum attr_role role_of(const struct tag *tag, const struct wb_token_attr 
         if (role == ROLE_EQUIV)
             return tag->restricts ? ROLE_REMOVE : ROLE_KEEP;
         if (role == ROLE_CONTENT)
-            return tag->refreshes ? ROLE_REFRESH : ROLE_KEEP;
+            return tag->refers ? ROLE_REMOVE : tag->refreshes ? ROLE_REFRESH : ROLE_KEEP;
+        if (role == ROLE_TARGET)
+            return tag->r->options->scripts ? ROLE_REMOVE : ROLE_KEEP;
         if (role == ROLE_URL && !tag->foreign && is_element(tag, "base"))
             return ROLE_REMOVE; /* what it says has been applied to every URL */
         return role;
@@ -430,16 +438,22 @@ static int rewrite_attr(struct tag *tag, const struct wb_token_attr *attr, enum 
     return err < 0 || !changed ? err : replace_value(tag->r, level, &span, wb_buf_slice(&level->value), paid);
 }
 
-/* Looks at the http-equiv of a <meta>: it may make the page load another one, or set a policy. */
+/* Looks at the name and http-equiv of a <meta>: it may make the page load another one, or set a policy. */
 static int read_meta(struct tag *tag)
 {
-    const struct wb_token_attr *attr = wb_tokenizer_attr(tag->t, WB_SLICE_LIT("http-equiv"));
+    const struct wb_token_attr *attr;
     struct wb_slice value;
 
-    if (!attr || !is_element(tag, "meta"))
+    if (!is_element(tag, "meta"))
         return 0;
-    int err = read_value(tag->level, attr, &value);
+    attr = wb_tokenizer_attr(tag->t, WB_SLICE_LIT("name"));
+    int err = attr ? read_value(tag->level, attr, &value) : 0;
     if (err < 0)
+        return err;
+    tag->refers = attr && wb_slice_equal_nocase(wb_slice_trim(value), WB_SLICE_LIT("referrer"));
+    attr = wb_tokenizer_attr(tag->t, WB_SLICE_LIT("http-equiv"));
+    err = attr ? read_value(tag->level, attr, &value) : 0;
+    if (err < 0 || !attr)
         return err;
     value = wb_slice_trim(value);
     tag->refreshes = wb_slice_equal_nocase(value, WB_SLICE_LIT("refresh"));
@@ -450,7 +464,7 @@ static int read_meta(struct tag *tag)
 int wb_replayer_tag(struct wb_replayer *r, unsigned depth, const struct wb_tokenizer *t)
 {
     struct wb_replay_level *level = &r->levels[depth];
-    struct tag tag = {r, level, depth, t, wb_tagwalk_is_foreign(level->walk), false, false};
+    struct tag tag = {r, level, depth, t, wb_tagwalk_is_foreign(level->walk), false, false, false};
     int err = read_meta(&tag);
 
     for (unsigned i = 0; err == 0 && i < t->attr_count; i++) {

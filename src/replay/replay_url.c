@@ -104,14 +104,14 @@ int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *p
     return err == WB_E_NOMEM ? err : 0;
 }
 
-static int put_place(struct wb_slice prefix, struct wb_slice time, struct wb_slice url, struct wb_buf *out)
+static int put_place(struct wb_slice prefix, struct wb_slice time, bool main, struct wb_slice url, struct wb_buf *out)
 {
     int err = wb_buf_append_slice(out, prefix);
 
     if (err == 0)
         err = wb_buf_append_slice(out, time);
     if (err == 0)
-        err = wb_buf_append_char(out, '/');
+        err = wb_buf_append_str(out, main ? "mp_/" : "/");
     return err < 0 ? err : wb_buf_append_slice(out, url);
 }
 
@@ -178,14 +178,14 @@ static int put_resolved(struct wb_replayer *r, struct wb_slice href, enum wb_rep
 {
     struct wb_slice url = wb_url_href(&r->resolved);
     bool archived = is_archived(&r->resolved);
-    size_t cost = cost_of(url) + (archived ? r->options->prefix.len + r->time.len + 1 : 0);
+    size_t cost = cost_of(url) + (archived ? r->options->prefix.len + r->time.len + sizeof "mp_" : 0);
 
     if (!wb_replayer_grow(r, href.len, cost))
         return put_short(r, href, place, out, kept_out);
     if (!archived)
         return wb_buf_append_slice(out, url);
     r->result->urls++;
-    return put_place(r->options->prefix, r->time, url, out);
+    return put_place(r->options->prefix, r->time, r->options->main && place == WB_REPLAY_PLACE_LINK, url, out);
 }
 
 int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
@@ -229,7 +229,7 @@ int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix
     if (err == 0 && !is_archived(&url))
         err = wb_fail(WB_E_PROTO, "'%.*s' does not lead to a page", WB_SLICE_ARG(href));
     if (err == 0)
-        err = put_place(prefix, page->time, wb_url_href(&url), out);
+        err = put_place(prefix, page->time, false, wb_url_href(&url), out);
     wb_url_release(&base);
     wb_url_release(&url);
     return err;

@@ -75,6 +75,7 @@ static bool read_moment(struct wb_slice text, struct wb_memento_target *t)
     if ((rest.len && !modified) || (digits == 0 && !modified))
         return false;
     t->raw = wb_slice_equal(rest, WB_SLICE_LIT("id_"));
+    t->main = wb_slice_equal(rest, WB_SLICE_LIT("mp_"));
     t->has_time = digits > 0;
     t->has_second = digits >= 14;
     return digits == 0 || (digits >= 4 && wb_date_parse_digits_end(wb_slice(text.ptr, digits), &t->time_ms));
@@ -95,6 +96,7 @@ int wb_memento_parse(struct wb_slice rest, struct wb_memento_target *target_out)
     target_out->has_second = moment.has_second;
     target_out->time_ms = moment.time_ms;
     target_out->raw = moment.raw;
+    target_out->main = moment.main;
     target_out->list = moment.list;
     return err;
 }

@@ -19,6 +19,7 @@ struct wb_memento_target {
     bool has_second; /* all 14 digits, as the links of a replayed page have them */
     int64_t time_ms; /* the last millisecond of what the digits say */
     bool raw;        /* id_: the bytes as they are stored */
+    bool main;       /* mp_: in a frame, but not as a part of another page */
     bool list;       /* "*": all versions */
 };
 

@@ -7,6 +7,9 @@
  *   /web/(*)/URL               all versions, without the parentheses
  *
  * Everything here has the Content-Security-Policy of wb_replay_policy(): what it shows comes from strangers.
+ *
+ * If pages may run scripts, a browser gets a page of ours with a frame (the stage), which loads the stored page from
+ * /web/20260102030405mp_/URL. Scripts run in frames only: a page by itself could go elsewhere, and tell where it was.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -23,12 +26,59 @@
 
 static const char prefix[] = "/web/";
 
+/* ---- who asks ------------------------------------------------------------------------------------- */
+
+static bool is_for(const struct wb_call *call, const char *dest)
+{
+    return wb_slice_equal(wb_http_field(call->request, "Sec-Fetch-Dest"), wb_slice_str(dest));
+}
+
+/* Whether the browser loads this as a part of another page. */
+static bool is_embedded(const struct wb_call *call, const struct wb_memento_target *t)
+{
+    return !t->main && wb_http_field(call->request, "Sec-Fetch-Dest").len && !is_for(call, "document");
+}
+
+/* A browser that does not say what a request is for: an old one, or one that has no safe connection to us. */
+static bool is_unclear(const struct wb_call *call)
+{
+    struct wb_slice agent = wb_http_field(call->request, "User-Agent");
+
+    return !wb_http_field(call->request, "Sec-Fetch-Dest").ptr && wb_slice_starts(agent, WB_SLICE_LIT("Mozilla/"));
+}
+
+/* Whether the page may run scripts where it is shown. Programs that are no browsers run none whatever we say. */
+static bool has_scripts(const struct wb_call *call, const struct wb_memento_target *t)
+{
+    bool framed = is_for(call, "iframe") || is_for(call, "frame");
+    bool program = !wb_http_field(call->request, "Sec-Fetch-Dest").ptr && !is_unclear(call);
+
+    return call->server->options->replay_scripts && !t->raw && (framed || program);
+}
+
+/* Whether a browser asks for this as a page of its own, which would not be safe with scripts. */
+static bool wants_stage(const struct wb_call *call, const struct wb_memento_target *t)
+{
+    return call->server->options->replay_scripts && !t->raw && (is_for(call, "document") || is_unclear(call));
+}
+
+static bool can_have_scripts(struct wb_slice type)
+{
+    return wb_slice_equal(type, WB_SLICE_LIT("text/html")) || wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("application/xml")) || wb_slice_ends(type, WB_SLICE_LIT("+xml"));
+}
+
 /* ---- redirects ----------------------------------------------------------------------------------- */
 
 static int redirect(struct wb_call *call, struct wb_slice place)
 {
     call->reply->status = 302;
     return wb_http_reply_field(call->reply, "Location", place);
+}
+
+static const char *modifier_of(const struct wb_memento_target *t)
+{
+    return t->raw ? "id_" : t->main ? "mp_" : "";
 }
 
 static int redirect_to_capture(struct wb_call *call, const struct wb_memento_target *t,
@@ -38,8 +88,7 @@ static int redirect_to_capture(struct wb_call *call, const struct wb_memento_tar
     char digits[WB_CDX_TIME_MAX];
 
     wb_cdx_time(timeline->times[at], digits);
-    int err =
-        wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, t->raw ? "id_" : "", WB_SLICE_ARG(wb_buf_slice(&t->url)));
+    int err = wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, modifier_of(t), WB_SLICE_ARG(wb_buf_slice(&t->url)));
     if (err == 0)
         err = redirect(call, wb_buf_slice(&place));
     wb_buf_release(&place);
@@ -80,14 +129,6 @@ static int add_type(struct wb_call *call, const struct wb_page *page, const char
     return err;
 }
 
-/* Whether the browser loads this as a part of another page. */
-static bool is_embedded(const struct wb_http_request *request)
-{
-    struct wb_slice dest = wb_http_field(request, "Sec-Fetch-Dest");
-
-    return dest.len && !wb_slice_equal(dest, WB_SLICE_LIT("document"));
-}
-
 /* Whether the address that was asked for ends with the time and the URL of what is shown. */
 static bool is_in_place(const struct wb_call *call, const struct wb_page *page, const char *digits)
 {
@@ -99,7 +140,8 @@ static bool is_in_place(const struct wb_call *call, const struct wb_page *page, 
            wb_slice_equal(wb_slice(target.ptr + url_at, target.len - url_at), page->url);
 }
 
-static int rewrite(struct wb_call *call, const struct wb_page *page, const char *digits)
+static int rewrite(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
+                   const char *digits)
 {
     struct wb_replay_page shown = {.url = page->url,
                                    .time = wb_slice_str(digits),
@@ -110,10 +152,11 @@ static int rewrite(struct wb_call *call, const struct wb_page *page, const char 
                                       .time = shown.time,
                                       .prefix = WB_SLICE_LIT("/web/"),
                                       .versions = WB_SLICE_LIT("/web/*/"),
-                                      .in_frame = is_embedded(call->request),
+                                      .in_frame = is_embedded(call, t),
                                       .xml = !wb_slice_equal(page->type, WB_SLICE_LIT("text/html"))};
     struct wb_replay_options options = {.prefix = banner.prefix,
-                                        .scripts = call->server->options->replay_scripts,
+                                        .scripts = has_scripts(call, t),
+                                        .main = t->main,
                                         .in_place = is_in_place(call, page, digits)};
     struct wb_replay_result result;
     struct wb_buf html = WB_BUF_INIT;
@@ -178,16 +221,16 @@ static int add_memento_fields(struct wb_call *call, const struct wb_memento_targ
  * capture can become the nearest one. The tag stands for all that the reply depends on. *known_out: the client has it.
  */
 static int add_validator(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
-                         const char *digits, bool *known_out)
+                         const char *digits, bool staged, bool *known_out)
 {
     struct wb_buf what = WB_BUF_INIT;
     uint64_t high, low;
     char tag[40];
-    int err = wb_buf_printf(&what, "%s %s %d %d %d %d %016llx %.*s %.*s ", WB_VERSION, digits, t->raw,
-                            is_embedded(call->request), is_in_place(call, page, digits),
-                            call->server->options->replay_scripts,
-                            (unsigned long long)wb_hash64(page->body.ptr, page->body.len), WB_SLICE_ARG(page->type),
-                            WB_SLICE_ARG(page->charset));
+    int err =
+        wb_buf_printf(&what, "%s %s %d %d %d %d %016llx %.*s %.*s ", WB_VERSION, digits, t->raw, is_embedded(call, t),
+                      is_in_place(call, page, digits), has_scripts(call, t) + 2 * t->main + 4 * staged,
+                      (unsigned long long)wb_hash64(page->body.ptr, page->body.len), WB_SLICE_ARG(page->type),
+                      WB_SLICE_ARG(page->charset));
 
     *known_out = false;
     if (err == 0)
@@ -206,6 +249,22 @@ static int add_validator(struct wb_call *call, const struct wb_memento_target *t
     return err;
 }
 
+/* A page of ours with the stored page in a frame. */
+static int show_stage(struct wb_call *call, const struct wb_page *page, const char *digits)
+{
+    struct wb_buf src = WB_BUF_INIT;
+    int err = wb_buf_printf(&src, "%s%smp_/", prefix, digits);
+
+    if (err == 0)
+        err = wb_buf_append_slice(&src, page->url);
+    if (err == 0)
+        err = wb_replay_stage(wb_buf_slice(&src), page->url, &call->reply->body);
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Content-Type", WB_SLICE_LIT("text/html; charset=utf-8"));
+    wb_buf_release(&src);
+    return err;
+}
+
 /* The status of the original; but what is stored is neither a part nor "you have it already". */
 static unsigned status_of(const struct wb_page *page)
 {
@@ -215,7 +274,7 @@ static unsigned status_of(const struct wb_page *page)
 }
 
 static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
-                        const struct wb_store_timeline *timeline, size_t at)
+                        const struct wb_store_timeline *timeline, size_t at, bool *staged_out)
 {
     struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = timeline->times[at]};
     struct wb_buf mem = WB_BUF_INIT;
@@ -232,12 +291,16 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
     }
     if (err == 0)
         err = add_location(call, &page, digits);
+    if (err == 0 && !t->main && can_have_scripts(page.type))
+        *staged_out = wants_stage(call, t);
     if (err == 0)
-        err = add_validator(call, t, &page, digits, &known);
+        err = add_validator(call, t, &page, digits, *staged_out, &known);
     if (err == 0 && known && call->reply->status == 200)
         call->reply->status = 304;
     else if (err == 0)
-        err = t->raw ? show_bytes(call, &page) : rewrite(call, &page, digits);
+        err = *staged_out ? show_stage(call, &page, digits)
+              : t->raw    ? show_bytes(call, &page)
+                          : rewrite(call, t, &page, digits);
     wb_buf_release(&mem);
     return err;
 }
@@ -274,7 +337,8 @@ static int choose_capture(struct wb_call *call, const struct wb_memento_target *
 }
 
 /* A time at which there is no capture leads to the capture; what a page embeds is shown at once, to save a request. */
-static int answer(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline)
+static int answer(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline,
+                  bool *staged_out)
 {
     if (!t->has_time && !t->raw)
         return answer_timegate(call, t, timeline);
@@ -283,11 +347,14 @@ static int answer(struct wb_call *call, const struct wb_memento_target *t, const
     if (err < 0)
         return err;
     bool exact = timeline->times[at] / 1000 == t->time_ms / 1000;
-    if (t->has_time && !exact && !is_embedded(call->request)) {
-        err = redirect_to_capture(call, t, timeline, at);
+    bool leaves_stage = t->main && call->server->options->replay_scripts && is_for(call, "document");
+    if ((t->has_time && !exact && !is_embedded(call, t)) || leaves_stage) {
+        struct wb_memento_target there = *t;
+        there.main = t->main && !leaves_stage;
+        err = redirect_to_capture(call, &there, timeline, at);
         return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, SIZE_MAX);
     }
-    return show_capture(call, t, timeline, at);
+    return show_capture(call, t, timeline, at, staged_out);
 }
 
 static int redirect_to_list(struct wb_call *call, const struct wb_memento_target *t)
@@ -303,9 +370,20 @@ static int redirect_to_list(struct wb_call *call, const struct wb_memento_target
     return err;
 }
 
+/* Nobody is told which page the reader looks at, and no name is looked up before a link is followed. */
+static int add_policies(struct wb_call *call, const char *policy)
+{
+    int err = wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy));
+
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Referrer-Policy", WB_SLICE_LIT("no-referrer"));
+    return err < 0 ? err : wb_http_reply_field(call->reply, "X-DNS-Prefetch-Control", WB_SLICE_LIT("off"));
+}
+
 void wb_handle_replay(struct wb_call *call)
 {
     struct wb_slice target = call->request->target;
+    bool staged = false;
     struct wb_store_timeline timeline = {0};
     struct wb_memento_target t = {0};
 
@@ -316,13 +394,12 @@ void wb_handle_replay(struct wb_call *call)
         err = wb_store_timeline(call->worker->store, t.id, &timeline);
         if (err == 0 && timeline.time_count == 0)
             err = WB_E_NOTFOUND;
-        err = err == 0 ? answer(call, &t, &timeline) : err;
+        err = err == 0 ? answer(call, &t, &timeline, &staged) : err;
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, t.id, wb_buf_slice(&t.url), WB_SLICE_EMPTY, "this archive");
     }
-    const char *policy = wb_replay_policy(call->server->options->replay_scripts);
     if (err == 0)
-        err = wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy));
+        err = add_policies(call, staged ? wb_replay_stage_policy() : wb_replay_policy(has_scripts(call, &t)));
     if (err < 0)
         wb_call_fail(call, err); /* a page of ours, with a policy of its own */
     wb_store_timeline_release(&timeline);
