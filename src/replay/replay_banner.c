@@ -128,7 +128,7 @@ int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_
 const char *wb_replay_policy(bool scripts)
 {
     return scripts ? "sandbox allow-scripts; " LOADS "script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
-                     "frame-src 'self'; webrtc 'block'; " NEVER
+                     "frame-src 'self'; " NEVER
                    : "sandbox allow-popups allow-top-navigation-by-user-activation; " LOADS "script-src 'none'; " NEVER;
 }
 

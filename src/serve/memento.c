@@ -199,9 +199,11 @@ static int add_neighbours(struct wb_buf *out, struct wb_slice origin, struct wb_
 int wb_memento_links(struct wb_call *call, struct wb_slice url, const struct wb_store_timeline *timeline, size_t at)
 {
     struct wb_buf origin = WB_BUF_INIT, link = WB_BUF_INIT;
+
+    if (url.len > WB_MEMENTO_LINKED_MAX)
+        return 0;
     int err = wb_memento_origin(call, &origin);
     struct wb_slice o = wb_buf_slice(&origin);
-
     if (err == 0)
         err = wb_buf_printf(&link,
                             "<%.*s>; rel=\"original\", <%.*s/web/%.*s>; rel=\"timegate\", "
@@ -217,6 +219,8 @@ int wb_memento_links(struct wb_call *call, struct wb_slice url, const struct wb_
 }
 
 /* ---- the timemap --------------------------------------------------------------------------------- */
+
+enum { TIMEMAP_BYTES_MAX = 64 << 20 };
 
 static int write_timemap(struct wb_call *call, struct wb_slice url, const struct wb_store_timeline *t)
 {
@@ -234,6 +238,10 @@ static int write_timemap(struct wb_call *call, struct wb_slice url, const struct
         err =
             wb_buf_printf(out, "; from=\"%.*s\"; until=\"%.*s\"", WB_DATE_HTTP_BYTES, first, WB_DATE_HTTP_BYTES, last);
     for (size_t i = 0; i < t->time_count && err == 0; i++) {
+        if (out->len > TIMEMAP_BYTES_MAX) {
+            err = wb_fail(WB_E_LIMIT, "the timemap of %zu captures would be too long; ask /cdx", t->time_count);
+            break;
+        }
         bool is_first = i == 0, is_last = i + 1 == t->time_count;
         err = add_memento(out, o, url, t->times[i],
                           is_first && is_last ? "first last memento"

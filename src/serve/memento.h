@@ -47,7 +47,10 @@ int wb_memento_origin(struct wb_call *call, struct wb_buf *out);
 /* Appends /web/TS/URL. */
 int wb_memento_address(struct wb_slice origin, struct wb_slice url, int64_t time_ms, struct wb_buf *out);
 
-/* Adds the field Link. at: the capture that is shown; SIZE_MAX: none. */
+/* Longer URLs are not repeated in fields: clients would refuse them. The timemap has the same links in its body. */
+#define WB_MEMENTO_LINKED_MAX 2000
+
+/* Adds the field Link, unless the URL is too long for it. at: the capture that is shown; SIZE_MAX: none. */
 int wb_memento_links(struct wb_call *call, struct wb_slice url, const struct wb_store_timeline *timeline, size_t at);
 
 #endif

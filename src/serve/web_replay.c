@@ -210,7 +210,7 @@ static int add_memento_fields(struct wb_call *call, const struct wb_memento_targ
         err = wb_http_reply_field(call->reply, "Memento-Datetime", wb_slice(date, WB_DATE_HTTP_BYTES));
     if (err == 0)
         err = wb_memento_address(WB_SLICE_EMPTY, wb_buf_slice(&t->url), timeline->times[at], &place);
-    if (err == 0)
+    if (err == 0 && t->url.len <= WB_MEMENTO_LINKED_MAX)
         err = wb_http_reply_field(call->reply, "Content-Location", wb_buf_slice(&place));
     wb_buf_release(&place);
     return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, at);
