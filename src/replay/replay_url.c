@@ -121,7 +121,7 @@ static size_t cost_of(struct wb_slice url)
     size_t cost = url.len;
 
     for (size_t i = 0; i < url.len; i++)
-        cost += url.ptr[i] == '\'' || url.ptr[i] == '(' || url.ptr[i] == ')';
+        cost += strchr("\"'()\\", url.ptr[i]) != NULL;
     return cost;
 }
 
@@ -166,10 +166,10 @@ static int put_short(struct wb_replayer *r, struct wb_slice href, enum wb_replay
 }
 
 /* Writes something that leads nowhere. */
-static int put_nothing(struct wb_replayer *r, const char *text, struct wb_buf *out)
+static int put_nothing(struct wb_replayer *r, struct wb_slice href, const char *text, struct wb_buf *out)
 {
     r->result->urls_dropped++;
-    return wb_buf_append_str(out, text);
+    return wb_replayer_grow(r, href.len, strlen(text)) ? wb_buf_append_str(out, text) : 0;
 }
 
 /* Writes the absolute URL that href means, behind the place of the archive if it is archived. */
@@ -210,9 +210,9 @@ int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_
     r->work_left -= work;
     int err = wb_url_parse(href, r->base.href.len ? &r->base : NULL, &r->resolved);
     if (err < 0)
-        return err == WB_E_NOMEM ? err : put_nothing(r, "about:invalid", out);
+        return err == WB_E_NOMEM ? err : put_nothing(r, href, "about:invalid", out);
     if (is_script(wb_url_scheme(&r->resolved)) && !r->options->scripts)
-        return put_nothing(r, place == WB_REPLAY_PLACE_LINK ? "#" : "about:blank", out);
+        return put_nothing(r, href, place == WB_REPLAY_PLACE_LINK ? "#" : "about:blank", out);
     return put_resolved(r, href, place, out, kept_out);
 }
 

@@ -151,6 +151,22 @@ static void test_long_base(void **state)
     assert_true(test_cpu_ns() - start < INT64_C(60) * 1000000000);
 }
 
+/* What replaces invalid URLs is paid for, too: half of this sheet uses up the room, and the rest must not grow. */
+static void test_invalid_urls(void **state)
+{
+    struct wb_buf body = WB_BUF_INIT;
+
+    (void)state;
+    repeat(&body, "a{b:image-set(", 1);
+    repeat(&body, "'x' ", 100000);
+    repeat(&body, "'//' ", 400000);
+    repeat(&body, ")}", 1);
+    rewrite("text/css", "utf-8", wb_buf_slice(&body), &plain_options);
+    assert_true(output.len <= WB_REPLAY_BYTES_MAX(body.len));
+    assert_true(result.urls > 1000 && result.urls_dropped >= 400000);
+    wb_buf_release(&body);
+}
+
 /* The number of URLs that are resolved against a long base is bounded, not only what they add to the page. */
 static void test_work_on_urls(void **state)
 {
@@ -244,9 +260,10 @@ static void test_unclosed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_odd_markup),  cmocka_unit_test(test_nul),          cmocka_unit_test(test_many_attributes),
-        cmocka_unit_test(test_long_values), cmocka_unit_test(test_long_base),    cmocka_unit_test(test_deep_srcdoc),
-        cmocka_unit_test(test_unclosed),    cmocka_unit_test(test_work_on_urls), cmocka_unit_test(test_short_links),
+        cmocka_unit_test(test_odd_markup),  cmocka_unit_test(test_nul),       cmocka_unit_test(test_many_attributes),
+        cmocka_unit_test(test_long_values), cmocka_unit_test(test_long_base), cmocka_unit_test(test_invalid_urls),
+        cmocka_unit_test(test_deep_srcdoc), cmocka_unit_test(test_unclosed),  cmocka_unit_test(test_work_on_urls),
+        cmocka_unit_test(test_short_links),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
