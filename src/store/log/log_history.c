@@ -64,14 +64,9 @@ struct version_place {
 static int compare_place(const void *a, const void *b)
 {
     const struct version_place *x = a, *y = b;
+    int order = wb_catalog_place_compare(&x->place, &y->place);
 
-    if (x->place.segment != y->place.segment)
-        return x->place.segment < y->place.segment ? -1 : 1;
-    if (x->place.logical != y->place.logical)
-        return x->place.logical < y->place.logical ? -1 : 1;
-    if (x->place.slot != y->place.slot)
-        return x->place.slot < y->place.slot ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
+    return order ? order : x->number < y->number ? -1 : x->number > y->number;
 }
 
 /* Says of each version which one brought its content. Sorted, because a page may have very many versions. */

@@ -122,6 +122,17 @@ static void test_all_busy(void **state)
     }
 }
 
+/* Sends requests that wait in their handlers, and waits until `running` of them do. */
+static void begin_holding(struct site *site, const char *request, int *fds, size_t count, unsigned running)
+{
+    for (size_t i = 0; i < count; i++) {
+        fds[i] = dial(site);
+        say(fds[i], request);
+        if (i < running)
+            await_held(site, (unsigned)i + 1);
+    }
+}
+
 /* Requests that may be slow take at most half of the workers; the rest wait for a while, and then get 503. */
 static void test_slow_requests(void **state)
 {
@@ -131,12 +142,7 @@ static void test_slow_requests(void **state)
 
     (void)state;
     site_start(&site);
-    for (size_t i = 0; i < 5; i++) {
-        fds[i] = dial(&site);
-        say(fds[i], "GET /hold?slow" LAST);
-        if (i < 2)
-            await_held(&site, (unsigned)i + 1);
-    }
+    begin_holding(&site, "GET /hold?slow" LAST, fds, 5, 2);
     for (size_t i = 2; i < 5; i++)
         expect_end(fds[i], "Retry-After: ");
     assert_int_equal(site.running, 2);
@@ -159,11 +165,7 @@ static void test_turns(void **state)
 
     (void)state;
     site_start(&site);
-    for (size_t i = 0; i < 5; i++) {
-        fds[i] = dial(&site);
-        say(fds[i], "GET /hold?slow" LAST);
-    }
-    await_held(&site, 2);
+    begin_holding(&site, "GET /hold?slow" LAST, fds, 5, 2);
     assert_string_equal(hello(&site), "200");
     assert_int_equal(site.running, 2);
     release_held(&site, 5);
@@ -202,12 +204,7 @@ static void test_queue(void **state)
 
     (void)state;
     site_start(&site);
-    for (size_t i = 0; i < 3; i++) {
-        fds[i] = dial(&site);
-        say(fds[i], "GET /hold" LAST);
-        if (i == 0)
-            await_held(&site, 1);
-    }
+    begin_holding(&site, "GET /hold" LAST, fds, 3, 1);
     do
         wb_httpd_stat(site.httpd, &stat);
     while (stat.waiting < 2);
