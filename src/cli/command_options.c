@@ -233,7 +233,7 @@ const struct wb_option wb_serve_options[] = {
                                                     "may be given several times"},
     {"certificate", 0, WB_OPTION_FILE, "FILE", "serve HTTPS with this certificate chain (PEM)"},
     {"key", 0, WB_OPTION_FILE, "FILE", "the certificate's key, if it is in another file"},
-    {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in an origin of their own"},
+    {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in frames and an origin of their own"},
     {"query-time", 0, WB_OPTION_DURATION, "S", "a query that takes longer answers with what it has (default: 2)"},
     {"run", 0, WB_OPTION_FLAG, NULL, "also crawl, update and index forever, as 'webbase run' does; all options below "
                                      "are for this"},

@@ -32,12 +32,14 @@ static void set_limits(struct wb_httpd_limits *limits)
     WB_HTTPD_DEFAULT(head_bytes, 64 << 10);
     WB_HTTPD_DEFAULT(fields, 100);
     WB_HTTPD_DEFAULT(queue, 1000);
+    WB_HTTPD_DEFAULT(held_bytes, 256 << 20);
     WB_HTTPD_DEFAULT(body_bytes, 256 << 20);
     WB_HTTPD_DEFAULT(head_ms, 10 * 1000);
     WB_HTTPD_DEFAULT(body_ms, 30 * 1000);
     WB_HTTPD_DEFAULT(idle_ms, 60 * 1000);
     WB_HTTPD_DEFAULT(stall_ms, 300 * 1000);
     WB_HTTPD_DEFAULT(stop_ms, 5 * 1000);
+    WB_HTTPD_DEFAULT(turn_ms, 10 * 1000);
 #undef WB_HTTPD_DEFAULT
     /* A quarter of the files that the process may open is left for the handlers. */
     if (files && limits->connections > files / 4 * 3)
@@ -151,7 +153,7 @@ void wb_httpd_stat(struct wb_httpd *httpd, struct wb_httpd_stat *stat_out)
         .refused = httpd->refused,
         .requests = httpd->requests,
         .sources = httpd->sources,
-        .waiting = httpd->crew.requests_waiting,
+        .waiting = httpd->crew.waiting[WB_JOB_QUICK] + httpd->crew.waiting[WB_JOB_SLOW],
     };
 }
 

@@ -2,7 +2,8 @@
  * httpd.h - the door of httpd: an HTTP/1.1 server that knows nothing about web archives.
  *
  *   loop      one thread: connections, limits, deadlines; parses heads, frames bodies, writes replies
- *   workers   a few threads: each request is handled by one of them, so that handlers may read disks
+ *   workers   a few threads: each request is handled by one of them, so that handlers may read disks. Some of them
+ *             never take requests that may be slow, so that those do not delay the others
  *   source    a body that is made piece by piece, whenever the client has room for more
  *
  * A client pulls: a source is asked for its next piece only when most of the last one has left, so a slow reader costs
@@ -107,13 +108,15 @@ struct wb_httpd_limits {
     size_t connections, connections_per_peer;
     size_t head_bytes; /* 64 KiB for request line and fields together: 414 or 431 */
     size_t fields;     /* 100: 431 */
-    size_t queue;      /* 1,000 requests that wait for a worker: 503 */
+    size_t queue;      /* 1,000 requests that wait for a worker, and a quarter of that of those that may be slow: 503 */
+    size_t held_bytes; /* 256 MiB of replies that clients have not taken: then requests that may be slow get 503 */
     size_t body_bytes; /* 256 MiB for the bodies of all requests that are arriving or handled: 503 */
     unsigned head_ms;  /* 10 s from the first byte of a request to the end of its head: 408 */
     unsigned body_ms;  /* 30 s, and 1 s more for each 16 KiB of the body: 408 */
     unsigned idle_ms;  /* 60 s between requests */
     unsigned stall_ms; /* 5 min in which the client takes nothing of a reply */
     unsigned stop_ms;  /* 5 s for requests under way when the server stops */
+    unsigned turn_ms;  /* 10 s that a request which may be slow waits for a worker: 503 */
 };
 
 struct wb_httpd_app {
@@ -127,6 +130,11 @@ struct wb_httpd_app {
      */
     int (*admit)(void *context, const struct wb_http_request *head, uint64_t *body_max_out,
                  struct wb_http_reply *reply);
+    /*
+     * Whether answering may take long: at most half of the workers do such work at once. Called in the loop. NULL: no
+     * request is slow.
+     */
+    bool (*is_slow)(void *context, const struct wb_http_request *request);
     /* Answers a request. Runs in a worker. Whatever it leaves in the reply is sent. */
     void (*handle)(void *context, void *worker, const struct wb_http_request *request, struct wb_http_reply *reply);
     /*

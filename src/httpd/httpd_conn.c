@@ -77,6 +77,8 @@ void wb_httpd_conn_on_deadline(struct wb_httpd_conn *c)
         wb_httpd_conn_cut(c, false);
         break;
     case WB_CONN_WORK:
+        wb_httpd_exchange_give_up(c);
+        break;
     case WB_CONN_GONE:
         break;
     }

@@ -53,6 +53,7 @@ struct wb_httpd {
     int64_t accept_at_ms; /* when we accept again after running out of sockets; 0: we do accept */
     int64_t stop_at_ms;   /* when what is left is cut; 0: we are not stopping */
     size_t body_bytes;    /* of all requests */
+    size_t held_bytes;    /* of all replies that are being sent */
     unsigned wakes_seen;
     int64_t date_second;
     char date[WB_DATE_HTTP_BYTES];
@@ -107,6 +108,7 @@ struct wb_httpd_conn {
     enum wb_httpd_framing framing;
     struct wb_httpd_outbox out;
     uint64_t reply_bytes; /* sent */
+    size_t held_bytes;    /* of the body; not those of a source */
     int64_t stall_at_ms;
 
     /* a source */
@@ -170,6 +172,9 @@ size_t wb_httpd_exchange_feed(struct wb_httpd_conn *c, struct wb_slice bytes);
 
 /* Answers with an error, and closes the connection, because what follows cannot be trusted. */
 void wb_httpd_exchange_refuse(struct wb_httpd_conn *c, unsigned status, const char *why);
+
+/* The request has waited long enough for its turn: refuses it, unless it is being answered. */
+void wb_httpd_exchange_give_up(struct wb_httpd_conn *c);
 
 /* A job of the connection is done. */
 void wb_httpd_exchange_done(struct wb_httpd_conn *c);

@@ -9,31 +9,47 @@
 
 /* ---- choosing ------------------------------------------------------------------------------------ */
 
-/* True if the next job is a piece. Called with the lock held. */
-static bool is_turn_of_pieces(const struct wb_httpd_crew *crew)
+/* Whether a job of this kind waits, and a worker may take it. Called with the lock held. */
+static bool is_ready(const struct wb_httpd_crew *crew, enum wb_httpd_job_kind kind)
 {
-    if (!crew->pieces.first || crew->pieces_running >= crew->pieces_max)
+    if (!crew->queues[kind].first)
         return false;
-    return !crew->requests.first || crew->passed >= PASSED_MAX;
+    if (kind == WB_JOB_QUICK)
+        return true;
+    bool room = crew->running[WB_JOB_SLOW] + crew->running[WB_JOB_PIECE] < crew->shared_max;
+    return room && (kind == WB_JOB_PIECE || crew->running[WB_JOB_SLOW] < crew->slow_max);
+}
+
+/* The kind of the next job; WB_JOB_KINDS: there is none now. Slow requests and pieces take turns. */
+static enum wb_httpd_job_kind next_kind(const struct wb_httpd_crew *crew)
+{
+    enum wb_httpd_job_kind other = crew->last == WB_JOB_SLOW ? WB_JOB_PIECE : WB_JOB_SLOW;
+
+    if (!is_ready(crew, other))
+        other = crew->last;
+    if (!is_ready(crew, other))
+        other = WB_JOB_KINDS;
+    bool quick = is_ready(crew, WB_JOB_QUICK) && (other == WB_JOB_KINDS || crew->passed < PASSED_MAX);
+    return quick ? WB_JOB_QUICK : other;
 }
 
 /* Removes the next job from its queue; NULL: there is none for this worker now. Called with the lock held. */
 static struct wb_httpd_job *take_job(struct wb_httpd_crew *crew)
 {
-    bool piece = is_turn_of_pieces(crew);
+    enum wb_httpd_job_kind kind = next_kind(crew);
 
-    if (!piece && !crew->requests.first)
+    if (kind == WB_JOB_KINDS)
         return NULL;
-    struct wb_list_node *node = wb_list_pop(piece ? &crew->pieces : &crew->requests);
-    struct wb_httpd_job *job = WB_CONTAINER_OF(node, struct wb_httpd_job, node);
-    WB_CHECK(job->state == WB_JOB_WAITING && job->piece == piece);
+    struct wb_httpd_job *job = WB_CONTAINER_OF(wb_list_pop(&crew->queues[kind]), struct wb_httpd_job, node);
+    WB_CHECK(job->state == WB_JOB_WAITING && job->kind == kind);
     job->state = WB_JOB_RUNNING;
-    if (piece) {
-        crew->pieces_running++;
-        crew->passed = 0;
+    crew->waiting[kind]--;
+    crew->running[kind]++;
+    if (kind == WB_JOB_QUICK) {
+        crew->passed += is_ready(crew, WB_JOB_SLOW) || is_ready(crew, WB_JOB_PIECE);
     } else {
-        crew->requests_waiting--;
-        crew->passed = crew->pieces.first ? crew->passed + 1 : 0;
+        crew->passed = 0;
+        crew->last = kind;
     }
     return job;
 }
@@ -44,7 +60,8 @@ static void finish_job(struct wb_httpd_crew *crew, struct wb_httpd_job *job)
     uint64_t one = 1;
     bool tell = !crew->done.first;
 
-    if (job->piece && crew->pieces_running-- == crew->pieces_max && crew->pieces.first)
+    crew->running[job->kind]--;
+    if (is_ready(crew, WB_JOB_SLOW) || is_ready(crew, WB_JOB_PIECE))
         pthread_cond_signal(&crew->work); /* a worker may have gone to sleep because of the limit */
     job->state = WB_JOB_DONE;
     wb_list_append(&crew->done, &job->node);
@@ -64,7 +81,7 @@ static void run_jobs(struct wb_httpd_crew *crew, void *worker)
             job->run(job, worker);
             pthread_mutex_lock(&crew->lock);
             finish_job(crew, job);
-        } else if (crew->stopping && !crew->pieces.first) {
+        } else if (crew->stopping && !crew->queues[WB_JOB_PIECE].first && !crew->queues[WB_JOB_SLOW].first) {
             break;
         } else {
             pthread_cond_wait(&crew->work, &crew->lock);
@@ -118,7 +135,9 @@ int wb_httpd_crew_start(struct wb_httpd_crew *crew, const struct wb_httpd_app *a
     *crew = (struct wb_httpd_crew){.app = app,
                                    .done_fd = done_fd,
                                    .requests_max = requests_max,
-                                   .pieces_max = workers > 1 ? workers - (workers + 3) / 4 : 1};
+                                   .shared_max = workers > 1 ? workers - (workers + 3) / 4 : 1,
+                                   .slow_max = workers > 1 ? workers / 2 : 1,
+                                   .last = WB_JOB_PIECE};
     crew->threads = wb_alloc_zero(workers, sizeof *crew->threads);
     if (!crew->threads)
         return WB_E_NOMEM;
@@ -150,7 +169,8 @@ void wb_httpd_crew_stop(struct wb_httpd_crew *crew)
     pthread_mutex_unlock(&crew->lock);
     for (unsigned i = 0; i < crew->count; i++)
         pthread_join(crew->threads[i], NULL);
-    WB_CHECK(!crew->requests.first && !crew->pieces.first);
+    for (unsigned kind = 0; kind < WB_JOB_KINDS; kind++)
+        WB_CHECK(!crew->queues[kind].first && crew->running[kind] == 0);
     pthread_cond_destroy(&crew->changed);
     pthread_cond_destroy(&crew->work);
     pthread_mutex_destroy(&crew->lock);
@@ -160,16 +180,20 @@ void wb_httpd_crew_stop(struct wb_httpd_crew *crew)
 
 /* ---- for the loop ------------------------------------------------------------------------------------ */
 
-bool wb_httpd_crew_add(struct wb_httpd_crew *crew, struct wb_httpd_job *job, bool piece)
+bool wb_httpd_crew_add(struct wb_httpd_crew *crew, struct wb_httpd_job *job, enum wb_httpd_job_kind kind)
 {
+    size_t max = kind == WB_JOB_PIECE  ? SIZE_MAX
+                 : kind == WB_JOB_SLOW ? (crew->requests_max + 3) / 4
+                                       : crew->requests_max;
+
     pthread_mutex_lock(&crew->lock);
     WB_CHECK(job->state == WB_JOB_IDLE && !crew->stopping);
-    bool room = piece || crew->requests_waiting < crew->requests_max;
+    bool room = crew->waiting[kind] < max;
     if (room) {
         job->state = WB_JOB_WAITING;
-        job->piece = piece;
-        wb_list_append(piece ? &crew->pieces : &crew->requests, &job->node);
-        crew->requests_waiting += !piece;
+        job->kind = kind;
+        wb_list_append(&crew->queues[kind], &job->node);
+        crew->waiting[kind]++;
         pthread_cond_signal(&crew->work);
     }
     pthread_mutex_unlock(&crew->lock);
@@ -181,8 +205,8 @@ bool wb_httpd_crew_cancel(struct wb_httpd_crew *crew, struct wb_httpd_job *job)
     pthread_mutex_lock(&crew->lock);
     bool waits = job->state == WB_JOB_WAITING;
     if (waits) {
-        wb_list_remove(job->piece ? &crew->pieces : &crew->requests, &job->node);
-        crew->requests_waiting -= !job->piece;
+        wb_list_remove(&crew->queues[job->kind], &job->node);
+        crew->waiting[job->kind]--;
         job->state = WB_JOB_IDLE;
     }
     pthread_mutex_unlock(&crew->lock);

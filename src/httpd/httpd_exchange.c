@@ -40,6 +40,8 @@ static void send_reply(struct wb_httpd_conn *c)
     if (c->framing == WB_FRAMING_LENGTH) {
         wb_buf_release(&piece->bytes);
         piece->bytes = wb_buf_take(&c->reply.body);
+        c->held_bytes = piece->bytes.len;
+        httpd->held_bytes += c->held_bytes;
     }
     wb_httpd_outbox_added(&c->out);
     wb_httpd_exchange_pump(c);
@@ -84,6 +86,8 @@ void wb_httpd_exchange_clear(struct wb_httpd_conn *c)
     if (c->under_way)
         httpd->requests--;
     httpd->body_bytes -= c->body.bytes.len;
+    httpd->held_bytes -= c->held_bytes;
+    c->held_bytes = 0;
     wb_httpd_body_release(&c->body);
     wb_httpd_head_clear(&c->head);
     wb_httpd_reply_release(&c->reply);
@@ -162,15 +166,28 @@ static void run_handler(struct wb_httpd_job *job, void *worker)
 
 static void dispatch(struct wb_httpd_conn *c)
 {
+    const struct wb_httpd *httpd = c->httpd;
+
     c->head.request.body = wb_buf_slice(&c->body.bytes);
     c->state = WB_CONN_WORK;
-    wb_httpd_conn_set_deadline(c, WB_HTTPD_NEVER);
+    bool slow = httpd->app.is_slow && httpd->app.is_slow(httpd->app.context, &c->head.request);
+    wb_httpd_conn_set_deadline(c, slow ? wb_httpd_now_ms() + httpd->limits.turn_ms : WB_HTTPD_NEVER);
     c->job.run = run_handler;
-    c->busy = wb_httpd_crew_add(&c->httpd->crew, &c->job, false);
+    c->busy = (!slow || httpd->held_bytes <= httpd->limits.held_bytes) &&
+              wb_httpd_crew_add(&c->httpd->crew, &c->job, slow ? WB_JOB_SLOW : WB_JOB_QUICK);
     if (!c->busy) {
         reply_error(c, 503, "the server is busy");
         send_reply(c);
     }
+}
+
+void wb_httpd_exchange_give_up(struct wb_httpd_conn *c)
+{
+    if (!c->busy || !wb_httpd_crew_cancel(&c->httpd->crew, &c->job))
+        return; /* it is being answered */
+    c->busy = false;
+    reply_error(c, 503, "the server is busy with other requests that take long; try again");
+    send_reply(c);
 }
 
 void wb_httpd_exchange_done(struct wb_httpd_conn *c)

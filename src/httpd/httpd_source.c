@@ -50,7 +50,7 @@ void wb_httpd_source_ask(struct wb_httpd_conn *c)
         c->piece = wb_buf_take(&spare->bytes);
     wb_buf_clear(&c->piece);
     c->job.run = run_next;
-    c->busy = wb_httpd_crew_add(&c->httpd->crew, &c->job, true);
+    c->busy = wb_httpd_crew_add(&c->httpd->crew, &c->job, WB_JOB_PIECE);
     WB_CHECK(c->busy);
 }
 
@@ -123,7 +123,7 @@ void wb_httpd_source_close(struct wb_httpd_conn *c)
 {
     WB_CHECK(c->source_open && !c->busy);
     c->job.run = run_close;
-    c->busy = wb_httpd_crew_add(&c->httpd->crew, &c->job, true);
+    c->busy = wb_httpd_crew_add(&c->httpd->crew, &c->job, WB_JOB_PIECE);
     WB_CHECK(c->busy);
 }
 

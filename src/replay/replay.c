@@ -253,7 +253,7 @@ int wb_replay_rewrite(struct wb_replayer *r, const struct wb_replay_page *page, 
     r->options = &used;
     int err = wb_slice_equal(page->type, WB_SLICE_LIT("text/css")) ? rewrite_sheet(r, page, out)
                                                                    : rewrite_markup(r, page, out);
-    WB_CHECK(err < 0 || out->len - before <= WB_REPLAY_BYTES_MAX(page->body.len) + used.banner.len);
+    WB_CHECK(err < 0 || out->len - before <= 2 * WB_REPLAY_BYTES_MAX(page->body.len) + used.banner.len);
     if (err < 0)
         out->len = before;
     r->result = NULL;

@@ -29,7 +29,10 @@ struct wb_replay_page {
 struct wb_replay_options {
     struct wb_slice prefix; /* where the archive is: "/web/". Only characters that a URL may contain */
     struct wb_slice banner; /* HTML from wb_replay_banner(), put at the front of an HTML page's body; may be empty */
-    bool scripts;           /* scripts may run: javascript: URLs are kept */
+    bool scripts;           /* scripts may run: javascript: URLs are kept, and links stay in the frame they are in */
+    bool main;     /* links lead to addresses with "mp_" behind the time: what they show is no part of a page */
+    bool in_place; /* the address of what is shown ends with the page's time and URL, so that relative
+                      references lead into the archive even if they stay as they are */
 };
 
 enum wb_replay_kind {
@@ -41,14 +44,18 @@ enum wb_replay_kind {
 
 struct wb_replay_result {
     enum wb_replay_kind kind;
-    const char *charset;     /* of the output, static text; "" if it is unchanged. It must be in the Content-Type of the
-                                reply, because rewriting and the browser must agree on what is a tag */
-    uint64_t urls;           /* how many URLs now lead into the archive... */
-    uint64_t urls_dropped;   /* ...and how many were invalid, scripts, or beyond the bound on the output */
+    const char *charset;   /* of the output, static text; "" if it is unchanged. It must be in the Content-Type of the
+                              reply, because rewriting and the browser must agree on what is a tag */
+    uint64_t urls;         /* how many URLs now lead into the archive... */
+    uint64_t urls_dropped; /* ...and how many were invalid, scripts, or beyond the bound on the output */
 };
 
-/* The output has at most this many bytes if the body has n, apart from the banner. Beyond it, URLs are dropped. */
-#define WB_REPLAY_BYTES_MAX(n) (80 * (size_t)(n) + ((size_t)1 << 20))
+/*
+ * The output has at most this many bytes if the body has n and is in UTF-8 or an encoding with one byte per character,
+ * apart from the banner. In other encodings it can have twice as many, because the page becomes UTF-8. URLs for which
+ * there is no room stay relative where that means the same, and otherwise lead nowhere.
+ */
+#define WB_REPLAY_BYTES_MAX(n) (4 * (size_t)(n) + ((size_t)1 << 15))
 
 /* Working memory that is reused for many pages; it belongs to one thread. */
 struct wb_replayer;
@@ -70,6 +77,12 @@ int wb_replay_rewrite(struct wb_replayer *replayer, const struct wb_replay_page 
 int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
                        struct wb_buf *out);
 
+/*
+ * The media type to show a page with: the stated one, or, if there is none, what its first bytes are by the WHATWG
+ * standard for MIME sniffing. A page that has a type never becomes another. Borrowed from `type`, or static.
+ */
+struct wb_slice wb_replay_type(struct wb_slice type, struct wb_slice body);
+
 /* ---- around the page (replay_banner.c) --------------------------------------------------------------------------- */
 
 struct wb_replay_banner {
@@ -77,15 +90,24 @@ struct wb_replay_banner {
     struct wb_slice prefix;    /* "/web/" */
     struct wb_slice versions;  /* what stands before a URL where all its versions are listed */
     bool in_frame;             /* the page is shown in a frame of another one: no banner */
+    bool xml;                  /* the page is XHTML, which has no trees of their own in a page */
 };
 
-/* Appends a small bar that says what this is: ASCII, without scripts. It can be folded up. */
+/*
+ * Appends a small bar that says what this is: ASCII, without scripts. It can be folded up, and the styles of the page
+ * do not apply to it.
+ */
 int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_out);
 
 /*
  * The Content-Security-Policy of replayed pages, whatever their type: no scripts, or scripts that belong to no
- * origin; nothing is loaded from elsewhere. Static text.
+ * origin; nothing is loaded from elsewhere. Static text. A page with scripts must be in a frame of a page with
+ * wb_replay_stage_policy(): nothing else keeps it from going elsewhere by itself.
  */
 const char *wb_replay_policy(bool scripts);
+const char *wb_replay_stage_policy(void);
+
+/* Appends the page around such a frame, which has the address src. title: text. Both may contain anything. */
+int wb_replay_stage(struct wb_slice src, struct wb_slice title, struct wb_buf *html_out);
 
 #endif

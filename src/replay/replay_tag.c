@@ -20,6 +20,7 @@ enum attr_role {
     ROLE_REFRESH,
     ROLE_CONTENT, /* of <meta>: a refresh, if its http-equiv says so */
     ROLE_EQUIV,   /* of <meta>: removed if it would set a policy */
+    ROLE_TARGET,  /* removed if it would leave the frame of a page with scripts */
     ROLE_REMOVE,
 };
 
@@ -54,6 +55,10 @@ static const struct {
     {"crossorigin", NULL, ROLE_REMOVE},
     {"nonce", NULL, ROLE_REMOVE},
     {"csp", "iframe", ROLE_REMOVE},
+    /* What would tell others where the reader is. */
+    {"referrerpolicy", NULL, ROLE_REMOVE},
+    {"target", NULL, ROLE_TARGET},
+    {"formtarget", NULL, ROLE_TARGET},
     /* Requests that are only sent to tell somebody. */
     {"ping", NULL, ROLE_REMOVE},
     {"attributionsrc", NULL, ROLE_REMOVE},
@@ -84,6 +89,7 @@ struct tag {
     const struct wb_tokenizer *t;
     bool foreign;
     bool refreshes, restricts; /* a <meta> with this http-equiv */
+    bool refers;               /* <meta name=referrer> */
 };
 
 static bool is_element(const struct tag *tag, const char *name)
@@ -173,12 +179,33 @@ static int put_encoded(struct wb_slice text, const char *charset, struct wb_buf 
     return err;
 }
 
-/* Writes the document up to a value, and this instead of the value. */
-static int replace_value(struct wb_replay_level *level, const struct span *span, struct wb_slice value)
+/* How many bytes put_encoded() writes at most. */
+static size_t encoded_len(struct wb_slice text, const char *charset)
+{
+    bool utf8 = strcmp(charset, "utf-8") == 0;
+    size_t len = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = (uint8_t)text.ptr[i];
+        len += c >= 0xc0 ? (utf8 ? 1 : 10) : c >= 0x80 ? utf8 : strchr("&\"'<>\r", c) ? ENCODED_MAX : 1;
+    }
+    return len;
+}
+
+/*
+ * Writes the document up to a value, and this instead of the value: nothing, if its entities would make the page too
+ * long. paid: bytes that its URLs have paid for already.
+ */
+static int replace_value(struct wb_replayer *r, struct wb_replay_level *level, const struct span *span,
+                         struct wb_slice value, size_t paid)
 {
     const char *before = span->missing ? "=\"" : span->quote ? "" : "\"", *behind = span->quote ? "" : "\"";
     int err = wb_replayer_copy(level, span->from);
 
+    if (!wb_replayer_grow(r, (size_t)(span->to - span->from) + paid, encoded_len(value, level->charset))) {
+        r->result->urls_dropped++;
+        value = WB_SLICE_EMPTY;
+    }
     if (err == 0)
         err = wb_buf_append_str(level->out, before);
     if (err == 0)
@@ -219,7 +246,7 @@ static int change_url(struct tag *tag, struct wb_slice value, bool *changed_out)
     return err;
 }
 
-/* Keeps everything between the URLs of the candidates. */
+/* Keeps everything between the URLs of the candidates; those behind one for which there is no room are left out. */
 static int change_srcset(struct tag *tag, struct wb_slice srcset, bool *changed_out)
 {
     struct wb_buf *out = &tag->level->value;
@@ -228,6 +255,7 @@ static int change_srcset(struct tag *tag, struct wb_slice srcset, bool *changed_
     int err = 0;
 
     while (err == 0 && wb_srcset_next(&rest, &href)) {
+        size_t len = out->len + (size_t)(href.ptr - copied);
         bool kept = true;
         err = wb_buf_append(out, copied, (size_t)(href.ptr - copied));
         copied = href.ptr;
@@ -235,8 +263,10 @@ static int change_srcset(struct tag *tag, struct wb_slice srcset, bool *changed_
             err = wb_replayer_url(tag->r, href, WB_REPLAY_PLACE_LOAD, out, &kept);
         if (!kept) {
             *changed_out = true;
-            copied = href.ptr + href.len;
+            copied = out->len > len ? href.ptr + href.len : end;
         }
+        if (copied == end)
+            break;
     }
     return err < 0 ? err : wb_buf_append(out, copied, (size_t)(end - copied));
 }
@@ -259,30 +289,20 @@ static int change_refresh(struct tag *tag, struct wb_slice content, bool *change
     if (err == 0)
         err = wb_buf_append_str(out, ";url=");
     if (err == 0)
-        err = wb_replayer_url(tag->r, href, WB_REPLAY_PLACE_LOAD, out, &kept);
+        err = wb_replayer_url(tag->r, href, WB_REPLAY_PLACE_LINK, out, &kept);
     *changed_out = !kept;
     if (dropped != tag->r->result->urls_dropped)
         wb_buf_clear(out);
     return err;
 }
 
-/* A document in an attribute. What is in the deepest level, or would make the output too large, is dropped. */
+/* A document in an attribute. What is in the deepest level is dropped. */
 static int change_srcdoc(struct tag *tag, struct wb_slice value, bool *changed_out)
 {
-    struct wb_buf *out = &tag->level->value;
-
     *changed_out = true;
     if (tag->depth + 1 == WB_REPLAY_LEVELS)
         return 0;
-    int err = wb_replayer_document(tag->r, tag->depth + 1, value, "utf-8", false, out);
-    size_t cost = ENCODED_MAX * out->len, usual = 2 * ENCODED_MAX * value.len;
-    if (cost <= usual)
-        return err;
-    if (cost - usual > tag->r->url_bytes_left)
-        wb_buf_clear(out);
-    else
-        tag->r->url_bytes_left -= cost - usual;
-    return err;
+    return wb_replayer_document(tag->r, tag->depth + 1, value, "utf-8", false, &tag->level->value);
 }
 
 /* ---- CSS ------------------------------------------------------------------------------------------------------- */
@@ -340,15 +360,15 @@ int wb_replayer_style(struct wb_replayer *r, struct wb_replay_level *level, cons
     }
     /* In svg and XHTML, the text of a style element has entities. */
     struct wb_token_attr text = {WB_SLICE_EMPTY, t->text, false, true};
+    size_t growth_left = r->growth_left;
     int err = read_value(level, &text, &css);
     wb_buf_clear(&level->value);
     if (err == 0)
         err = wb_replayer_css(r, level, css, "utf-8", &level->value, &changed);
     if (err < 0 || !changed)
         return err;
-    err = wb_replayer_copy(level, t->text.ptr);
-    level->copied = t->text.ptr + t->text.len;
-    return err < 0 ? err : put_encoded(wb_buf_slice(&level->value), level->charset, level->out);
+    struct span span = {t->text.ptr, t->text.ptr + t->text.len, '"', false}; /* as if it were quoted: none are added */
+    return replace_value(r, level, &span, wb_buf_slice(&level->value), growth_left - r->growth_left);
 }
 
 /* ---- the tag ----------------------------------------------------------------------------------------------------- */
@@ -373,7 +393,9 @@ static enum attr_role role_of(const struct tag *tag, const struct wb_token_attr 
         if (role == ROLE_EQUIV)
             return tag->restricts ? ROLE_REMOVE : ROLE_KEEP;
         if (role == ROLE_CONTENT)
-            return tag->refreshes ? ROLE_REFRESH : ROLE_KEEP;
+            return tag->refers ? ROLE_REMOVE : tag->refreshes ? ROLE_REFRESH : ROLE_KEEP;
+        if (role == ROLE_TARGET)
+            return tag->r->options->scripts ? ROLE_REMOVE : ROLE_KEEP;
         if (role == ROLE_URL && !tag->foreign && is_element(tag, "base"))
             return ROLE_REMOVE; /* what it says has been applied to every URL */
         return role;
@@ -385,6 +407,7 @@ static int rewrite_attr(struct tag *tag, const struct wb_token_attr *attr, enum 
 {
     struct wb_replay_level *level = tag->level;
     struct span span = span_of(level, attr);
+    size_t growth_left = tag->r->growth_left;
     struct wb_slice value;
     bool changed = false;
 
@@ -411,19 +434,26 @@ static int rewrite_attr(struct tag *tag, const struct wb_token_attr *attr, enum 
         err = wb_replayer_css(tag->r, level, value, "utf-8", &level->value, &changed);
         break;
     }
-    return err < 0 || !changed ? err : replace_value(level, &span, wb_buf_slice(&level->value));
+    size_t paid = growth_left - tag->r->growth_left;
+    return err < 0 || !changed ? err : replace_value(tag->r, level, &span, wb_buf_slice(&level->value), paid);
 }
 
-/* Looks at the http-equiv of a <meta>: it may make the page load another one, or set a policy. */
+/* Looks at the name and http-equiv of a <meta>: it may make the page load another one, or set a policy. */
 static int read_meta(struct tag *tag)
 {
-    const struct wb_token_attr *attr = wb_tokenizer_attr(tag->t, WB_SLICE_LIT("http-equiv"));
+    const struct wb_token_attr *attr;
     struct wb_slice value;
 
-    if (!attr || !is_element(tag, "meta"))
+    if (!is_element(tag, "meta"))
         return 0;
-    int err = read_value(tag->level, attr, &value);
+    attr = wb_tokenizer_attr(tag->t, WB_SLICE_LIT("name"));
+    int err = attr ? read_value(tag->level, attr, &value) : 0;
     if (err < 0)
+        return err;
+    tag->refers = attr && wb_slice_equal_nocase(wb_slice_trim(value), WB_SLICE_LIT("referrer"));
+    attr = wb_tokenizer_attr(tag->t, WB_SLICE_LIT("http-equiv"));
+    err = attr ? read_value(tag->level, attr, &value) : 0;
+    if (err < 0 || !attr)
         return err;
     value = wb_slice_trim(value);
     tag->refreshes = wb_slice_equal_nocase(value, WB_SLICE_LIT("refresh"));
@@ -434,7 +464,7 @@ static int read_meta(struct tag *tag)
 int wb_replayer_tag(struct wb_replayer *r, unsigned depth, const struct wb_tokenizer *t)
 {
     struct wb_replay_level *level = &r->levels[depth];
-    struct tag tag = {r, level, depth, t, wb_tagwalk_is_foreign(level->walk), false, false};
+    struct tag tag = {r, level, depth, t, wb_tagwalk_is_foreign(level->walk), false, false, false};
     int err = read_meta(&tag);
 
     for (unsigned i = 0; err == 0 && i < t->attr_count; i++) {

@@ -88,7 +88,8 @@ int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *p
         return err;
     r->time = page->time;
     r->base_differs = false;
-    r->url_bytes_left = WB_REPLAY_URL_BYTES_MAX(page->body.len);
+    r->growth_left = WB_REPLAY_GROWTH_MAX(page->body.len);
+    r->work_left = WB_REPLAY_WORK_MAX(page->body.len);
     err = wb_url_parse(page->url, NULL, &r->resolved);
     if (err == WB_E_NOMEM)
         return err;
@@ -103,48 +104,88 @@ int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *p
     return err == WB_E_NOMEM ? err : 0;
 }
 
-static int put_place(struct wb_slice prefix, struct wb_slice time, struct wb_slice url, struct wb_buf *out)
+static int put_place(struct wb_slice prefix, struct wb_slice time, bool main, struct wb_slice url, struct wb_buf *out)
 {
     int err = wb_buf_append_slice(out, prefix);
 
     if (err == 0)
         err = wb_buf_append_slice(out, time);
     if (err == 0)
-        err = wb_buf_append_char(out, '/');
+        err = wb_buf_append_str(out, main ? "mp_/" : "/");
     return err < 0 ? err : wb_buf_append_slice(out, url);
 }
 
-/* How many bytes a URL may need in a style attribute, where some characters get a backslash, and an entity. */
+/* How many bytes a URL needs, with the backslashes that a style sheet wants before some characters. */
 static size_t cost_of(struct wb_slice url)
 {
     size_t cost = url.len;
 
     for (size_t i = 0; i < url.len; i++)
-        if (url.ptr[i] == '&' || url.ptr[i] == '\'' || url.ptr[i] == '(' || url.ptr[i] == ')')
-            cost += 5;
+        cost += strchr("\"'()\\", url.ptr[i]) != NULL;
     return cost;
 }
 
-/* Writes something that leads nowhere. */
-static int put_nothing(struct wb_replayer *r, const char *text, struct wb_buf *out)
+bool wb_replayer_grow(struct wb_replayer *r, size_t before, size_t after)
 {
-    r->result->urls_dropped++;
-    return wb_buf_append_str(out, text);
+    size_t growth = after > before ? after - before : 0;
+
+    if (growth > r->growth_left)
+        return false;
+    r->growth_left -= growth;
+    return true;
 }
 
-/* Writes an absolute URL, behind the place of the archive if it is archived. */
-static int put_resolved(struct wb_replayer *r, const struct wb_url *absolute, struct wb_buf *out)
+/*
+ * True for a reference that a browser resolves as we would, without leaving the archive: no scheme, host, absolute path
+ * or "..", and no character that browsers treat in a special way.
+ */
+static bool is_plainly_relative(struct wb_slice href)
 {
-    struct wb_slice url = wb_url_href(absolute);
-    size_t cost = cost_of(url) + r->options->prefix.len + r->time.len + 1;
+    for (size_t i = 0; i < href.len; i++) {
+        char c = href.ptr[i];
+        if (!wb_ascii_is_letter(c) && !wb_ascii_is_digit(c) && (c == '\0' || !strchr("._~-/?=&+,;", c)))
+            return false;
+        if (c == '.' && i + 1 < href.len && href.ptr[i + 1] == '.')
+            return false;
+    }
+    return href.len > 0 && *href.ptr != '/';
+}
 
-    if (cost > r->url_bytes_left)
-        return put_nothing(r, "about:invalid", out);
-    r->url_bytes_left -= cost;
-    if (!is_archived(absolute))
+/*
+ * What becomes of a URL for which there is no room: it stays if the browser resolves it to the same place, and
+ * otherwise leads nowhere. Neither makes the page longer than before.
+ */
+static int put_short(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
+                     bool *kept_out)
+{
+    *kept_out = href.len == 0 || (r->options->in_place && !r->base_differs && is_plainly_relative(href));
+    if (*kept_out)
+        return 0;
+    r->result->urls_dropped++;
+    return place == WB_REPLAY_PLACE_LINK ? wb_buf_append_char(out, '#') : 0;
+}
+
+/* Writes something that leads nowhere. */
+static int put_nothing(struct wb_replayer *r, struct wb_slice href, const char *text, struct wb_buf *out)
+{
+    r->result->urls_dropped++;
+    return wb_replayer_grow(r, href.len, strlen(text)) ? wb_buf_append_str(out, text) : 0;
+}
+
+/* Writes the absolute URL that href means, behind the place of the archive if it is archived. */
+static int put_resolved(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
+                        bool *kept_out)
+{
+    struct wb_slice url = wb_url_href(&r->resolved);
+    bool archived = is_archived(&r->resolved);
+    size_t cost = cost_of(url) + (archived ? r->options->prefix.len + r->time.len + sizeof "mp_" : 0);
+
+    if (!wb_replayer_grow(r, href.len, cost))
+        return put_short(r, href, place, out, kept_out);
+    if (!archived)
         return wb_buf_append_slice(out, url);
     r->result->urls++;
-    return put_place(r->options->prefix, r->time, url, out);
+    return put_place(r->options->prefix, r->time, r->options->main && place == WB_REPLAY_PLACE_LINK, url, out);
 }
 
 int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
@@ -163,12 +204,16 @@ int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_
     *kept_out = is_kept_scheme(scheme_of(href, scheme), r->options->scripts);
     if (*kept_out)
         return 0;
+    size_t work = href.len + r->base.href.len;
+    if (work > r->work_left)
+        return put_short(r, href, place, out, kept_out);
+    r->work_left -= work;
     int err = wb_url_parse(href, r->base.href.len ? &r->base : NULL, &r->resolved);
     if (err < 0)
-        return err == WB_E_NOMEM ? err : put_nothing(r, "about:invalid", out);
+        return err == WB_E_NOMEM ? err : put_nothing(r, href, "about:invalid", out);
     if (is_script(wb_url_scheme(&r->resolved)) && !r->options->scripts)
-        return put_nothing(r, place == WB_REPLAY_PLACE_LINK ? "#" : "about:blank", out);
-    return put_resolved(r, &r->resolved, out);
+        return put_nothing(r, href, place == WB_REPLAY_PLACE_LINK ? "#" : "about:blank", out);
+    return put_resolved(r, href, place, out, kept_out);
 }
 
 int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
@@ -184,7 +229,7 @@ int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix
     if (err == 0 && !is_archived(&url))
         err = wb_fail(WB_E_PROTO, "'%.*s' does not lead to a page", WB_SLICE_ARG(href));
     if (err == 0)
-        err = put_place(prefix, page->time, wb_url_href(&url), out);
+        err = put_place(prefix, page->time, false, wb_url_href(&url), out);
     wb_url_release(&base);
     wb_url_release(&url);
     return err;

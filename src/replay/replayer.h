@@ -15,19 +15,22 @@
 /* A document, and the documents in its srcdoc attributes. A srcdoc inside those is dropped. */
 #define WB_REPLAY_LEVELS 2
 
-/* URLs may add this many bytes to a document of n bytes. */
-#define WB_REPLAY_URL_BYTES_MAX(n) (16 * (size_t)(n) + ((size_t)1 << 19))
+/* Rewriting may add this many bytes to a document of n bytes; then URLs stay relative, or lead nowhere. */
+#define WB_REPLAY_GROWTH_MAX(n) (2 * (size_t)(n) + ((size_t)1 << 15))
+
+/* The bytes of URLs that are resolved, each with its base, for a document of n bytes. Further ones are not resolved. */
+#define WB_REPLAY_WORK_MAX(n) (16 * (size_t)(n) + ((size_t)4 << 20))
 
 /* A document that is being rewritten. */
 struct wb_replay_level {
     struct wb_tagwalk *walk;
-    struct wb_slice bytes;      /* the document... */
-    const char *charset;        /* ...and its encoding, which has all of ASCII */
-    const char *copied;         /* up to here it has been written */
+    struct wb_slice bytes; /* the document... */
+    const char *charset;   /* ...and its encoding, which has all of ASCII */
+    const char *copied;    /* up to here it has been written */
     struct wb_buf *out;
-    bool in_style;              /* the text that follows is CSS */
-    struct wb_slice banner;     /* still to be written; empty if there is none */
-    struct wb_slice unseen;     /* the name of the element of <head> whose content is skipped in search of its place */
+    bool in_style;          /* the text that follows is CSS */
+    struct wb_slice banner; /* still to be written; empty if there is none */
+    struct wb_slice unseen; /* the name of the element of <head> whose content is skipped in search of its place */
     /* working memory */
     struct wb_buf utf8, plain, value; /* of an attribute: in UTF-8, without entities, its new value */
     struct wb_buf part, url, place;   /* of CSS: a URL in UTF-8, without escapes, its new place */
@@ -43,7 +46,8 @@ struct wb_replayer {
     struct wb_slice time;
     struct wb_url base, resolved; /* links are resolved against base, unless its href is empty */
     bool base_differs;            /* the page has a <base> that is not its own URL */
-    size_t url_bytes_left;        /* until URLs are dropped */
+    size_t growth_left;           /* bytes by which the page may still become longer */
+    size_t work_left;             /* bytes of URLs that may still be resolved */
     struct wb_buf document;       /* the page in UTF-8, if it was in another encoding */
     struct wb_replay_result *result;
 };
@@ -83,6 +87,9 @@ enum wb_replay_place {
 
 /* Prepares the resolving of URLs for a page. */
 int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_slice base);
+
+/* Pays for a part of the page that becomes longer. False if that would be too much; then nothing is paid. */
+bool wb_replayer_grow(struct wb_replayer *r, size_t before, size_t after);
 
 /* Appends what a URL becomes; *kept_out: it stays as it is, and nothing was appended. */
 int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,

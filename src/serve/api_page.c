@@ -2,14 +2,14 @@
  * api_page.c - one page: its facts and its versions.
  *
  *   GET /api/page?url=[&at=TIME|&snapshot=N]      what `webbase get --json` prints
- *   GET /api/versions?url=                        {"url":...,"versions":[what `webbase versions --json`
- * prints],"gone":null}
+ *   GET /api/versions?url=[&limit=][&after=]      {"url":...,"versions":[what `webbase versions --json` prints],
+ *                                                  "gone":null,"next":null}
  */
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/server.h"
 
-enum { TRIES = 100 };
+enum { TRIES = 100, VERSIONS_DEFAULT = 1000, VERSIONS_MAX = 10000 };
 
 /* Which version the parameters mean. */
 static int read_when(struct wb_call *call, struct wb_slice snapshot, struct wb_store_when *when_out)
@@ -63,8 +63,14 @@ void wb_handle_page(struct wb_call *call)
     wb_buf_release(&public);
 }
 
-/* Adds all versions. Returns 1; 0 if the page has changed meanwhile, so that it must be tried again; or an error. */
-static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pageid id, struct wb_slice url)
+/* Which versions are wanted: `limit` of them behind the first `after`. */
+struct version_range {
+    uint64_t after, limit;
+};
+
+/* Adds these versions. Returns 1; 0 if the page has changed meanwhile, so that it must be tried again; or an error. */
+static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pageid id, struct wb_slice url,
+                        const struct version_range *range)
 {
     struct wb_store_timeline timeline = {0};
     struct wb_buf mem = WB_BUF_INIT, public = WB_BUF_INIT;
@@ -75,7 +81,8 @@ static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pagei
         got = 1;
     wb_json_key(j, "versions");
     wb_json_array(j);
-    for (size_t i = 0; got > 0 && i < timeline.count; i++) {
+    uint64_t end = range->after + range->limit < timeline.count ? range->after + range->limit : timeline.count;
+    for (uint64_t i = range->after; got > 0 && i < end; i++) {
         got = wb_store_get_version(call->worker->store, id, &timeline.versions[i], &page, &mem);
         bool damaged = got == WB_E_CORRUPT;
         if (damaged)
@@ -90,6 +97,11 @@ static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pagei
     }
     wb_json_array_end(j);
     wb_json_field_time(j, "gone", timeline.gone_ms);
+    wb_json_key(j, "next");
+    if (end < timeline.count)
+        wb_json_u64(j, end);
+    else
+        wb_json_null(j);
     wb_store_timeline_release(&timeline);
     wb_buf_release(&mem);
     wb_buf_release(&public);
@@ -98,6 +110,7 @@ static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pagei
 
 void wb_handle_versions(struct wb_call *call)
 {
+    struct version_range range;
     struct wb_pageid id;
     struct wb_slice url;
     struct wb_json j;
@@ -106,12 +119,16 @@ void wb_handle_versions(struct wb_call *call)
     int err = wb_call_required(call, "url", &url);
     if (err == 0)
         err = wb_which_page(url, &id);
+    if (err == 0)
+        err = wb_call_number(call, "limit", VERSIONS_DEFAULT, VERSIONS_MAX, &range.limit);
+    if (err == 0)
+        err = wb_call_number(call, "after", 0, UINT32_MAX, &range.after);
     for (int i = 0; err == 0 && got == 0 && i < TRIES; i++) {
         wb_buf_clear(&call->reply->body);
         wb_buf_clear(&call->reply->fields);
         wb_call_json(call, &j);
         wb_json_field_slice(&j, "url", url);
-        got = add_versions(call, &j, id, url);
+        got = add_versions(call, &j, id, url, &range);
     }
     if (got == WB_E_NOTFOUND)
         got = wb_which_missing(call->worker->store, id, url, WB_SLICE_EMPTY, "this repository");

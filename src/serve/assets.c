@@ -4,6 +4,7 @@
  */
 #include "serve/assets.h"
 #include "base/error.h"
+#include "serve/delivery.h"
 #include "serve/htmlpen.h"
 #include "serve/memento.h"
 #include "serve/server.h"
@@ -25,7 +26,7 @@ static void send(struct wb_call *call, const struct wb_asset *asset)
         err = wb_http_reply_field(reply, "Cache-Control", WB_SLICE_LIT("max-age=86400"));
     if (err == 0)
         err = wb_http_reply_field(reply, "ETag", wb_slice_str(asset->etag));
-    if (wb_slice_equal(wb_http_field(call->request, "If-None-Match"), wb_slice_str(asset->etag)))
+    if (wb_delivery_has_tag(wb_http_field(call->request, "If-None-Match"), wb_slice_str(asset->etag)))
         reply->status = 304;
     else if (err == 0)
         err = wb_buf_append_slice(&reply->body, asset->bytes);

@@ -91,7 +91,7 @@ static int append_time(struct wb_buf *out, int64_t time_ms)
     if (time_ms == 0)
         return wb_buf_append_str(out, "unknown");
     wb_date_format(time_ms, text); /* 2026-01-02T03:04:05.678Z */
-    return wb_buf_printf(out, "<time datetime=\"%s\">%.10s %.5s</time>", text, text, text + 11);
+    return wb_buf_printf(out, "<time datetime=\"%s\">%.10s %.8s UTC</time>", text, text, text + 11);
 }
 
 static int append_digits(struct wb_buf *out, int64_t time_ms)

@@ -28,7 +28,7 @@ enum wb_htmlpen_kind {
     WB_HTML_NUMBER, /* 12,345 */
     WB_HTML_PLAIN,  /* 12345, for attributes and URLs */
     WB_HTML_BYTES,  /* 1.2 MB */
-    WB_HTML_TIME,   /* <time datetime="2026-01-02T03:04:05Z">2026-01-02 03:04</time> */
+    WB_HTML_TIME,   /* <time datetime="2026-01-02T03:04:05.678Z">2026-01-02 03:04:05 UTC</time> */
     WB_HTML_DIGITS, /* 20260102030405 */
 };
 

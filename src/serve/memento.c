@@ -75,7 +75,9 @@ static bool read_moment(struct wb_slice text, struct wb_memento_target *t)
     if ((rest.len && !modified) || (digits == 0 && !modified))
         return false;
     t->raw = wb_slice_equal(rest, WB_SLICE_LIT("id_"));
+    t->main = wb_slice_equal(rest, WB_SLICE_LIT("mp_"));
     t->has_time = digits > 0;
+    t->has_second = digits >= 14;
     return digits == 0 || (digits >= 4 && wb_date_parse_digits_end(wb_slice(text.ptr, digits), &t->time_ms));
 }
 
@@ -91,8 +93,10 @@ int wb_memento_parse(struct wb_slice rest, struct wb_memento_target *target_out)
         return wb_fail(WB_E_INVALID, "write /web/URL, or /web/YYYYMMDDhhmmss/URL");
     int err = wb_memento_url(rest, target_out);
     target_out->has_time = moment.has_time;
+    target_out->has_second = moment.has_second;
     target_out->time_ms = moment.time_ms;
     target_out->raw = moment.raw;
+    target_out->main = moment.main;
     target_out->list = moment.list;
     return err;
 }
@@ -104,6 +108,31 @@ size_t wb_memento_find(const struct wb_store_timeline *timeline, int64_t time_ms
     while (at + 1 < timeline->time_count && timeline->times[at + 1] <= time_ms)
         at++;
     return at;
+}
+
+enum { SAME_CYCLE_FACTOR = 4 };
+
+static bool is_sealed_between(const int64_t *seals, size_t count, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < count; i++)
+        if (from < seals[i] && seals[i] <= to)
+            return true;
+    return false;
+}
+
+size_t wb_memento_near(const struct wb_store_timeline *timeline, int64_t time_ms, const int64_t *seals,
+                       size_t seal_count)
+{
+    size_t before = wb_memento_find(timeline, time_ms), after = before + 1;
+
+    if (timeline->times[before] > time_ms || after == timeline->time_count ||
+        timeline->times[before] / 1000 == time_ms / 1000)
+        return before;
+    int64_t earlier = timeline->times[before], later = timeline->times[after];
+    int64_t back = time_ms / 1000 - earlier / 1000, ahead = later / 1000 - time_ms / 1000;
+    bool new_cycle =
+        is_sealed_between(seals, seal_count, earlier, time_ms) && !is_sealed_between(seals, seal_count, time_ms, later);
+    return ahead <= (new_cycle ? SAME_CYCLE_FACTOR * back : back) ? after : before;
 }
 
 int wb_memento_origin(struct wb_call *call, struct wb_buf *out)
@@ -170,9 +199,11 @@ static int add_neighbours(struct wb_buf *out, struct wb_slice origin, struct wb_
 int wb_memento_links(struct wb_call *call, struct wb_slice url, const struct wb_store_timeline *timeline, size_t at)
 {
     struct wb_buf origin = WB_BUF_INIT, link = WB_BUF_INIT;
+
+    if (url.len > WB_MEMENTO_LINKED_MAX)
+        return 0;
     int err = wb_memento_origin(call, &origin);
     struct wb_slice o = wb_buf_slice(&origin);
-
     if (err == 0)
         err = wb_buf_printf(&link,
                             "<%.*s>; rel=\"original\", <%.*s/web/%.*s>; rel=\"timegate\", "
@@ -188,6 +219,8 @@ int wb_memento_links(struct wb_call *call, struct wb_slice url, const struct wb_
 }
 
 /* ---- the timemap --------------------------------------------------------------------------------- */
+
+enum { TIMEMAP_BYTES_MAX = 64 << 20 };
 
 static int write_timemap(struct wb_call *call, struct wb_slice url, const struct wb_store_timeline *t)
 {
@@ -205,6 +238,10 @@ static int write_timemap(struct wb_call *call, struct wb_slice url, const struct
         err =
             wb_buf_printf(out, "; from=\"%.*s\"; until=\"%.*s\"", WB_DATE_HTTP_BYTES, first, WB_DATE_HTTP_BYTES, last);
     for (size_t i = 0; i < t->time_count && err == 0; i++) {
+        if (out->len > TIMEMAP_BYTES_MAX) {
+            err = wb_fail(WB_E_LIMIT, "the timemap of %zu captures would be too long; ask /cdx", t->time_count);
+            break;
+        }
         bool is_first = i == 0, is_last = i + 1 == t->time_count;
         err = add_memento(out, o, url, t->times[i],
                           is_first && is_last ? "first last memento"

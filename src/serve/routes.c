@@ -12,34 +12,34 @@ enum { ORDER_BYTES = 64 << 10 };
 
 /* The longest path that fits wins, so the order does not matter. */
 static const struct wb_route routes[] = {
-    {"/", false, GET, WB_ACCESS_READER, 0, true, wb_handle_search_page},
-    {"/page", false, GET, WB_ACCESS_READER, 0, true, wb_handle_page_view},
-    {"/site", false, GET, WB_ACCESS_READER, 0, true, wb_handle_site_page},
-    {"/dash", false, GET, WB_ACCESS_READER, 0, true, wb_handle_dash_page},
-    {"/api/search", false, GET, WB_ACCESS_READER, 0, false, wb_handle_search},
-    {"/api/page", false, GET, WB_ACCESS_READER, 0, false, wb_handle_page},
-    {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, wb_handle_versions},
-    {"/api/links", false, GET, WB_ACCESS_READER, 0, false, wb_handle_links},
-    {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, wb_handle_similar},
-    {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stat},
-    {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, wb_handle_snapshots},
-    {"/api/dash", false, GET, WB_ACCESS_READER, 0, false, wb_handle_dash_data},
-    {"/api/control/", true, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, wb_handle_control},
-    {"/api/expunge", false, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, wb_handle_expunge},
-    {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_openapi},
-    {"/api/stream", false, GET, WB_ACCESS_READER, 0, false, wb_handle_stream},
-    {"/api/stream/acknowledge", false, POST, WB_ACCESS_READER, 0, false, wb_handle_acknowledge},
-    {"/api/push", false, POST, WB_ACCESS_PROVIDER, PUSH_BYTES, false, wb_handle_push},
-    {"/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
-    {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, wb_handle_cdx},
-    {"/web/", true, GET, WB_ACCESS_READER, 0, true, wb_handle_replay},
-    {"/timemap/link/", true, GET, WB_ACCESS_READER, 0, false, wb_handle_timemap},
-    {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_asset},
-    {"/opensearch.xml", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_opensearch},
-    {"/favicon.ico", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_icon},
-    {"/robots.txt", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_robots},
-    {"/metrics", false, GET, WB_ACCESS_READER, 0, false, wb_handle_metrics},
-    {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, wb_handle_health},
+    {"/", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_search_page},
+    {"/page", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_page_view},
+    {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page},
+    {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page},
+    {"/api/search", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_search},
+    {"/api/page", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_page},
+    {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_versions},
+    {"/api/links", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_links},
+    {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_similar},
+    {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_stat},
+    {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_snapshots},
+    {"/api/dash", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_dash_data},
+    {"/api/control/", true, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_control},
+    {"/api/expunge", false, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_expunge},
+    {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_openapi},
+    {"/api/stream", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_stream},
+    {"/api/stream/acknowledge", false, POST, WB_ACCESS_READER, 0, false, false, wb_handle_acknowledge},
+    {"/api/push", false, POST, WB_ACCESS_PROVIDER, PUSH_BYTES, false, false, wb_handle_push},
+    {"/cdx", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_cdx},
+    {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_cdx},
+    {"/web/", true, GET, WB_ACCESS_READER, 0, true, true, wb_handle_replay},
+    {"/timemap/link/", true, GET, WB_ACCESS_READER, 0, false, true, wb_handle_timemap},
+    {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_asset},
+    {"/opensearch.xml", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_opensearch},
+    {"/favicon.ico", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_icon},
+    {"/robots.txt", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_robots},
+    {"/metrics", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_metrics},
+    {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_health},
 };
 
 enum { ROUTES = sizeof routes / sizeof *routes };
@@ -94,8 +94,7 @@ void wb_route_fail(const struct wb_route *route, const struct wb_http_request *r
 static void refuse_method(const struct wb_route *route, const struct wb_http_request *head, struct wb_http_reply *reply)
 {
     wb_route_fail(route, head, reply, 405, "this method is not possible here");
-    (void)wb_http_reply_field(reply, "Allow",
-                              route->methods & POST ? WB_SLICE_LIT("POST") : WB_SLICE_LIT("GET, HEAD"));
+    (void)wb_http_reply_field(reply, "Allow", route->methods & POST ? WB_SLICE_LIT("POST") : WB_SLICE_LIT("GET, HEAD"));
 }
 
 /* A browser asks for a password where it is offered Basic, so that people can read pages with a token, too. */
@@ -111,6 +110,11 @@ static void refuse_access(const struct wb_route *route, const struct wb_http_req
     if (status == 401 && route->people)
         (void)wb_http_reply_field(reply, "WWW-Authenticate",
                                   WB_SLICE_LIT("Basic realm=\"webbase\", charset=\"UTF-8\""));
+}
+
+bool wb_route_is_slow(const struct wb_http_request *request)
+{
+    return wb_route_find(request->path)->slow; /* there is one: the request was admitted */
 }
 
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 #include "serve/dash.h"
+#include "serve/delivery.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
 
@@ -16,11 +17,18 @@ static int admit(void *context, const struct wb_http_request *head, uint64_t *bo
     return wb_route_admit(context, head, body_max_out, reply);
 }
 
+static bool is_slow(void *context, const struct wb_http_request *request)
+{
+    (void)context;
+    return wb_route_is_slow(request);
+}
+
 static void handle(void *context, void *worker, const struct wb_http_request *request, struct wb_http_reply *reply)
 {
     struct wb_call call = {.server = context, .worker = worker, .request = request, .reply = reply};
 
     wb_route_find(request->path)->handle(&call); /* there is one: the request was admitted */
+    wb_delivery_finish(&call);
 }
 
 static void served(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,
@@ -53,6 +61,7 @@ int wb_serve(const struct wb_serve_options *options)
                                              .worker_open = wb_serve_worker_open,
                                              .worker_close = wb_serve_worker_close,
                                              .admit = admit,
+                                             .is_slow = is_slow,
                                              .handle = handle,
                                              .served = served}};
     struct wb_runkeeper *runkeeper = NULL;

@@ -53,6 +53,7 @@ struct wb_call {
     struct wb_serve_worker *worker;
     const struct wb_http_request *request;
     struct wb_http_reply *reply;
+    bool parts; /* set by a handler: clients may ask for parts of the body (delivery.h) */
 };
 
 /* ---- routes (routes.c) --------------------------------------------------------------------------- */
@@ -71,6 +72,7 @@ struct wb_route {
     enum wb_access access;
     uint64_t body_max;
     bool people; /* a page for people: errors are shown as HTML too */
+    bool slow;   /* it reads whole pages or long lists: only some of the workers do that at once */
     void (*handle)(struct wb_call *call);
 };
 
@@ -85,6 +87,9 @@ const char *wb_route_path(size_t number);
 /* Decides about a request by its head: 0, or 1 and the reply is the refusal. */
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
                    struct wb_http_reply *reply);
+
+/* Whether a request that was admitted may take long. */
+bool wb_route_is_slow(const struct wb_http_request *request);
 
 /* Makes the reply an error: a page if people read it, otherwise JSON. route: NULL if there is none. */
 void wb_route_fail(const struct wb_route *route, const struct wb_http_request *request, struct wb_http_reply *reply,

@@ -7,11 +7,17 @@
  *   /web/(*)/URL               all versions, without the parentheses
  *
  * Everything here has the Content-Security-Policy of wb_replay_policy(): what it shows comes from strangers.
+ *
+ * If pages may run scripts, a browser gets a page of ours with a frame (the stage), which loads the stored page from
+ * /web/20260102030405mp_/URL. Scripts run in frames only: a page by itself could go elsewhere, and tell where it was.
  */
 #include "base/date.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/vec.h"
 #include "page/page.h"
 #include "replay/replay.h"
+#include "serve/delivery.h"
 #include "serve/memento.h"
 #include "warc/warc.h"
 
@@ -19,6 +25,48 @@
 #include <string.h>
 
 static const char prefix[] = "/web/";
+
+/* ---- who asks ------------------------------------------------------------------------------------- */
+
+static bool is_for(const struct wb_call *call, const char *dest)
+{
+    return wb_slice_equal(wb_http_field(call->request, "Sec-Fetch-Dest"), wb_slice_str(dest));
+}
+
+/* Whether the browser loads this as a part of another page. */
+static bool is_embedded(const struct wb_call *call, const struct wb_memento_target *t)
+{
+    return !t->main && wb_http_field(call->request, "Sec-Fetch-Dest").len && !is_for(call, "document");
+}
+
+/* A browser that does not say what a request is for: an old one, or one that has no safe connection to us. */
+static bool is_unclear(const struct wb_call *call)
+{
+    struct wb_slice agent = wb_http_field(call->request, "User-Agent");
+
+    return !wb_http_field(call->request, "Sec-Fetch-Dest").ptr && wb_slice_starts(agent, WB_SLICE_LIT("Mozilla/"));
+}
+
+/* Whether the page may run scripts where it is shown. Programs that are no browsers run none whatever we say. */
+static bool has_scripts(const struct wb_call *call, const struct wb_memento_target *t)
+{
+    bool framed = is_for(call, "iframe") || is_for(call, "frame");
+    bool program = !wb_http_field(call->request, "Sec-Fetch-Dest").ptr && !is_unclear(call);
+
+    return call->server->options->replay_scripts && !t->raw && (framed || program);
+}
+
+/* Whether a browser asks for this as a page of its own, which would not be safe with scripts. */
+static bool wants_stage(const struct wb_call *call, const struct wb_memento_target *t)
+{
+    return call->server->options->replay_scripts && !t->raw && (is_for(call, "document") || is_unclear(call));
+}
+
+static bool can_have_scripts(struct wb_slice type)
+{
+    return wb_slice_equal(type, WB_SLICE_LIT("text/html")) || wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("application/xml")) || wb_slice_ends(type, WB_SLICE_LIT("+xml"));
+}
 
 /* ---- redirects ----------------------------------------------------------------------------------- */
 
@@ -28,6 +76,11 @@ static int redirect(struct wb_call *call, struct wb_slice place)
     return wb_http_reply_field(call->reply, "Location", place);
 }
 
+static const char *modifier_of(const struct wb_memento_target *t)
+{
+    return t->raw ? "id_" : t->main ? "mp_" : "";
+}
+
 static int redirect_to_capture(struct wb_call *call, const struct wb_memento_target *t,
                                const struct wb_store_timeline *timeline, size_t at)
 {
@@ -35,8 +88,7 @@ static int redirect_to_capture(struct wb_call *call, const struct wb_memento_tar
     char digits[WB_CDX_TIME_MAX];
 
     wb_cdx_time(timeline->times[at], digits);
-    int err =
-        wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, t->raw ? "id_" : "", WB_SLICE_ARG(wb_buf_slice(&t->url)));
+    int err = wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, modifier_of(t), WB_SLICE_ARG(wb_buf_slice(&t->url)));
     if (err == 0)
         err = redirect(call, wb_buf_slice(&place));
     wb_buf_release(&place);
@@ -65,7 +117,7 @@ static int answer_timegate(struct wb_call *call, const struct wb_memento_target 
 static int add_type(struct wb_call *call, const struct wb_page *page, const char *charset)
 {
     struct wb_buf type = WB_BUF_INIT;
-    int err = wb_buf_append_slice(&type, page->type.len ? page->type : WB_SLICE_LIT("application/octet-stream"));
+    int err = wb_buf_append_slice(&type, page->type);
 
     if (err == 0 && charset[0])
         err = wb_buf_printf(&type, "; charset=%s", charset);
@@ -77,15 +129,19 @@ static int add_type(struct wb_call *call, const struct wb_page *page, const char
     return err;
 }
 
-/* Whether the browser loads this as a part of another page. */
-static bool is_embedded(const struct wb_http_request *request)
+/* Whether the address that was asked for ends with the time and the URL of what is shown. */
+static bool is_in_place(const struct wb_call *call, const struct wb_page *page, const char *digits)
 {
-    struct wb_slice dest = wb_http_field(request, "Sec-Fetch-Dest");
+    struct wb_slice target = call->request->target;
+    size_t url_at = sizeof prefix - 1 + strlen(digits) + 1;
 
-    return dest.len && !wb_slice_equal(dest, WB_SLICE_LIT("document"));
+    return target.len > url_at && memcmp(target.ptr + sizeof prefix - 1, digits, strlen(digits)) == 0 &&
+           target.ptr[url_at - 1] == '/' &&
+           wb_slice_equal(wb_slice(target.ptr + url_at, target.len - url_at), page->url);
 }
 
-static int rewrite(struct wb_call *call, const struct wb_page *page, const char *digits)
+static int rewrite(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
+                   const char *digits)
 {
     struct wb_replay_page shown = {.url = page->url,
                                    .time = wb_slice_str(digits),
@@ -96,8 +152,12 @@ static int rewrite(struct wb_call *call, const struct wb_page *page, const char 
                                       .time = shown.time,
                                       .prefix = WB_SLICE_LIT("/web/"),
                                       .versions = WB_SLICE_LIT("/web/*/"),
-                                      .in_frame = is_embedded(call->request)};
-    struct wb_replay_options options = {.prefix = banner.prefix, .scripts = call->server->options->replay_scripts};
+                                      .in_frame = is_embedded(call, t),
+                                      .xml = !wb_slice_equal(page->type, WB_SLICE_LIT("text/html"))};
+    struct wb_replay_options options = {.prefix = banner.prefix,
+                                        .scripts = has_scripts(call, t),
+                                        .main = t->main,
+                                        .in_place = is_in_place(call, page, digits)};
     struct wb_replay_result result;
     struct wb_buf html = WB_BUF_INIT;
 
@@ -107,8 +167,18 @@ static int rewrite(struct wb_call *call, const struct wb_page *page, const char 
         err = wb_replay_rewrite(call->worker->replayer, &shown, &options, &call->reply->body, &result);
     if (err == 0)
         err = add_type(call, page, result.charset);
+    call->parts = result.kind == WB_REPLAY_UNCHANGED;
     wb_buf_release(&html);
     return err;
+}
+
+/* The bytes as they were stored. */
+static int show_bytes(struct wb_call *call, const struct wb_page *page)
+{
+    int err = wb_buf_append_slice(&call->reply->body, page->body);
+
+    call->parts = true;
+    return err < 0 ? err : add_type(call, page, "");
 }
 
 /* A stored redirect leads to its target in the archive. */
@@ -143,53 +213,154 @@ static int add_memento_fields(struct wb_call *call, const struct wb_memento_targ
         err = wb_http_reply_field(call->reply, "Memento-Datetime", wb_slice(date, WB_DATE_HTTP_BYTES));
     if (err == 0)
         err = wb_memento_address(WB_SLICE_EMPTY, wb_buf_slice(&t->url), timeline->times[at], &place);
-    if (err == 0)
+    if (err == 0 && t->url.len <= WB_MEMENTO_LINKED_MAX)
         err = wb_http_reply_field(call->reply, "Content-Location", wb_buf_slice(&place));
     wb_buf_release(&place);
     return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, at);
 }
 
+/*
+ * A browser may keep what it got, but asks each time whether that is still so: a page can be taken down, and another
+ * capture can become the nearest one. The tag stands for all that the reply depends on. *known_out: the client has it.
+ */
+static int add_validator(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
+                         const char *digits, bool staged, bool *known_out)
+{
+    struct wb_buf what = WB_BUF_INIT;
+    uint64_t high, low;
+    char tag[40];
+    int err =
+        wb_buf_printf(&what, "%s %s %d %d %d %d %016llx %.*s %.*s ", WB_VERSION, digits, t->raw, is_embedded(call, t),
+                      is_in_place(call, page, digits), has_scripts(call, t) + 2 * t->main + 4 * staged,
+                      (unsigned long long)wb_hash64(page->body.ptr, page->body.len), WB_SLICE_ARG(page->type),
+                      WB_SLICE_ARG(page->charset));
+
+    *known_out = false;
+    if (err == 0)
+        err = wb_buf_append_slice(&what, page->url);
+    if (err == 0) {
+        wb_hash128(what.ptr, what.len, &high, &low);
+        snprintf(tag, sizeof tag, "\"%016llx%016llx\"", (unsigned long long)high, (unsigned long long)low);
+        *known_out = wb_delivery_has_tag(wb_http_field(call->request, "If-None-Match"), wb_slice_str(tag));
+        err = wb_http_reply_field(call->reply, "ETag", wb_slice_str(tag));
+    }
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Cache-Control", WB_SLICE_LIT("private, no-cache"));
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Vary", WB_SLICE_LIT("Sec-Fetch-Dest"));
+    wb_buf_release(&what);
+    return err;
+}
+
+/* A page of ours with the stored page in a frame. */
+static int show_stage(struct wb_call *call, const struct wb_page *page, const char *digits)
+{
+    struct wb_buf src = WB_BUF_INIT;
+    int err = wb_buf_printf(&src, "%s%smp_/", prefix, digits);
+
+    if (err == 0)
+        err = wb_buf_append_slice(&src, page->url);
+    if (err == 0)
+        err = wb_replay_stage(wb_buf_slice(&src), page->url, &call->reply->body);
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Content-Type", WB_SLICE_LIT("text/html; charset=utf-8"));
+    wb_buf_release(&src);
+    return err;
+}
+
+/* The status of the original; but what is stored is neither a part nor "you have it already". */
+static unsigned status_of(const struct wb_page *page)
+{
+    bool shown = page->status >= 200 && page->status < 600 && page->status != 206 && page->status != 304;
+
+    return shown ? page->status : 200;
+}
+
 static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
-                        const struct wb_store_timeline *timeline, size_t at)
+                        const struct wb_store_timeline *timeline, size_t at, bool *staged_out)
 {
     struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = timeline->times[at]};
     struct wb_buf mem = WB_BUF_INIT, public = WB_BUF_INIT;
     char digits[WB_CDX_TIME_MAX];
     struct wb_page page;
+    bool known = false;
 
     wb_cdx_time(timeline->times[at], digits);
     int err = wb_store_get_when(call->worker->store, t->id, &when, &page, &mem);
     if (err == 0)
         err = wb_url_public(page.url, &public, &page.url);
     if (err == 0) {
-        call->reply->status = page.status >= 200 && page.status < 600 ? page.status : 200;
+        page.type = wb_replay_type(page.type, page.body);
+        call->reply->status = status_of(&page);
         err = add_memento_fields(call, t, timeline, at);
     }
     if (err == 0)
         err = add_location(call, &page, digits);
-    if (err == 0 && t->raw)
-        err = wb_buf_append_slice(&call->reply->body, page.body);
-    if (err == 0 && t->raw)
-        err = add_type(call, &page, "");
-    if (err == 0 && !t->raw)
-        err = rewrite(call, &page, digits);
+    if (err == 0 && !t->main && can_have_scripts(page.type))
+        *staged_out = wants_stage(call, t);
+    if (err == 0)
+        err = add_validator(call, t, &page, digits, *staged_out, &known);
+    if (err == 0 && known && call->reply->status == 200)
+        call->reply->status = 304;
+    else if (err == 0)
+        err = *staged_out ? show_stage(call, &page, digits)
+              : t->raw    ? show_bytes(call, &page)
+                          : rewrite(call, t, &page, digits);
     wb_buf_release(&mem);
     wb_buf_release(&public);
     return err;
 }
 
+/* ---- which capture ------------------------------------------------------------------------------- */
+
+struct seals WB_VEC_OF(int64_t);
+
+static int add_seal(void *context, const struct wb_store_snapshot *snapshot)
+{
+    struct seals *seals = context;
+
+    return wb_vec_push(seals, snapshot->time_ms);
+}
+
+/*
+ * The links of a replayed page have its second: they lead to the capture that belongs to the page. A shorter time was
+ * written by a person or a program, and means the state at its end, as for the timegate.
+ */
+static int choose_capture(struct wb_call *call, const struct wb_memento_target *t,
+                          const struct wb_store_timeline *timeline, size_t *at_out)
+{
+    struct seals seals = WB_VEC_INIT;
+    int err = 0;
+
+    *at_out = wb_memento_find(timeline, t->has_time ? t->time_ms : INT64_MAX);
+    if (!t->has_second || timeline->times[*at_out] / 1000 == t->time_ms / 1000)
+        return 0;
+    err = wb_store_snapshot_each(call->worker->store, add_seal, &seals);
+    if (err == 0)
+        *at_out = wb_memento_near(timeline, t->time_ms, seals.items, seals.count);
+    wb_vec_release(&seals);
+    return err;
+}
+
 /* A time at which there is no capture leads to the capture; what a page embeds is shown at once, to save a request. */
-static int answer(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline)
+static int answer(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline,
+                  bool *staged_out)
 {
     if (!t->has_time && !t->raw)
         return answer_timegate(call, t, timeline);
-    size_t at = wb_memento_find(timeline, t->has_time ? t->time_ms : INT64_MAX);
+    size_t at;
+    int err = choose_capture(call, t, timeline, &at);
+    if (err < 0)
+        return err;
     bool exact = timeline->times[at] / 1000 == t->time_ms / 1000;
-    if (t->has_time && !exact && !is_embedded(call->request)) {
-        int err = redirect_to_capture(call, t, timeline, at);
+    bool leaves_stage = t->main && call->server->options->replay_scripts && is_for(call, "document");
+    if ((t->has_time && !exact && !is_embedded(call, t)) || leaves_stage) {
+        struct wb_memento_target there = *t;
+        there.main = t->main && !leaves_stage;
+        err = redirect_to_capture(call, &there, timeline, at);
         return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, SIZE_MAX);
     }
-    return show_capture(call, t, timeline, at);
+    return show_capture(call, t, timeline, at, staged_out);
 }
 
 static int redirect_to_list(struct wb_call *call, const struct wb_memento_target *t)
@@ -205,9 +376,20 @@ static int redirect_to_list(struct wb_call *call, const struct wb_memento_target
     return err;
 }
 
+/* Nobody is told which page the reader looks at, and no name is looked up before a link is followed. */
+static int add_policies(struct wb_call *call, const char *policy)
+{
+    int err = wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy));
+
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Referrer-Policy", WB_SLICE_LIT("no-referrer"));
+    return err < 0 ? err : wb_http_reply_field(call->reply, "X-DNS-Prefetch-Control", WB_SLICE_LIT("off"));
+}
+
 void wb_handle_replay(struct wb_call *call)
 {
     struct wb_slice target = call->request->target;
+    bool staged = false;
     struct wb_store_timeline timeline = {0};
     struct wb_memento_target t = {0};
 
@@ -218,13 +400,12 @@ void wb_handle_replay(struct wb_call *call)
         err = wb_store_timeline(call->worker->store, t.id, &timeline);
         if (err == 0 && timeline.time_count == 0)
             err = WB_E_NOTFOUND;
-        err = err == 0 ? answer(call, &t, &timeline) : err;
+        err = err == 0 ? answer(call, &t, &timeline, &staged) : err;
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, t.id, wb_buf_slice(&t.url), WB_SLICE_EMPTY, "this archive");
     }
-    const char *policy = wb_replay_policy(call->server->options->replay_scripts);
     if (err == 0)
-        err = wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy));
+        err = add_policies(call, staged ? wb_replay_stage_policy() : wb_replay_policy(has_scripts(call, &t)));
     if (err < 0)
         wb_call_fail(call, err); /* a page of ours, with a policy of its own */
     wb_store_timeline_release(&timeline);

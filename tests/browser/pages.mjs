@@ -4,7 +4,7 @@
 import {renameSync, writeFileSync} from 'node:fs';
 import {spawn} from 'node:child_process';
 import {join} from 'node:path';
-import {WEBBASE, expect, run, started, test, until, warcRecord, webbase} from './browser.mjs';
+import {WEBBASE, expect, run, serveFiles, started, test, until, warcRecord, webbase} from './browser.mjs';
 
 const SITE = 'http://pages.example.org';
 const html = (title, text, rest = '') => `<!DOCTYPE html><html lang="en"><head><title>${title}</title></head><body>` +
@@ -186,6 +186,75 @@ test('hostile pages run nothing', async ({page, folder, later}) => {
   }
   await page.goto(`${origin}/page?url=${url}`);
   expect((await page.locator('h1').textContent()).startsWith('</title><script>'), 'the title is not shown as it is');
+});
+
+// Starts a server over one archive with these records; returns its origin.
+async function replayed(folder, later, records, ...options) {
+  const [repo, archive] = ['repo', 'in.warc'].map(name => join(folder, name));
+  writeFileSync(archive, Buffer.concat(records));
+  await webbase(repo, 'import', archive);
+  return started(repo, later, 'serve', '--listen', '127.0.0.1:0', ...options);
+}
+
+test('the bar over a stored page cannot be hidden', async ({page, context, folder, later}) => {
+  const hide = `*,body>:first-child,div{display:none!important;opacity:0!important;visibility:hidden!important;` +
+    `transform:scale(0)!important;position:absolute!important;left:-9999px!important;height:0!important;overflow:hidden!important;` +
+    `clip-path:inset(100%)!important;filter:opacity(0)!important;font-size:0!important;z-index:-1!important}` +
+    `html,body,p{display:block!important;visibility:visible!important;opacity:1!important;transform:none!important;` +
+    `position:static!important;height:auto!important;overflow:visible!important;clip-path:none!important;filter:none!important}`;
+  const date = '2026-01-02T03:04:05Z', style = `<style>${hide}</style>`;
+  const records = [warcRecord({url: `${SITE}/html`, date, body: `<!DOCTYPE html><title>x</title>${style}<body><p>stored</p>`}),
+    warcRecord({url: `${SITE}/xhtml`, date, type: 'application/xhtml+xml', body: '<?xml version="1.0"?><html ' +
+      `xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title>${style}</head><body><p>stored</p></body></html>`})];
+  const origin = await replayed(folder, later, records);
+  const plain = await context.browser().newContext({javaScriptEnabled: false, viewport: {width: 390, height: 600}});
+  later(() => plain.close());
+  const reader = await plain.newPage();
+  for (const name of ['html', 'xhtml']) {
+    await reader.goto(`${origin}/web/20260102030405/${SITE}/${name}`);
+    const bar = reader.locator('body > :first-child');
+    const box = await bar.boundingBox();
+    expect(box && box.x >= 0 && box.y >= 0 && box.width > 300 && box.height > 30, `${name}: the bar is at ${JSON.stringify(box)}`);
+    const seen = await bar.evaluate(e => {
+      const {top, left, height, width} = e.getBoundingClientRect(), style = getComputedStyle(e);
+      const hit = document.elementFromPoint(left + width / 2, top + height / 2);
+      return `${e === hit || e.contains(hit)} ${style.opacity} ${style.visibility} ${style.clipPath} ${style.filter}`;
+    });
+    expect(seen === 'true 1 visible none none', `${name}: ${seen}`);
+    if (process.env.SHOTS) await reader.screenshot({path: join(process.env.SHOTS, `bar-${name}.png`)});
+  }
+});
+
+test('a page with scripts stays in the archive, and tells nobody where it is', async ({page, context, folder, later}) => {
+  const {origin: outside, requests} = await serveFiles({}, later);
+  const go = (what, tag = 'a') => `const e=document.createElement('${tag}');${what};document.body.append(e);`;
+  const ways = [`location='${outside}/'+escape(location)`, `location.replace('${outside}/')`, `top.location='${outside}/'`,
+    `window.open('${outside}/')`, `${go(`e.href='${outside}/'`)}e.click()`, `${go(`e.href='${outside}/';e.target='_top'`)}e.click()`,
+    `${go(`e.href='${outside}/';e.target='_blank'`)}e.click()`, `${go(`e.action='${outside}/'`, 'form')}e.submit()`,
+    go(`e.src='${outside}/'`, 'iframe'), `${go('', 'iframe')}e.contentWindow.location='${outside}/'`,
+    `document.head.insertAdjacentHTML('beforeend','<meta http-equiv=refresh content="0;url=${outside}/">')`,
+    `location=URL.createObjectURL(new Blob(['<script>location="${outside}/"<\\/script>'],{type:'text/html'}))`,
+    go(`e.src='${outside}/'`, 'img'), `fetch('${outside}/',{mode:'no-cors'}).catch(() => 0)`, `navigator.sendBeacon('${outside}/')`,
+    `document.head.insertAdjacentHTML('beforeend','<link rel=prefetch href="${outside}/"><link rel=preload as=image href="${outside}/">')`];
+  const date = '2026-01-02T03:04:05Z', records = ways.map((script, i) => warcRecord({url: `${SITE}/${i}`, date,
+    body: `<!DOCTYPE html><title>x</title><body><script>console.log('ran ${i}');${script}</script>`}));
+  records.push(warcRecord({url: `${SITE}/links`, date, body: '<p><a id=a target=_blank href=/end>x</a>'}),
+    warcRecord({url: `${SITE}/end`, date, body: '<p id=end>the end'}));
+  const origin = await replayed(folder, later, records, '--replay-scripts');
+  const ran = new Set();
+  page.on('console', message => ran.add(message.text()));
+  for (let i = 0; i < ways.length; i++) {
+    await page.goto(`${origin}/web/20260102030405/${SITE}/${i}`);
+    await until(`script ${i}`, () => ran.has(`ran ${i}`));
+    expect(page.url().startsWith(origin) && context.pages().length === 1, `${ways[i]} leads to ${page.url()}`);
+  }
+  await page.goto(`${origin}/web/20260102030405/${SITE}/links`);
+  const frame = page.frameLocator('iframe');
+  await frame.locator('#a').click();
+  await frame.locator('#end').waitFor();
+  expect(context.pages().length === 1, 'a link has left the frame');
+  expect(await frame.locator('body > :first-child').evaluate(e => e.getBoundingClientRect().height) > 20, 'there is no bar');
+  expect(requests.length === 0, `the outside got ${JSON.stringify(requests)}`);
 });
 
 test('the dashboard during a crawl, and the buttons', async ({page, folder, later}) => {

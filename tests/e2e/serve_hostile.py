@@ -76,6 +76,37 @@ def paths_and_parameters_are_only_text(folder):
 
 
 @test
+def pages_that_would_grow(folder):
+    """Rewriting a page adds at most twice its size, and those who look at such pages do not keep others waiting."""
+    base = b'<base href="http://x.example/%s/">' % (b'b' * 30000)
+    pages = {'links': base + b'<a href=x>y</a>' * 40000, 'srcset': base + b'<img srcset="' + b'x 1x,' * 40000 + b'">',
+             'css': base + b'<style>' + b'a{b:url(x)}' * 40000 + b'</style>', 'attr': base + b"<p style='a:url(x)'>" * 20000,
+             'refresh': base + b'<meta http-equiv=refresh content="0;url=x">' * 20000, 'quotes': b'<p style="a:url(x);' + b"'" * 400000 + b'">',
+             'srcdoc': base + b"<iframe srcdoc='<a href=x>'></iframe>" * 20000, 'sheet': b"@import 'x';" * 40000}
+    repo, long = folder / 'r', 'http://grow.example/' + 'x' * 20000
+    ask(repo, 'import', archive(folder / 'a.warc', [Page('http://grow.example/' + name, body, type='text/css' if name == 'sheet' else 'text/html')
+                                                    for name, body in pages.items()] + [Page(long, b'<p>numberlong')]))
+    call(repo, 'update')
+    call(repo, 'index')
+    place = '/web/20260102030405/http://grow.example/'
+    with Server(repo) as s:
+        for name, body in pages.items():
+            r = s.ask(place + name)
+            assert r.status == 200 and len(r.body) <= 4 * len(body), (name, r.status, len(r.body), len(body))
+        waiting = [socket.create_connection((s.host, s.port), timeout=PATIENCE) for _ in range(24)]
+        for c in waiting:
+            c.sendall(b'GET %slinks HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n' % (place.encode(), s.host.encode(), s.port))
+        assert s.get('/healthz') == {'ok': True} and s.get('/api/search', q='numberlong')['total'] == 1
+        answers = [read_all(c) for c in waiting]
+        assert {status(a) for a in answers} <= {200, 503}, {status(a) for a in answers}
+        assert all(status(a) == 200 or b'Retry-After: ' in a for a in answers)
+        for c in waiting:
+            c.close()
+        r = s.ask(long.replace('http:', '/web/20260102030405/http:', 1))        # its URL is not repeated in eight fields
+        assert r.status == 200 and sum(len(v) for _, v in r.fields) < 2000 and len(r.body) < 10000, len(r.body)
+
+
+@test
 def two_thousand_idle_connections(folder):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192) if hard > 0 else 8192, hard))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The web pages without a browser: fields, errors, escaping, who may read and give orders; and that docs/http.md
 has every page."""
-import base64, json, re, urllib.parse
+import base64, gzip, json, re, urllib.parse
 from html.parser import HTMLParser
 
 from e2e import *
@@ -226,6 +226,138 @@ def the_dashboard_samples(folder):
         times = first['series']['time']
         assert times == sorted(times) and all(t > times[-2] for t in data(times[-2])['series']['time'])
         assert s.fetch('/api/dash?since=x')[0] == 400
+
+
+def digits(time):
+    return re.sub('[^0-9]', '', time)[:14]
+
+
+@test
+def files_of_a_page_are_those_of_its_crawl(folder):
+    """What a replayed page names is the capture nearest to it: files are fetched after their page."""
+    repo, dates = folder / 'r', ('2026-01-01T10:00:00Z', '2026-01-02T10:00:00Z', '2026-01-03T10:00:00Z')
+    after = [d.replace('00Z', '40Z') for d in dates]
+    records = [Page('http://a.example/', b'<link rel=stylesheet href=/s.css><img src=/i.png><a href=/next>n</a>%d' % n, d)
+               for n, d in enumerate(dates)]
+    records += [Page('http://a.example/s.css', b'a{b:c%d}' % n, d, 'text/css') for n, d in enumerate(after)]
+    records += [Page('http://a.example/next', b'next%d' % n, d) for n, d in enumerate(after[:2])]
+    records += [Page('http://a.example/i.png', b'old image', after[0], 'image/png')]
+    call(repo, 'init', '--history', 'all')
+    ask(repo, 'import', archive(folder / 'a.warc', records))
+    with Serving(repo) as s:
+        for n, date in enumerate(dates):
+            text = s.fetch('/web/%s/http://a.example/' % digits(date))[2]
+            for name, want, time in (('s.css', 'c%d' % n, after[n]), ('next', 'next%d' % min(n, 1), after[min(n, 1)]),
+                                     ('i.png', 'old image', after[0])):
+                path = re.search('"?(/web/%s/http://a.example/%s)' % (digits(date), name), text)[1]
+                status, fields, _ = s.fetch(path)       # a browser is led to the time of the capture...
+                assert status == 302 and fields['Location'] == '/web/%s/http://a.example/%s' % (digits(time), name), (n, name, fields['Location'])
+                assert want in s.fetch(fields['Location'])[2]
+                status, fields, body = s.fetch(path, Sec_Fetch_Dest='style')        # ...or gets it at once for a page
+                assert status == 200 and want in body and fields['Memento-Datetime'], (n, name, body)
+        # A day, or a date for the timegate, means the state at that time, not the nearest capture.
+        assert s.fetch('/web/20260102/http://a.example/s.css')[1]['Location'] == '/web/%s/http://a.example/s.css' % digits(after[1])
+        gate = s.fetch('/web/http://a.example/s.css', Accept_Datetime='Sat, 03 Jan 2026 10:00:39 GMT')[1]
+        assert gate['Location'] == '/web/%s/http://a.example/s.css' % digits(after[1]) and gate['Vary'] == 'accept-datetime'
+
+
+@test
+def parts_compression_and_tags(folder):
+    repo, data, text = folder / 'r', bytes(range(256)) * 20, b'<p>' + b'words of a long page ' * 200
+    ask(repo, 'import', archive(folder / 'a.warc', [Page('http://a.example/film', data, type='video/mp4'), Page('http://a.example/', text),
+                                                    Page('http://a.example/short', b'<p>x'), Page('http://a.example/gone', data, type='video/mp4', status='404 Not Found')]))
+    with Serving(repo) as s:
+        for path in ('/web/20260102030405/http://a.example/film', '/web/20260102030405id_/http://a.example/film'):
+            whole = s.ask(path)
+            assert whole.body == data and whole.field('Accept-Ranges') == 'bytes' and whole.field('Content-Encoding') is None
+            tag = whole.field('ETag')
+            for field, more, want in (('bytes=5-9', {}, (206, data[5:10], 'bytes 5-9/5120')), ('bytes=-3', {}, (206, data[-3:], 'bytes 5117-5119/5120')),
+                                      ('bytes=5120-', {}, (416, None, 'bytes */5120')), ('bytes=0-1,4-5', {}, (200, data, None)),
+                                      ('bytes=5-9', {'If-Range': tag}, (206, data[5:10], 'bytes 5-9/5120')),
+                                      ('bytes=5-9', {'If-Range': '"other"'}, (200, data, None)),
+                                      ('bytes=5-9', {'If-None-Match': tag}, (304, b'', None))):
+                r = s.ask(path, headers={'Range': field, 'Accept-Encoding': 'gzip', **more})
+                assert (r.status, r.field('Content-Range')) == (want[0], want[2]) and want[1] in (None, r.body), (path, field, r.status, r.fields)
+            assert s.ask(path, 'HEAD', headers={'Range': 'bytes=0-9'}).field('Content-Length') == '10'
+        r = s.ask('/web/20260102030405/http://a.example/gone', headers={'Range': 'bytes=0-9'})
+        assert r.status == 404 and r.body == data
+        page, packed = s.ask('/web/20260102030405/http://a.example/'), s.ask('/web/20260102030405/http://a.example/', headers={'Accept-Encoding': 'br, gzip'})
+        assert text in page.body and page.field('Content-Encoding') is None and page.field('Cache-Control') == 'private, no-cache'
+        assert gzip.decompress(packed.body) == page.body and packed.field('Content-Encoding') == 'gzip'
+        assert packed.field('ETag') == 'W/' + page.field('ETag') and page.field('Vary') == packed.field('Vary') == 'Sec-Fetch-Dest, Accept-Encoding'
+        for tag in (page.field('ETag'), packed.field('ETag'), '"x", ' + page.field('ETag')):
+            r = s.ask('/web/20260102030405/http://a.example/', headers={'If-None-Match': tag})
+            assert r.status == 304 and not r.body and 'sandbox' in r.field('Content-Security-Policy')
+        for fields in ({'If-None-Match': '"x"'}, {'If-None-Match': page.field('ETag'), 'Sec-Fetch-Dest': 'iframe'}):       # there it has no bar
+            assert s.ask('/web/20260102030405/http://a.example/', headers=fields).status == 200
+        assert s.ask('/web/20260102030405id_/http://a.example/short', headers={'Accept-Encoding': 'gzip'}).field('Content-Encoding') is None
+        for path in ('/page?url=http://a.example/', '/api/openapi.json', '/assets/webbase.css'):
+            r, plain = s.ask(path, headers={'Accept-Encoding': 'gzip'}), s.ask(path, headers={'Accept-Encoding': 'gzip;q=0'})
+            assert gzip.decompress(r.body) == plain.body and 'Accept-Encoding' in r.field('Vary'), path
+        tag = s.ask('/assets/webbase.css', headers={'Accept-Encoding': 'gzip'}).field('ETag')
+        assert tag.startswith('W/') and s.ask('/assets/webbase.css', headers={'If-None-Match': tag}).status == 304
+
+
+@test
+def pages_without_a_type(folder):
+    def bare(url, body, *fields):
+        head = '\r\n'.join(['HTTP/1.1 200 OK', *fields, 'Content-Length: %d' % len(body), '', ''])
+        return record(url, head.encode() + body, '2026-01-02T03:04:05Z')
+    html = b'<!DOCTYPE html><title>Untyped</title><a href=/other>x</a>'
+    write_archive(folder / 'a.warc', [bare('http://a.example/', html), bare('http://a.example/png', b'\x89PNG\r\n\x1a\n\0'), bare('http://a.example/text', b'x' + html),
+                                      bare('http://a.example/plain', html, 'Content-Type: text/plain'), bare('http://a.example/unknown', html, 'Content-Type: unknown/unknown')])
+    ask(folder / 'r', 'import', folder / 'a.warc')
+    with Serving(folder / 'r') as s:
+        for name, want in (('', 'text/html'), ('png', 'image/png'), ('text', 'text/plain'), ('plain', 'text/plain'), ('unknown', 'text/html')):
+            for modifier in ('', 'id_'):
+                r = s.ask('/web/20260102030405%s/http://a.example/%s' % (modifier, name))
+                assert r.status == 200 and r.field('Content-Type').split(';')[0] == want and r.field('X-Content-Type-Options') == 'nosniff', (name, r.fields)
+                assert 'sandbox' in r.field('Content-Security-Policy') and r.field('Content-Disposition') is None
+        assert b'/web/20260102030405/http://a.example/other' in s.ask('/web/20260102030405/http://a.example/').body
+
+
+@test
+def versions_of_one_minute_are_told_apart(folder):
+    repo, dates = folder / 'r', ('2026-01-02T10:17:05Z', '2026-01-02T10:17:41Z', '2026-01-02T10:17:59Z')
+    call(repo, 'init', '--history', 'all')
+    ask(repo, 'import', archive(folder / 'a.warc', [Page('http://a.example/', b'<p>%d' % n, d) for n, d in enumerate(dates)]))
+    with Serving(repo) as s:
+        text = s.fetch('/page?url=http://a.example/')[2]
+        for second in ('05', '41', '59'):
+            assert '2026-01-02 10:17:%s UTC</time></a>' % second in text, second
+        parts = [json.loads(s.fetch('/api/versions?url=http://a.example/&limit=2&after=%d' % n)[2]) for n in (0, 2, 5)]
+        assert [[v['version'] for v in p['versions']] for p in parts] == [[1, 2], [3], []] and [p['next'] for p in parts] == [2, None, None], parts
+        assert s.fetch('/api/versions?url=http://a.example/&limit=10001')[0] == 400
+
+
+@test
+def scripts_run_in_frames_only(folder):
+    repo, place = folder / 'r', '/web/20260102030405%s/http://a.example/%s'
+    ask(repo, 'import', archive(folder / 'a.warc', [Page('http://a.example/', b'<p>stored<a href=/n target=_blank>n</a>'), Page('http://a.example/i', b'GIF89a', type='image/gif')]))
+    browser = 'Mozilla/5.0 (X11; Linux x86_64)'
+    with Serving(repo, '--replay-scripts') as s:
+        def seen(path, **fields):
+            status, reply, text = s.fetch(path, **fields)
+            policy = reply['Content-Security-Policy']
+            assert reply['Referrer-Policy'] == 'no-referrer' and reply['X-DNS-Prefetch-Control'] == 'off', reply
+            assert 'allow-same-origin' not in policy and ('allow-scripts' not in policy or 'allow-popups' not in policy)
+            return status, 'stage' if '<iframe' in text else 'page' if 'stored' in text else None, 'allow-scripts' in policy, 'Archived page</summary>' in text, text
+        for fields in ({'Sec_Fetch_Dest': 'document'}, {'User_Agent': browser}):
+            status, what, scripts, _, text = seen(place % ('', ''), **fields)
+            assert (status, what, scripts) == (200, 'stage', False) and 'src="%s"' % (place % ('mp_', '')) in text, (fields, text)
+            assert "frame-src 'self'" in s.fetch(place % ('', ''), **fields)[1]['Content-Security-Policy']
+        assert seen(place % ('mp_', ''), Sec_Fetch_Dest='iframe')[:4] == (200, 'page', True, True)
+        assert 'href=%s' % (place % ('mp_', 'n')) in seen(place % ('mp_', ''), Sec_Fetch_Dest='iframe')[4].replace('"', '')
+        assert seen(place % ('', ''), Sec_Fetch_Dest='iframe')[:4] == (200, 'page', True, False)
+        assert seen(place % ('', ''))[:3] == (200, 'page', True)                    # a program
+        assert seen(place % ('mp_', ''), User_Agent=browser)[:3] == (200, 'page', False)
+        assert seen(place % ('id_', ''), Sec_Fetch_Dest='iframe')[:3] == (200, 'page', False)
+        assert seen(place % ('', 'i'), Sec_Fetch_Dest='document')[:3] == (200, None, False)
+        assert s.fetch(place % ('mp_', ''), Sec_Fetch_Dest='document')[1]['Location'] == place % ('', '')
+    with Serving(repo) as s:
+        for fields in ({'Sec_Fetch_Dest': 'document'}, {'Sec_Fetch_Dest': 'iframe'}, {}):
+            status, reply, text = s.fetch(place % ('', ''), **fields)
+            assert 'stored' in text and 'allow-scripts' not in reply['Content-Security-Policy'] and reply['Referrer-Policy'] == 'no-referrer'
 
 
 @test

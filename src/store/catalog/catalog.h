@@ -74,6 +74,16 @@ static inline bool wb_catalog_place_equal(const struct wb_catalog_place *a, cons
     return a->segment == b->segment && a->logical == b->logical && a->slot == b->slot;
 }
 
+/* In which order two places are: negative, 0 or positive. */
+static inline int wb_catalog_place_compare(const struct wb_catalog_place *a, const struct wb_catalog_place *b)
+{
+    if (a->segment != b->segment)
+        return a->segment < b->segment ? -1 : 1;
+    if (a->logical != b->logical)
+        return a->logical < b->logical ? -1 : 1;
+    return (int)a->slot - (int)b->slot;
+}
+
 /* What the catalog knows about the latest version of a page. */
 struct wb_catalog_entry {
     struct wb_catalog_place place;

@@ -207,14 +207,9 @@ int wb_log_edit_end(struct wb_log_edit *edit)
 static int compare_places(const void *a, const void *b)
 {
     const struct wb_log_place *x = a, *y = b;
+    int order = wb_catalog_place_compare(&x->place, &y->place);
 
-    if (x->place.segment != y->place.segment)
-        return x->place.segment < y->place.segment ? -1 : 1;
-    if (x->place.logical != y->place.logical)
-        return x->place.logical < y->place.logical ? -1 : 1;
-    if (x->place.slot != y->place.slot)
-        return x->place.slot < y->place.slot ? -1 : 1;
-    return (int)y->latest - (int)x->latest; /* the latest comes first */
+    return order ? order : (int)y->latest - (int)x->latest; /* the latest comes first */
 }
 
 /* The places of all versions in the view, sorted, each once. */

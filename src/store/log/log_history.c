@@ -55,6 +55,39 @@ static int compare_order(const void *a, const void *b)
     return x->arrived < y->arrived ? -1 : x->arrived > y->arrived;
 }
 
+/* For finding versions with the same content: where its bytes are. */
+struct version_place {
+    struct wb_catalog_place place;
+    size_t number;
+};
+
+static int compare_place(const void *a, const void *b)
+{
+    const struct version_place *x = a, *y = b;
+    int order = wb_catalog_place_compare(&x->place, &y->place);
+
+    return order ? order : x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Says of each version which one brought its content. Sorted, because a page may have very many versions. */
+static int mark_same(const struct wb_history *history, const struct version_order *order,
+                     struct wb_store_timeline *timeline)
+{
+    size_t count = timeline->count;
+    struct version_place *places = wb_alloc(count * sizeof *places);
+
+    if (!places)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct version_place){history->versions.items[order[i].index].place, i};
+    qsort(places, count, sizeof *places, compare_place);
+    for (size_t i = 1; i < count; i++)
+        if (wb_catalog_place_equal(&places[i - 1].place, &places[i].place))
+            timeline->versions[places[i].number].same = timeline->versions[places[i - 1].number].same;
+    wb_free(places);
+    return 0;
+}
+
 /* Copies the versions in the order of time. Ghosts may lie anywhere between the others. */
 static void fill_timeline(const struct wb_history *history, struct version_order *order,
                           struct wb_store_timeline *timeline_out)
@@ -81,9 +114,6 @@ static void fill_timeline(const struct wb_history *history, struct version_order
             .status = version->status,
             .same = i,
         };
-        for (size_t k = 0; k < i && out->same == i; k++)
-            if (wb_catalog_place_equal(&history->versions.items[order[k].index].place, &version->place))
-                out->same = k;
         memcpy(timeline_out->times + timeline_out->time_count, history->times.items + version->first,
                version->count * sizeof *timeline_out->times);
         timeline_out->time_count += version->count;
@@ -107,8 +137,10 @@ int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store
         timeline_out->versions = wb_alloc(history->versions.count * sizeof *timeline_out->versions);
         timeline_out->times = wb_alloc(history->times.count * sizeof *timeline_out->times);
         err = order && timeline_out->versions && timeline_out->times ? 0 : WB_E_NOMEM;
-        if (err == 0)
+        if (err == 0) {
             fill_timeline(history, order, timeline_out);
+            err = mark_same(history, order, timeline_out);
+        }
     }
     if (err < 0)
         wb_store_timeline_release(timeline_out);

@@ -170,6 +170,12 @@ static int admit(void *context, const struct wb_http_request *head, uint64_t *bo
     return 0;
 }
 
+static bool is_slow(void *context, const struct wb_http_request *request)
+{
+    (void)context;
+    return wb_http_param(request, "slow").ptr != NULL;
+}
+
 static void served(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,
                    uint64_t microseconds)
 {
@@ -223,6 +229,7 @@ void site_start(struct site *site)
                                          .worker_open = open_worker,
                                          .worker_close = close_worker,
                                          .admit = admit,
+                                         .is_slow = is_slow,
                                          .handle = handle,
                                          .served = served};
     pthread_mutex_init(&site->lock, NULL);

@@ -12,6 +12,7 @@
  *   /fail?count=N                a source that fails after N pieces
  *   /later                       a source that has nothing until feed_later() is called
  *   /forbidden        not admitted: 403
+ *   ?slow             such a request counts as one that may be slow
  */
 #ifndef WB_TESTS_HTTPD_SUPPORT_H
 #define WB_TESTS_HTTPD_SUPPORT_H

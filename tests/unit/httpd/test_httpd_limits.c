@@ -122,6 +122,78 @@ static void test_all_busy(void **state)
     }
 }
 
+/* Sends requests that wait in their handlers, and waits until `running` of them do. */
+static void begin_holding(struct site *site, const char *request, int *fds, size_t count, unsigned running)
+{
+    for (size_t i = 0; i < count; i++) {
+        fds[i] = dial(site);
+        say(fds[i], request);
+        if (i < running)
+            await_held(site, (unsigned)i + 1);
+    }
+}
+
+/* Requests that may be slow take at most half of the workers; the rest wait for a while, and then get 503. */
+static void test_slow_requests(void **state)
+{
+    struct site site = {.options = {.workers = 4, .limits = {.turn_ms = 100}}};
+    struct wb_httpd_stat stat;
+    int fds[5];
+
+    (void)state;
+    site_start(&site);
+    begin_holding(&site, "GET /hold?slow" LAST, fds, 5, 2);
+    for (size_t i = 2; i < 5; i++)
+        expect_end(fds[i], "Retry-After: ");
+    assert_int_equal(site.running, 2);
+    assert_string_equal(hello(&site), "200");
+    assert_string_equal(statuses_of(&site, "GET /pieces?count=20" LAST, strlen("GET /pieces?count=20" LAST), 99, false),
+                        "200");
+    wb_httpd_stat(site.httpd, &stat);
+    assert_int_equal(stat.waiting, 0);
+    release_held(&site, 2);
+    expect_end(fds[0], "HTTP/1.1 200 ");
+    expect_end(fds[1], "HTTP/1.1 200 ");
+    site_stop(&site);
+}
+
+/* One that waits gets its turn when another is done. */
+static void test_turns(void **state)
+{
+    struct site site = {.options = {.workers = 4}};
+    int fds[5];
+
+    (void)state;
+    site_start(&site);
+    begin_holding(&site, "GET /hold?slow" LAST, fds, 5, 2);
+    assert_string_equal(hello(&site), "200");
+    assert_int_equal(site.running, 2);
+    release_held(&site, 5);
+    for (size_t i = 0; i < 5; i++)
+        expect_end(fds[i], "HTTP/1.1 200 ");
+    await_connections(&site, 0);
+    site_stop(&site);
+}
+
+/* Replies that clients do not take cost memory: then there is no room for further ones that may be large. */
+static void test_replies_not_taken(void **state)
+{
+    struct site site = {.options.limits = {.held_bytes = 1 << 20}};
+    static const char slow[] = "GET /hello?slow" LAST;
+
+    (void)state;
+    site_start(&site);
+    int fd = dial(&site);
+    say(fd, "GET /big?bytes=50000000" LAST);
+    while (strcmp(statuses_of(&site, slow, strlen(slow), 100, false), "503") != 0)
+        continue; /* the large reply is not being sent yet */
+    assert_string_equal(hello(&site), "200");
+    expect_end(fd, "HTTP/1.1 200 ");
+    await_connections(&site, 0);
+    assert_string_equal(statuses_of(&site, slow, strlen(slow), 100, false), "200");
+    site_stop(&site);
+}
+
 /* More requests than workers and queue: 503, and the connection stays usable. */
 static void test_queue(void **state)
 {
@@ -132,12 +204,7 @@ static void test_queue(void **state)
 
     (void)state;
     site_start(&site);
-    for (size_t i = 0; i < 3; i++) {
-        fds[i] = dial(&site);
-        say(fds[i], "GET /hold" LAST);
-        if (i == 0)
-            await_held(&site, 1);
-    }
+    begin_holding(&site, "GET /hold" LAST, fds, 3, 1);
     do
         wb_httpd_stat(site.httpd, &stat);
     while (stat.waiting < 2);
@@ -236,9 +303,12 @@ static void test_idle_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_writers), cmocka_unit_test(test_dribble),    cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_all_busy),     cmocka_unit_test(test_queue),      cmocka_unit_test(test_left_the_queue),
-        cmocka_unit_test(test_body_bytes),   cmocka_unit_test(test_idle_crowd),
+        cmocka_unit_test(test_slow_writers),      cmocka_unit_test(test_dribble),
+        cmocka_unit_test(test_too_many),          cmocka_unit_test(test_all_busy),
+        cmocka_unit_test(test_slow_requests),     cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_replies_not_taken), cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_left_the_queue),    cmocka_unit_test(test_body_bytes),
+        cmocka_unit_test(test_idle_crowd),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,7 +154,7 @@ static void test_srcdoc(void **state)
 
 static void test_scripts(void **state)
 {
-    struct wb_replay_options options = {WB_SLICE_LIT("/web/"), WB_SLICE_EMPTY, true};
+    struct wb_replay_options options = {WB_SLICE_LIT("/web/"), WB_SLICE_EMPTY, true, false, false};
     struct wb_slice body = WB_SLICE_LIT("<a href='javascript:x()'><iframe src=javascript:y></iframe><a href=/z>");
 
     (void)state;
@@ -162,6 +162,28 @@ static void test_scripts(void **state)
     expect_bytes(body, got,
                  WB_SLICE_LIT("<a href='javascript:x()'><iframe src=javascript:y></iframe><a href=\"" IN_ARCHIVE
                               "https://example.org/z\">"));
+    /* A page with scripts is in a frame, in which its links stay. */
+    body = WB_SLICE_LIT("<base target=_blank><a target='_top' href='/a'><form formtarget=x><area href=/b><img src=/c>"
+                        "<meta http-equiv=refresh content='1;url=/d'>");
+    options.main = true;
+    got = rewrite("text/html", "", body, &options);
+    expect_bytes(body, got,
+                 WB_SLICE_LIT("<base  ><a   href='/web/" TIME
+                              "mp_/https://example.org/a'><form  ><area href=\"/web/" TIME
+                              "mp_/https://example.org/b\"><img src=\"" IN_ARCHIVE
+                              "https://example.org/c\"><meta http-equiv=refresh content='1;url=/web/" TIME
+                              "mp_/https://example.org/d'>"));
+    expect_html("<a target=_blank>", "<a target=_blank>");
+}
+
+/* Where the reader is stays in the archive, whatever the page says. */
+static void test_referrer(void **state)
+{
+    (void)state;
+    expect_html("<meta name=referrer content=unsafe-url>", "<meta name=referrer  >");
+    expect_html("<META CONTENT='always' NAME=' Referrer '>", "<META   NAME=' Referrer '>");
+    expect_html("<meta name=keywords content=unsafe-url>", "<meta name=keywords content=unsafe-url>");
+    expect_html("<p referrerpolicy=unsafe-url id=x>", "<p   id=x>");
 }
 
 /* Pages in other encodings keep their bytes, unless a byte of them may look like a tag and not be one. */
@@ -311,10 +333,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_urls),      cmocka_unit_test(test_base),     cmocka_unit_test(test_srcset),
-        cmocka_unit_test(test_css),       cmocka_unit_test(test_meta),     cmocka_unit_test(test_srcdoc),
-        cmocka_unit_test(test_scripts),   cmocka_unit_test(test_charsets), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_arguments), cmocka_unit_test(test_location), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_urls),          cmocka_unit_test(test_base),      cmocka_unit_test(test_srcset),
+        cmocka_unit_test(test_css),           cmocka_unit_test(test_meta),      cmocka_unit_test(test_srcdoc),
+        cmocka_unit_test(test_scripts),       cmocka_unit_test(test_referrer),  cmocka_unit_test(test_charsets),
+        cmocka_unit_test(test_types),         cmocka_unit_test(test_arguments), cmocka_unit_test(test_location),
+        cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

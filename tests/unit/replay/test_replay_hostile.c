@@ -124,8 +124,15 @@ static void test_long_values(void **state)
 /* A long base makes each of many short links long. The output stays within its bound, and the time with it. */
 static void test_long_base(void **state)
 {
-    static const char *const links[] = {"<a href=x>", "<p style='a:url(x)'>", "<img srcset='x,'>",
-                                        "<iframe srcdoc='<a href=x>'></iframe>", "<style>@import 'x';</style>"};
+    static const char *const links[] = {"<a href=x>",
+                                        "<p style='a:url(x)'>",
+                                        "<img srcset='x,'>",
+                                        "<iframe srcdoc='<a href=x>'></iframe>",
+                                        "<style>@import 'x';</style>",
+                                        "<meta http-equiv=refresh content='0;url=x'>",
+                                        "<svg><style>a{b:url(x)}</style>",
+                                        "<a href>",
+                                        "<p style=\"a:url(x);'\">"};
     struct wb_buf body = WB_BUF_INIT;
     int64_t start = test_cpu_ns();
 
@@ -138,10 +145,70 @@ static void test_long_base(void **state)
         repeat(&body, links[i], 20000);
         rewrite("text/html", "utf-8", wb_buf_slice(&body), &plain_options);
         assert_true(output.len <= WB_REPLAY_BYTES_MAX(body.len));
-        assert_true(result.urls > 0 && result.urls_dropped > 1000);
+        assert_true(result.urls > 0 && (result.urls_dropped > 1000 || strstr(links[i], "href>")));
     }
     wb_buf_release(&body);
     assert_true(test_cpu_ns() - start < INT64_C(60) * 1000000000);
+}
+
+/* What replaces invalid URLs is paid for, too: half of this sheet uses up the room, and the rest must not grow. */
+static void test_invalid_urls(void **state)
+{
+    struct wb_buf body = WB_BUF_INIT;
+
+    (void)state;
+    repeat(&body, "a{b:image-set(", 1);
+    repeat(&body, "'x' ", 100000);
+    repeat(&body, "'//' ", 400000);
+    repeat(&body, ")}", 1);
+    rewrite("text/css", "utf-8", wb_buf_slice(&body), &plain_options);
+    assert_true(output.len <= WB_REPLAY_BYTES_MAX(body.len));
+    assert_true(result.urls > 1000 && result.urls_dropped >= 400000);
+    wb_buf_release(&body);
+}
+
+/* The number of URLs that are resolved against a long base is bounded, not only what they add to the page. */
+static void test_work_on_urls(void **state)
+{
+    struct wb_buf body = WB_BUF_INIT;
+
+    (void)state;
+    repeat(&body, "<base href=\"http://x.example/", 1);
+    repeat(&body, "b/", 30000);
+    repeat(&body, "\">", 1);
+    repeat(&body, "<a href=/>y</a>", 300000); /* each of them is short when it is resolved */
+    rewrite("text/html", "utf-8", wb_buf_slice(&body), &plain_options);
+    assert_true(output.len <= WB_REPLAY_BYTES_MAX(body.len));
+    /* Resolved: 16 bytes for each byte of the page, and 4 MiB, with a base of 60,000 bytes each. */
+    assert_true(result.urls <= (16 * body.len + (4 << 20)) / 60000);
+    assert_int_equal(result.urls + result.urls_dropped, 300000);
+    wb_buf_release(&body);
+}
+
+/* Where a page has more links than there is room for, those that a browser resolves to the same place stay relative. */
+static void test_short_links(void **state)
+{
+    struct wb_replay_options options = plain_options;
+    struct wb_buf body = WB_BUF_INIT;
+
+    (void)state;
+    repeat(&body, "<a href=x>y</a>", 50000);
+    repeat(&body, "<a href=../x><a href=/x><a href=//x.example><a href=?a:b><a href=a.b/c?d=e&f>", 1);
+    options.in_place = true;
+    struct wb_slice got = rewrite("text/html", "utf-8", wb_buf_slice(&body), &options);
+    assert_true(got.len <= WB_REPLAY_BYTES_MAX(body.len) && result.urls > 1000 && result.urls_dropped == 4);
+    assert_true(
+        wb_slice_ends(got, WB_SLICE_LIT("<a href=x>y</a><a href=\"#\"><a href=\"#\"><a href=\"#\"><a href=\"#\">"
+                                        "<a href=a.b/c?d=e&f>")));
+    /* Shown elsewhere, or with another base, it would lead elsewhere. */
+    options.in_place = false;
+    got = rewrite("text/html", "utf-8", wb_buf_slice(&body), &options);
+    assert_true(result.urls_dropped > 1000 && wb_slice_ends(got, WB_SLICE_LIT("<a href=\"#\">")));
+    options.in_place = true;
+    repeat(&body, "<base href=/other/>", 1);
+    got = rewrite("text/html", "utf-8", wb_buf_slice(&body), &options);
+    assert_true(result.urls_dropped > 1000 && got.len <= WB_REPLAY_BYTES_MAX(body.len));
+    wb_buf_release(&body);
 }
 
 /* Documents in documents cost no more than their length. */
@@ -194,8 +261,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_odd_markup),  cmocka_unit_test(test_nul),       cmocka_unit_test(test_many_attributes),
-        cmocka_unit_test(test_long_values), cmocka_unit_test(test_long_base), cmocka_unit_test(test_deep_srcdoc),
-        cmocka_unit_test(test_unclosed),
+        cmocka_unit_test(test_long_values), cmocka_unit_test(test_long_base), cmocka_unit_test(test_invalid_urls),
+        cmocka_unit_test(test_deep_srcdoc), cmocka_unit_test(test_unclosed),  cmocka_unit_test(test_work_on_urls),
+        cmocka_unit_test(test_short_links),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

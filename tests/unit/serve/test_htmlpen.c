@@ -42,7 +42,7 @@ static void test_values(void **state)
     expect_text("999 B 1.0 kB 10 MB 18 EB");
     wb_htmlpen_put(new_pen(), "{} {} {}", wb_htmlpen_time(1767323045678), wb_htmlpen_digits(1767323045678),
                    wb_htmlpen_time(0));
-    expect_text("<time datetime=\"2026-01-02T03:04:05.678Z\">2026-01-02 03:04</time> 20260102030405 unknown");
+    expect_text("<time datetime=\"2026-01-02T03:04:05.678Z\">2026-01-02 03:04:05 UTC</time> 20260102030405 unknown");
     wb_htmlpen_put(new_pen(), "{{}}", wb_htmlpen_str("x")); /* a brace by itself is text */
     expect_text("{x}");
 }

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -42,6 +43,7 @@ static void test_addresses(void **state)
         assert_int_equal(t.raw, cases[i].raw);
         assert_int_equal(t.list, cases[i].list);
         assert_int_equal(t.has_time, cases[i].end != NULL);
+        assert_int_equal(t.has_second, strncmp(cases[i].rest, "20260102030405", 14) == 0);
         if (cases[i].end) {
             assert_true(wb_date_parse_digits(wb_slice_str(cases[i].end), &end));
             assert_int_equal(t.time_ms, end + 999);
@@ -85,10 +87,58 @@ static void test_find(void **state)
     assert_int_equal(wb_memento_find(&timeline, INT64_MAX), 3);
 }
 
+/* The capture that belongs to a page of a second. */
+static void test_near(void **state)
+{
+    static const int64_t times[] = {1000, 20000, 20400, 50000, 60000};
+    static const struct {
+        int64_t second;
+        size_t want;
+        int64_t seals[2]; /* 0: none */
+    } cases[] = {
+        {0, 0, {0}},
+        {1, 0, {0}},
+        {2, 0, {0}},
+        {10, 0, {0}}, /* 9 s back, 10 s ahead */
+        {11, 1, {0}},
+        {20, 2, {0}},
+        {21, 2, {0}},
+        {34, 2, {0}},
+        {35, 3, {0}}, /* as far either way: files come after their page */
+        {36, 3, {0}},
+        {50, 3, {0}},
+        {54, 3, {0}},
+        {55, 4, {0}},
+        {61, 4, {0}},
+        {99, 4, {0}},
+        /* Sealed before the page: what comes after it is of the same cycle, unless it is much farther away... */
+        {28, 3, {25000, 0}},
+        {26, 3, {25000, 0}},
+        {25, 2, {24000, 0}},
+        /* ...or sealed again before it came. A seal before the earlier capture says nothing. */
+        {28, 2, {25000, 49000}},
+        {28, 2, {49000, 25000}},
+        {28, 2, {10000, 0}},
+        {28, 2, {20000, 0}},
+    };
+    struct wb_store_timeline timeline = {.times = (int64_t *)times, .time_count = 5};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t count = cases[i].seals[1] ? 2 : cases[i].seals[0] ? 1 : 0;
+        size_t got = wb_memento_near(&timeline, cases[i].second * 1000 + 999, cases[i].seals, count);
+        if (got != cases[i].want)
+            fail_msg("case %zu: capture %zu instead of %zu", i, got, cases[i].want);
+    }
+    timeline.time_count = 1;
+    assert_int_equal(wb_memento_near(&timeline, 99999, NULL, 0), 0);
+    assert_int_equal(wb_memento_near(&timeline, 999, NULL, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_find)};
+                                       cmocka_unit_test(test_find), cmocka_unit_test(test_near)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
