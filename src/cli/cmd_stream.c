@@ -111,9 +111,11 @@ static int move_records(struct stream_run *run)
             return stop(run);
         int got = wb_stream_next(run->stream, &record);
         if (got == WB_E_CORRUPT) {
-            wb_report("%s", wb_error_message());
+            wb_report_damage();
             continue;
         }
+        if (got == WB_E_STOPPED)
+            return stop(run);
         if (got <= 0)
             return got;
         int err = run->sink->kind.record(run->sink, &record);

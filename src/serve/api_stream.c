@@ -23,7 +23,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { PIECE = 256 << 10, LATER_MS = 500, TRANSFER_MS = 10000, WORKER_BYTES = 8 };
+enum { PIECE = 256 << 10, LATER_MS = 500, TRANSFER_MS = 10000, WORKER_BYTES = 8, DAMAGES_AT_ONCE = 64 };
 
 struct stream_reply {
     struct wb_server *server;
@@ -152,13 +152,14 @@ static int next_record(struct stream_reply *r, struct wb_stream_record *record)
 static int next_records(struct stream_reply *r, struct wb_buf *out)
 {
     struct wb_stream_record record;
+    unsigned damages = 0;
     int got = 1;
 
     while (got == 1 && out->len < PIECE) {
         got = next_record(r, &record);
         if (got == WB_E_CORRUPT) {
             r->damaged = true;
-            got = 1;
+            got = ++damages == DAMAGES_AT_ONCE ? WB_STREAM_AGAIN : 1;
         } else if (got == 1) {
             int err = wb_stream_pen_write(r->pen, &record, out);
             got = err < 0 ? err : 1;

@@ -153,8 +153,12 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
 
 /*
  * Returns 1 and the next record, which is valid until the next call; 0 at the end; or an error. WB_E_CORRUPT: a damaged
- * place was skipped, the next call goes on behind it (the caller counts and reports it).
+ * place was skipped, the next call goes on behind it (the caller counts and reports it). WB_E_BROKEN: there is no way
+ * on behind the damage. WB_E_STOPPED: a signal came while nothing was found for a long time; the next call goes on.
+ * WB_STREAM_AGAIN, only in homes of servers (wb_stream_home_hasten): the same after a moment without a record, so that
+ * the caller can find out whether anybody still wants one.
  */
+enum { WB_STREAM_AGAIN = 3 };
 int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out);
 
 /*
@@ -231,7 +235,7 @@ int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name);
 struct wb_deal_worker;
 
 #define WB_DEAL_RECORDS_MAX 1000 /* that a worker may have without having acknowledged them; by default */
-enum { WB_DEAL_LATER = 2 };
+enum { WB_DEAL_LATER = 2 }; /* WB_STREAM_AGAIN is another one */
 
 /* Joins the stream spec->join, which is opened if nobody else has. The errors are those of wb_stream_open(). */
 int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal_worker **worker_out);
@@ -240,7 +244,7 @@ int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec,
  * Returns 1 and a record that is valid until the next call for this worker; 0 if all records were delivered and
  * acknowledged; WB_DEAL_LATER if there is nothing for this worker at this moment, because too much of what it has got
  * is not acknowledged, or because others hold the last records; or an error, of which WB_E_CORRUPT means the same as in
- * wb_stream_next(). Positions need not ascend.
+ * wb_stream_next(), and so does WB_STREAM_AGAIN. Positions need not ascend.
  */
 int wb_deal_next(struct wb_deal_worker *worker, struct wb_stream_record *record_out);
 

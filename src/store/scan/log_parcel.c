@@ -324,10 +324,14 @@ int wb_log_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parce
     WB_CHECK(scan->epoch > 0);
     WB_CHECK(!scan->facts);
     int err = wb_scan_pack_late(&scan->pack);
+    if (err == 0)
+        err = wb_log_scan_late(scan);
     if (err < 0)
         return err;
     while (!scan->gone_phase) {
         err = scan->index < scan->count ? 1 : wb_log_scan_block(scan);
+        if (err > 0 && scan->late.count)
+            return wb_log_scan_late(scan);
         if (err < 0)
             return err;
         if (err > 0)
