@@ -128,6 +128,7 @@ static int copy_block(struct split_work *w, struct split_child *child, const str
 static int copy_blocks(struct split_work *w)
 {
     struct wb_segment_walk walk;
+    struct wb_block_damage damage;
     struct wb_block_head head;
     const char *block;
     uint64_t at;
@@ -137,7 +138,10 @@ static int copy_blocks(struct split_work *w)
     WB_CHECK(w->hold.txn.kind == WB_CATALOG_TXN_HELD);
     wb_segment_walk_init(&walk, &w->hold.from, wb_log_blocks_end(&w->hold.row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
-        err = wb_vec_reserve(&w->dead, head.count);
+        int sound = wb_block_check(&walk.index, block, w->live.dead + w->judged, &damage);
+        err = sound < 0 ? sound : sound > 0 ? 0 : wb_log_frames_damaged(&w->hold.from, at, &damage);
+        if (err == 0)
+            err = wb_vec_reserve(&w->dead, head.count);
         for (size_t i = 0; i < w->count && err == 0; i++)
             err = copy_block(w, &w->children[i], &walk.index, block);
         w->judged += head.count;
@@ -361,7 +365,8 @@ static int split_held(struct split_work *w)
 
     WB_CHECK(w->hold.row.live > 0);
     if (err == 0 && (w->live.damages.count || w->live.nowhere))
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged, so it cannot be divided", w->hold.from.file.path);
+        err = wb_fail(WB_E_CORRUPT, "%s at %llu is damaged, so it cannot be divided", w->hold.from.file.path,
+                      (unsigned long long)(w->live.damages.count ? w->live.damages.items[0].at : 0));
     if (err == 0)
         err = create_files(w);
     if (err == 0)

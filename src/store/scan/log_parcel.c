@@ -172,7 +172,7 @@ static bool frames_match(const struct wb_log_scan *scan, uint32_t number)
 
     WB_CHECK(number < scan->at->walk.index.frames.count);
     for (int32_t f = (int32_t)number; f >= 0 && match; f = frames[f].base)
-        match = wb_hash32(scan->at->block + frames[f].at, frames[f].stored_bytes) == frames[f].check;
+        match = wb_block_frame_is_sound(&scan->at->walk.index, scan->at->block, (uint32_t)f);
     return match;
 }
 
