@@ -254,6 +254,16 @@ static int read_spec(const struct wb_http_request *request, struct wb_stream_spe
     return err;
 }
 
+/* What the client should know before it takes the records: that some come a second time. */
+static int add_warning(struct wb_call *call, struct stream_reply *r)
+{
+    char text[WB_ERROR_MESSAGE_MAX];
+
+    if (!(r->worker ? wb_deal_warning(r->worker, text) : wb_stream_warning(r->stream, text)))
+        return 0;
+    return wb_http_reply_field(call->reply, "WebBase-Warning", wb_slice_str(text));
+}
+
 static int add_worker_fields(struct wb_call *call, struct stream_reply *r, const char *type)
 {
     int err = wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(type));
@@ -323,6 +333,8 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
     }
     if (err == 0)
         err = r->worker ? add_worker_fields(call, r, type) : add_fields(call, r, type);
+    if (err == 0)
+        err = add_warning(call, r);
     wb_stream_spec_release(&spec);
     return err;
 }

@@ -369,6 +369,15 @@ int wb_deal_next(struct wb_deal_worker *worker, struct wb_stream_record *record_
     return got;
 }
 
+bool wb_deal_warning(struct wb_deal_worker *worker, char text_out[WB_ERROR_MESSAGE_MAX])
+{
+    WB_CHECK(worker->magic == WORKER_MAGIC);
+    pthread_mutex_lock(&worker->deal->mutex);
+    bool any = wb_stream_warning(worker->deal->stream, text_out);
+    pthread_mutex_unlock(&worker->deal->mutex);
+    return any;
+}
+
 int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
 {
     struct wb_deal *deal = worker->deal;

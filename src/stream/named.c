@@ -5,8 +5,8 @@
  *   DIR/streams/lock                locks on single bytes, one for each name in use
  *
  * Slots 0 and 1 are written in turns, once a second, and synced: while one of them is written, the other one is whole.
- * Slot 2 is written in between without syncing: it is there if the process was killed, and may be damaged after a power
- * failure.
+ * Slot 2 is written in between without syncing: it is there if the process was killed, and may be incomplete after a
+ * power failure. If the newest slot is damaged, the stream goes on from the one before, and says so.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -18,6 +18,9 @@
 #include "os/path.h"
 #include "stream/stream_own.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 /* So that no name is that of another one's temporary file. */
 #define SUFFIX ".stream"
 
@@ -25,19 +28,28 @@
 #define SAVE_NS INT64_C(1000000000)
 
 /*
- *   0    8  "WBNAMED1"
- *   8    8  sequence
- *  16    8  saved at, in ms
- *  24    1  1: finished
- *  25    3  zero
- *  28    4  length of the token
- *  32       the token, then zeros
- *  8184  8  hash of everything before
+ * A slot has 16 sectors, each with a checksum of its own, because disks write sectors as a whole. So a slot that was
+ * being written when the power failed can be told from one that is damaged.
+ *
+ *     0    8  "WBNAMED2"
+ *     8    8  sequence, the same in all sectors of a slot
+ *    16  488  a part of the state
+ *   504    8  hash of everything before
+ *
+ * The state, which is divided over the sectors:
+ *
+ *     0    8  saved at, in ms
+ *     8    1  1: finished
+ *     9    3  zero
+ *    12    4  length of the token
+ *    16       the token, then zeros
  */
-enum { AT_SEQUENCE = 8, AT_SAVED = 16, AT_FINISHED = 24, AT_LENGTH = 28, AT_TOKEN = 32, AT_CHECK = 8184 };
-enum { SLOT_BYTES = 8192, SLOTS = 3, QUICK_SLOT = 2 };
-_Static_assert(AT_TOKEN + WB_TOKEN_TEXT_MAX <= AT_CHECK, "a token fits");
-static const char magic[8] = {'W', 'B', 'N', 'A', 'M', 'E', 'D', '1'};
+enum { SECTOR_BYTES = 512, SECTORS = 16, AT_SEQUENCE = 8, AT_PART = 16, AT_CHECK = 504 };
+enum { PART_BYTES = AT_CHECK - AT_PART, STATE_BYTES = SECTORS * PART_BYTES };
+enum { AT_SAVED = 0, AT_FINISHED = 8, AT_LENGTH = 12, AT_TOKEN = 16 };
+enum { SLOT_BYTES = SECTORS * SECTOR_BYTES, SLOTS = 3, QUICK_SLOT = 2 };
+_Static_assert(AT_TOKEN + WB_TOKEN_TEXT_MAX <= STATE_BYTES, "a token fits");
+static const char magic[8] = {'W', 'B', 'N', 'A', 'M', 'E', 'D', '2'};
 
 struct wb_named {
     struct wb_file lock, file;
@@ -45,6 +57,8 @@ struct wb_named {
     uint64_t saved_position;
     int64_t saved_ns, synced_ns;
     bool saved;         /* the file exists */
+    bool set_back;      /* the newest place was damaged, so the stream goes on from the one before ... */
+    uint64_t damaged_at; /* ... and it was here in the file */
     unsigned last_slot; /* 0 or 1: the one that was synced last */
     char *path;
 };
@@ -55,20 +69,65 @@ struct named_state {
     uint64_t sequence;
     unsigned synced_slot;     /* 0 or 1: the newest of the two that are synced... */
     uint64_t synced_sequence; /* ...and its sequence */
+    bool damaged;             /* a slot is damaged ... */
+    uint64_t damaged_at;      /* ... here ... */
+    uint64_t lost;            /* ... and this was its sequence, as far as that is known; or UINT64_MAX */
+    bool torn;                /* a slot was being written when the power failed ... */
+    uint64_t torn_at;         /* ... which is this one */
     int64_t saved_ms;
     size_t token_bytes;
     char token[WB_TOKEN_TEXT_MAX];
 };
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- slots --------------------------------------------------------------------------------------- */
 
-static void read_slot(const char *slot, unsigned number, struct named_state *state)
+/* What the sectors of a slot are, one by one. */
+struct slot_look {
+    unsigned sound, empty;  /* sectors; the others are damaged */
+    unsigned damaged;       /* the first one that is */
+    uint64_t first, newest; /* sequences: of the first sound one, and the greatest */
+    bool mixed;             /* they are not all the same */
+};
+
+static bool is_zero(const char *bytes, size_t len)
 {
-    uint32_t len = wb_get32(slot + AT_LENGTH);
-    uint64_t sequence = wb_get64(slot + AT_SEQUENCE);
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
 
-    if (memcmp(slot, magic, sizeof magic) != 0 || wb_get64(slot + AT_CHECK) != wb_hash64(slot, AT_CHECK) ||
-        len > WB_TOKEN_TEXT_MAX)
+static struct slot_look look_at(const char *slot)
+{
+    struct slot_look look = {.damaged = SECTORS};
+
+    for (unsigned i = 0; i < SECTORS; i++) {
+        const char *sector = slot + i * (size_t)SECTOR_BYTES;
+        if (is_zero(sector, SECTOR_BYTES)) {
+            look.empty++;
+        } else if (memcmp(sector, magic, sizeof magic) == 0 &&
+                   wb_get64(sector + AT_CHECK) == wb_hash64(sector, AT_CHECK)) {
+            uint64_t sequence = wb_get64(sector + AT_SEQUENCE);
+            look.first = look.sound ? look.first : sequence;
+            look.mixed = look.mixed || sequence != look.first;
+            look.newest = sequence > look.newest ? sequence : look.newest;
+            look.sound++;
+        } else if (look.damaged == SECTORS) {
+            look.damaged = i;
+        }
+    }
+    return look;
+}
+
+/* A whole slot: takes its state, unless there is a newer one. */
+static void take_slot(const char *slot, unsigned number, uint64_t sequence, struct named_state *state)
+{
+    char bytes[STATE_BYTES];
+
+    for (unsigned i = 0; i < SECTORS; i++)
+        memcpy(bytes + i * (size_t)PART_BYTES, slot + i * (size_t)SECTOR_BYTES + AT_PART, PART_BYTES);
+    uint32_t len = wb_get32(bytes + AT_LENGTH);
+    if (len > WB_TOKEN_TEXT_MAX)
         return;
     if (number != QUICK_SLOT && sequence >= state->synced_sequence) {
         state->synced_slot = number;
@@ -77,12 +136,67 @@ static void read_slot(const char *slot, unsigned number, struct named_state *sta
     if (state->valid && sequence < state->sequence)
         return;
     state->valid = true;
-    state->finished = slot[AT_FINISHED] == 1;
+    state->finished = bytes[AT_FINISHED] == 1;
     state->sequence = sequence;
-    state->saved_ms = (int64_t)wb_get64(slot + AT_SAVED);
+    state->saved_ms = (int64_t)wb_get64(bytes + AT_SAVED);
     state->token_bytes = len;
-    memcpy(state->token, slot + AT_TOKEN, len);
+    memcpy(state->token, bytes + AT_TOKEN, len);
 }
+
+static void read_slot(const char *slot, unsigned number, struct named_state *state)
+{
+    struct slot_look look = look_at(slot);
+
+    if (look.empty == SECTORS) /* never written */
+        return;
+    if (look.sound == SECTORS && !look.mixed) {
+        take_slot(slot, number, look.first, state);
+    } else if (look.damaged < SECTORS) {
+        uint64_t lost = look.sound ? look.newest : UINT64_MAX;
+        state->damaged_at = state->damaged ? state->damaged_at
+                                           : number * (uint64_t)SLOT_BYTES + look.damaged * (uint64_t)SECTOR_BYTES;
+        state->lost = !state->damaged || lost > state->lost ? lost : state->lost;
+        state->damaged = true;
+    } else {
+        state->torn_at = number * (uint64_t)SLOT_BYTES;
+        state->torn = true;
+    }
+}
+
+/* Whether the newest place that was saved is damaged, so that the one before counts. */
+static bool is_set_back(const struct named_state *state)
+{
+    return state->valid && state->damaged && state->lost > state->sequence;
+}
+
+/* What is saved next must be newer than everything in the file. */
+static uint64_t newest_sequence(const struct named_state *state)
+{
+    bool known = state->damaged && state->lost != UINT64_MAX && state->lost > state->sequence;
+
+    return known ? state->lost : state->sequence + 1;
+}
+
+/* The bytes of a slot; the token is at most WB_TOKEN_TEXT_MAX bytes. */
+static void fill_slot(uint64_t sequence, struct wb_slice token, bool finished, char slot_out[SLOT_BYTES])
+{
+    char bytes[STATE_BYTES] = {0};
+
+    WB_CHECK(token.len <= WB_TOKEN_TEXT_MAX);
+    wb_put64(bytes + AT_SAVED, (uint64_t)wb_clock_wall_ms());
+    bytes[AT_FINISHED] = finished;
+    wb_put32(bytes + AT_LENGTH, (uint32_t)token.len);
+    memcpy(bytes + AT_TOKEN, token.ptr, token.len);
+    for (unsigned i = 0; i < SECTORS; i++) {
+        char *sector = slot_out + i * (size_t)SECTOR_BYTES;
+        memcpy(sector, magic, sizeof magic);
+        wb_put64(sector + AT_SEQUENCE, sequence);
+        memcpy(sector + AT_PART, bytes + i * (size_t)PART_BYTES, PART_BYTES);
+        wb_put64(sector + AT_CHECK, wb_hash64(sector, AT_CHECK));
+    }
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
 
 /* Reads what is remembered; state_out->valid is false if the file is damaged. WB_E_NOTFOUND. */
 static int read_state(const char *path, struct named_state *state_out)
@@ -127,7 +241,8 @@ static int take_lock(const char *dir, struct wb_slice name, struct wb_file *lock
 
 static int refuse_damaged(const char *path)
 {
-    return wb_fail(WB_E_CORRUPT, "%s is damaged: the place of this stream is lost; drop it, and start it again", path);
+    return wb_fail(WB_E_CORRUPT, "%s is damaged: the place of this stream is lost, and so is the one before; drop it "
+                   "with 'webbase stream drop', and start it again", path);
 }
 
 /* ---- taking, saving and giving back -------------------------------------------------------------- */
@@ -165,8 +280,10 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
         err = refuse_damaged(named->path);
     if (err == 0) {
         named->saved = true;
-        named->sequence = state->sequence;
+        named->sequence = newest_sequence(state);
         named->last_slot = state->synced_slot;
+        named->set_back = is_set_back(state);
+        named->damaged_at = state->damaged_at;
         *finished_out = state->finished;
         err = wb_buf_append(token_out, state->token, state->token_bytes);
     } else if (err == WB_E_NOTFOUND) {
@@ -176,15 +293,29 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
     return err;
 }
 
+/* A file that exists has two whole slots at least, so that every state has one before it. */
+static int make_file(struct wb_named *named, const char *slot)
+{
+    char *both = wb_alloc(2 * (size_t)SLOT_BYTES);
+    int err = both ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(!named->saved);
+    if (err == 0) {
+        memcpy(both, slot, SLOT_BYTES);
+        memcpy(both + SLOT_BYTES, slot, SLOT_BYTES);
+        err = wb_path_replace(named->path, wb_slice(both, 2 * (size_t)SLOT_BYTES));
+    }
+    named->saved = err == 0;
+    wb_free(both);
+    return err;
+}
+
 static int write_slot(struct wb_named *named, const char *slot, bool synced)
 {
     unsigned number = synced ? !named->last_slot : QUICK_SLOT;
 
-    if (!named->saved) { /* a file that exists has one whole slot at least */
-        int err = wb_path_replace(named->path, wb_slice(slot, SLOT_BYTES));
-        named->saved = err == 0;
-        return err;
-    }
+    if (!named->saved)
+        return make_file(named, slot);
     int err = named->file.fd < 0 ? wb_file_open(named->path, WB_FILE_WRITE, &named->file) : 0;
     if (err == 0)
         err = wb_file_write_at(&named->file, number * (uint64_t)SLOT_BYTES, slot, SLOT_BYTES);
@@ -199,16 +330,9 @@ static int write_slot(struct wb_named *named, const char *slot, bool synced)
 static int save_token(struct wb_named *named, struct wb_slice token, uint64_t position, bool finished, bool now)
 {
     int64_t now_ns = wb_clock_mono_ns();
-    char slot[SLOT_BYTES] = {0};
+    char slot[SLOT_BYTES];
 
-    WB_CHECK(token.len <= WB_TOKEN_TEXT_MAX);
-    memcpy(slot, magic, sizeof magic);
-    wb_put64(slot + AT_SEQUENCE, ++named->sequence);
-    wb_put64(slot + AT_SAVED, (uint64_t)wb_clock_wall_ms());
-    slot[AT_FINISHED] = finished;
-    wb_put32(slot + AT_LENGTH, (uint32_t)token.len);
-    memcpy(slot + AT_TOKEN, token.ptr, token.len);
-    wb_put64(slot + AT_CHECK, wb_hash64(slot, AT_CHECK));
+    fill_slot(++named->sequence, token, finished, slot);
     bool synced = now || now_ns - named->synced_ns >= SAVE_NS;
     int err = write_slot(named, slot, synced);
     named->saved_ns = now_ns;
@@ -229,7 +353,28 @@ int wb_named_save(struct wb_stream *stream, bool now)
         (!now && position - named->saved_position < SAVE_RECORDS && wb_clock_mono_ns() - named->saved_ns < SAVE_NS))
         return 0;
     int err = wb_token_write(&stream->tokens, &stream->place, &token);
-    return err < 0 ? err : save_token(named, token, position, stream->finished, now);
+    if (err == 0)
+        err = save_token(named, token, position, stream->finished, now);
+    /* The snapshot of a finished stream is let go, so it cannot go on from an older place: the end is kept twice. */
+    if (err == 0 && stream->finished && now)
+        err = save_token(named, token, position, true, true);
+    return err;
+}
+
+bool wb_stream_warning(const struct wb_stream *stream, char text_out[WB_ERROR_MESSAGE_MAX])
+{
+    const struct wb_named *named = stream->named;
+
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
+    text_out[0] = '\0';
+    if (!named || !named->set_back)
+        return false;
+    snprintf(text_out, WB_ERROR_MESSAGE_MAX,
+             "streams/names/%.*s" SUFFIX " is damaged at %" PRIu64 ": the newest place of this stream is lost, so it goes "
+             "on from the one before, after %" PRIu64 " record%s; records behind that come a second time",
+             WB_SLICE_ARG(stream->spec.name), named->damaged_at, stream->place.position,
+             stream->place.position == 1 ? "" : "s");
+    return true;
 }
 
 /* ---- places that a client acknowledges ----------------------------------------------------------- */
@@ -275,7 +420,8 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
     if (err == 0)
         err = read_own_token(home, token, ticket.snapshot, ticket.holder, &place);
     named->saved = true;
-    named->sequence = state->sequence;
+    named->sequence = newest_sequence(state);
+    named->last_slot = state->synced_slot;
     if (err == 0 && !state->finished && place.position > last.position)
         err = save_token(named, token, place.position, false, true);
     wb_buf_release(&mem);
@@ -305,7 +451,7 @@ int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice nam
     return err;
 }
 
-/* ---- listing and dropping ------------------------------------------------------------------------ */
+/* ---- listing ------------------------------------------------------------------------ */
 
 struct named_walk {
     struct wb_stream_home *home;
@@ -376,6 +522,62 @@ int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context,
     wb_free(folder);
     return err;
 }
+
+/* ---- checking ------------------------------------------------------------------------------------ */
+
+struct named_check {
+    const char *folder;
+    struct named_state *state;
+    wb_stream_found found;
+    void *context;
+};
+
+static int check_name(void *context, const struct wb_path_entry *entry)
+{
+    struct named_check *check = context;
+    struct wb_slice file = wb_slice_str(entry->name);
+    const struct named_state *state = check->state;
+    char name[sizeof "streams/names/" + WB_STORE_NAME_MAX + sizeof SUFFIX];
+
+    if (entry->kind != WB_PATH_FILE || !wb_slice_ends(file, WB_SLICE_LIT(SUFFIX)) ||
+        file.len - strlen(SUFFIX) > WB_STORE_NAME_MAX)
+        return 0;
+    snprintf(name, sizeof name, "streams/names/%s", entry->name);
+    char *path = wb_path_join(check->folder, entry->name);
+    int err = path ? read_state(path, check->state) : WB_E_NOMEM;
+    wb_free(path);
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    if (!state->valid)
+        check->found(check->context, true, name, state->damaged_at,
+                     "the place of this stream is lost, and so is the one before: drop it, and start it again");
+    else if (is_set_back(state))
+        check->found(check->context, true, name, state->damaged_at,
+                     "the newest place of this stream is damaged: it goes on from the one before");
+    else if (state->damaged)
+        check->found(check->context, true, name, state->damaged_at,
+                     "an older place of this stream is damaged; the newest one is sound");
+    else if (state->torn)
+        check->found(check->context, false, name, state->torn_at,
+                     "a place of this stream was not written completely; it goes on from the newest one that was");
+    return 0;
+}
+
+int wb_stream_verify(const char *dir, wb_stream_found found, void *context)
+{
+    char *folder = wb_path_join(dir, "streams/names");
+    struct named_check check = {
+        .folder = folder, .state = wb_alloc(sizeof *check.state), .found = found, .context = context};
+    int err = folder && check.state ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
+        err = wb_path_each(folder, check_name, &check);
+    wb_free(check.state);
+    wb_free(folder);
+    return err;
+}
+
+/* ---- dropping ------------------------------------------------------------------------------------ */
 
 int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
 {
