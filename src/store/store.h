@@ -39,7 +39,8 @@
  * used after fork(); each of its scans may run in a thread of its own.
  *
  * Errors. WB_E_NOTFOUND: no such page. WB_E_CORRUPT: bytes on disk are damaged; the
- * message names the file. WB_E_BROKEN: the same, where work that can usually pass over damage cannot. WB_E_IO, WB_E_NOMEM, WB_E_LIMIT: the environment failed.
+ * message names the file. WB_E_BROKEN: the same, where work that usually passes over damage cannot.
+ * WB_E_IO, WB_E_NOMEM, WB_E_LIMIT: the environment failed.
  */
 #ifndef WB_STORE_STORE_H
 #define WB_STORE_STORE_H

@@ -370,8 +370,8 @@ bool wb_stream_warning(const struct wb_stream *stream, char text_out[WB_ERROR_ME
     if (!named || !named->set_back)
         return false;
     snprintf(text_out, WB_ERROR_MESSAGE_MAX,
-             "streams/names/%.*s" SUFFIX " is damaged at %" PRIu64 ": the newest place of this stream is lost, so it goes "
-             "on from the one before, after %" PRIu64 " record%s; records behind that come a second time",
+             "streams/names/%.*s" SUFFIX " is damaged at %" PRIu64 ": the newest place of this stream is lost, so it "
+             "goes on from the one before, after %" PRIu64 " record%s; records behind that come a second time",
              WB_SLICE_ARG(stream->spec.name), named->damaged_at, stream->place.position,
              stream->place.position == 1 ? "" : "s");
     return true;

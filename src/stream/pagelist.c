@@ -214,6 +214,8 @@ static int collect(struct pagelist_maker *m)
             break;
         if (got == WB_E_CORRUPT) { /* which pages these were is not known, so the list cannot have them */
             stream->damaged++;
+            if (stream->late.code == 0)
+                wb_error_save(got, &stream->late);
             continue;
         }
         err = got < 0 ? got : add_page(m, &page);

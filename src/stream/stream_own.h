@@ -112,6 +112,7 @@ struct wb_stream {
     uint8_t language;                  /* that the stream looks for in pages itself; 0: it need not */
 
     uint64_t delivered, damaged;       /* by this process */
+    struct wb_error_copy late;         /* damage that was met when the list was made, to be returned; code 0: none */
     unsigned passed;                   /* pages that were looked at since the last record (wb_stream_pause) */
     bool finished;
     struct wb_named *named;

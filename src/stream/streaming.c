@@ -441,6 +441,11 @@ int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out
     *record_out = (struct wb_stream_record){.docid = WB_DOCID_NONE};
     if (stream->finished)
         return 0;
+    if (stream->late.code < 0) { /* counted already */
+        int err = wb_error_restore(&stream->late);
+        stream->late.code = 0;
+        return err;
+    }
     if (wb_stream_is_full(stream))
         return wb_stream_finish(stream);
     int got = stream->ticket.listed ? wb_listfeed_next(stream, record_out) : wb_crawlfeed_next(stream, record_out);

@@ -291,7 +291,7 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
 int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
                                void *context);
 
-/* The same in a state that is held, but damage does not end the walk: damaged() is called for it (wb_tree_each_sound). */
+/* The same in a state that is held, but damage does not end the walk: it calls damaged() (wb_tree_each_sound). */
 int wb_catalog_entry_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
                                 wb_tree_passed damaged, void *context);
 
@@ -334,7 +334,7 @@ typedef int (*wb_catalog_each_history)(void *context, struct wb_pageid id, struc
 int wb_catalog_history_each(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
                             void *context);
 
-/* The same in a state that is held, but damage does not end the walk: damaged() is called for it (wb_tree_each_sound). */
+/* The same in a state that is held, but damage does not end the walk: it calls damaged() (wb_tree_each_sound). */
 int wb_catalog_history_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
                                   wb_tree_passed damaged, void *context);
 

@@ -84,10 +84,12 @@ static void tell_of_damages(struct wb_log_compaction *c)
     }
     for (size_t i = 0; i < c->maimed.count; i++) {
         const struct wb_log_maimed *block = &c->maimed.items[i];
+        bool one = block->damage.frames == 1;
         snprintf(message, sizeof message,
-                 "%u frame%s of a block not match %s checksum; %u page%s in it cannot be read, and these bytes were kept "
-                 "as they are", block->damage.frames, block->damage.frames == 1 ? " does" : "s do",
-                 block->damage.frames == 1 ? "its" : "their", block->damage.pages, block->damage.pages == 1 ? "" : "s");
+                 "%u frame%s of a block %s; %u page%s in it cannot be read, and these bytes were kept as they are",
+                 block->damage.frames, one ? "" : "s",
+                 one ? "does not match its checksum" : "do not match their checksums", block->damage.pages,
+                 block->damage.pages == 1 ? "" : "s");
         tell(c, true, block->at, message);
     }
     for (size_t i = 0; i < c->unscrubbed.count; i++) {

@@ -76,10 +76,10 @@ static int say_damage(uint32_t node, const char *what, const struct wb_log_settl
 {
     WB_CHECK(s->stuck + s->carried > 0);
     WB_CHECK(s->damage.code == WB_E_CORRUPT);
-    return wb_fail(WB_E_CORRUPT, "node %u was %s, but %llu damaged file%s or bucket%s as %s: %s. 'webbase verify' shows "
-                   "all damage", node, what, (unsigned long long)(s->stuck + s->carried),
-                   s->stuck + s->carried == 1 ? "" : "s", s->stuck ? " stayed where it was," : " was moved",
-                   s->stuck + s->carried == 1 ? "it is" : "they are", s->damage.message);
+    uint64_t count = s->stuck + s->carried;
+    return wb_fail(WB_E_CORRUPT, "node %u was %s, but %llu damaged file%s or bucket%s %s: %s. 'webbase verify' shows "
+                   "all damage", node, what, (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "" : "s",
+                   s->stuck ? "stayed where it was" : "moved as it is", s->damage.message);
 }
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
