@@ -19,7 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define LOST_SHOWN 50 /* one bit can damage a lot */
+#define LOST_SHOWN 100 /* one bit can damage a lot */
 
 struct convert_show {
     struct wb_progress progress;
