@@ -8,7 +8,6 @@
  * Slot 2 is written in between without syncing: it is there if the process was killed, and may be incomplete after a
  * power failure. If the newest slot is damaged, the stream goes on from the one before, and says so.
  */
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -16,6 +15,7 @@
 #include "os/bytelock.h"
 #include "os/clock.h"
 #include "os/path.h"
+#include "stream/slots.h"
 #include "stream/stream_own.h"
 
 #include <inttypes.h>
@@ -26,30 +26,6 @@
 
 #define SAVE_RECORDS 500
 #define SAVE_NS INT64_C(1000000000)
-
-/*
- * A slot has 16 sectors, each with a checksum of its own, because disks write sectors as a whole. So a slot that was
- * being written when the power failed can be told from one that is damaged.
- *
- *     0    8  "WBNAMED2"
- *     8    8  sequence, the same in all sectors of a slot
- *    16  488  a part of the state
- *   504    8  hash of everything before
- *
- * The state, which is divided over the sectors:
- *
- *     0    8  saved at, in ms
- *     8    1  1: finished
- *     9    3  zero
- *    12    4  length of the token
- *    16       the token, then zeros
- */
-enum { SECTOR_BYTES = 512, SECTORS = 16, AT_SEQUENCE = 8, AT_PART = 16, AT_CHECK = 504 };
-enum { PART_BYTES = AT_CHECK - AT_PART, STATE_BYTES = SECTORS * PART_BYTES };
-enum { AT_SAVED = 0, AT_FINISHED = 8, AT_LENGTH = 12, AT_TOKEN = 16 };
-enum { SLOT_BYTES = SECTORS * SECTOR_BYTES, SLOTS = 3, QUICK_SLOT = 2 };
-_Static_assert(AT_TOKEN + WB_TOKEN_TEXT_MAX <= STATE_BYTES, "a token fits");
-static const char magic[8] = {'W', 'B', 'N', 'A', 'M', 'E', 'D', '2'};
 
 struct wb_named {
     struct wb_file lock, file;
@@ -63,153 +39,7 @@ struct wb_named {
     char *path;
 };
 
-/* What a file says. */
-struct named_state {
-    bool valid, finished;
-    uint64_t sequence;
-    unsigned synced_slot;     /* 0 or 1: the newest of the two that are synced... */
-    uint64_t synced_sequence; /* ...and its sequence */
-    bool damaged;             /* a slot is damaged ... */
-    uint64_t damaged_at;      /* ... here ... */
-    uint64_t lost;            /* ... and this was its sequence, as far as that is known; or UINT64_MAX */
-    bool torn;                /* a slot was being written when the power failed ... */
-    uint64_t torn_at;         /* ... which is this one */
-    int64_t saved_ms;
-    size_t token_bytes;
-    char token[WB_TOKEN_TEXT_MAX];
-};
-
-/* ---- slots --------------------------------------------------------------------------------------- */
-
-/* What the sectors of a slot are, one by one. */
-struct slot_look {
-    unsigned sound, empty;  /* sectors; the others are damaged */
-    unsigned damaged;       /* the first one that is */
-    uint64_t first, newest; /* sequences: of the first sound one, and the greatest */
-    bool mixed;             /* they are not all the same */
-};
-
-static bool is_zero(const char *bytes, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (bytes[i] != 0)
-            return false;
-    return true;
-}
-
-static struct slot_look look_at(const char *slot)
-{
-    struct slot_look look = {.damaged = SECTORS};
-
-    for (unsigned i = 0; i < SECTORS; i++) {
-        const char *sector = slot + i * (size_t)SECTOR_BYTES;
-        if (is_zero(sector, SECTOR_BYTES)) {
-            look.empty++;
-        } else if (memcmp(sector, magic, sizeof magic) == 0 &&
-                   wb_get64(sector + AT_CHECK) == wb_hash64(sector, AT_CHECK)) {
-            uint64_t sequence = wb_get64(sector + AT_SEQUENCE);
-            look.first = look.sound ? look.first : sequence;
-            look.mixed = look.mixed || sequence != look.first;
-            look.newest = sequence > look.newest ? sequence : look.newest;
-            look.sound++;
-        } else if (look.damaged == SECTORS) {
-            look.damaged = i;
-        }
-    }
-    return look;
-}
-
-/* A whole slot: takes its state, unless there is a newer one. */
-static void take_slot(const char *slot, unsigned number, uint64_t sequence, struct named_state *state)
-{
-    char bytes[STATE_BYTES];
-
-    for (unsigned i = 0; i < SECTORS; i++)
-        memcpy(bytes + i * (size_t)PART_BYTES, slot + i * (size_t)SECTOR_BYTES + AT_PART, PART_BYTES);
-    uint32_t len = wb_get32(bytes + AT_LENGTH);
-    if (len > WB_TOKEN_TEXT_MAX)
-        return;
-    if (number != QUICK_SLOT && sequence >= state->synced_sequence) {
-        state->synced_slot = number;
-        state->synced_sequence = sequence;
-    }
-    if (state->valid && sequence < state->sequence)
-        return;
-    state->valid = true;
-    state->finished = bytes[AT_FINISHED] == 1;
-    state->sequence = sequence;
-    state->saved_ms = (int64_t)wb_get64(bytes + AT_SAVED);
-    state->token_bytes = len;
-    memcpy(state->token, bytes + AT_TOKEN, len);
-}
-
-static void read_slot(const char *slot, unsigned number, struct named_state *state)
-{
-    struct slot_look look = look_at(slot);
-
-    if (look.empty == SECTORS) /* never written */
-        return;
-    if (look.sound == SECTORS && !look.mixed) {
-        take_slot(slot, number, look.first, state);
-    } else if (look.damaged < SECTORS) {
-        uint64_t lost = look.sound ? look.newest : UINT64_MAX;
-        state->damaged_at = state->damaged ? state->damaged_at
-                                           : number * (uint64_t)SLOT_BYTES + look.damaged * (uint64_t)SECTOR_BYTES;
-        state->lost = !state->damaged || lost > state->lost ? lost : state->lost;
-        state->damaged = true;
-    } else {
-        state->torn_at = number * (uint64_t)SLOT_BYTES;
-        state->torn = true;
-    }
-}
-
-/* Whether the newest place that was saved is damaged, so that the one before counts. */
-static bool is_set_back(const struct named_state *state)
-{
-    return state->valid && state->damaged && state->lost > state->sequence;
-}
-
-/* What is saved next must be newer than everything in the file. */
-static uint64_t newest_sequence(const struct named_state *state)
-{
-    bool known = state->damaged && state->lost != UINT64_MAX && state->lost > state->sequence;
-
-    return known ? state->lost : state->sequence + 1;
-}
-
-/* The bytes of a slot; the token is at most WB_TOKEN_TEXT_MAX bytes. */
-static void fill_slot(uint64_t sequence, struct wb_slice token, bool finished, char slot_out[SLOT_BYTES])
-{
-    char bytes[STATE_BYTES] = {0};
-
-    WB_CHECK(token.len <= WB_TOKEN_TEXT_MAX);
-    wb_put64(bytes + AT_SAVED, (uint64_t)wb_clock_wall_ms());
-    bytes[AT_FINISHED] = finished;
-    wb_put32(bytes + AT_LENGTH, (uint32_t)token.len);
-    memcpy(bytes + AT_TOKEN, token.ptr, token.len);
-    for (unsigned i = 0; i < SECTORS; i++) {
-        char *sector = slot_out + i * (size_t)SECTOR_BYTES;
-        memcpy(sector, magic, sizeof magic);
-        wb_put64(sector + AT_SEQUENCE, sequence);
-        memcpy(sector + AT_PART, bytes + i * (size_t)PART_BYTES, PART_BYTES);
-        wb_put64(sector + AT_CHECK, wb_hash64(sector, AT_CHECK));
-    }
-}
-
 /* ---- files --------------------------------------------------------------------------------------- */
-
-/* Reads what is remembered; state_out->valid is false if the file is damaged. WB_E_NOTFOUND. */
-static int read_state(const char *path, struct named_state *state_out)
-{
-    struct wb_buf bytes = WB_BUF_INIT;
-    int err = wb_path_read(path, SLOT_BYTES * SLOTS, &bytes);
-
-    *state_out = (struct named_state){.valid = false};
-    for (size_t at = 0; err == 0 && at + SLOT_BYTES <= bytes.len; at += SLOT_BYTES)
-        read_slot(bytes.ptr + at, (unsigned)(at / SLOT_BYTES), state_out);
-    wb_buf_release(&bytes);
-    return err == WB_E_LIMIT ? 0 : err;
-}
 
 static char *named_path(const char *dir, struct wb_slice name)
 {
@@ -259,7 +89,7 @@ void wb_named_release(struct wb_named *named)
 
 int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf *token_out, bool *finished_out)
 {
-    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_slots *state = wb_alloc(sizeof *state);
     struct wb_named *named = stream->named = wb_alloc_zero(1, sizeof *named);
     int err = state && named ? 0 : WB_E_NOMEM;
 
@@ -275,14 +105,14 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
     if (err == 0)
         err = take_lock(stream->home->dir, name, &named->lock);
     if (err == 0)
-        err = read_state(named->path, state);
+        err = wb_slots_read(named->path, state);
     if (err == 0 && !state->valid)
         err = refuse_damaged(named->path);
     if (err == 0) {
         named->saved = true;
-        named->sequence = newest_sequence(state);
+        named->sequence = wb_slots_newest(state);
         named->last_slot = state->synced_slot;
-        named->set_back = is_set_back(state);
+        named->set_back = wb_slots_set_back(state);
         named->damaged_at = state->damaged_at;
         *finished_out = state->finished;
         err = wb_buf_append(token_out, state->token, state->token_bytes);
@@ -296,14 +126,14 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
 /* A file that exists has two whole slots at least, so that every state has one before it. */
 static int make_file(struct wb_named *named, const char *slot)
 {
-    char *both = wb_alloc(2 * (size_t)SLOT_BYTES);
+    char *both = wb_alloc(2 * (size_t)WB_SLOT_BYTES);
     int err = both ? 0 : WB_E_NOMEM;
 
     WB_CHECK(!named->saved);
     if (err == 0) {
-        memcpy(both, slot, SLOT_BYTES);
-        memcpy(both + SLOT_BYTES, slot, SLOT_BYTES);
-        err = wb_path_replace(named->path, wb_slice(both, 2 * (size_t)SLOT_BYTES));
+        memcpy(both, slot, WB_SLOT_BYTES);
+        memcpy(both + WB_SLOT_BYTES, slot, WB_SLOT_BYTES);
+        err = wb_path_replace(named->path, wb_slice(both, 2 * (size_t)WB_SLOT_BYTES));
     }
     named->saved = err == 0;
     wb_free(both);
@@ -312,13 +142,13 @@ static int make_file(struct wb_named *named, const char *slot)
 
 static int write_slot(struct wb_named *named, const char *slot, bool synced)
 {
-    unsigned number = synced ? !named->last_slot : QUICK_SLOT;
+    unsigned number = synced ? !named->last_slot : WB_SLOT_QUICK;
 
     if (!named->saved)
         return make_file(named, slot);
     int err = named->file.fd < 0 ? wb_file_open(named->path, WB_FILE_WRITE, &named->file) : 0;
     if (err == 0)
-        err = wb_file_write_at(&named->file, number * (uint64_t)SLOT_BYTES, slot, SLOT_BYTES);
+        err = wb_file_write_at(&named->file, number * (uint64_t)WB_SLOT_BYTES, slot, WB_SLOT_BYTES);
     if (err == 0 && synced)
         err = wb_file_sync(&named->file);
     if (err == 0 && synced)
@@ -330,9 +160,9 @@ static int write_slot(struct wb_named *named, const char *slot, bool synced)
 static int save_token(struct wb_named *named, struct wb_slice token, uint64_t position, bool finished, bool now)
 {
     int64_t now_ns = wb_clock_mono_ns();
-    char slot[SLOT_BYTES];
+    char slot[WB_SLOT_BYTES];
 
-    fill_slot(++named->sequence, token, finished, slot);
+    wb_slots_fill(++named->sequence, token, finished, slot);
     bool synced = now || now_ns - named->synced_ns >= SAVE_NS;
     int err = write_slot(named, slot, synced);
     named->saved_ns = now_ns;
@@ -405,14 +235,14 @@ int wb_stream_acknowledge_token(struct wb_stream *stream, struct wb_slice token)
 }
 
 /* The stream is not open: takes the name for a moment. */
-static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *named, struct named_state *state,
+static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *named, struct wb_slots *state,
                               struct wb_slice token)
 {
     struct wb_stream_place place, last;
     struct wb_stream_ticket ticket;
     struct wb_buf mem = WB_BUF_INIT;
 
-    int err = read_state(named->path, state);
+    int err = wb_slots_read(named->path, state);
     if (err == 0 && !state->valid)
         err = refuse_damaged(named->path);
     if (err == 0)
@@ -420,7 +250,7 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
     if (err == 0)
         err = read_own_token(home, token, ticket.snapshot, ticket.holder, &place);
     named->saved = true;
-    named->sequence = newest_sequence(state);
+    named->sequence = wb_slots_newest(state);
     named->last_slot = state->synced_slot;
     if (err == 0 && !state->finished && place.position > last.position)
         err = save_token(named, token, place.position, false, true);
@@ -431,7 +261,7 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
 int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice name, struct wb_slice token)
 {
     struct wb_named *named = wb_alloc_zero(1, sizeof *named);
-    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_slots *state = wb_alloc(sizeof *state);
     int err = named && state ? wb_store_name_check(name) : WB_E_NOMEM;
 
     if (named) {
@@ -456,13 +286,13 @@ int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice nam
 struct named_walk {
     struct wb_stream_home *home;
     const char *folder;
-    struct named_state *state;
+    struct wb_slots *state;
     int (*each)(void *context, const struct wb_stream_named *named);
     void *context;
 };
 
 /* Fills in what the token says. */
-static int describe(const struct wb_stream_home *home, const struct named_state *state, struct wb_stream_named *named,
+static int describe(const struct wb_stream_home *home, const struct wb_slots *state, struct wb_stream_named *named,
                     uint64_t *holder_out)
 {
     struct wb_stream_ticket ticket;
@@ -499,7 +329,7 @@ static int walk_name(void *context, const struct wb_path_entry *entry)
     memcpy(name, file.ptr, file.len - strlen(SUFFIX));
     name[file.len - strlen(SUFFIX)] = '\0';
     char *path = wb_path_join(walk->folder, entry->name);
-    int err = path ? read_state(path, walk->state) : WB_E_NOMEM;
+    int err = path ? wb_slots_read(path, walk->state) : WB_E_NOMEM;
     wb_free(path);
     if (err == WB_E_NOTFOUND)
         return 0;
@@ -527,7 +357,7 @@ int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context,
 
 struct named_check {
     const char *folder;
-    struct named_state *state;
+    struct wb_slots *state;
     wb_stream_found found;
     void *context;
 };
@@ -536,7 +366,7 @@ static int check_name(void *context, const struct wb_path_entry *entry)
 {
     struct named_check *check = context;
     struct wb_slice file = wb_slice_str(entry->name);
-    const struct named_state *state = check->state;
+    const struct wb_slots *state = check->state;
     char name[sizeof "streams/names/" + WB_STORE_NAME_MAX + sizeof SUFFIX];
 
     if (entry->kind != WB_PATH_FILE || !wb_slice_ends(file, WB_SLICE_LIT(SUFFIX)) ||
@@ -544,14 +374,14 @@ static int check_name(void *context, const struct wb_path_entry *entry)
         return 0;
     snprintf(name, sizeof name, "streams/names/%s", entry->name);
     char *path = wb_path_join(check->folder, entry->name);
-    int err = path ? read_state(path, check->state) : WB_E_NOMEM;
+    int err = path ? wb_slots_read(path, check->state) : WB_E_NOMEM;
     wb_free(path);
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;
     if (!state->valid)
         check->found(check->context, true, name, state->damaged_at,
                      "the place of this stream is lost, and so is the one before: drop it, and start it again");
-    else if (is_set_back(state))
+    else if (wb_slots_set_back(state))
         check->found(check->context, true, name, state->damaged_at,
                      "the newest place of this stream is damaged: it goes on from the one before");
     else if (state->damaged)
@@ -581,7 +411,7 @@ int wb_stream_verify(const char *dir, wb_stream_found found, void *context)
 
 int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
 {
-    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_slots *state = wb_alloc(sizeof *state);
     struct wb_stream_named named = {.name = NULL};
     struct wb_file lock = WB_FILE_INIT;
     char *path = named_path(home->dir, name);
@@ -593,7 +423,7 @@ int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
                   ? wb_fail(WB_E_NOTFOUND, "there is no stream '%.*s'", WB_SLICE_ARG(name))
                   : take_lock(home->dir, name, &lock);
     if (err == 0)
-        err = read_state(path, state);
+        err = wb_slots_read(path, state);
     if (err == 0)
         err = describe(home, state, &named, &holder);
     if (err == 0)
