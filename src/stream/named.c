@@ -24,6 +24,7 @@
 /* So that no name is that of another one's temporary file. */
 #define SUFFIX ".stream"
 
+#define READ_TRIES 10
 #define SAVE_RECORDS 500
 #define SAVE_NS INT64_C(1000000000)
 
@@ -375,6 +376,9 @@ static int check_name(void *context, const struct wb_path_entry *entry)
     snprintf(name, sizeof name, "streams/names/%s", entry->name);
     char *path = wb_path_join(check->folder, entry->name);
     int err = path ? wb_slots_read(path, check->state) : WB_E_NOMEM;
+    /* Somebody may have been writing a slot while it was read. */
+    for (unsigned i = 0; i < READ_TRIES && err == 0 && state->damaged; i++)
+        err = wb_slots_read(path, check->state);
     wb_free(path);
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;

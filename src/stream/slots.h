@@ -1,6 +1,6 @@
 /*
- * slots.h - private to stream: the file that remembers the place of a named stream, as bytes: slots, of which the newest
- * one that is whole counts. named.c decides when which one is written.
+ * slots.h - private to stream: the file that remembers the place of a named stream, as bytes: slots, of which the
+ * newest one that is whole counts. named.c decides when which one is written.
  *
  *   slots 0 and 1   written in turns and synced: while one of them is written, the other one is whole
  *   slot 2          written in between without syncing
