@@ -145,11 +145,22 @@ int wb_log_sync_file(struct wb_segment *segment)
 
 /* ---- checking a file ---------------------------------------------------------------------------------------- */
 
+int wb_log_check_block(const struct wb_segment_walk *walk, const char *block, const bool *dead, uint64_t at)
+{
+    struct wb_block_damage damage;
+    int sound = wb_block_check(&walk->index, block, dead, &damage);
+
+    WB_CHECK(walk->segment->magic == WB_SEGMENT_MAGIC);
+    if (sound != 0)
+        return sound < 0 ? sound : 0;
+    return wb_fail(WB_E_CORRUPT, "%s at %llu: a frame of a block does not match its checksum",
+                   walk->segment->file.path, (unsigned long long)(at + damage.at));
+}
+
 /* Reads all blocks. WB_E_CORRUPT names the first damaged place. */
 static int check_file(struct wb_log_hold *hold)
 {
     struct wb_segment_walk walk;
-    struct wb_block_damage damage;
     struct wb_block_head head;
     const char *block;
     uint64_t at;
@@ -158,23 +169,12 @@ static int check_file(struct wb_log_hold *hold)
     WB_CHECK(hold->row.number > 0);
     wb_segment_walk_init(&walk, &hold->from, wb_log_blocks_end(&hold->row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
-        int sound = wb_block_check(&walk.index, block, NULL, &damage);
-        if (sound == 0)
-            err = wb_log_frames_damaged(&hold->from, at, &damage);
-        if (sound <= 0) {
-            err = sound < 0 ? sound : err;
+        err = wb_log_check_block(&walk, block, NULL, at);
+        if (err < 0)
             break;
-        }
     }
     wb_segment_walk_release(&walk);
     return err;
-}
-
-int wb_log_frames_damaged(const struct wb_segment *segment, uint64_t at, const struct wb_block_damage *damage)
-{
-    WB_CHECK(damage->frames > 0);
-    return wb_fail(WB_E_CORRUPT, "%s at %llu: a frame of a block does not match its checksum", segment->file.path,
-                   (unsigned long long)(at + damage->at));
 }
 
 /* ---- copying a file ----------------------------------------------------------------------------------------- */

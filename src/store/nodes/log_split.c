@@ -128,7 +128,6 @@ static int copy_block(struct split_work *w, struct split_child *child, const str
 static int copy_blocks(struct split_work *w)
 {
     struct wb_segment_walk walk;
-    struct wb_block_damage damage;
     struct wb_block_head head;
     const char *block;
     uint64_t at;
@@ -138,8 +137,7 @@ static int copy_blocks(struct split_work *w)
     WB_CHECK(w->hold.txn.kind == WB_CATALOG_TXN_HELD);
     wb_segment_walk_init(&walk, &w->hold.from, wb_log_blocks_end(&w->hold.row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
-        int sound = wb_block_check(&walk.index, block, w->live.dead + w->judged, &damage);
-        err = sound < 0 ? sound : sound > 0 ? 0 : wb_log_frames_damaged(&w->hold.from, at, &damage);
+        err = wb_log_check_block(&walk, block, w->live.dead + w->judged, at);
         if (err == 0)
             err = wb_vec_reserve(&w->dead, head.count);
         for (size_t i = 0; i < w->count && err == 0; i++)

@@ -49,8 +49,8 @@ int wb_log_hold_drop(struct wb_log_hold *hold);
 int wb_log_create_file(struct wb_log *log, uint32_t node, uint32_t number, uint32_t revision,
                        struct wb_segment *segment_out);
 
-/* WB_E_CORRUPT, naming the place: what wb_block_check() has found in the block at `at`. */
-int wb_log_frames_damaged(const struct wb_segment *segment, uint64_t at, const struct wb_block_damage *damage);
+/* wb_block_check() for the block at `at` that the walk has found. WB_E_CORRUPT names the first damaged frame. */
+int wb_log_check_block(const struct wb_segment_walk *walk, const char *block, const bool *dead, uint64_t at);
 
 /* Makes a file and its name durable. */
 int wb_log_sync_file(struct wb_segment *segment);
