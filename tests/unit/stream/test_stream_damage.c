@@ -5,6 +5,7 @@
  */
 #include "versions_support.h"
 
+#include "../unsynced.h"
 #include "base/buf.h"
 #include "os/path.h"
 #include "stream/stream.h"
