@@ -89,3 +89,8 @@ int wb_error_restore(const struct wb_error_copy *copy)
     memcpy(message, copy->message, sizeof message);
     return copy->code;
 }
+
+int wb_error_break(int code)
+{
+    return code == WB_E_CORRUPT ? WB_E_BROKEN : code;
+}

@@ -29,7 +29,8 @@
     X(WB_E_BUSY, -8, "in use by another process")           \
     X(WB_E_NEWER, -9, "made by a newer version")            \
     X(WB_E_STOPPED, -10, "stopped")                         \
-    X(WB_E_DOWN, -11, "a node is down")
+    X(WB_E_DOWN, -11, "a node is down")                     \
+    X(WB_E_BROKEN, -12, "damaged, and there is no way on")
 
 enum wb_error {
     WB_OK = 0,
@@ -59,6 +60,13 @@ const char *wb_error_message(void);
 
 /* The words of the table for a code, such as "damaged data". */
 const char *wb_error_words(int code);
+
+/*
+ * Whoever walks over a damaged structure goes on after WB_E_CORRUPT. So a function that cannot go on behind damage, and
+ * would find it again at every call, returns wb_error_break(err): WB_E_CORRUPT becomes WB_E_BROKEN, which ends the
+ * walk. Other codes, and the message, stay as they are.
+ */
+int wb_error_break(int code);
 
 /* Copies the message of this thread; puts it back and returns the code. */
 void wb_error_save(int code, struct wb_error_copy *copy_out);

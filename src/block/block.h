@@ -171,6 +171,24 @@ static inline size_t wb_block_directory_end(const struct wb_block_head *head)
 int wb_block_index_read(const struct wb_block_head *head, const char *directory, struct wb_block_index *index);
 void wb_block_index_release(struct wb_block_index *index);
 
+/* Whether the stored bytes of a frame are as they were written; block is the whole block. */
+bool wb_block_frame_is_sound(const struct wb_block_index *index, const char *block, uint32_t frame);
+
+/* What is wrong with the frames of a block. */
+struct wb_block_damage {
+    uint32_t frames; /* that are needed, but are not as they were written */
+    uint32_t pages;  /* that cannot be read because of that */
+    uint64_t at;     /* the first of these frames, counted from the start of the block */
+};
+
+/*
+ * Compares all frames with their checksums that are needed to read pages. dead: a flag for each entry whose page does
+ * not count; NULL: all count. wb_block_index_read() has checked header and directory, so everything in a block that is
+ * copied has been checked then. Returns 1 if all is sound, 0 if not, or WB_E_NOMEM.
+ */
+int wb_block_check(const struct wb_block_index *index, const char *block, const bool *dead,
+                   struct wb_block_damage *damage_out);
+
 /* Whether a frame is the base of another one. */
 bool wb_block_is_base(const struct wb_block_index *index, uint32_t frame);
 

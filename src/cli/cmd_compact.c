@@ -24,8 +24,11 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !wb_stop_requested();
 }
 
+#define TOLD_MAX 50 /* one bit can damage a lot */
+
 struct compact_show {
     bool json;
+    uint64_t told; /* damaged places */
     int err; /* of writing to standard output */
 };
 
@@ -36,6 +39,11 @@ static void on_damage(void *context, const struct wb_store_finding *finding)
     struct wb_json j;
 
     wb_progress_clear();
+    if (!show->json && show->told++ >= TOLD_MAX) {
+        if (show->told == TOLD_MAX + 1)
+            wb_report("further damaged places are only counted; --json lists all of them");
+        return;
+    }
     if (!show->json) {
         wb_report("%s at %" PRIu64 ": %s", finding->file, finding->offset, finding->message);
         return;

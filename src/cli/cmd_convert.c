@@ -19,9 +19,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define LOST_SHOWN 100 /* one bit can damage a lot */
+
 struct convert_show {
     struct wb_progress progress;
     bool json;
+    uint64_t lost; /* versions */
     int err; /* of writing to standard output */
 };
 
@@ -47,6 +50,11 @@ static void on_lost(void *context, struct wb_slice url, const struct wb_store_lo
     wb_progress_clear();
     wb_pageid_hex(lost->id, id);
     wb_date_format(lost->time_ms, time);
+    if (!show->json && show->lost++ >= LOST_SHOWN) {
+        if (show->lost == LOST_SHOWN + 1)
+            wb_report("further lost versions are only counted; --json lists all of them");
+        return;
+    }
     if (!show->json) {
         wb_report("lost: %s%.*s, %s version of %s: %s", url.len ? "" : "the page with the id ",
                   WB_SLICE_ARG(url.len ? url : wb_slice_str(id)), lost->latest ? "the latest" : "an old", time,

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/import_show.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "os/stop.h"
 
 #include <inttypes.h>
@@ -32,5 +33,8 @@ int wb_cmd_emulate(const struct wb_options *options)
         err = wb_import_show_end(&show, &import);
     if (err == 0 && wb_stop_requested())
         err = wb_fail(WB_E_STOPPED, "stopped by a signal; pages kept: %" PRIu64, import.pages);
+    if (err == 0 && import.errors)
+        err = wb_fail(WB_E_CORRUPT, "%s: what is in %" PRIu64 " place%s could not be read or added", o.source,
+                      import.errors, wb_output_plural(import.errors));
     return err;
 }

@@ -147,11 +147,16 @@ static int write_captures(struct archive_export *e, const struct wb_page *page)
     if (!wb_selection_has_site(&e->selection, page->key))
         return 0;
     err = wb_captures_begin(e->captures, page->id, page, INT64_MIN);
+    if (err == WB_E_CORRUPT) { /* nothing is known about the past of this page */
+        e->errors++;
+        wb_report_damage();
+        return 0;
+    }
     while (err == 0 && !wb_stop_requested()) {
         int got = wb_captures_next(e->captures, &capture);
         if (got == WB_E_CORRUPT) {
             e->errors++;
-            wb_report("%s", wb_error_message());
+            wb_report_damage();
             continue;
         }
         if (got <= 0) {
@@ -201,7 +206,7 @@ static int write_pages(struct archive_export *e)
             break;
         if (got == WB_E_CORRUPT) {
             e->errors++;
-            wb_report("%s", wb_error_message());
+            wb_report_damage();
             continue;
         }
         err = got < 0 ? got : write_next(e, &page);

@@ -109,6 +109,9 @@ int wb_cmd_index(const struct wb_options *options)
     wb_cycle_show_end(&show);
     if (err == 0)
         err = options->json ? write_json(&result) : write_words(&result);
+    if (err == 0 && result.damaged)
+        err = wb_fail(WB_E_CORRUPT, "what is in %" PRIu64 " damaged place%s is not in the index; 'webbase verify' "
+                      "shows all damage", result.damaged, wb_output_plural(result.damaged));
     wb_vec_release(&columns);
     return err;
 }

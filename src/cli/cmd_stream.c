@@ -111,9 +111,11 @@ static int move_records(struct stream_run *run)
             return stop(run);
         int got = wb_stream_next(run->stream, &record);
         if (got == WB_E_CORRUPT) {
-            wb_report("%s", wb_error_message());
+            wb_report_damage();
             continue;
         }
+        if (got == WB_E_STOPPED)
+            return stop(run);
         if (got <= 0)
             return got;
         int err = run->sink->kind.record(run->sink, &record);
@@ -143,6 +145,12 @@ static bool on_progress(void *context, const struct wb_stream_info *info, const 
     return !wb_stop_requested();
 }
 
+static void on_warning(void *context, const char *text)
+{
+    (void)context;
+    wb_report("%s", text);
+}
+
 static int deliver_remote(struct stream_run *run, const char *url)
 {
     struct wb_buf token = WB_BUF_INIT;
@@ -154,6 +162,7 @@ static int deliver_remote(struct stream_run *run, const char *url)
                                        .patience_ms = wb_options_duration(run->options, "patience", 0),
                                        .sink = run->sink,
                                        .progress = on_progress,
+                                       .warn = on_warning,
                                        .context = run};
 
     wb_progress_init(&run->progress, "stream");
@@ -201,6 +210,7 @@ static int open_sink(struct stream_run *run)
 
 static int deliver(struct stream_run *run)
 {
+    char warning[WB_ERROR_MESSAGE_MAX];
     struct wb_stream_info info;
 
     run->spec.facts = !run->sink->kind.bodies;
@@ -208,6 +218,8 @@ static int deliver(struct stream_run *run)
     int err = wb_stream_open(run->home, &run->spec, false, &run->stream);
     if (err < 0)
         return err;
+    if (wb_stream_warning(run->stream, warning))
+        wb_report("%s", warning);
     wb_stream_info(run->stream, &info);
     wb_progress_init(&run->progress, "stream");
     err = run->sink->kind.begin(run->sink, &info);

@@ -17,6 +17,7 @@
 #include "index/index.h"
 #include "os/stop.h"
 #include "store/store.h"
+#include "stream/stream.h"
 
 #include <inttypes.h>
 
@@ -139,6 +140,8 @@ static int verify_all(const char *dir, struct verify_show *v)
         err = wb_index_verify(dir, on_webdb_found, v);
     if (err == 0)
         err = wb_crawl_verify(dir, on_other_found, v);
+    if (err == 0)
+        err = wb_stream_verify(dir, on_other_found, v);
     return err < 0 ? err : verify_cycle(dir, v);
 }
 

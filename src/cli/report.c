@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define REPORT_MAX 4096
+#define DAMAGES_SHOWN 20
 
 void wb_report(const char *format, ...)
 {
@@ -35,6 +36,17 @@ void wb_report(const char *format, ...)
     wb_error_save(WB_E_IO, &why);
     (void)wb_output_all(STDERR_FILENO, "standard error", wb_slice(text, len + 1));
     (void)wb_error_restore(&why);
+}
+
+void wb_report_damage(void)
+{
+    static unsigned shown;
+
+    if (shown < DAMAGES_SHOWN)
+        wb_report("%s", wb_error_message());
+    else if (shown == DAMAGES_SHOWN)
+        wb_report("further damaged places are only counted; 'webbase verify' shows what is damaged");
+    shown += shown <= DAMAGES_SHOWN;
 }
 
 int wb_report_ingest(const struct wb_ingest_error *error)

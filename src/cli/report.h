@@ -10,6 +10,12 @@ struct wb_ingest_error;
  */
 void wb_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * The same for the current error, of a damaged place: only the first ones are shown, because one bit can damage a lot.
+ * Whoever calls this counts the places, and says at the end how many there were.
+ */
+void wb_report_damage(void);
+
 /* Prints what an import could not read. 0 or WB_E_NOMEM. */
 int wb_report_ingest(const struct wb_ingest_error *error);
 

@@ -9,13 +9,22 @@
 #include "store/store.h"
 
 #define PROGRESS_PAGES 256
+#define DAMAGES_SHOWN 20
 
 struct rebuild {
     struct wb_webdb_writer *writer;
     const struct wb_cycle_sink *sink;
     struct wb_pagefacts facts;
-    uint64_t done;
+    uint64_t done, damaged;
 };
+
+/* One bit can damage a lot: only the first places are shown. */
+static void warn_of_damage(struct rebuild *r)
+{
+    if (r->sink->warn && r->damaged < DAMAGES_SHOWN)
+        r->sink->warn(r->sink->context, wb_error_message());
+    r->damaged++;
+}
 
 static int take_page(struct rebuild *r, const struct wb_page *page)
 {
@@ -55,8 +64,8 @@ static int read_pages(struct rebuild *r, struct wb_store *store)
     if (err == 0)
         err = wb_store_scan_open(store, &options, &scan);
     while (err == 0 && (got = wb_store_scan_next(scan, &page)) != 0) {
-        if (got == WB_E_CORRUPT && r->sink->warn)
-            r->sink->warn(r->sink->context, wb_error_message());
+        if (got == WB_E_CORRUPT)
+            warn_of_damage(r);
         if (got < 0 && got != WB_E_CORRUPT)
             err = got;
         else if (got > 0)
@@ -89,8 +98,8 @@ static int take_wanted(void *context, size_t index, int err, const struct wb_pag
     struct rebuild *r = context;
 
     (void)index;
-    if (err == WB_E_CORRUPT && r->sink->warn)
-        r->sink->warn(r->sink->context, wb_error_message());
+    if (err == WB_E_CORRUPT)
+        warn_of_damage(r);
     if (err < 0)
         return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err;
     err = take_page(r, page);

@@ -28,6 +28,7 @@ enum {
     CONFIRM_MS = 6000,         /* longer than a crawler waits with its commits */
     NAP_MS = 100,
     READ_PAGES = 1024, /* that are read together */
+    DAMAGES_SHOWN = 20, /* one bit can damage a lot */
 };
 
 /* What the sorter has about a stored page. */
@@ -99,11 +100,11 @@ static int read_stored(struct wb_reconcile *r, uint64_t since, uint64_t pages)
     struct wb_store_scan_options options = {.since = since, .facts = true, .anytime = true};
     struct wb_store_scan *scan = NULL;
     struct wb_page page;
-    uint64_t done = 0;
+    uint64_t done = 0, damaged = 0;
     int got = 0, err = wb_store_scan_open(r->store, &options, &scan);
 
     while (err == 0 && (got = wb_store_scan_next(scan, &page)) != 0) {
-        if (got == WB_E_CORRUPT && r->sink->warn)
+        if (got == WB_E_CORRUPT && r->sink->warn && damaged++ < DAMAGES_SHOWN)
             r->sink->warn(r->sink->context, wb_error_message());
         if (got < 0 && got != WB_E_CORRUPT)
             err = got;

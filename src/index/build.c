@@ -32,6 +32,7 @@ enum {
     MEMORY_MIN = 8 << 20,
     TITLE_MEMORY = 32 << 20,
     URLKEY_MEMORY = 32 << 20,
+    DAMAGES_SHOWN = 20, /* one bit can damage a lot */
 };
 
 /* ---- what the steps use ------------------------------------------------------------------------ */
@@ -60,6 +61,15 @@ void wb_build_warn(struct wb_build *build, const char *format, ...)
     va_end(args);
     if (build->options->warn)
         build->options->warn(build->options->context, text);
+}
+
+void wb_build_damaged(struct wb_build *build)
+{
+    if (build->result->damaged < DAMAGES_SHOWN)
+        wb_build_warn(build, "%s; the pages there are not indexed", wb_error_message());
+    else if (build->result->damaged == DAMAGES_SHOWN)
+        wb_build_warn(build, "further damaged places are only counted");
+    build->result->damaged++;
 }
 
 int wb_build_run(struct wb_build *build, struct wb_run_writer *writer_out)

@@ -68,6 +68,9 @@ char *wb_build_path(const struct wb_build *build, const char *name);
 int wb_build_progress(struct wb_build *build, const char *step, uint64_t done, uint64_t total);
 __attribute__((format(printf, 2, 3))) void wb_build_warn(struct wb_build *build, const char *format, ...);
 
+/* Warns of a damaged place of the store, whose error is the current one, and counts it. */
+void wb_build_damaged(struct wb_build *build);
+
 /* A writer for a new run; any thread may ask for one. The run belongs to the build. */
 int wb_build_run(struct wb_build *build, struct wb_run_writer *writer_out);
 

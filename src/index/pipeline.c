@@ -118,8 +118,7 @@ static int load_page(struct pipeline *pipeline, struct wb_store_scan *scan, stru
     for (;;) {
         int more = wb_store_scan_next(scan, &page);
         if (more == WB_E_CORRUPT) {
-            wb_build_warn(build, "%s; the pages there are not indexed", wb_error_message());
-            build->result->damaged++;
+            wb_build_damaged(build);
             continue;
         }
         if (more <= 0)

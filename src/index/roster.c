@@ -105,8 +105,7 @@ static int scan_pages(struct wb_build *build, struct wb_roster *roster, union ty
         err = wb_store_scan_open(build->store, &options, &scan);
     while (err == 0 && (more = wb_store_scan_next(scan, &page)) != 0) {
         if (more == WB_E_CORRUPT) {
-            wb_build_warn(build, "%s; the pages there are not indexed", wb_error_message());
-            build->result->damaged++;
+            wb_build_damaged(build);
             continue;
         }
         err = more < 0 ? more : add_page(build, roster, types, &page);

@@ -23,7 +23,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { PIECE = 256 << 10, LATER_MS = 500, TRANSFER_MS = 10000, WORKER_BYTES = 8 };
+enum { PIECE = 256 << 10, LATER_MS = 500, TRANSFER_MS = 10000, WORKER_BYTES = 8, DAMAGES_AT_ONCE = 64 };
 
 struct stream_reply {
     struct wb_server *server;
@@ -152,13 +152,14 @@ static int next_record(struct stream_reply *r, struct wb_stream_record *record)
 static int next_records(struct stream_reply *r, struct wb_buf *out)
 {
     struct wb_stream_record record;
+    unsigned damages = 0;
     int got = 1;
 
     while (got == 1 && out->len < PIECE) {
         got = next_record(r, &record);
         if (got == WB_E_CORRUPT) {
             r->damaged = true;
-            got = 1;
+            got = ++damages == DAMAGES_AT_ONCE ? WB_STREAM_AGAIN : 1;
         } else if (got == 1) {
             int err = wb_stream_pen_write(r->pen, &record, out);
             got = err < 0 ? err : 1;
@@ -253,6 +254,16 @@ static int read_spec(const struct wb_http_request *request, struct wb_stream_spe
     return err;
 }
 
+/* What the client should know before it takes the records: that some come a second time. */
+static int add_warning(struct wb_call *call, struct stream_reply *r)
+{
+    char text[WB_ERROR_MESSAGE_MAX];
+
+    if (!(r->worker ? wb_deal_warning(r->worker, text) : wb_stream_warning(r->stream, text)))
+        return 0;
+    return wb_http_reply_field(call->reply, "WebBase-Warning", wb_slice_str(text));
+}
+
 static int add_worker_fields(struct wb_call *call, struct stream_reply *r, const char *type)
 {
     int err = wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(type));
@@ -322,6 +333,8 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
     }
     if (err == 0)
         err = r->worker ? add_worker_fields(call, r, type) : add_fields(call, r, type);
+    if (err == 0)
+        err = add_warning(call, r);
     wb_stream_spec_release(&spec);
     return err;
 }

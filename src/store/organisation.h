@@ -103,7 +103,8 @@ struct wb_store_ops {
     /*
      * A scan shows the committed state at the moment of opening, and must be usable in
      * another thread than the store. The struct it returns starts with a struct
-     * wb_store_scan. scan_next() reports each damaged unit once and then goes on.
+     * wb_store_scan. scan_next() reports each damaged unit once and then goes on. If it cannot
+     * go on behind damage, it must return WB_E_BROKEN (wb_error_break), never WB_E_CORRUPT.
      */
     int (*scan_open)(struct wb_store *store, const struct wb_store_scan_options *options,
                      struct wb_store_scan **scan_out);

@@ -39,7 +39,8 @@
  * used after fork(); each of its scans may run in a thread of its own.
  *
  * Errors. WB_E_NOTFOUND: no such page. WB_E_CORRUPT: bytes on disk are damaged; the
- * message names the file. WB_E_IO, WB_E_NOMEM, WB_E_LIMIT: the environment failed.
+ * message names the file. WB_E_BROKEN: the same, where work that usually passes over damage cannot.
+ * WB_E_IO, WB_E_NOMEM, WB_E_LIMIT: the environment failed.
  */
 #ifndef WB_STORE_STORE_H
 #define WB_STORE_STORE_H
@@ -440,7 +441,8 @@ int wb_store_scan_check(struct wb_store *store, const struct wb_store_scan_optio
 
 /*
  * Returns 1 and a page that is valid until the next call; 0 at the end; or an error.
- * After WB_E_CORRUPT the scan may be continued: the next call skips the damaged part.
+ * After WB_E_CORRUPT the scan may be continued: the next call skips the damaged part. So there are at most as many
+ * such errors as there are damaged parts. WB_E_BROKEN: what is damaged leads to everything else, so the scan is over.
  */
 int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
 

@@ -82,6 +82,9 @@ int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_
             if (got <= 0)
                 return got;
         }
+        int pause = wb_stream_pause(stream);
+        if (pause != 0)
+            return pause;
         size_t index = stream->next++;
         const struct wb_page *page = &stream->supply.pages[index];
         int wanted = is_wanted(stream, page);

@@ -268,7 +268,7 @@ void wb_deal_leave(struct wb_deal_worker *worker)
 
 /* ---- dealing -------------------------------------------------------------------------------------- */
 
-/* Reads the next record of the stream. Returns 1, 0 at its end, WB_DEAL_LATER, or an error. */
+/* Reads the next record of the stream. Returns 1, 0 at its end, WB_DEAL_LATER, WB_STREAM_AGAIN, or an error. */
 static int read_item(struct wb_deal *deal, struct deal_item **item_out)
 {
     struct wb_stream_record record;
@@ -285,7 +285,7 @@ static int read_item(struct wb_deal *deal, struct deal_item **item_out)
     deal->ended = got == 0;
     if (got == WB_E_BUSY && wb_stream_waits(deal->stream))
         return WB_DEAL_LATER;
-    if (got <= 0)
+    if (got != 1)
         return got;
     uint64_t bars;
     err = wb_store_bar_version(deal->stream->store, &bars);
@@ -367,6 +367,15 @@ int wb_deal_next(struct wb_deal_worker *worker, struct wb_stream_record *record_
     }
     pthread_mutex_unlock(&deal->mutex);
     return got;
+}
+
+bool wb_deal_warning(struct wb_deal_worker *worker, char text_out[WB_ERROR_MESSAGE_MAX])
+{
+    WB_CHECK(worker->magic == WORKER_MAGIC);
+    pthread_mutex_lock(&worker->deal->mutex);
+    bool any = wb_stream_warning(worker->deal->stream, text_out);
+    pthread_mutex_unlock(&worker->deal->mutex);
+    return any;
 }
 
 int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
@@ -465,16 +474,20 @@ int wb_deal_next_wire(struct wb_deal_worker *worker, struct wb_buf *out)
     }
     if (err < 0)
         return err;
-    if (got == WB_E_CORRUPT) {
+    if (got == WB_E_CORRUPT || got == WB_E_BROKEN) {
         wb_error_restore(&copy);
         err = wb_wire_put_damage(wb_error_message(), out);
+    }
+    if (got == WB_E_BROKEN && err == 0) { /* to ask again would lead to the same place */
+        err = wb_wire_put_end(worker->sent, out);
+        worker->end_put = err == 0;
     } else if (got == 0) {
         err = wb_wire_put_end(worker->sent, out);
         worker->end_put = err == 0;
-    } else if (got < 0) {
+    } else if (got < 0 && got != WB_E_CORRUPT) {
         return wb_error_restore(&copy);
     }
     if (err < 0)
         return err;
-    return got == WB_DEAL_LATER && worker->records.count == 0 ? WB_DEAL_LATER : 1;
+    return got >= WB_DEAL_LATER && worker->records.count == 0 ? got : 1;
 }

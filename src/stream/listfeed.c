@@ -116,7 +116,7 @@ static int read_batch(struct wb_stream *stream, uint64_t index)
         feed->count = 0;
     if (got >= 0 && feed->pages[0].state == 0)
         return wb_fail(WB_E_IO, "a page of a list was not read");
-    return got < 0 ? got : 0;
+    return got < 0 ? wb_error_break(got) : 0; /* damage of single pages is in their states */
 }
 
 /* Makes sure that the page of this number was read. */
@@ -146,8 +146,10 @@ static int next_page(struct wb_stream *stream, struct wb_stream_record *record_o
     struct wb_listfeed_page *read;
 
     while (stream->place.index < stream->list.count) {
-        int err = load_page(stream, stream->place.index, &read);
-        if (err < 0)
+        int err = wb_stream_pause(stream);
+        if (err == 0)
+            err = load_page(stream, stream->place.index, &read);
+        if (err != 0)
             return err;
         stream->place.index++;
         if (read->state == WB_E_NOTFOUND) /* taken down */
@@ -190,7 +192,15 @@ static int next_capture(struct wb_stream *stream, struct wb_stream_record *recor
     struct wb_capture capture;
 
     while (stream->place.index < stream->list.count) {
-        int got = stream->listfeed.begun ? 0 : begin_captures(stream);
+        int got = wb_stream_pause(stream);
+        if (got != 0)
+            return got;
+        got = stream->listfeed.begun ? 0 : begin_captures(stream);
+        if (got == WB_E_CORRUPT) { /* nothing is known about the past of this page: the next one */
+            stream->place.within = false;
+            stream->place.index++;
+            return got;
+        }
         if (got == 0)
             got = wb_captures_next(stream->listfeed.captures, &capture);
         if (got < 0)

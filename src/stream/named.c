@@ -5,10 +5,9 @@
  *   DIR/streams/lock                locks on single bytes, one for each name in use
  *
  * Slots 0 and 1 are written in turns, once a second, and synced: while one of them is written, the other one is whole.
- * Slot 2 is written in between without syncing: it is there if the process was killed, and may be damaged after a power
- * failure.
+ * Slot 2 is written in between without syncing: it is there if the process was killed, and may be incomplete after a
+ * power failure. If the newest slot is damaged, the stream goes on from the one before, and says so.
  */
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -16,28 +15,18 @@
 #include "os/bytelock.h"
 #include "os/clock.h"
 #include "os/path.h"
+#include "stream/slots.h"
 #include "stream/stream_own.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 /* So that no name is that of another one's temporary file. */
 #define SUFFIX ".stream"
 
+#define READ_TRIES 10
 #define SAVE_RECORDS 500
 #define SAVE_NS INT64_C(1000000000)
-
-/*
- *   0    8  "WBNAMED1"
- *   8    8  sequence
- *  16    8  saved at, in ms
- *  24    1  1: finished
- *  25    3  zero
- *  28    4  length of the token
- *  32       the token, then zeros
- *  8184  8  hash of everything before
- */
-enum { AT_SEQUENCE = 8, AT_SAVED = 16, AT_FINISHED = 24, AT_LENGTH = 28, AT_TOKEN = 32, AT_CHECK = 8184 };
-enum { SLOT_BYTES = 8192, SLOTS = 3, QUICK_SLOT = 2 };
-_Static_assert(AT_TOKEN + WB_TOKEN_TEXT_MAX <= AT_CHECK, "a token fits");
-static const char magic[8] = {'W', 'B', 'N', 'A', 'M', 'E', 'D', '1'};
 
 struct wb_named {
     struct wb_file lock, file;
@@ -45,57 +34,13 @@ struct wb_named {
     uint64_t saved_position;
     int64_t saved_ns, synced_ns;
     bool saved;         /* the file exists */
+    bool set_back;      /* the newest place was damaged, so the stream goes on from the one before ... */
+    uint64_t damaged_at; /* ... and it was here in the file */
     unsigned last_slot; /* 0 or 1: the one that was synced last */
     char *path;
 };
 
-/* What a file says. */
-struct named_state {
-    bool valid, finished;
-    uint64_t sequence;
-    unsigned synced_slot;     /* 0 or 1: the newest of the two that are synced... */
-    uint64_t synced_sequence; /* ...and its sequence */
-    int64_t saved_ms;
-    size_t token_bytes;
-    char token[WB_TOKEN_TEXT_MAX];
-};
-
 /* ---- files --------------------------------------------------------------------------------------- */
-
-static void read_slot(const char *slot, unsigned number, struct named_state *state)
-{
-    uint32_t len = wb_get32(slot + AT_LENGTH);
-    uint64_t sequence = wb_get64(slot + AT_SEQUENCE);
-
-    if (memcmp(slot, magic, sizeof magic) != 0 || wb_get64(slot + AT_CHECK) != wb_hash64(slot, AT_CHECK) ||
-        len > WB_TOKEN_TEXT_MAX)
-        return;
-    if (number != QUICK_SLOT && sequence >= state->synced_sequence) {
-        state->synced_slot = number;
-        state->synced_sequence = sequence;
-    }
-    if (state->valid && sequence < state->sequence)
-        return;
-    state->valid = true;
-    state->finished = slot[AT_FINISHED] == 1;
-    state->sequence = sequence;
-    state->saved_ms = (int64_t)wb_get64(slot + AT_SAVED);
-    state->token_bytes = len;
-    memcpy(state->token, slot + AT_TOKEN, len);
-}
-
-/* Reads what is remembered; state_out->valid is false if the file is damaged. WB_E_NOTFOUND. */
-static int read_state(const char *path, struct named_state *state_out)
-{
-    struct wb_buf bytes = WB_BUF_INIT;
-    int err = wb_path_read(path, SLOT_BYTES * SLOTS, &bytes);
-
-    *state_out = (struct named_state){.valid = false};
-    for (size_t at = 0; err == 0 && at + SLOT_BYTES <= bytes.len; at += SLOT_BYTES)
-        read_slot(bytes.ptr + at, (unsigned)(at / SLOT_BYTES), state_out);
-    wb_buf_release(&bytes);
-    return err == WB_E_LIMIT ? 0 : err;
-}
 
 static char *named_path(const char *dir, struct wb_slice name)
 {
@@ -127,7 +72,8 @@ static int take_lock(const char *dir, struct wb_slice name, struct wb_file *lock
 
 static int refuse_damaged(const char *path)
 {
-    return wb_fail(WB_E_CORRUPT, "%s is damaged: the place of this stream is lost; drop it, and start it again", path);
+    return wb_fail(WB_E_CORRUPT, "%s is damaged: the place of this stream is lost, and so is the one before; drop it "
+                   "with 'webbase stream drop', and start it again", path);
 }
 
 /* ---- taking, saving and giving back -------------------------------------------------------------- */
@@ -144,7 +90,7 @@ void wb_named_release(struct wb_named *named)
 
 int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf *token_out, bool *finished_out)
 {
-    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_slots *state = wb_alloc(sizeof *state);
     struct wb_named *named = stream->named = wb_alloc_zero(1, sizeof *named);
     int err = state && named ? 0 : WB_E_NOMEM;
 
@@ -160,13 +106,15 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
     if (err == 0)
         err = take_lock(stream->home->dir, name, &named->lock);
     if (err == 0)
-        err = read_state(named->path, state);
+        err = wb_slots_read(named->path, state);
     if (err == 0 && !state->valid)
         err = refuse_damaged(named->path);
     if (err == 0) {
         named->saved = true;
-        named->sequence = state->sequence;
+        named->sequence = wb_slots_newest(state);
         named->last_slot = state->synced_slot;
+        named->set_back = wb_slots_set_back(state);
+        named->damaged_at = state->damaged_at;
         *finished_out = state->finished;
         err = wb_buf_append(token_out, state->token, state->token_bytes);
     } else if (err == WB_E_NOTFOUND) {
@@ -176,18 +124,32 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
     return err;
 }
 
+/* A file that exists has two whole slots at least, so that every state has one before it. */
+static int make_file(struct wb_named *named, const char *slot)
+{
+    char *both = wb_alloc(2 * (size_t)WB_SLOT_BYTES);
+    int err = both ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(!named->saved);
+    if (err == 0) {
+        memcpy(both, slot, WB_SLOT_BYTES);
+        memcpy(both + WB_SLOT_BYTES, slot, WB_SLOT_BYTES);
+        err = wb_path_replace(named->path, wb_slice(both, 2 * (size_t)WB_SLOT_BYTES));
+    }
+    named->saved = err == 0;
+    wb_free(both);
+    return err;
+}
+
 static int write_slot(struct wb_named *named, const char *slot, bool synced)
 {
-    unsigned number = synced ? !named->last_slot : QUICK_SLOT;
+    unsigned number = synced ? !named->last_slot : WB_SLOT_QUICK;
 
-    if (!named->saved) { /* a file that exists has one whole slot at least */
-        int err = wb_path_replace(named->path, wb_slice(slot, SLOT_BYTES));
-        named->saved = err == 0;
-        return err;
-    }
+    if (!named->saved)
+        return make_file(named, slot);
     int err = named->file.fd < 0 ? wb_file_open(named->path, WB_FILE_WRITE, &named->file) : 0;
     if (err == 0)
-        err = wb_file_write_at(&named->file, number * (uint64_t)SLOT_BYTES, slot, SLOT_BYTES);
+        err = wb_file_write_at(&named->file, number * (uint64_t)WB_SLOT_BYTES, slot, WB_SLOT_BYTES);
     if (err == 0 && synced)
         err = wb_file_sync(&named->file);
     if (err == 0 && synced)
@@ -199,16 +161,9 @@ static int write_slot(struct wb_named *named, const char *slot, bool synced)
 static int save_token(struct wb_named *named, struct wb_slice token, uint64_t position, bool finished, bool now)
 {
     int64_t now_ns = wb_clock_mono_ns();
-    char slot[SLOT_BYTES] = {0};
+    char slot[WB_SLOT_BYTES];
 
-    WB_CHECK(token.len <= WB_TOKEN_TEXT_MAX);
-    memcpy(slot, magic, sizeof magic);
-    wb_put64(slot + AT_SEQUENCE, ++named->sequence);
-    wb_put64(slot + AT_SAVED, (uint64_t)wb_clock_wall_ms());
-    slot[AT_FINISHED] = finished;
-    wb_put32(slot + AT_LENGTH, (uint32_t)token.len);
-    memcpy(slot + AT_TOKEN, token.ptr, token.len);
-    wb_put64(slot + AT_CHECK, wb_hash64(slot, AT_CHECK));
+    wb_slots_fill(++named->sequence, token, finished, slot);
     bool synced = now || now_ns - named->synced_ns >= SAVE_NS;
     int err = write_slot(named, slot, synced);
     named->saved_ns = now_ns;
@@ -229,7 +184,28 @@ int wb_named_save(struct wb_stream *stream, bool now)
         (!now && position - named->saved_position < SAVE_RECORDS && wb_clock_mono_ns() - named->saved_ns < SAVE_NS))
         return 0;
     int err = wb_token_write(&stream->tokens, &stream->place, &token);
-    return err < 0 ? err : save_token(named, token, position, stream->finished, now);
+    if (err == 0)
+        err = save_token(named, token, position, stream->finished, now);
+    /* The snapshot of a finished stream is let go, so it cannot go on from an older place: the end is kept twice. */
+    if (err == 0 && stream->finished && now)
+        err = save_token(named, token, position, true, true);
+    return err;
+}
+
+bool wb_stream_warning(const struct wb_stream *stream, char text_out[WB_ERROR_MESSAGE_MAX])
+{
+    const struct wb_named *named = stream->named;
+
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
+    text_out[0] = '\0';
+    if (!named || !named->set_back)
+        return false;
+    snprintf(text_out, WB_ERROR_MESSAGE_MAX,
+             "streams/names/%.*s" SUFFIX " is damaged at %" PRIu64 ": the newest place of this stream is lost, so it "
+             "goes on from the one before, after %" PRIu64 " record%s; records behind that come a second time",
+             WB_SLICE_ARG(stream->spec.name), named->damaged_at, stream->place.position,
+             stream->place.position == 1 ? "" : "s");
+    return true;
 }
 
 /* ---- places that a client acknowledges ----------------------------------------------------------- */
@@ -260,14 +236,14 @@ int wb_stream_acknowledge_token(struct wb_stream *stream, struct wb_slice token)
 }
 
 /* The stream is not open: takes the name for a moment. */
-static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *named, struct named_state *state,
+static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *named, struct wb_slots *state,
                               struct wb_slice token)
 {
     struct wb_stream_place place, last;
     struct wb_stream_ticket ticket;
     struct wb_buf mem = WB_BUF_INIT;
 
-    int err = read_state(named->path, state);
+    int err = wb_slots_read(named->path, state);
     if (err == 0 && !state->valid)
         err = refuse_damaged(named->path);
     if (err == 0)
@@ -275,7 +251,8 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
     if (err == 0)
         err = read_own_token(home, token, ticket.snapshot, ticket.holder, &place);
     named->saved = true;
-    named->sequence = state->sequence;
+    named->sequence = wb_slots_newest(state);
+    named->last_slot = state->synced_slot;
     if (err == 0 && !state->finished && place.position > last.position)
         err = save_token(named, token, place.position, false, true);
     wb_buf_release(&mem);
@@ -285,7 +262,7 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
 int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice name, struct wb_slice token)
 {
     struct wb_named *named = wb_alloc_zero(1, sizeof *named);
-    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_slots *state = wb_alloc(sizeof *state);
     int err = named && state ? wb_store_name_check(name) : WB_E_NOMEM;
 
     if (named) {
@@ -305,18 +282,18 @@ int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice nam
     return err;
 }
 
-/* ---- listing and dropping ------------------------------------------------------------------------ */
+/* ---- listing ------------------------------------------------------------------------ */
 
 struct named_walk {
     struct wb_stream_home *home;
     const char *folder;
-    struct named_state *state;
+    struct wb_slots *state;
     int (*each)(void *context, const struct wb_stream_named *named);
     void *context;
 };
 
 /* Fills in what the token says. */
-static int describe(const struct wb_stream_home *home, const struct named_state *state, struct wb_stream_named *named,
+static int describe(const struct wb_stream_home *home, const struct wb_slots *state, struct wb_stream_named *named,
                     uint64_t *holder_out)
 {
     struct wb_stream_ticket ticket;
@@ -353,7 +330,7 @@ static int walk_name(void *context, const struct wb_path_entry *entry)
     memcpy(name, file.ptr, file.len - strlen(SUFFIX));
     name[file.len - strlen(SUFFIX)] = '\0';
     char *path = wb_path_join(walk->folder, entry->name);
-    int err = path ? read_state(path, walk->state) : WB_E_NOMEM;
+    int err = path ? wb_slots_read(path, walk->state) : WB_E_NOMEM;
     wb_free(path);
     if (err == WB_E_NOTFOUND)
         return 0;
@@ -377,9 +354,68 @@ int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context,
     return err;
 }
 
+/* ---- checking ------------------------------------------------------------------------------------ */
+
+struct named_check {
+    const char *folder;
+    struct wb_slots *state;
+    wb_stream_found found;
+    void *context;
+};
+
+static int check_name(void *context, const struct wb_path_entry *entry)
+{
+    struct named_check *check = context;
+    struct wb_slice file = wb_slice_str(entry->name);
+    const struct wb_slots *state = check->state;
+    char name[sizeof "streams/names/" + WB_STORE_NAME_MAX + sizeof SUFFIX];
+
+    if (entry->kind != WB_PATH_FILE || !wb_slice_ends(file, WB_SLICE_LIT(SUFFIX)) ||
+        file.len - strlen(SUFFIX) > WB_STORE_NAME_MAX)
+        return 0;
+    snprintf(name, sizeof name, "streams/names/%s", entry->name);
+    char *path = wb_path_join(check->folder, entry->name);
+    int err = path ? wb_slots_read(path, check->state) : WB_E_NOMEM;
+    /* Somebody may have been writing a slot while it was read. */
+    for (unsigned i = 0; i < READ_TRIES && err == 0 && state->damaged; i++)
+        err = wb_slots_read(path, check->state);
+    wb_free(path);
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    if (!state->valid)
+        check->found(check->context, true, name, state->damaged_at,
+                     "the place of this stream is lost, and so is the one before: drop it, and start it again");
+    else if (wb_slots_set_back(state))
+        check->found(check->context, true, name, state->damaged_at,
+                     "the newest place of this stream is damaged: it goes on from the one before");
+    else if (state->damaged)
+        check->found(check->context, true, name, state->damaged_at,
+                     "an older place of this stream is damaged; the newest one is sound");
+    else if (state->torn)
+        check->found(check->context, false, name, state->torn_at,
+                     "a place of this stream was not written completely; it goes on from the newest one that was");
+    return 0;
+}
+
+int wb_stream_verify(const char *dir, wb_stream_found found, void *context)
+{
+    char *folder = wb_path_join(dir, "streams/names");
+    struct named_check check = {
+        .folder = folder, .state = wb_alloc(sizeof *check.state), .found = found, .context = context};
+    int err = folder && check.state ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
+        err = wb_path_each(folder, check_name, &check);
+    wb_free(check.state);
+    wb_free(folder);
+    return err;
+}
+
+/* ---- dropping ------------------------------------------------------------------------------------ */
+
 int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
 {
-    struct named_state *state = wb_alloc(sizeof *state);
+    struct wb_slots *state = wb_alloc(sizeof *state);
     struct wb_stream_named named = {.name = NULL};
     struct wb_file lock = WB_FILE_INIT;
     char *path = named_path(home->dir, name);
@@ -391,7 +427,7 @@ int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
                   ? wb_fail(WB_E_NOTFOUND, "there is no stream '%.*s'", WB_SLICE_ARG(name))
                   : take_lock(home->dir, name, &lock);
     if (err == 0)
-        err = read_state(path, state);
+        err = wb_slots_read(path, state);
     if (err == 0)
         err = describe(home, state, &named, &holder);
     if (err == 0)

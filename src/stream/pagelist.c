@@ -12,10 +12,13 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/stop.h"
 #include "stream/stream_own.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+enum { LOOKED_AT_ONCE = 1024 }; /* pages between two looks at whether a signal came */
 
 /* A page and its place in the order. Missing keys come last, in both directions. */
 struct pagelist_entry {
@@ -204,6 +207,7 @@ static int collect(struct pagelist_maker *m)
                                             .at_once = stream->home->at_once};
     struct wb_store_scan *scan = NULL;
     struct wb_page page;
+    uint64_t looked = 0;
     int err = wb_store_scan_open(stream->store, &options, &scan);
 
     while (err == 0) {
@@ -212,9 +216,13 @@ static int collect(struct pagelist_maker *m)
             break;
         if (got == WB_E_CORRUPT) { /* which pages these were is not known, so the list cannot have them */
             stream->damaged++;
+            if (stream->late.code == 0)
+                wb_error_save(got, &stream->late);
             continue;
         }
         err = got < 0 ? got : add_page(m, &page);
+        if (err == 0 && ++looked % LOOKED_AT_ONCE == 0 && wb_stop_requested())
+            err = wb_fail(WB_E_STOPPED, "stopped by a signal while the list of pages was being made");
     }
     wb_store_scan_close(scan);
     return err;

@@ -238,6 +238,11 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 
     if (is_field(line, "webbase-worker:", &value) && value.len < WORKER_MAX)
         snprintf(r->worker, sizeof r->worker, "%.*s", WB_SLICE_ARG(value));
+    if (is_field(line, "webbase-warning:", &value) && r->options->warn) {
+        char text[WB_ERROR_MESSAGE_MAX];
+        snprintf(text, sizeof text, "%.*s", WB_SLICE_ARG(value));
+        r->options->warn(r->options->context, text);
+    }
     if (is_field(line, "retry-after:", &value) && wb_slice_to_u64(value, &seconds))
         r->retry_ms = seconds < LONGEST_PAUSE_MS / 1000 ? (unsigned)seconds * 1000 : LONGEST_PAUSE_MS;
     return size * count;

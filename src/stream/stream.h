@@ -153,8 +153,12 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
 
 /*
  * Returns 1 and the next record, which is valid until the next call; 0 at the end; or an error. WB_E_CORRUPT: a damaged
- * place was skipped, the next call goes on behind it (the caller counts and reports it).
+ * place was skipped, the next call goes on behind it (the caller counts and reports it). WB_E_BROKEN: there is no way
+ * on behind the damage. WB_E_STOPPED: a signal came while nothing was found for a long time; the next call goes on.
+ * WB_STREAM_AGAIN, only in homes of servers (wb_stream_home_hasten): the same after a moment without a record, so that
+ * the caller can find out whether anybody still wants one.
  */
+enum { WB_STREAM_AGAIN = 3 };
 int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out);
 
 /*
@@ -199,6 +203,12 @@ struct wb_stream_info {
 };
 void wb_stream_info(struct wb_stream *stream, struct wb_stream_info *info_out);
 
+/*
+ * Whether something is to be said about a stream that was just opened: the newest place of a named stream is damaged,
+ * so that it goes on from the one before, and records come a second time. The text names the file.
+ */
+bool wb_stream_warning(const struct wb_stream *stream, char text_out[WB_ERROR_MESSAGE_MAX]);
+
 /* Keeps the message of an error. stream may be NULL. */
 void wb_stream_close(struct wb_stream *stream);
 
@@ -217,6 +227,13 @@ struct wb_stream_named {
 int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context, const struct wb_stream_named *named),
                          void *context);
 
+/*
+ * Checks what is remembered of named streams, without changing it. found() is called for damage, and for what was being
+ * written when the power failed (no problem); file is relative to the repository.
+ */
+typedef void (*wb_stream_found)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
+int wb_stream_verify(const char *dir, wb_stream_found found, void *context);
+
 /* Forgets a named stream and lets its snapshot go. WB_E_NOTFOUND, WB_E_BUSY if it is in use. */
 int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name);
 
@@ -231,7 +248,7 @@ int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name);
 struct wb_deal_worker;
 
 #define WB_DEAL_RECORDS_MAX 1000 /* that a worker may have without having acknowledged them; by default */
-enum { WB_DEAL_LATER = 2 };
+enum { WB_DEAL_LATER = 2 }; /* WB_STREAM_AGAIN is another one */
 
 /* Joins the stream spec->join, which is opened if nobody else has. The errors are those of wb_stream_open(). */
 int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal_worker **worker_out);
@@ -240,9 +257,12 @@ int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec,
  * Returns 1 and a record that is valid until the next call for this worker; 0 if all records were delivered and
  * acknowledged; WB_DEAL_LATER if there is nothing for this worker at this moment, because too much of what it has got
  * is not acknowledged, or because others hold the last records; or an error, of which WB_E_CORRUPT means the same as in
- * wb_stream_next(). Positions need not ascend.
+ * wb_stream_next(), and so does WB_STREAM_AGAIN. Positions need not ascend.
  */
 int wb_deal_next(struct wb_deal_worker *worker, struct wb_stream_record *record_out);
+
+/* The same as wb_stream_warning() for the stream that is dealt. */
+bool wb_deal_warning(struct wb_deal_worker *worker, char text_out[WB_ERROR_MESSAGE_MAX]);
 
 /* The same as bytes: appends whole frames. */
 int wb_deal_next_wire(struct wb_deal_worker *worker, struct wb_buf *out);
@@ -378,6 +398,8 @@ struct wb_remote_options {
     struct wb_stream_sink *sink; /* the caller closes it */
     /* Called now and then, and while waiting; false: stop. trouble: NULL, or why the server cannot be reached. */
     bool (*progress)(void *context, const struct wb_stream_info *info, const char *trouble);
+    /* Called with what the server says about the stream (wb_stream_warning). May be NULL. */
+    void (*warn)(void *context, const char *text);
     void *context;
 };
 

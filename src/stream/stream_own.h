@@ -112,6 +112,8 @@ struct wb_stream {
     uint8_t language;                  /* that the stream looks for in pages itself; 0: it need not */
 
     uint64_t delivered, damaged;       /* by this process */
+    struct wb_error_copy late;         /* damage that was met when the list was made, to be returned; code 0: none */
+    unsigned passed;                   /* pages that were looked at since the last record (wb_stream_pause) */
     bool finished;
     struct wb_named *named;
     struct wb_wirefeed *wire; /* if it is delivered as bytes */
@@ -202,6 +204,12 @@ int wb_stream_finish(struct wb_stream *stream);
  * read ahead, and those that several streams share may have been read long ago.
  */
 int wb_stream_is_down(struct wb_stream *stream, uint64_t bars, const struct wb_page *page);
+
+/*
+ * A page, or a batch without one, was passed over. Returns 0; or, now and then, WB_STREAM_AGAIN in a server, and
+ * WB_E_STOPPED after a signal: a selection may leave out millions of pages.
+ */
+int wb_stream_pause(struct wb_stream *stream);
 
 /* Whether its limit is reached. */
 static inline bool wb_stream_is_full(const struct wb_stream *stream)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/stop.h"
 #include "stream/stream_own.h"
 #include "words/words.h"
 
@@ -13,6 +14,7 @@
 /* A longer selection goes to the shelf, and tokens have its hash. */
 #define SPEC_BYTES_MAX 600
 #define RENEW_EVERY 64 /* records between two looks at the clock */
+#define PASSED_AT_ONCE 1024 /* pages that are passed over between two looks at whether to go on */
 #define SWEEP_NS (INT64_C(3600) * 1000000000)
 
 /* ---- homes --------------------------------------------------------------------------------------- */
@@ -422,12 +424,28 @@ bool wb_stream_waits(const struct wb_stream *stream)
     return stream->waits;
 }
 
+int wb_stream_pause(struct wb_stream *stream)
+{
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
+    if (++stream->passed < PASSED_AT_ONCE)
+        return 0;
+    stream->passed = 0;
+    if (wb_stop_requested())
+        return wb_fail(WB_E_STOPPED, "stopped by a signal");
+    return stream->home->at_once ? WB_STREAM_AGAIN : 0;
+}
+
 int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out)
 {
     WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     *record_out = (struct wb_stream_record){.docid = WB_DOCID_NONE};
     if (stream->finished)
         return 0;
+    if (stream->late.code < 0) { /* counted already */
+        int err = wb_error_restore(&stream->late);
+        stream->late.code = 0;
+        return err;
+    }
     if (wb_stream_is_full(stream))
         return wb_stream_finish(stream);
     int got = stream->ticket.listed ? wb_listfeed_next(stream, record_out) : wb_crawlfeed_next(stream, record_out);
@@ -435,8 +453,9 @@ int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out
         stream->damaged++;
     if (got == 0)
         return wb_stream_finish(stream);
-    if (got < 0)
+    if (got != 1)
         return got;
+    stream->passed = 0;
     record_out->position = stream->place.position++;
     stream->delivered++;
     if (stream->spec.docids && stream->generation_open)

@@ -13,7 +13,7 @@
 #include "stream/wire.h"
 
 /* If fewer than one in this many pages of a parcel are selected, they are packed. */
-enum { WORTH_PACKING = 3 };
+enum { WORTH_PACKING = 3, EMPTY_AT_ONCE = 64 };
 
 struct wb_wirefeed {
     bool headed, ended;
@@ -81,10 +81,16 @@ static int put_end(struct wb_stream *stream, struct wb_buf *out)
     return err < 0 ? err : 1;
 }
 
-static int put_damage(struct wb_buf *out)
+/*
+ * Tells the client of the damage whose message is the current one. got: its code. If there is no way on behind it, this
+ * is the end: a client that asked again would come to the same place.
+ */
+static int put_damage(struct wb_stream *stream, int got, struct wb_buf *out)
 {
     int err = wb_wire_put_damage(wb_error_message(), out);
 
+    if (err == 0 && got == WB_E_BROKEN)
+        return put_end(stream, out);
     return err < 0 ? err : 1;
 }
 
@@ -152,14 +158,14 @@ static int repack(struct wb_stream *stream, struct wb_store_parcel *parcel, stru
 static int next_parcel(struct wb_stream *stream, struct wb_buf *out)
 {
     struct wb_wirefeed *wire = stream->wire;
-    size_t before = out->len;
+    size_t before = out->len, empty = 0;
     uint64_t bars = 0;
 
     while (out->len == before) {
         int got = wb_stream_is_full(stream) ? 0 : wb_crawlfeed_supply(stream);
-        if (got == WB_E_CORRUPT) {
+        if (got == WB_E_CORRUPT || got == WB_E_BROKEN) {
             stream->damaged++;
-            return put_damage(out);
+            return put_damage(stream, got, out);
         }
         if (got < 0)
             return got;
@@ -184,6 +190,8 @@ static int next_parcel(struct wb_stream *stream, struct wb_buf *out)
         if (err < 0)
             return err;
         stream->delivered += parcel.count;
+        if (parcel.count == 0 && ++empty == EMPTY_AT_ONCE)
+            break;
     }
     wb_hold_renew(stream);
     return 1;
@@ -199,9 +207,9 @@ static int collect(struct wb_stream *stream)
     int got = 1;
 
     wb_vec_clear(&wire->records);
-    while (got > 0 && !wb_store_packer_full(wire->packer)) {
+    while (got == 1 && !wb_store_packer_full(wire->packer)) {
         got = wb_stream_next(stream, &record);
-        if (got <= 0)
+        if (got != 1)
             break;
         struct wb_wire_record listed = {
             .place = stream->place,
@@ -225,7 +233,7 @@ static int next_packed(struct wb_stream *stream, struct wb_buf *out)
     struct wb_error_copy copy;
     int got = collect(stream), err = 0;
 
-    wb_error_save(got, &copy);
+    wb_error_save(got < 0 ? got : 0, &copy);
     if (wire->records.count) {
         err = wb_store_packer_finish(wire->packer, &parcel);
         if (err == 0)
@@ -238,7 +246,7 @@ static int next_packed(struct wb_stream *stream, struct wb_buf *out)
     if (got > 0)
         return 1;
     wb_error_restore(&copy);
-    return got == WB_E_CORRUPT ? put_damage(out) : got;
+    return got == WB_E_CORRUPT || got == WB_E_BROKEN ? put_damage(stream, got, out) : got;
 }
 
 int wb_stream_next_wire(struct wb_stream *stream, struct wb_buf *out)

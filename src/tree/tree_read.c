@@ -138,7 +138,9 @@ struct tree_walk {
     unsigned table;
     struct wb_slice from; /* keys before this one are left out */
     wb_tree_each_row each;
+    wb_tree_passed damaged; /* NULL: damage ends the walk */
     void *context;
+    bool ended;                    /* by each() or damaged(), whose result is to be returned as it is */
     bool brief;                    /* the table is large: leaves are not kept, because others would have to go */
     char room[WB_TREE_PAGE_BYTES]; /* for such a leaf */
 };
@@ -158,6 +160,18 @@ static int walk_leaf(struct tree_walk *w, const char *page)
         err = w->each(w->context, wb_tree_page_key(page, i), wb_tree_page_value(page, i));
         WB_CHECK(w->tree->changes == changes); /* each() must not change the tree */
     }
+    w->ended = err != 0;
+    return err;
+}
+
+/* Passes over a damaged page, if that is wanted. err: what the walk over it has returned. */
+static int pass_over(struct tree_walk *w, int err)
+{
+    WB_CHECK(w->tree->magic == WB_TREE_MAGIC);
+    if (err != WB_E_CORRUPT || w->ended || !w->damaged)
+        return err;
+    err = w->damaged(w->context);
+    w->ended = err != 0;
     return err;
 }
 
@@ -204,6 +218,7 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
                 continue; /* all keys below are smaller than h */
             struct wb_tree_ref below = wb_tree_page_ref(node->page, i);
             err = level == 1 && w->brief ? walk_to_leaf(w, below, l, h) : walk_below(w, below, level - 1, l, h);
+            err = pass_over(w, err);
         }
     wb_tree_node_unpin(node);
     return err;
@@ -217,6 +232,12 @@ int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsign
 
 int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
                       wb_tree_each_row each, void *context)
+{
+    return wb_tree_each_sound(tree, state, table, from, each, NULL, context);
+}
+
+int wb_tree_each_sound(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
+                       wb_tree_each_row each, wb_tree_passed damaged, void *context)
 {
     WB_CHECK(state->txn > 0);
 
@@ -233,7 +254,9 @@ int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, u
     w.table = table;
     w.from = from;
     w.each = each;
+    w.damaged = damaged;
     w.context = context;
+    w.ended = false;
     w.brief = root->rows >= LARGE_ROWS && from.len == 0; /* otherwise it may be about a few rows */
-    return walk_below(&w, root->ref, root->level, WB_SLICE_EMPTY, (struct wb_slice){NULL, 0});
+    return pass_over(&w, walk_below(&w, root->ref, root->level, WB_SLICE_EMPTY, (struct wb_slice){NULL, 0}));
 }

@@ -49,7 +49,7 @@ def what_cannot_be_read_is_reported_and_counted(folder):
     damaged = bytearray(segment.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     segment.write_bytes(damaged)
-    said = ask(folder / 'r', 'emulate', folder / 'source', '--rate', 1000)
+    said = ask(folder / 'r', 'emulate', folder / 'source', '--rate', 1000, status=1)
     errors = [e for e in said if e['event'] == 'error']
     assert errors and done(said)['errors'] == len(errors) and done(said)['pages'] < 60, said
     verified(folder / 'r')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Streams over HTTP: servers that are killed and restarted, clients at once, tokens, and pages that are taken down."""
-import collections, re, shutil, signal, time, zlib
+import collections, http.client, re, shutil, signal, time, urllib.parse, zlib
 
 from e2e import *
 from serving import *
@@ -181,6 +181,68 @@ def tokens(folder):
         s.start()
         rest = [x for x in lines(s.ask('/api/stream', resume=token).body)]
         assert [x['url'] for x in rest] == [u for u, _ in rows[100:]] and all('first' in x['text'] for x in rest)
+
+
+def asked(server, **params):
+    """The records of a stream, and whether it was whole. A request that does not end fails the test."""
+    try:
+        reply = server.ask('/api/stream', format='urls', **params)
+        return reply.body.split(b'\n')[:-1], reply.status == 200
+    except http.client.IncompleteRead as e: # cut: something is missing
+        return e.partial.split(b'\n')[:-1], False
+
+
+@test
+def streams_over_a_damaged_catalog_end(folder):
+    """Whatever page of the catalog is damaged: streams end, and so does the server when it is told to."""
+    for design in 'Incr[hash,hash]', 'Incr[hash,log]':
+        repo = folder / ('r-' + design[10:-1])
+        call(repo, 'init', '--design', design, '--history', 'all')
+        for day in 1, 2:
+            call(repo, 'import', archive(folder / 'day.warc', [page(n, 'day%d' % day, '2026-01-0%dT00:00:00Z' % day)
+                                                               for n in range(60)]))
+        call(repo, 'snapshot', '--name', 'mine')
+        ways = {'snapshot': 'mine'}, {'snapshot': 'mine', 'order': 'url'}, {'versions': '1'}
+        with Server(repo) as s:
+            whole = [len(asked(s, **way)[0]) for way in ways]
+            assert whole == [60, 60, 120], whole
+            sound, cut = (repo / 'catalog.wbt').read_bytes(), 0
+            for at in range(2 * 4096 + 100, len(sound), 3 * 4096):
+                data = bytearray(sound)
+                data[at] ^= 1
+                (repo / 'catalog.wbt').write_bytes(data)
+                for way, count in zip(ways, whole):
+                    records, complete = asked(s, **way)
+                    cut += not complete
+                    assert len(records) == count if complete else len(records) <= count, (at, way, len(records))
+            (repo / 'catalog.wbt').write_bytes(sound)
+            assert cut, 'nothing that was damaged is needed'
+
+
+@test
+def a_named_stream_whose_newest_place_is_damaged(folder):
+    """The answer says that records come a second time, and so does the client of webbase."""
+    repo, urls = corpus(folder, 40)
+    with Server(repo) as s:
+        r = s.ask('/api/stream', format='urls', tokens=1, name='mine')
+        assert r.field('WebBase-Warning') is None, r.fields
+        token = r.body.split(b'\n')[19].split(b'\t')[1].decode()
+        assert s.post('/api/stream/acknowledge?' + urllib.parse.urlencode({'name': 'mine', 'token': token}), b'').status == 200
+        file = repo / 'streams' / 'names' / 'mine.stream'
+        sound = file.read_bytes()
+        newest = max(range(0, len(sound), 8192), key=lambda at: int.from_bytes(sound[at + 8:at + 16], 'little'))
+        data = bytearray(sound)
+        data[newest + 100] ^= 1
+        file.write_bytes(data)
+        r = s.ask('/api/stream', format='urls', name='mine')
+        assert 'mine.stream is damaged' in r.field('WebBase-Warning'), r.fields
+        assert len(urls_of('urls', r.body)) > 20, 'it goes on from the place before'
+        p = call(None, 'stream', s.url, '--name', 'mine', '--format', 'urls')
+        assert b'mine.stream is damaged' in p.stderr, p.stderr
+        for at in range(100, len(data), 8192):
+            data[at] = sound[at] ^ 1
+        file.write_bytes(data)
+        assert 'drop' in s.ask('/api/stream', format='urls', name='mine').error(500, 'mine.stream')
 
 
 @test

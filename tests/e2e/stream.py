@@ -251,6 +251,37 @@ def the_file_of_a_named_stream_is_damaged(folder):
     once(urls(c.repo, '--name', 'torn'), c.pages)
 
 
+@test
+def the_newest_place_of_a_named_stream_is_damaged(folder):
+    """One flipped byte: it is said, the stream goes on from the place before, and verify names it."""
+    c = some_corpus(folder, count=3000)
+    p = started(c.repo, '--name', 'set-back')
+    for _ in range(1200):
+        p.stdout.readline()
+    p.kill()
+    p.stdout.close()
+    p.wait(PATIENCE)
+    file = c.repo / 'streams' / 'names' / 'set-back.stream'
+    sound = file.read_bytes()
+    slots = [sound[at:at + 8192] for at in range(0, len(sound), 8192)]
+    newest = max(range(len(slots)), key=lambda i: int.from_bytes(slots[i][8:16], 'little'))
+    verified(c.repo)
+    for at, told in ((newest * 8192 + 70, True), (newest * 8192 + 600, True), ((newest + 1) % len(slots) * 8192 + 70, False)):
+        data = bytearray(sound)
+        data[at] ^= 4
+        file.write_bytes(data)
+        verdict = ask(c.repo, 'verify', status=1)[0]
+        assert [f['file'] for f in verdict['problems']] == ['streams/names/set-back.stream'], verdict
+        # A limit would be another selection, so the stream is left after a few records.
+        p = started(c.repo, '--name', 'set-back')
+        p.stdout.readline()
+        p.kill()
+        words = p.communicate(timeout=PATIENCE)[1]
+        assert (b'set-back.stream is damaged' in words and b'a second time' in words) == told, (at, words)
+    file.write_bytes(sound)
+    verified(c.repo)
+
+
 # ---- holding -----------------------------------------------------------------------
 
 @test

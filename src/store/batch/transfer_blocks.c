@@ -61,23 +61,11 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
     return true;
 }
 
-/* Whether every frame is as it was written: damage must not replace what readers have. */
-static bool is_sound(const struct block_bringing *b, struct wb_slice block)
-{
-    WB_CHECK(b->index.frames.count > 0);
-    for (size_t i = 0; i < b->index.frames.count; i++) {
-        const struct wb_block_frame *frame = &b->index.frames.items[i];
-        if (frame->at > block.len || frame->stored_bytes > block.len - frame->at ||
-            wb_hash32(block.ptr + frame->at, frame->stored_bytes) != frame->check)
-            return false;
-    }
-    return true;
-}
-
 /* Copies the block of a parcel: 1; 0 if its pages must be put one by one. */
 static int copy_block(struct block_bringing *b, const struct wb_store_parcel *parcel)
 {
     struct wb_transfer *t = b->t;
+    struct wb_block_damage damage;
     struct wb_block_head head;
     int err = parcel->bytes.len < WB_BLOCK_HEADER_BYTES ? WB_E_CORRUPT : wb_block_head_read(parcel->bytes.ptr, &head);
 
@@ -95,7 +83,8 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         err = wb_vec_reserve(&b->listed, parcel->count);
     for (size_t i = 0; i < parcel->count && err == 0; i++)
         wb_transfer_foresee(t, parcel->pages[i].id);
-    int got = err < 0 ? err : is_sound(b, parcel->bytes);
+    /* Damage must not replace what readers have. */
+    int got = err < 0 ? err : wb_block_check(&b->index, parcel->bytes.ptr, NULL, &damage);
     for (size_t i = 0; i < parcel->count && got > 0; i++) {
         b->listed.items[b->listed.count++] = wb_transfer_find(t, parcel->pages[i].id);
         got = describe(b, &parcel->pages[i], b->listed.items[i], &b->pages.items[b->pages.count++]);

@@ -301,6 +301,10 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
 int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
                                void *context);
 
+/* The same in a state that is held, but damage does not end the walk: it calls damaged() (wb_tree_each_sound). */
+int wb_catalog_entry_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
+                                wb_tree_passed damaged, void *context);
+
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out);
 int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_segment *row);
 int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number);
@@ -339,6 +343,10 @@ int wb_catalog_history_delete(struct wb_catalog_txn *txn, struct wb_pageid id);
 typedef int (*wb_catalog_each_history)(void *context, struct wb_pageid id, struct wb_slice bytes);
 int wb_catalog_history_each(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
                             void *context);
+
+/* The same in a state that is held, but damage does not end the walk: it calls damaged() (wb_tree_each_sound). */
+int wb_catalog_history_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
+                                  wb_tree_passed damaged, void *context);
 
 /* ---- snapshots and their holders (catalog_snapshots.c) ---- */
 
@@ -486,5 +494,9 @@ int wb_catalog_row_each(struct wb_catalog_txn *txn, enum wb_catalog_table table,
 /* The same for rows of any length, from a key on. */
 int wb_catalog_row_each_from(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice from,
                              wb_tree_each_row each, void *context);
+
+/* The same; damaged() is called for pages that are passed over (wb_tree_each_sound). NULL: damage ends the walk. */
+int wb_catalog_row_each_sound(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice from,
+                              wb_tree_each_row each, wb_tree_passed damaged, void *context);
 
 #endif

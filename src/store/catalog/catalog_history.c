@@ -128,8 +128,37 @@ struct history_walk {
     struct wb_pageid id;
     size_t parts;        /* rows of it that were read; 0: the next row begins a page */
     wb_catalog_each_history each;
+    wb_tree_passed damaged; /* NULL: damage ends the walk */
+    bool between;           /* rows before the next page's first are of a page that is damaged */
     void *context;
 };
+
+/* Passes over a page whose rows are damaged, if that is wanted. */
+static int pass_page(struct history_walk *walk)
+{
+    bool before = walk->between;
+
+    WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
+    walk->parts = 0;
+    walk->between = true;
+    if (!walk->damaged)
+        return history_damaged(walk->txn);
+    if (before) /* it was said already */
+        return 0;
+    (void)history_damaged(walk->txn);
+    return walk->damaged(walk->context);
+}
+
+/* The walk has passed over rows: those of the current page may have been among them. */
+static int pass_rows(void *context)
+{
+    struct history_walk *walk = context;
+
+    WB_CHECK(walk->damaged != NULL);
+    walk->parts = 0;
+    walk->between = true;
+    return walk->damaged(walk->context);
+}
 
 static int walk_history(void *context, struct wb_slice key, struct wb_slice row)
 {
@@ -139,11 +168,17 @@ static int walk_history(void *context, struct wb_slice key, struct wb_slice row)
     WB_CHECK(walk->parts <= (size_t)HISTORY_PARTS_MAX + 1);
     WB_CHECK(walk->parts == 0 || walk->bytes.len > 0);
     if (key.len != HISTORY_KEY_BYTES || !is_part(row.ptr, row.len))
-        return history_damaged(walk->txn);
+        return pass_page(walk);
     struct wb_pageid id = wb_pageid_get(key.ptr);
     size_t part = (size_t)(uint8_t)key.ptr[WB_PAGEID_BYTES] << 8 | (uint8_t)key.ptr[WB_PAGEID_BYTES + 1];
+    if (part == 0 && walk->parts && walk->damaged) { /* the page before is not complete */
+        int passed = pass_page(walk);
+        if (passed != 0)
+            return passed;
+    }
     if (part != walk->parts || (part > 0 && !wb_pageid_equal(id, walk->id)))
-        return history_damaged(walk->txn);
+        return pass_page(walk);
+    walk->between = false;
     if (part == 0)
         wb_buf_clear(&walk->bytes);
     walk->id = id;
@@ -158,17 +193,25 @@ static int walk_history(void *context, struct wb_slice key, struct wb_slice row)
     return walk->each(walk->context, id, wb_buf_slice(&walk->bytes));
 }
 
-int wb_catalog_history_each(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
-                            void *context)
+int wb_catalog_history_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
+                                  wb_tree_passed damaged, void *context)
 {
-    struct history_walk walk = {.txn = txn, .bytes = WB_BUF_INIT, .each = each, .context = context};
+    struct history_walk walk = {
+        .txn = txn, .bytes = WB_BUF_INIT, .each = each, .damaged = damaged, .context = context};
     char key[HISTORY_KEY_BYTES];
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(each != NULL);
-    int err = wb_catalog_row_each_from(txn, WB_CATALOG_HISTORY, history_key(from, 0, key), walk_history, &walk);
+    int err = wb_catalog_row_each_sound(txn, WB_CATALOG_HISTORY, history_key(from, 0, key), walk_history,
+                                        damaged ? pass_rows : NULL, &walk);
     if (err == 0 && walk.parts)
-        err = history_damaged(txn);
+        err = pass_page(&walk);
     wb_buf_release(&walk.bytes);
     return err;
+}
+
+int wb_catalog_history_each(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_history each,
+                            void *context)
+{
+    return wb_catalog_history_each_sound(txn, from, each, NULL, context);
 }

@@ -113,9 +113,16 @@ int wb_catalog_row_each(struct wb_catalog_txn *txn, enum wb_catalog_table table,
 int wb_catalog_row_each_from(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice from,
                              wb_tree_each_row each, void *context)
 {
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    return wb_catalog_row_each_sound(txn, table, from, each, NULL, context);
+}
+
+int wb_catalog_row_each_sound(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice from,
+                              wb_tree_each_row each, wb_tree_passed damaged, void *context)
+{
+    WB_CHECK(txn->kind >= (damaged ? WB_CATALOG_TXN_HELD : WB_CATALOG_TXN_AWAKE));
     WB_CHECK(each != NULL);
-    return wb_tree_each_from(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, from, each, context);
+    return wb_tree_each_sound(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, from, each, damaged,
+                              context);
 }
 
 /* ---- pages and old ---------------------------------------------------------------- */
@@ -226,6 +233,7 @@ struct entry_walk {
     struct wb_catalog_txn *txn;
     enum wb_catalog_table table;
     wb_catalog_each_entry each;
+    wb_tree_passed damaged; /* NULL: damage ends the walk */
     void *context;
 };
 
@@ -244,7 +252,7 @@ static int walk_entry(void *context, struct wb_slice key, struct wb_slice row)
 int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
                           void *context)
 {
-    struct entry_walk walk = {txn, table, each, context};
+    struct entry_walk walk = {txn, table, each, NULL, context};
 
     WB_CHECK(each != NULL);
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
@@ -255,23 +263,44 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
 static int walk_entry_from(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct entry_walk *walk = context;
+    struct wb_catalog_entry entry;
+    int err = 0;
 
     WB_CHECK(walk->table == WB_CATALOG_PAGES);
     if (key.len != WB_PAGEID_BYTES)
-        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a key that is not a page id");
-    return walk_entry(context, key, row);
+        err = wb_catalog_corrupt(walk->txn->catalog, walk->table, "a key that is not a page id");
+    else if (!entry_from_row(row.ptr, row.len, &entry))
+        err = wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
+    if (err < 0)
+        return walk->damaged ? walk->damaged(walk->context) : err;
+    return walk->each(walk->context, wb_pageid_get(key.ptr), &entry);
 }
 
-int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
-                               void *context)
+static int pass_entries(void *context)
 {
-    struct entry_walk walk = {txn, WB_CATALOG_PAGES, each, context};
+    struct entry_walk *walk = context;
+
+    WB_CHECK(walk->damaged != NULL);
+    return walk->damaged(walk->context);
+}
+
+int wb_catalog_entry_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
+                                wb_tree_passed damaged, void *context)
+{
+    struct entry_walk walk = {txn, WB_CATALOG_PAGES, each, damaged, context};
     char key[WB_PAGEID_BYTES];
 
     WB_CHECK(each != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     wb_pageid_put(from, key);
-    return wb_catalog_row_each_from(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key), walk_entry_from, &walk);
+    return wb_catalog_row_each_sound(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key), walk_entry_from,
+                                     damaged ? pass_entries : NULL, &walk);
+}
+
+int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
+                               void *context)
+{
+    return wb_catalog_entry_each_sound(txn, from, each, NULL, context);
 }
 
 /* ---- segments ------------------------------------------------------------------------ */

@@ -78,6 +78,22 @@ static bool is_alone(const struct wb_bucket *bucket, size_t at)
     return version->extent_at != 0;
 }
 
+/* Whether the block in hash->record is as it was written: 1, 0 or an error. */
+static int is_sound(struct hash_merge *m, const struct wb_block_head *head)
+{
+    struct wb_block_index index = {0};
+    struct wb_block_damage damage;
+    const char *block = m->edit->hash->record.ptr;
+
+    WB_CHECK(m->edit->hash->record.len >= WB_BLOCK_HEADER_BYTES);
+    if (wb_block_directory_end(head) > m->edit->hash->record.len)
+        return 0;
+    int err = wb_block_index_read(head, block + WB_BLOCK_HEADER_BYTES, &index);
+    int sound = err == 0 ? wb_block_check(&index, block, NULL, &damage) : err;
+    wb_block_index_release(&index);
+    return sound == WB_E_CORRUPT ? 0 : sound;
+}
+
 /* Copies a large page. Returns 1 if its block cannot be copied as it is. */
 static int copy_extent(struct hash_merge *m, struct wb_bucket_version *version)
 {
@@ -93,6 +109,9 @@ static int copy_extent(struct hash_merge *m, struct wb_bucket_version *version)
         return 1;        /* reading it tells why */
     if (head.count != 1) /* others were in it, and must not come along */
         return 1;
+    int sound = is_sound(m, &head);
+    if (sound <= 0)
+        return sound < 0 ? sound : 1;
     wb_block_stamp(hash->record.ptr, m->end, m->target->stamp);
     err = wb_node_file_write_at(&m->to.file, m->end, hash->record.ptr, (size_t)version->extent_bytes);
     version->extent_at = m->end;

@@ -4,6 +4,7 @@
  * Both happen in one transaction of the catalog, for which other writers wait; readers do not.
  */
 #include "base/check.h"
+#include "base/error.h"
 #include "store/hash/hash_store.h"
 #include "store/nodes/log_rebalance.h"
 
@@ -18,8 +19,22 @@ static void put_own_first(struct wb_log_child *children, size_t count, uint32_t 
         }
 }
 
+/* Buckets that could not be read: what is left of them was moved, and somebody should be told. */
+static void note_damages(const struct wb_hash_edit *hash, struct wb_log_settling *settling)
+{
+    WB_CHECK(settling->log != NULL);
+    for (size_t i = 0; i < hash->damages.count; i++) {
+        const struct wb_hash_damage *damage = &hash->damages.items[i];
+        if (damage->lost == 0) /* nobody needs it */
+            continue;
+        (void)wb_fail(WB_E_CORRUPT, "%s", damage->why);
+        wb_log_settling_damage(settling);
+        settling->carried++;
+    }
+}
+
 int wb_hash_settle_file(struct wb_log *log, const struct wb_catalog_segment *row, const struct wb_log_child *children,
-                        size_t count)
+                        size_t count, struct wb_log_settling *settling)
 {
     struct wb_log_edit edit = {.log = log};
     bool found = false;
@@ -40,6 +55,8 @@ int wb_hash_settle_file(struct wb_log *log, const struct wb_catalog_segment *row
         wb_hash_edit_done(&edit, err);
     if (err == 0)
         log->writer->commit = edit.summary.commit;
+    if (err == 0 && settling)
+        note_damages(edit.hash, settling);
     wb_catalog_txn_abort(&edit.txn);
     wb_log_edit_release(&edit);
     wb_log_decide(log);
@@ -61,8 +78,9 @@ int wb_hash_settle_files(struct wb_log_settling *s)
         if (count == 1 && children[0].node == row->node)
             continue;
         put_own_first(children, count, row->node);
-        err = wb_hash_settle_file(s->log, row, children, count);
+        err = wb_hash_settle_file(s->log, row, children, count, s);
         if (err == WB_E_CORRUPT) {
+            wb_log_settling_damage(s);
             s->stuck++;
             err = 0;
             continue;

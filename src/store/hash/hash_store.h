@@ -271,9 +271,13 @@ struct wb_log_child;
 int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
                    size_t count);
 
-/* Divides or moves the file of a row in a transaction, unless it has changed in the meantime (hash_settle.c). */
+/*
+ * Divides or moves the file of a row in a transaction, unless it has changed in the meantime (hash_settle.c). settling
+ * is told of buckets that could not be read; it may be NULL.
+ */
+struct wb_log_settling;
 int wb_hash_settle_file(struct wb_log *log, const struct wb_catalog_segment *row, const struct wb_log_child *children,
-                        size_t count);
+                        size_t count, struct wb_log_settling *settling);
 
 /* The number of buckets in which so many bytes of images should be. */
 uint64_t wb_hash_buckets_for(uint64_t bytes);

@@ -216,7 +216,8 @@ static int split_segment(struct wb_log *log, const struct wb_catalog_segment *ro
     return wb_log_split(log, row->number, children, CHILDREN);
 }
 
-int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context), void *context,
+int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context),
+                        void (*damaged)(void *context, const struct wb_catalog_segment *row), void *context,
                         struct wb_store_compact_counts *counts_inout)
 {
     struct wb_hashed_ranges ranges = {.limit = wb_log_sizes.hashed_bytes};
@@ -237,8 +238,10 @@ int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context), void *c
             counts_inout->files++;
             counts_inout->pages += row->live;
         }
+        if (err == WB_E_CORRUPT)
+            damaged(context, row);
         if (err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
-            err = 0; /* damage is reported by compaction itself, and by verify */
+            err = 0; /* it stays as it is */
     }
     wb_log_rows_release(&o.rows);
     wb_hashed_ranges_release(&ranges);

@@ -55,9 +55,11 @@ void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pa
 
 /*
  * Splits the segments of divided ranges, as the last part of compact(). Those that cannot be split, because they are
- * damaged or in use, stay as they are. Counts files and pages; it frees nothing. stop() is asked before each.
+ * damaged or in use, stay as they are. Counts files and pages; it frees nothing. stop() is asked before each;
+ * damaged() is called for those that are damaged, while the error's message names the place.
  */
-int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context), void *context,
+int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context),
+                        void (*damaged)(void *context, const struct wb_catalog_segment *row), void *context,
                         struct wb_store_compact_counts *counts_inout);
 
 #endif

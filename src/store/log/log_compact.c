@@ -18,7 +18,9 @@
  * Damage does not stop compaction. A damaged part of a segment is dropped if all its pages
  * are dead. If some are alive, it is copied byte by byte, so that nothing that could be
  * read or repaired is lost. A segment that cannot be opened is left alone, and so is one
- * that a writer has locked. Every damaged place is reported to the caller.
+ * that a writer has locked. Every damaged place is reported to the caller: all bytes that are
+ * copied are compared with their checksums first, and those that do not match keep them, so
+ * that whoever reads them later notices too.
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -79,6 +81,16 @@ static void tell_of_damages(struct wb_log_compaction *c)
             snprintf(message, sizeof message, "%s; no page needs these %llu bytes, which were dropped", damage->why,
                      bytes);
         tell(c, damage->pages > 0, damage->at, message);
+    }
+    for (size_t i = 0; i < c->maimed.count; i++) {
+        const struct wb_log_maimed *block = &c->maimed.items[i];
+        bool one = block->damage.frames == 1;
+        snprintf(message, sizeof message,
+                 "%u frame%s of a block %s; %u page%s in it cannot be read, and these bytes were kept as they are",
+                 block->damage.frames, one ? "" : "s",
+                 one ? "does not match its checksum" : "do not match their checksums", block->damage.pages,
+                 block->damage.pages == 1 ? "" : "s");
+        tell(c, true, block->at, message);
     }
     for (size_t i = 0; i < c->unscrubbed.count; i++) {
         const struct wb_log_unscrubbed *block = &c->unscrubbed.items[i];
@@ -332,6 +344,7 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
         return 0;
     c->row = *row;
     wb_vec_clear(&c->unscrubbed);
+    wb_vec_clear(&c->maimed);
     err = open_segment(c, row);
     if (err == 0 && c->from.file.node)
         err = wb_node_file_claim(&c->from.file);
@@ -523,6 +536,18 @@ static bool was_stopped(void *context)
     return c->progress && !c->progress(c->progress_context, c->total, c->total);
 }
 
+/* A log that is to be divided is damaged. Compaction has told of it already if it had something to do there. */
+static void cannot_divide(void *context, const struct wb_catalog_segment *row)
+{
+    struct wb_log_compaction *c = context;
+
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    if (c->result.damaged)
+        return;
+    c->row = *row;
+    tell(c, true, 0, wb_error_message());
+}
+
 int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
                    void *found_context, struct wb_store_compact_counts *counts_out)
 {
@@ -555,7 +580,7 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
                         : compact_twice(&c);
     log->compacting = true; /* the lock is held */
     if (err == 0 && wb_hashed_log_is(log))
-        err = wb_hashed_log_split(log, was_stopped, &c, &c.result);
+        err = wb_hashed_log_split(log, was_stopped, cannot_divide, &c, &c.result);
     log->compacting = false;
     if (err == 0)
         err = wb_log_purge(log);
@@ -567,6 +592,7 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *pro
     wb_buf_release(&c.out);
     wb_buf_release(&c.writing.bytes);
     wb_vec_release(&c.unscrubbed);
+    wb_vec_release(&c.maimed);
     wb_vec_release(&c.map);
     wb_log_group_clear(&c);
     wb_vec_release(&c.extras);

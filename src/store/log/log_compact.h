@@ -31,6 +31,12 @@ struct wb_log_unscrubbed {
     char why[160];
 };
 
+/* A block with damaged frames. They were copied as they are, and its other pages as usual. */
+struct wb_log_maimed {
+    uint64_t at; /* of the first of these frames, in the old file */
+    struct wb_block_damage damage;
+};
+
 /* A page that has old versions somewhere else than its latest one. */
 struct wb_log_plan_item {
     struct wb_catalog_place place; /* of the latest version */
@@ -57,6 +63,7 @@ struct wb_log_compaction {
     size_t damages;                /* damaged parts that were already passed */
     WB_VEC(struct wb_segment_map_entry) map;
     WB_VEC(struct wb_log_unscrubbed) unscrubbed;
+    WB_VEC(struct wb_log_maimed) maimed;
     struct wb_buf out;             /* blocks that were not yet handed to the writing thread ... */
     uint64_t out_at;               /* ... and where in the file they will be */
     uint64_t kept;                 /* live pages that were copied */
@@ -89,8 +96,8 @@ struct wb_log_compaction {
 
 /*
  * Copies all blocks of c->from that have live pages to c->to, and waits until they are in
- * the file. Fills c->map, c->kept, c->lead_dead and c->unscrubbed; c->out_at is where the
- * blocks end.
+ * the file. Fills c->map, c->kept, c->lead_dead, c->unscrubbed and c->maimed; c->out_at is
+ * where the blocks end.
  */
 int wb_log_copy_blocks(struct wb_log_compaction *c);
 

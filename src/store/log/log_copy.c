@@ -6,6 +6,7 @@
  *   some pages dead or newly replaced     frame by frame, as wb_block_rewrite() decides (block.h)
  *   some pages dead, after a takedown     the same, but no byte of a dead page may stay ("scrubbed")
  *   an old format                         compressed again as a whole
+ *   some frames damaged                   the same; damaged frames stay as they are
  *   damaged, with live pages              byte by byte, as it is
  *   no page alive                         not at all
  *
@@ -162,8 +163,24 @@ static int change_block(struct wb_log_compaction *c, const struct wb_block_index
     return err;
 }
 
+/*
+ * Compares the frames of a block with their checksums, before they are copied, and remembers what is wrong. at: where
+ * the block is in the old file.
+ */
+static int check_frames(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block,
+                        const bool *dead, uint64_t at)
+{
+    struct wb_log_maimed maimed;
+    int sound = wb_block_check(index, block, dead, &maimed.damage);
+
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
+    maimed.at = at + maimed.damage.at;
+    return sound != 0 ? (sound < 0 ? sound : 0) : wb_vec_push(&c->maimed, maimed);
+}
+
 /* Copies what is alive of a block, and adds old versions of its pages from elsewhere (log_group.c). */
-static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block)
+static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block, uint64_t at)
 {
     const struct wb_block_head *head = &index->head;
     const bool *dead = c->live.dead + c->judged, *old = c->live.old + c->judged;
@@ -186,13 +203,18 @@ static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *
     if (err < 0)
         return err;
     c->kept += live;
-    err = wb_log_group_block(c, index);
+    size_t unscrubbed = c->unscrubbed.count, maimed = c->maimed.count;
+    err = check_frames(c, index, block, dead, at);
+    if (err == 0)
+        err = wb_log_group_block(c, index);
     if (err < 0)
         return err;
     if (live < head->count || wrong || wb_block_is_old(head) || c->extras.count)
         err = change_block(c, index, block, dead, old);
     else
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);
+    if (c->unscrubbed.count > unscrubbed) /* that says more about the same damage */
+        c->maimed.count = maimed;
     if (err == 0 && c->out.len >= WRITE_BYTES)
         err = write_out(c);
     return err;
@@ -218,7 +240,7 @@ int wb_log_copy_blocks(struct wb_log_compaction *c)
         if (err == WB_E_CORRUPT)
             err = copy_damage(c, walk.error_at, walk.next);
         else if (err > 0)
-            err = copy_block(c, &walk.index, block);
+            err = copy_block(c, &walk.index, block, at);
         if (err < 0)
             break;
         c->done = before + walk.next;

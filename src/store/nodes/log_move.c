@@ -3,8 +3,9 @@
  * segment changes. It is also what log_split.c begins and ends with: taking hold of a segment, and replacing its row.
  *
  *   1 hold      compact.lock, the lock on the file, a state of the catalog
- *   2 copy      complete and synced; a crash leaves a file without a row, which the next writer removes
- *   3 publish   one transaction: the new row, and the old file is retired
+ *   2 check     all blocks, with their directories and frames, are compared with their checksums
+ *   3 copy      complete and synced; a crash leaves a file without a row, which the next writer removes
+ *   4 publish   one transaction: the new row, and the old file is retired
  *
  * Places do not change: they name blocks, and the copy has the same blocks in the same order.
  */
@@ -142,6 +143,40 @@ int wb_log_sync_file(struct wb_segment *segment)
     return err < 0 ? err : wb_node_sync_names(segment->file.node);
 }
 
+/* ---- checking a file ---------------------------------------------------------------------------------------- */
+
+int wb_log_check_block(const struct wb_segment_walk *walk, const char *block, const bool *dead, uint64_t at)
+{
+    struct wb_block_damage damage;
+    int sound = wb_block_check(&walk->index, block, dead, &damage);
+
+    WB_CHECK(walk->segment->magic == WB_SEGMENT_MAGIC);
+    if (sound != 0)
+        return sound < 0 ? sound : 0;
+    return wb_fail(WB_E_CORRUPT, "%s at %llu: a frame of a block does not match its checksum",
+                   walk->segment->file.path, (unsigned long long)(at + damage.at));
+}
+
+/* Reads all blocks. WB_E_CORRUPT names the first damaged place. */
+static int check_file(struct wb_log_hold *hold)
+{
+    struct wb_segment_walk walk;
+    struct wb_block_head head;
+    const char *block;
+    uint64_t at;
+    int err;
+
+    WB_CHECK(hold->row.number > 0);
+    wb_segment_walk_init(&walk, &hold->from, wb_log_blocks_end(&hold->row));
+    while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
+        err = wb_log_check_block(&walk, block, NULL, at);
+        if (err < 0)
+            break;
+    }
+    wb_segment_walk_release(&walk);
+    return err;
+}
+
 /* ---- copying a file ----------------------------------------------------------------------------------------- */
 
 static int copy_bytes(const struct wb_node_file *from, uint64_t at, uint64_t end, const struct wb_node_file *to)
@@ -254,10 +289,11 @@ static int publish_move(struct wb_log_hold *hold, const struct wb_catalog_segmen
     return err;
 }
 
-int wb_log_move(struct wb_log *log, uint32_t number, uint32_t node)
+int wb_log_move(struct wb_log *log, uint32_t number, uint32_t node, bool anyway)
 {
     struct wb_log_hold hold;
     struct wb_segment to = WB_SEGMENT_INIT;
+    struct wb_error_copy damage = {0};
     int err = wb_log_hold_open(log, number, &hold);
 
     WB_CHECK(node > 0);
@@ -271,7 +307,13 @@ int wb_log_move(struct wb_log *log, uint32_t number, uint32_t node)
         wb_log_hold_close(&hold);
         return err;
     }
-    err = wb_log_create_file(log, node, number, copy.revision, &to);
+    err = check_file(&hold);
+    if (err == WB_E_CORRUPT && anyway) {
+        wb_error_save(err, &damage);
+        err = 0;
+    }
+    if (err == 0)
+        err = wb_log_create_file(log, node, number, copy.revision, &to);
     if (err == 0)
         err = copy_file(&hold, &to, &copy);
     if (err == 0)
@@ -284,5 +326,8 @@ int wb_log_move(struct wb_log *log, uint32_t number, uint32_t node)
     }
     wb_segment_close(&to);
     wb_log_hold_close(&hold);
-    return err;
+    if (err < 0 || damage.code == 0)
+        return err;
+    (void)wb_error_restore(&damage);
+    return 1;
 }

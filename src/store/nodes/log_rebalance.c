@@ -41,8 +41,8 @@ static void pause_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
 }
 
-/* Repeats rounds until nothing is left to do. *stuck_out: what is damaged, and so is still where it was. */
-static int settle(struct wb_log *log, wb_store_progress progress, void *context, uint64_t *stuck_out)
+/* Repeats rounds until nothing is left to do. *settled_out says what is damaged. */
+static int settle(struct wb_log *log, wb_store_progress progress, void *context, struct wb_log_settling *settled_out)
 {
     struct wb_log_settling s = {.log = log, .progress = progress, .context = context};
     size_t organisation = (size_t)log->superblock.design.read.organisation;
@@ -67,8 +67,19 @@ static int settle(struct wb_log *log, wb_store_progress progress, void *context,
                           "command to go on",
                           log->dir, PATIENCE_MS / 60000);
     } while (err == 0);
-    *stuck_out = s.stuck;
+    *settled_out = s;
     return err;
+}
+
+/* The work is done, but something that was to be moved is damaged: names the first place. */
+static int say_damage(uint32_t node, const char *what, const struct wb_log_settling *s)
+{
+    WB_CHECK(s->stuck + s->carried > 0);
+    WB_CHECK(s->damage.code == WB_E_CORRUPT);
+    uint64_t count = s->stuck + s->carried;
+    return wb_fail(WB_E_CORRUPT, "node %u was %s, but %llu damaged file%s or bucket%s %s: %s. 'webbase verify' shows "
+                   "all damage", node, what, (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "" : "s",
+                   s->stuck ? "stayed where it was" : "moved as it is", s->damage.message);
 }
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
@@ -367,7 +378,7 @@ int wb_log_node_add(struct wb_store *store, const char *dir, bool update, wb_sto
     struct nodes_change c = {.log = log};
     struct wb_file lock = WB_FILE_INIT;
     struct wb_catalog_summary summary;
-    uint64_t stuck;
+    struct wb_log_settling settled = {0};
     int err = 0;
 
     *number_out = 0;
@@ -384,9 +395,11 @@ int wb_log_node_add(struct wb_store *store, const char *dir, bool update, wb_sto
     if (err == 0)
         err = wb_log_summary(log, &summary); /* takes up the new table */
     if (err == 0)
-        err = settle(log, progress, context, &stuck);
+        err = settle(log, progress, context, &settled);
     if (err == 0)
         err = wb_log_change(store, &c.change, mark_arrived, &c);
+    if (err == 0 && settled.stuck + settled.carried)
+        err = say_damage(c.node.number, "added", &settled);
     *number_out = c.node.number;
     wb_vec_release(&c.rows);
     wb_log_decide(log);
@@ -525,10 +538,11 @@ static int say_removed(uint32_t number, int err)
 }
 
 /* From the moment when the node is leaving. */
-static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context)
+static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
+                      struct wb_log_settling *settled_out)
 {
     struct wb_catalog_summary summary;
-    uint64_t stuck = 0;
+    struct wb_log_settling s = {0};
     int err = 0;
 
     WB_CHECK(c->node.leaving);
@@ -536,14 +550,17 @@ static int empty_node(struct nodes_change *c, wb_store_progress progress, void *
         if (err == 0)
             err = wb_log_summary(c->log, &summary); /* takes up the new table */
         if (err == 0)
-            err = settle(c->log, progress, context, &stuck);
+            err = settle(c->log, progress, context, &s);
+        settled_out->carried += s.carried;
+        if (settled_out->damage.code == 0)
+            settled_out->damage = s.damage;
         if (err == 0)
             err = wait_for_readers(c->log, c->node.number);
         if (err == 0)
             err = wb_log_change(&c->log->store, &c->change, strike_off, c);
-        if (err == 0 && c->again && stuck)
-            err = wb_fail(WB_E_CORRUPT, "node %u cannot be removed: some of its files are damaged; run verify",
-                          c->node.number);
+        if (err == 0 && c->again && s.stuck)
+            err = wb_fail(WB_E_CORRUPT, "node %u cannot be removed: %s; run verify", c->node.number,
+                          s.damage.message);
         if (err == 0 && c->again)
             pause_a_moment();
     } while (err == 0 && c->again);
@@ -555,6 +572,7 @@ int wb_log_node_remove(struct wb_store *store, uint32_t number, wb_store_progres
     struct wb_log *log = wb_log_of_writer(store);
     struct nodes_change c = {.log = log, .node = {.number = number}};
     struct wb_file lock = WB_FILE_INIT;
+    struct wb_log_settling settled = {0};
     const char *found = NULL;
     char *dir = NULL;
     int err = prepare(log, &lock);
@@ -568,11 +586,13 @@ int wb_log_node_remove(struct wb_store *store, uint32_t number, wb_store_progres
         err = dir ? wb_log_change(store, &c.change, mark_leaving, &c) : WB_E_NOMEM;
     }
     if (err == 0)
-        err = empty_node(&c, progress, context);
+        err = empty_node(&c, progress, context, &settled);
     if (err == 0) {
         err = clear_dir(log, &c.node, dir);
         err = err < 0 ? say_removed(number, err) : 0;
     }
+    if (err == 0 && settled.carried)
+        err = say_damage(number, "removed", &settled);
     wb_free(dir);
     wb_vec_release(&c.rows);
     wb_log_decide(log);

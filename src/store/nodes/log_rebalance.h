@@ -40,7 +40,12 @@ struct wb_log_settling {
     uint64_t moved;       /* things that the last round has moved ... */
     uint64_t busy;        /* ... or could not, because another process has locked them */
     uint64_t stuck;       /* ... or because they are damaged: they stay where they are, and can be read as before */
+    uint64_t carried;     /* in all rounds: damaged files that were moved nevertheless, as they are */
+    struct wb_error_copy damage; /* the first damage that was met; code 0: none */
 };
+
+/* Remembers damage, whose message is the current one. */
+void wb_log_settling_damage(struct wb_log_settling *s);
 
 /* Reports progress. WB_E_STOPPED if that is wanted. */
 int wb_log_settling_report(struct wb_log_settling *s);

@@ -107,22 +107,36 @@ static bool is_leaving(const struct wb_log_nodes *nodes, uint32_t number)
     return false;
 }
 
+void wb_log_settling_damage(struct wb_log_settling *s)
+{
+    WB_CHECK(s->log->magic == WB_LOG_MAGIC);
+    if (s->damage.code == 0)
+        wb_error_save(WB_E_CORRUPT, &s->damage);
+}
+
 /* Moves or divides a segment. Damage keeps it where it is, unless that node is leaving. */
 static int settle_segment(struct wb_log_settling *s, const struct wb_catalog_segment *row,
                           const struct wb_log_child *children, size_t count)
 {
+    bool leaving = is_leaving(&s->log->nodes, row->node);
     int err = count > 1 ? wb_log_split(s->log, row->number, children, count)
-                        : wb_log_move(s->log, row->number, children[0].node);
+                        : wb_log_move(s->log, row->number, children[0].node, leaving);
 
     WB_CHECK(count > 0);
     WB_CHECK(row->number > 0);
-    if (err == WB_E_CORRUPT && count > 1 && is_leaving(&s->log->nodes, row->node))
-        err = wb_log_move(s->log, row->number, children[0].node);
+    if (err == WB_E_CORRUPT && count > 1 && leaving)
+        err = wb_log_move(s->log, row->number, children[0].node, true);
+    if (err == 1) {
+        wb_log_settling_damage(s);
+        s->carried++;
+        err = 0;
+    }
     if (err == WB_E_BUSY) {
         s->busy++;
         return 0;
     }
     if (err == WB_E_CORRUPT) {
+        wb_log_settling_damage(s);
         s->stuck++;
         return 0;
     }

@@ -137,7 +137,9 @@ static int copy_blocks(struct split_work *w)
     WB_CHECK(w->hold.txn.kind == WB_CATALOG_TXN_HELD);
     wb_segment_walk_init(&walk, &w->hold.from, wb_log_blocks_end(&w->hold.row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
-        err = wb_vec_reserve(&w->dead, head.count);
+        err = wb_log_check_block(&walk, block, w->live.dead + w->judged, at);
+        if (err == 0)
+            err = wb_vec_reserve(&w->dead, head.count);
         for (size_t i = 0; i < w->count && err == 0; i++)
             err = copy_block(w, &w->children[i], &walk.index, block);
         w->judged += head.count;
@@ -361,7 +363,8 @@ static int split_held(struct split_work *w)
 
     WB_CHECK(w->hold.row.live > 0);
     if (err == 0 && (w->live.damages.count || w->live.nowhere))
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged, so it cannot be divided", w->hold.from.file.path);
+        err = wb_fail(WB_E_CORRUPT, "%s at %llu is damaged, so it cannot be divided", w->hold.from.file.path,
+                      (unsigned long long)(w->live.damages.count ? w->live.damages.items[0].at : 0));
     if (err == 0)
         err = create_files(w);
     if (err == 0)

@@ -49,6 +49,9 @@ int wb_log_hold_drop(struct wb_log_hold *hold);
 int wb_log_create_file(struct wb_log *log, uint32_t node, uint32_t number, uint32_t revision,
                        struct wb_segment *segment_out);
 
+/* wb_block_check() for the block at `at` that the walk has found. WB_E_CORRUPT names the first damaged frame. */
+int wb_log_check_block(const struct wb_segment_walk *walk, const char *block, const bool *dead, uint64_t at);
+
 /* Makes a file and its name durable. */
 int wb_log_sync_file(struct wb_segment *segment);
 
@@ -65,7 +68,11 @@ int wb_log_sync_file(struct wb_segment *segment);
  */
 int wb_log_split(struct wb_log *log, uint32_t number, const struct wb_log_child *children, size_t count);
 
-/* Moves a segment to another node, byte by byte, damage included. The same errors, except WB_E_CORRUPT. */
-int wb_log_move(struct wb_log *log, uint32_t number, uint32_t node);
+/*
+ * Moves a segment to another node, byte by byte, after everything in it was compared with its checksums. WB_E_BUSY,
+ * WB_E_NOTFOUND as above. WB_E_CORRUPT: something in it is damaged, so it stays where it is. With anyway, it is moved
+ * nevertheless, damage included: then the message names the first damaged place, and 1 is returned.
+ */
+int wb_log_move(struct wb_log *log, uint32_t number, uint32_t node, bool anyway);
 
 #endif

@@ -28,14 +28,22 @@ static int find_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     }
     uint64_t site;
     int err = wb_history_decode(bytes, &scan->view.history, &site);
+    if (err < 0 && err != WB_E_NOMEM) {
+        (void)wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
+        return wb_log_scan_note(scan);
+    }
     if (err < 0)
-        return err == WB_E_NOMEM
-                   ? err
-                   : wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
+        return err;
     bool mine = scan->shares <= 1 || id.hi % scan->shares == scan->share - 1;
     if (wb_history_latest(&scan->view.history) || (scan->site && site != scan->site_hash) || !mine)
         return 0;
     return wb_vec_push(&search->ids, id);
+}
+
+/* A damaged place of the table: the pages in it cannot be found, those behind it can. */
+static int pass_damage(void *context)
+{
+    return wb_log_scan_note(((struct gone_search *)context)->scan);
 }
 
 /* Finds the next pages that are gone. */
@@ -49,7 +57,7 @@ static int find_more(struct wb_log_scan *scan)
     if (scan->told_gone && scan->gone_next.hi == 0 && scan->gone_next.lo == 0)
         scan->gone_next = scan->told_id;
     if (err == 0)
-        err = wb_catalog_history_each(&scan->txn, scan->gone_next, find_gone, &search);
+        err = wb_catalog_history_each_sound(&scan->txn, scan->gone_next, find_gone, pass_damage, &search);
     wb_catalog_txn_abort(&scan->txn);
     scan->gone_done = err == 0;
     wb_vec_clear(&scan->gone_ids);
@@ -118,9 +126,11 @@ int wb_log_scan_gone(struct wb_log_scan *scan, struct wb_page *page_out)
             if (got != 0)
                 return got;
         }
-        if (scan->gone_done)
+        int err = wb_log_scan_late(scan);
+        if (err == 0 && scan->gone_done)
             return 0;
-        int err = find_more(scan);
+        if (err == 0)
+            err = wb_error_break(find_more(scan));
         if (err < 0)
             return err;
     }

@@ -172,7 +172,7 @@ static bool frames_match(const struct wb_log_scan *scan, uint32_t number)
 
     WB_CHECK(number < scan->at->walk.index.frames.count);
     for (int32_t f = (int32_t)number; f >= 0 && match; f = frames[f].base)
-        match = wb_hash32(scan->at->block + frames[f].at, frames[f].stored_bytes) == frames[f].check;
+        match = wb_block_frame_is_sound(&scan->at->walk.index, scan->at->block, (uint32_t)f);
     return match;
 }
 
@@ -324,10 +324,14 @@ int wb_log_scan_parcel(struct wb_store_scan *base, struct wb_store_parcel *parce
     WB_CHECK(scan->epoch > 0);
     WB_CHECK(!scan->facts);
     int err = wb_scan_pack_late(&scan->pack);
+    if (err == 0)
+        err = wb_log_scan_late(scan);
     if (err < 0)
         return err;
     while (!scan->gone_phase) {
         err = scan->index < scan->count ? 1 : wb_log_scan_block(scan);
+        if (err > 0 && scan->late.count)
+            return wb_log_scan_late(scan);
         if (err < 0)
             return err;
         if (err > 0)

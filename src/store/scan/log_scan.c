@@ -25,7 +25,10 @@
 
 #include <stdlib.h>
 
-enum { NEAR_NS = 10 * 1000 * 1000 }; /* for so long after it was read, the row of a segment is good enough */
+enum {
+    NEAR_NS = 10 * 1000 * 1000, /* for so long after it was read, the row of a segment is good enough */
+    LATE_MAX = 16,
+};
 
 _Static_assert(offsetof(struct wb_log_scan, scan) == 0, "a wb_store_scan of this organisation is a wb_log_scan");
 
@@ -53,6 +56,8 @@ void wb_log_scan_close(struct wb_store_scan *base)
     wb_segment_reader_release(&scan->reader);
     wb_log_scan_parcel_release(scan);
     wb_vec_release(&scan->order);
+    wb_vec_release(&scan->late);
+    wb_vec_release(&scan->reported);
     wb_buf_release(&scan->text);
     wb_vec_release(&scan->known_parts);
     wb_free(scan->site);
@@ -60,7 +65,7 @@ void wb_log_scan_close(struct wb_store_scan *base)
     wb_free(scan);
 }
 
-/* Takes up the newest state of the catalog. */
+/* Takes up the newest state of the catalog. If that is damaged here, there is no way to find any other page. */
 static int begin(struct wb_log_scan *scan)
 {
     uint64_t before = scan->state;
@@ -69,7 +74,7 @@ static int begin(struct wb_log_scan *scan)
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
     int err = wb_catalog_txn_read(scan->catalog, &scan->txn);
     if (err < 0)
-        return err;
+        return wb_error_break(err);
     scan->state = wb_catalog_txn_id(&scan->txn);
     scan->renewed_ms = wb_clock_wall_ms();
     scan->renewed_ns = wb_clock_mono_ns();
@@ -81,7 +86,34 @@ static int begin(struct wb_log_scan *scan)
         err = wb_log_rows_read(&scan->txn, &scan->rows);
     if (err == 0)
         wb_log_scan_sort(&scan->rows);
-    return err;
+    else
+        scan->state = 0; /* whoever tries again finds the same */
+    return wb_error_break(err);
+}
+
+int wb_log_scan_note(struct wb_log_scan *scan)
+{
+    uint64_t hash = wb_hash64(wb_error_message(), strlen(wb_error_message()));
+    struct wb_error_copy why;
+
+    WB_CHECK(scan->scan.magic == WB_STORE_SCAN_MAGIC);
+    if (scan->late.count == LATE_MAX) /* these tell enough */
+        return 0;
+    for (size_t i = 0; i < scan->reported.count; i++)
+        if (scan->reported.items[i] == hash)
+            return 0;
+    wb_error_save(WB_E_CORRUPT, &why);
+    int err = wb_vec_push(&scan->late, why);
+    return err < 0 ? err : wb_vec_push(&scan->reported, hash);
+}
+
+int wb_log_scan_late(struct wb_log_scan *scan)
+{
+    WB_CHECK(scan->late.count <= LATE_MAX);
+    if (scan->late.count == 0)
+        return 0;
+    struct wb_error_copy why = wb_vec_pop(&scan->late);
+    return wb_error_restore(&why);
 }
 
 /* Whether there is a newer state than this one. */
@@ -286,10 +318,14 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
     return 0;
 }
 
-/* All pages of a block were committed together. So one that is the latest version tells in which epoch they arrived. */
+/*
+ * All pages of a block were committed together. So one that is the latest version tells in which epoch they arrived.
+ * The rows of its pages are in different pages of the catalog, so if one of these is damaged, another one will do.
+ */
 static int look_up_epoch(struct wb_log_scan *scan, struct wb_log_scan_part *part)
 {
     struct wb_catalog_entry entry;
+    int err = 0;
 
     WB_CHECK(part->plain);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
@@ -298,11 +334,14 @@ static int look_up_epoch(struct wb_log_scan *scan, struct wb_log_scan_part *part
         const struct wb_block_entry *first = &part->walk.index.entries.items[i];
         if (first->flags & (WB_BLOCK_ENTRY_DEAD | WB_BLOCK_ENTRY_OLD))
             continue;
-        int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, first->id, &entry);
+        err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, first->id, &entry);
         part->block_epoch = entry.epoch;
-        return err == WB_E_NOTFOUND ? wb_catalog_corrupt(scan->catalog, WB_CATALOG_PAGES, "a missing entry") : err;
+        if (err == WB_E_NOTFOUND)
+            return wb_catalog_corrupt(scan->catalog, WB_CATALOG_PAGES, "a missing entry");
+        if (err != WB_E_CORRUPT)
+            break;
     }
-    return 0;
+    return err;
 }
 
 /* Finds out which pages of a part of the block are visible, while the catalog's state is held. */
@@ -323,6 +362,10 @@ static int judge_part(struct wb_log_scan *scan, struct wb_log_scan_part *part)
         part->known.items[i].visible = false;
         if (!(entry->flags & skipped))
             err = look_up(scan, entry, &part->known.items[i].entry, &part->known.items[i].visible);
+        if (err == WB_E_CORRUPT) { /* nobody knows whether the state shows this page; the others are delivered */
+            part->known.items[i].visible = false;
+            err = wb_log_scan_note(scan);
+        }
     }
     return err;
 }
@@ -503,9 +546,14 @@ int wb_log_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
 
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(scan->epoch > 0);
+    int late = wb_log_scan_late(scan);
+    if (late < 0)
+        return late;
     while (!scan->gone_phase) {
         if (scan->index == scan->count) {
             int err = wb_log_scan_block(scan);
+            if (err > 0 && scan->late.count)
+                return wb_log_scan_late(scan);
             if (err < 0)
                 return err;
             if (err == 0)

@@ -73,6 +73,8 @@ struct wb_log_scan {
     struct wb_pageid told_id;      /* in the second phase: its id */
     bool told_gone;
     bool gone_phase;               /* all segments were passed */
+    WB_VEC(struct wb_error_copy) late; /* damage that the next calls return, before they go on */
+    WB_VEC(uint64_t) reported;     /* hashes of messages about the catalog that were returned already */
     uint32_t origin;               /* the current segment, or the one whose parts are current; 0: none yet */
     WB_VEC(struct wb_log_scan_part *) parts; /* its parts: the first `open` of these; others are kept for later ... */
     uint32_t failed;               /* a segment that could not be opened; 0: none */
@@ -143,6 +145,15 @@ void wb_log_scan_parts_release(struct wb_log_scan *scan);
 /* Opens the file of a segment on its node. scan->txn is held. */
 int wb_log_scan_open_file(struct wb_log_scan *scan, const struct wb_catalog_segment *row,
                           struct wb_segment *segment_out);
+
+/*
+ * Remembers damage of the catalog, whose message is the current one, for the next call to return, unless this place was
+ * returned before: one page of the catalog has the rows of pages in many blocks. Returns 0, or WB_E_NOMEM.
+ */
+int wb_log_scan_note(struct wb_log_scan *scan);
+
+/* Returns the damage that was remembered, once. A scan asks for it before it goes on. */
+int wb_log_scan_late(struct wb_log_scan *scan);
 
 /* Names the current block in the current error message. */
 int wb_log_scan_name(const struct wb_log_scan *scan);

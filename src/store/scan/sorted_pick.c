@@ -114,6 +114,11 @@ static int take_entry(void *context, struct wb_pageid id, const struct wb_catalo
     return wb_vec_push(&scan->chunk.items, item);
 }
 
+static int pass_entries(void *context)
+{
+    return wb_sorted_catalog_damaged(&((struct pick *)context)->scan->chunk);
+}
+
 /* ---- the past --------------------------------------------------------------------------------------- */
 
 /* The entry of a version that need not be the latest one. */
@@ -143,6 +148,8 @@ static int look_back(struct wb_sorted_scan *scan)
         struct wb_sorted_item *item = &scan->chunk.items.items[i];
         if (item->entry.place.segment == 0) {
             int err = wb_log_view_load(&scan->txn, scan->summary.gone > 0, item->id, &scan->view);
+            if (err == WB_E_CORRUPT && (err = wb_sorted_catalog_damaged(&scan->chunk)) == 0)
+                continue;
             if (err < 0)
                 return err;
             const struct wb_history_version *version = wb_history_in(&scan->view.history, scan->epoch);
@@ -192,9 +199,12 @@ static int take_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
         return 1;
     wb_log_view_clear(&scan->view, id);
     int err = wb_history_decode(bytes, &scan->view.history, &site);
+    if (err < 0 && err != WB_E_NOMEM) {
+        (void)wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
+        return wb_sorted_catalog_damaged(&scan->chunk);
+    }
     if (err < 0)
-        return err == WB_E_NOMEM ? err
-                                 : wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
+        return err;
     if (wb_history_latest(&scan->view.history) || (scan->site && site != scan->site_hash))
         return 0;
     const struct wb_history_version *version = choose_version(g);
@@ -209,6 +219,11 @@ static int take_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     }
     g->bytes += cost;
     return wb_vec_push(&scan->chunk.items, item);
+}
+
+static int pass_gone(void *context)
+{
+    return wb_sorted_catalog_damaged(&((struct gone_walk *)context)->pick->scan->chunk);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -228,7 +243,7 @@ static int add_gone(struct pick *p, struct wb_pageid from)
     WB_CHECK(scan->summary.gone > 0);
     g.rule = (struct wb_history_rule){scan->summary.history, g.held.items, g.held.count, wb_clock_wall_ms()};
     if (err == 0)
-        err = wb_catalog_history_each(&scan->txn, from, take_gone, &g);
+        err = wb_catalog_history_each_sound(&scan->txn, from, take_gone, pass_gone, &g);
     wb_vec_release(&g.held);
     if (err < 0)
         return err;
@@ -282,7 +297,7 @@ int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out)
         return 0;
     if (is_behind(scan, from))
         return 0;
-    err = wb_catalog_entry_each_from(&scan->txn, from, take_entry, &p);
+    err = wb_catalog_entry_each_sound(&scan->txn, from, take_entry, pass_entries, &p);
     if (err >= 0)
         err = look_back(scan);
     if (err == 0 && scan->summary.gone)

@@ -231,7 +231,7 @@ static int begin(struct wb_sorted_scan *scan)
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
     int err = wb_catalog_txn_read(scan->catalog, &scan->txn);
     if (err < 0)
-        return err;
+        return wb_error_break(err);
     scan->state = wb_catalog_txn_id(&scan->txn);
     scan->renewed_ms = wb_clock_wall_ms();
     return 0;
@@ -241,7 +241,6 @@ int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t 
 {
     struct wb_error_copy why;
 
-    WB_CHECK(chunk->txn->kind == WB_CATALOG_TXN_HELD);
     wb_error_save(WB_E_CORRUPT, &why);
     for (size_t i = 0; i < chunk->known.count; i++)
         if (chunk->known.items[i].segment == segment && chunk->known.items[i].at == at)
@@ -252,6 +251,11 @@ int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t 
         chunk->errors.count -= err < 0;
     }
     return err;
+}
+
+int wb_sorted_catalog_damaged(struct wb_sorted_chunk *chunk)
+{
+    return wb_sorted_damaged(chunk, 0, wb_hash64(wb_error_message(), strlen(wb_error_message())));
 }
 
 static int load_held(struct wb_sorted_scan *scan, struct wb_pageid *reached_out, bool *more_out)
@@ -321,6 +325,8 @@ int wb_sorted_scan_needs(struct wb_store_scan *base, const uint32_t *nodes, size
         if (err == 0)
             err = wb_log_rows_read(&scan->txn, &scan->rows);
         more = err == 0 ? wb_sorted_pick(scan, &reached) : err;
+        wb_vec_clear(&scan->chunk.errors); /* whoever reads the pages is told */
+        wb_vec_clear(&scan->chunk.known);
         if (more >= 0) {
             scan->reached = reached;
             scan->has_reached = true;
@@ -348,11 +354,11 @@ static int load_chunk(struct wb_sorted_scan *scan)
     wb_catalog_txn_abort(&scan->txn);
     scan->index = scan->judged = 0;
     scan->chunk_state = scan->state;
-    if (err < 0) { /* the next call begins with the same chunk once more */
+    if (err < 0) { /* the next call begins with the same chunk once more; so this must not be taken for damage */
         wb_vec_clear(&scan->chunk.items);
         wb_vec_clear(&scan->chunk.errors);
         scan->chunk.known.count = known;
-        return err;
+        return wb_error_break(err);
     }
     scan->reached = reached;
     scan->has_reached = true;
@@ -373,6 +379,10 @@ static int judge_again(struct wb_sorted_scan *scan)
         err = wb_sorted_is_there(scan, &chunk->items.items[i], &there);
         if (err == 0 && !there)
             chunk->items.items[i].bytes = 0;
+        if (err == WB_E_CORRUPT) { /* it may have been taken down, so it is not delivered */
+            chunk->items.items[i].bytes = 0;
+            err = wb_sorted_catalog_damaged(chunk);
+        }
     }
     wb_catalog_txn_abort(&scan->txn);
     if (err == 0)

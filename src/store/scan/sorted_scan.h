@@ -87,6 +87,9 @@ extern const struct wb_sorted_source wb_sorted_hash; /* hash_source.c */
  */
 int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t at);
 
+/* The same for a place of the catalog, which the message names. */
+int wb_sorted_catalog_damaged(struct wb_sorted_chunk *chunk);
+
 /* A scan of a repository whose scans are sorted; wb_log_scan_open() calls it. The scan has its own table of functions.
  */
 int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
@@ -145,6 +148,7 @@ struct wb_sorted_scan {
 /*
  * Takes the next items from the catalog: those after scan->reached that the state shows. The transaction is held, and
  * rows and summary are those of its state. *reached_out is how far they go. Returns 1, or 0 if these are the last ones.
+ * Damaged places of the catalog are passed over, and remembered for the scan to return.
  */
 int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out);
 

@@ -274,11 +274,11 @@ static int do_divide(void)
     int err = wb_log_overview(log, &o);
 
     for (size_t i = 0; i < o.rows.count && err == 0 && log->hash; i++)
-        err = wb_hash_settle_file(log, &o.rows.items[i], halves, COUNT(halves));
+        err = wb_hash_settle_file(log, &o.rows.items[i], halves, COUNT(halves), NULL);
     for (size_t i = 0; i < o.rows.count && err == 0 && !log->hash; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
         err = row->range.bits == 0 && i % 2 ? wb_log_split(log, row->number, halves, COUNT(halves))
-                                            : wb_log_move(log, row->number, 1);
+                                            : wb_log_move(log, row->number, 1, false);
     }
     wb_log_rows_release(&o.rows);
     if (err == 0)

@@ -271,6 +271,47 @@ static uint64_t find_body(const char *path, const struct spec *spec)
 }
 
 /*
+ * Frames are copied without being decompressed, but not without being checked: damage inside them is told, its bytes
+ * stay as they are, and everything else can be read as before.
+ */
+static void test_frames(void **state)
+{
+    unsigned told = 0;
+
+    (void)state;
+    for (uint32_t i = 1; i < PAGES; i += 14) {
+        char path[DIR_MAX];
+        bool before[PAGES], after[PAGES];
+        struct findings findings;
+        struct spec spec = page(i, 1000);
+        make_repository(200000);
+        path_in(dir, WB_SEGMENT_DIR "/00000001.seg", path);
+        uint64_t at = find_body(path, &spec);
+        if (at == 0) /* in another segment */
+            continue;
+        flip_byte(path, at, 0x55);
+        unsigned readable = read_all(before);
+        assert_true(readable < PAGES && !before[i]);
+        struct wb_store_compact_counts result = compact(&findings);
+        assert_int_equal(result.damaged, 1);
+        assert_int_equal(findings.count, 1);
+        assert_true(findings.list[0].problem && findings.list[0].offset <= at);
+        assert_string_equal(findings.list[0].file, WB_SEGMENT_DIR "/00000001.seg");
+        assert_non_null(strstr(findings.list[0].message, "checksum"));
+        assert_int_equal(read_all(after), readable);
+        assert_memory_equal(before, after, sizeof before);
+        assert_int_not_equal(verify_count(dir, false).problems, 0);
+        assert_int_equal(remove_unreadable(), PAGES - readable);
+        result = compact(&findings);
+        assert_int_equal(result.damaged, 0);
+        verify_clean(dir);
+        told++;
+    }
+    assert_in_range(told, 2, PAGES);
+    use_usual_sizes();
+}
+
+/*
  * A page in the lead is taken down, and another page of the block cannot be read: the bytes of the first one are
  * removed, the second one remains known and damaged, and all others can be read.
  */
@@ -402,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_header),
         cmocka_unit_test(test_directory),
         cmocka_unit_test(test_dead_block),
+        cmocka_unit_test(test_frames),
         cmocka_unit_test(test_takedown_beside_damage),
         cmocka_unit_test(test_segment_header),
         cmocka_unit_test(test_anywhere),

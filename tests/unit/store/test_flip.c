@@ -169,8 +169,9 @@ static bool read_scan(struct wb_store *store, uint32_t snapshot, bool parcels, c
     while ((more = parcels ? parcel_next(&reader, &page) : wb_store_scan_next(reader.scan, &page)) != 0) {
         if (more < 0) {
             must(wb_error_message()[0]);
-            if (more != WB_E_CORRUPT || ++errors > 1000)
+            if (more != WB_E_CORRUPT)
                 break;
+            must(++errors <= EXPECTED_MAX); /* it goes on behind the damage, and finds it once */
             continue;
         }
         const struct seen *seen = find_expected(expected, page.id);

@@ -52,8 +52,8 @@ static int divide_one(struct wb_store *store, uint64_t *chance)
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
         size_t count = choose_children(row.range, chance, 1 + (unsigned)chance_below(chance, 3), children);
-        err =
-            chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1) : wb_log_split(log, row.number, children, count);
+        err = chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1, false)
+                                       : wb_log_split(log, row.number, children, count);
     }
     wb_log_rows_release(&o.rows);
     return err;
