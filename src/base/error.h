@@ -29,7 +29,9 @@
     X(WB_E_BUSY, -8, "in use by another process")           \
     X(WB_E_NEWER, -9, "made by a newer version")            \
     X(WB_E_STOPPED, -10, "stopped")                         \
-    X(WB_E_DOWN, -11, "a node is down")
+    X(WB_E_DOWN, -11, "a node is down")                     \
+    X(WB_E_DENIED, -12, "not permitted")                    \
+    X(WB_E_CROWDED, -13, "too many at once")
 
 enum wb_error {
     WB_OK = 0,
