@@ -247,7 +247,7 @@ void wb_hold_renew(struct wb_stream *stream)
     }
     hold(stream, stream->ticket.snapshot, wb_hold_until_ms(stream));
     if (stream->ticket.listed)
-        wb_shelf_put(stream->home->dir, wb_buf_slice(&stream->list.bytes), wb_hold_until_ms(stream), &hash);
+        wb_shelf_put(stream->home->dir, wb_pagelist_ids(&stream->list), wb_hold_until_ms(stream), &hash);
     if (stream->ticket.kept)
         wb_shelf_put(stream->home->dir, wb_buf_slice(&stream->spec_bytes), wb_hold_until_ms(stream), &hash);
 }

@@ -77,7 +77,9 @@ struct wb_docid_table {
 /* The pages of a stream in their order: only their ids, as they are on the shelf. */
 struct wb_pagelist {
     size_t count;
-    struct wb_buf bytes; /* 16 for each page */
+    struct wb_buf bytes; /* 16 for each page; or, of a long list... */
+    void *map;           /* ...the same in a file without a name */
+    size_t map_bytes;
 };
 
 /* A page of a list that was read ahead. */
@@ -210,6 +212,9 @@ bool wb_pagelist_needed(const struct wb_stream *stream);
 
 /* Makes the list of a stream from its snapshot and the index. */
 int wb_pagelist_make(struct wb_stream *stream);
+
+/* The ids, 16 bytes each. */
+struct wb_slice wb_pagelist_ids(const struct wb_pagelist *list);
 
 /* Takes a list from the bytes of the shelf. */
 int wb_pagelist_load(struct wb_pagelist *list, struct wb_buf *bytes);

@@ -253,7 +253,7 @@ static int make_list(struct wb_stream *stream)
     int err = wb_pagelist_make(stream);
 
     if (err == 0)
-        err = keep(stream, wb_buf_slice(&stream->list.bytes), &hash);
+        err = keep(stream, wb_pagelist_ids(&stream->list), &hash);
     if (err == 0 && stream->ticket.listed && hash != stream->ticket.list_hash)
         err = wb_fail(WB_E_NOTFOUND, "the list of this stream's pages is no longer kept, and cannot be made again; "
                       "start the stream again");
