@@ -27,7 +27,7 @@
 #include <inttypes.h>
 
 #define SORT_BYTES ((size_t)16 << 20)
-#define MAPPED_BYTES ((size_t)1 << 20) /* longer lists are in a file */
+#define MAPPED_BYTES ((size_t)32 << 10) /* longer lists are in a file */
 
 struct pagelist_maker {
     struct wb_stream *stream;

@@ -16,6 +16,7 @@
 void wb_readers_init(struct wb_readers *readers)
 {
     pthread_mutex_init(&readers->mutex, NULL);
+    readers->idle_ms = WB_STREAM_READER_IDLE_MS;
 }
 
 void wb_readers_release(struct wb_readers *readers)
@@ -209,7 +210,7 @@ void wb_readers_leave(struct wb_stream_home *home, uint32_t snapshot)
 /* The first idle name gives way. It may turn out to be in use: then the next one is tried. */
 static int drop_idle_name(struct wb_stream_home *home, struct wb_named_readers *names)
 {
-    int64_t until_ms = wb_clock_wall_ms() - WB_STREAM_READER_IDLE_MS;
+    int64_t until_ms = wb_clock_wall_ms() - home->readers.idle_ms;
     int err = WB_E_BUSY;
 
     while (err == WB_E_BUSY && names->first[0] && names->first_saved_ms < until_ms) {

@@ -44,7 +44,7 @@
 enum wb_stream_who { WB_STREAM_OWNER, WB_STREAM_READER, WB_STREAM_STRANGER };
 
 #define WB_STREAM_READER_HOLD_MS WB_HOUR_MS
-#define WB_STREAM_READER_HOLDS 8
+#define WB_STREAM_READER_HOLDS 16
 #define WB_STREAM_READER_NAMES 16
 #define WB_STREAM_READER_IDLE_MS (10 * INT64_C(60000)) /* a name that was not used for so long gives way to a new one */
 

@@ -51,6 +51,7 @@ struct wb_readers {
     struct wb_readers_hold holds[WB_STREAM_READER_HOLDS];
     size_t hold_count;
     size_t names_opening; /* new names whose streams are being opened */
+    int64_t idle_ms;      /* WB_STREAM_READER_IDLE_MS, but for tests */
 };
 
 struct wb_stream_home {

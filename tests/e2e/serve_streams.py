@@ -211,12 +211,12 @@ def what_readers_leave_behind_is_bounded(folder):
         assert abandoned(s, *many) == [200] * 30
         assert left_behind(repo) == (['stream readers'], [], 0), left_behind(repo)
         # Snapshots that they have made for themselves go, the oldest first.
-        assert set(abandoned(s, *['latest=1'] * 12, *['versions=1'] * 2)) <= {200}
-        assert left_behind(repo)[0] == ['stream readers'] * 8, left_behind(repo)
+        assert set(abandoned(s, *['latest=1'] * 18, *['versions=1'] * 2)) <= {200}
+        assert left_behind(repo)[0] == ['stream readers'] * 16, left_behind(repo)
         # Names: a few, and none that an owner has begun.
         names = ['n%d' % i for i in range(20)]
         assert abandoned(s, *['name=' + n for n in names]) == [200] * 16 + [429] * 4
-        assert left_behind(repo)[1] == sorted(names[:16]) and len(left_behind(repo)[0]) == 8
+        assert left_behind(repo)[1] == sorted(names[:16]) and len(left_behind(repo)[0]) == 16
         assert s.ask('/api/stream', name='n17').field('Retry-After') == '60'
         assert abandoned(s, 'join=n18', 'name=n3') == [429, 200]
         assert call(repo, 'stream', '--name', 'own', '--format', 'urls', '--limit', '5').stdout.count(b'\n') == 5
@@ -240,8 +240,8 @@ def what_readers_leave_behind_is_bounded(folder):
             rest = s.ask('/api/stream', resume=rows[149][1], format='urls').body.decode().split('\n')[:-1]
             assert rest == [u for u, _ in rows[150:]], more
         # A server that starts again has no room for more.
-        assert set(abandoned(s, *['latest=1'] * 12)) == {200}
-        assert left_behind(repo)[0].count('stream readers') == 8 and left_behind(repo)[2] == 0, left_behind(repo)
+        assert set(abandoned(s, *['latest=1'] * 18)) == {200}
+        assert left_behind(repo)[0].count('stream readers') == 16 and left_behind(repo)[2] == 0, left_behind(repo)
     verified(repo)
 
 
