@@ -267,10 +267,16 @@ void wb_hold_give_up(struct wb_stream *stream)
 {
     struct wb_error_copy copy;
 
-    if (!stream->held || stream->shared)
+    if (!stream->held)
         return;
     wb_error_save(0, &copy);
-    (void)wb_hold_let_go(stream->home->dir, stream->ticket.snapshot, stream->ticket.holder);
+    if (!stream->shared)
+        (void)wb_hold_let_go(stream->home->dir, stream->ticket.snapshot, stream->ticket.holder);
+    else if (stream->ticket.sealed) /* nobody else has used it */
+        wb_readers_give_up(stream->home, stream->shared);
+    else
+        wb_readers_leave(stream->home, stream->shared);
+    stream->shared = 0;
     stream->held = false;
     wb_error_restore(&copy);
 }

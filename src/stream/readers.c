@@ -205,6 +205,20 @@ void wb_readers_leave(struct wb_stream_home *home, uint32_t snapshot)
     pthread_mutex_unlock(&readers->mutex);
 }
 
+void wb_readers_give_up(struct wb_stream_home *home, uint32_t snapshot)
+{
+    struct wb_readers *readers = &home->readers;
+    struct wb_store *store = NULL;
+
+    wb_readers_leave(home, snapshot);
+    pthread_mutex_lock(&readers->mutex);
+    struct wb_readers_hold *hold = find_hold(readers, snapshot);
+    if (hold && hold->streams == 0 && wb_hold_writer(home->dir, &store) > 0 && let_go(store, snapshot) == 0)
+        remove_hold(readers, hold);
+    pthread_mutex_unlock(&readers->mutex);
+    wb_store_close(store);
+}
+
 /* ---- names --------------------------------------------------------------------------------------- */
 
 /* The first idle name gives way. It may turn out to be in use: then the next one is tried. */

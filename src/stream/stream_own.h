@@ -194,6 +194,9 @@ void wb_readers_renew(struct wb_stream_home *home, uint32_t snapshot);
 /* A stream of readers has ended. The hold stays for a while, so that it can be resumed. */
 void wb_readers_leave(struct wb_stream_home *home, uint32_t snapshot);
 
+/* The same, and if no other one is under way, the hold ends now. */
+void wb_readers_give_up(struct wb_stream_home *home, uint32_t snapshot);
+
 /* Makes room for one more name: the first idle one gives way. WB_E_CROWDED. done(): it is saved, or will not be. */
 int wb_readers_name(struct wb_stream_home *home);
 void wb_readers_name_done(struct wb_stream_home *home);
