@@ -275,35 +275,64 @@ static bool has_escaped_slash(struct wb_slice text)
     return false;
 }
 
+/* The page whose URL the query is, as the index knows it. WB_E_NOTFOUND. */
+static int find_in_index(struct wb_call *call, struct wb_slice query, struct wb_buf *url_out)
+{
+    struct wb_searcher *searcher = NULL;
+    struct wb_slice url;
+    uint32_t docid;
+
+    int err = wb_call_searcher(call, &searcher);
+    if (err == 0)
+        err = wb_search_url(searcher, query, &docid);
+    if (err == 0)
+        err = wb_index_url(wb_searcher_index(searcher), docid, &url);
+    return err == 0 ? wb_buf_append_slice(url_out, url) : err;
+}
+
+/* The same for a page that was stored since the index was built, by its usual spelling. */
+static int find_in_store(struct wb_call *call, struct wb_slice query, struct wb_buf *url_out)
+{
+    struct wb_store_timeline timeline = {0};
+    struct wb_pageid id;
+
+    int err = memmem(query.ptr, query.len, "://", 3) ? 0 : wb_buf_append_str(url_out, "http://");
+    if (err == 0)
+        err = wb_buf_append_slice(url_out, query);
+    if (err == 0)
+        err = wb_which_page(wb_buf_slice(url_out), &id);
+    if (err == 0)
+        err = wb_store_timeline(call->worker->store, id, &timeline);
+    wb_store_timeline_release(&timeline);
+    return err == WB_E_NOMEM ? err : err < 0 ? WB_E_NOTFOUND : 0;
+}
+
 /*
  * A URL leads to its page. What could as well be a word (node.js) shows results, of which the page is the first; so
  * does a search in another order, or for more results. Returns 1 if the reply is done.
  */
 static int lead_to_page(struct search_view *v)
 {
-    struct wb_slice query = wb_slice_trim(v->query), url;
+    struct wb_slice query = wb_slice_trim(v->query);
+    struct wb_buf target = WB_BUF_INIT, url = WB_BUF_INIT;
     struct wb_call *call = v->call;
-    struct wb_searcher *searcher = NULL;
-    struct wb_buf target = WB_BUF_INIT;
-    uint32_t docid;
 
-    if (v->sort.len || wb_call_param(call, "offset").ptr ||
+    if (v->sort.len || wb_call_param(call, "offset").ptr || memchr(query.ptr, ' ', query.len) ||
         !(memchr(query.ptr, '/', query.len) || has_escaped_slash(query)))
         return 0;
-    int err = wb_call_searcher(call, &searcher);
-    if (err == 0)
-        err = wb_search_url(searcher, query, &docid);
-    if (err == 0)
-        err = wb_index_url(wb_searcher_index(searcher), docid, &url);
+    int err = find_in_index(call, query, &url);
+    if (err == WB_E_NOTFOUND || err == WB_E_BUSY) /* or there is no index yet */
+        err = find_in_store(call, query, &url);
     if (err == 0)
         err = wb_buf_append_str(&target, "/page?url=");
     if (err == 0)
-        err = wb_call_escape(url, &target);
+        err = wb_call_escape(wb_buf_slice(&url), &target);
     if (err == 0)
         err = wb_http_reply_field(call->reply, "Location", wb_buf_slice(&target));
     if (err == 0)
         call->reply->status = 302;
     wb_buf_release(&target);
+    wb_buf_release(&url);
     return err == 0 ? 1 : err == WB_E_NOTFOUND ? 0 : err;
 }
 

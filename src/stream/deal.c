@@ -388,6 +388,7 @@ static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
     *item_out = NULL;
     if (err < 0)
         return err;
+    wb_hold_renew(worker->deal->stream);
     int got = choose_in_time(worker, item_out);
     if (got != 1)
         return got;

@@ -267,6 +267,11 @@ def a_url_in_the_search_box(folder):
         answer = json.loads(s.fetch('/api/search?q=node.js&offset=1')[2])
         assert [h['url'] for h in answer['hits']] == [pages[4].url] and answer['total'] == 2, answer
         assert s.ask('/?q=http://node.js/&sort=date').status == 200
+        # A page that no index knows yet.
+        call(repo, 'import', archive(folder / 'late.warc', [Page('http://late.example/x', b'late')]))
+        for typed in ('http://late.example/x', 'Late.example/x/#y'):
+            r = s.ask('/?' + urllib.parse.urlencode({'q': typed}))
+            assert r.status == 302 and s.ask(r.field('Location')).status == 200, (typed, r.status, r.field('Location'))
 
 
 @test

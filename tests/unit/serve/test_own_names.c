@@ -2,6 +2,8 @@
 #include "base/error.h"
 #include "serve/server.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 
 #include <setjmp.h>
@@ -88,6 +90,34 @@ static void test_hosts(void **state)
     wb_httpd_free(all.httpd);
 }
 
+/* A server on all addresses answers for each address of the machine; one on a loopback address does not. */
+static void test_addresses_of_the_machine(void **state)
+{
+    struct wb_serve_options options, all_options;
+    struct wb_server server, all;
+    struct ifaddrs *list;
+
+    (void)state;
+    open_server(&server, &options, "[::1]:0");
+    open_server(&all, &all_options, "*:0");
+    assert_int_equal(getifaddrs(&list), 0);
+    for (const struct ifaddrs *at = list; at; at = at->ifa_next) {
+        char text[INET6_ADDRSTRLEN], host[INET6_ADDRSTRLEN + 2];
+        int family = at->ifa_addr ? at->ifa_addr->sa_family : AF_UNSPEC;
+        if (family != AF_INET && family != AF_INET6)
+            continue;
+        const void *bytes = family == AF_INET ? (const void *)&((struct sockaddr_in *)at->ifa_addr)->sin_addr
+                                              : (const void *)&((struct sockaddr_in6 *)at->ifa_addr)->sin6_addr;
+        assert_non_null(inet_ntop(family, bytes, text, sizeof text));
+        snprintf(host, sizeof host, family == AF_INET ? "%s" : "[%s]", text);
+        assert_true(answers(&all, NULL, host));
+        assert_int_equal(answers(&server, NULL, host), strncmp(text, "127.", 4) == 0 || strcmp(text, "::1") == 0);
+    }
+    freeifaddrs(list);
+    wb_httpd_free(server.httpd);
+    wb_httpd_free(all.httpd);
+}
+
 static bool trusts(const struct wb_server *server, const char *host, const char *name, const char *value)
 {
     struct wb_http_field fields[2] = {{WB_SLICE_LIT("Host"), wb_slice_str(host)},
@@ -136,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),
+        cmocka_unit_test(test_addresses_of_the_machine),
         cmocka_unit_test(test_origins),
     };
 
