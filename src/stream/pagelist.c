@@ -313,23 +313,28 @@ int wb_pagelist_make(struct wb_stream *stream)
 
 struct wb_slice wb_pagelist_ids(const struct wb_pagelist *list)
 {
+    if (list->kept.memory)
+        return list->kept.bytes;
     return list->map ? wb_slice(list->map, list->count * WB_PAGEID_BYTES) : wb_buf_slice(&list->bytes);
 }
 
-int wb_pagelist_load(struct wb_pagelist *list, struct wb_buf *bytes)
+int wb_pagelist_load(struct wb_pagelist *list, const char *dir, uint64_t hash)
 {
-    if (bytes->len % WB_PAGEID_BYTES)
-        return wb_fail(WB_E_CORRUPT, "the list of a stream's pages is damaged");
     wb_pagelist_release(list);
-    list->bytes = wb_buf_take(bytes);
-    list->count = list->bytes.len / WB_PAGEID_BYTES;
-    return 0;
+    if (hash == wb_shelf_hash(WB_SLICE_EMPTY)) /* no page at all */
+        return 0;
+    int err = wb_shelf_map(dir, hash, &list->kept);
+    if (err == 0 && list->kept.bytes.len % WB_PAGEID_BYTES)
+        err = wb_fail(WB_E_CORRUPT, "the list of a stream's pages is damaged");
+    list->count = err == 0 ? list->kept.bytes.len / WB_PAGEID_BYTES : 0;
+    return err;
 }
 
 void wb_pagelist_release(struct wb_pagelist *list)
 {
     if (list->map)
         wb_nameless_unmap(list->map, list->map_bytes);
+    wb_shelf_unmap(&list->kept);
     wb_buf_release(&list->bytes);
     *list = (struct wb_pagelist){.bytes = WB_BUF_INIT};
 }

@@ -79,8 +79,9 @@ struct wb_docid_table {
 struct wb_pagelist {
     size_t count;
     struct wb_buf bytes; /* 16 for each page; or, of a long list... */
-    void *map;           /* ...the same in a file without a name */
+    void *map;           /* ...the same in a file without a name... */
     size_t map_bytes;
+    struct wb_shelf_map kept; /* ...or on the shelf */
 };
 
 /* A page of a list that was read ahead. */
@@ -220,8 +221,8 @@ int wb_pagelist_make(struct wb_stream *stream);
 /* The ids, 16 bytes each. */
 struct wb_slice wb_pagelist_ids(const struct wb_pagelist *list);
 
-/* Takes a list from the bytes of the shelf. */
-int wb_pagelist_load(struct wb_pagelist *list, struct wb_buf *bytes);
+/* Takes a list from the shelf, in place of whatever it was. */
+int wb_pagelist_load(struct wb_pagelist *list, const char *dir, uint64_t hash);
 void wb_pagelist_release(struct wb_pagelist *list);
 
 /* ---- feeds: 1 and the next page that is selected, 0 at the end, or an error. They move stream->place. ----- */

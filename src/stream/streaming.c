@@ -235,12 +235,8 @@ static int keep(struct wb_stream *stream, struct wb_slice bytes, uint64_t *hash_
 /* Takes the list of a stream that is resumed from the shelf. Returns 1, 0 if it is not there, or an error. */
 static int load_list(struct wb_stream *stream)
 {
-    struct wb_buf bytes = WB_BUF_INIT;
-    int err = wb_shelf_get(stream->home->dir, stream->ticket.list_hash, &bytes);
+    int err = wb_pagelist_load(&stream->list, stream->home->dir, stream->ticket.list_hash);
 
-    if (err == 0)
-        err = wb_pagelist_load(&stream->list, &bytes);
-    wb_buf_release(&bytes);
     if (err == WB_E_NOTFOUND)
         return 0;
     return err < 0 ? err : 1;
