@@ -30,7 +30,9 @@
     X(WB_E_NEWER, -9, "made by a newer version")            \
     X(WB_E_STOPPED, -10, "stopped")                         \
     X(WB_E_DOWN, -11, "a node is down")                     \
-    X(WB_E_BROKEN, -12, "damaged, and there is no way on")
+    X(WB_E_BROKEN, -12, "damaged, and there is no way on")  \
+    X(WB_E_DENIED, -13, "not permitted")                    \
+    X(WB_E_CROWDED, -14, "too many at once")
 
 enum wb_error {
     WB_OK = 0,

@@ -33,12 +33,13 @@ static void on_message(void *context, const char *message)
 /* What lives as long as the server. */
 struct serve_args {
     struct wb_serve_provider *providers;
+    struct wb_slice *names;
     struct wb_arena hosts;
     struct wb_run_line run;
 };
 
 /* A host in normal form, as the sites of URLs are compared with it. */
-static int read_host(struct serve_args *args, const char *text, struct wb_slice *host_out)
+static int read_host(struct serve_args *args, const char *option, const char *text, struct wb_slice *host_out)
 {
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT;
@@ -53,7 +54,7 @@ static int read_host(struct serve_args *args, const char *text, struct wb_slice 
     if (plain)
         err = wb_arena_copy(&args->hosts, wb_key_site(wb_buf_slice(&key)), host_out);
     else if (err != WB_E_NOMEM)
-        err = wb_options_usage("--push-token: %s is not a host", text);
+        err = wb_options_usage("--%s: %s is not a host", option, text);
     wb_buf_release(&key);
     wb_url_release(&url);
     return err;
@@ -74,15 +75,33 @@ static int read_providers(const struct wb_options *options, struct serve_args *a
         if (!mark || mark == list[i] || !mark[1])
             return wb_options_usage("--push-token %s: write TOKEN=HOST", list[i]);
         args->providers[i].token = wb_slice(list[i], (size_t)(mark - list[i]));
-        err = read_host(args, mark + 1, &args->providers[i].host);
+        err = read_host(args, "push-token", mark + 1, &args->providers[i].host);
     }
     serve->providers = args->providers;
     serve->provider_count = count;
     return err;
 }
 
+/* NAME or NAME:PORT, as often as there are names. A port that is 80 is no different from none. */
+static int read_names(const struct wb_options *options, struct serve_args *args, struct wb_serve_options *serve)
+{
+    size_t count;
+    const char *const *list = wb_options_list(options, "allow-host", &count);
+    int err = 0;
+
+    args->names = wb_alloc_zero(count + 1, sizeof *args->names);
+    if (!args->names)
+        return WB_E_NOMEM;
+    for (size_t i = 0; err == 0 && i < count; i++)
+        err = read_host(args, "allow-host", list[i], &args->names[i]);
+    serve->hosts = args->names;
+    serve->host_count = count;
+    return err;
+}
+
 static void release_args(struct serve_args *args)
 {
+    wb_free(args->names);
     wb_free(args->providers);
     wb_arena_release(&args->hosts);
     wb_run_line_release(&args->run);
@@ -128,6 +147,8 @@ int wb_cmd_serve(const struct wb_options *options)
     if (serve.key && !serve.certificate)
         return wb_options_usage("serve: --key needs --certificate");
     int err = read_providers(options, &args, &serve);
+    if (err == 0)
+        err = read_names(options, &args, &serve);
     if (err == 0)
         err = prepare_run(options, &args, &serve);
     if (err == 0) {

@@ -227,6 +227,8 @@ const struct wb_option wb_links_options[] = {
 
 const struct wb_option wb_serve_options[] = {
     {"listen", 0, WB_OPTION_TEXT, "ADDR:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)"},
+    {"allow-host", 0, WB_OPTION_LIST, "NAME[:PORT]", "a name under which people reach this server, besides its "
+                                                     "address; may be given several times"},
     {"public", 0, WB_OPTION_FLAG, NULL, "reading needs no token, even if others than this machine can connect"},
     {"token", 0, WB_OPTION_TEXT, "TOKEN", "of the operator (default: the one in DIR/token, which is made)"},
     {"push-token", 0, WB_OPTION_LIST, "TOKEN=HOST", "lets a provider push pages of this host and its subdomains; "

@@ -192,6 +192,10 @@ const struct wb_command wb_commands[] = {
      "readers need a token, unless --public is given. Whatever changes something always needs\n"
      "the operator's token. A new generation of the index is used as soon as it is there.\n"
      "\n"
+     "It answers only requests for its own address (or localhost, where that leads to it), so\n"
+     "that no web page can read it under another name. If people reach it under a name, as\n"
+     "they do behind a proxy, say so with --allow-host NAME.\n"
+     "\n"
      "Providers can announce pages that are new, changed or gone, and send whole pages, with\n"
      "POST /api/push; --push-token says which token is good for which host.\n"
      "\n"
@@ -200,6 +204,7 @@ const struct wb_command wb_commands[] = {
      "none, and is started again if it dies. SIGINT and SIGTERM end both.\n"
      "\n"
      "  webbase serve --listen 127.0.0.1:8080\n"
+     "  webbase serve --listen 0.0.0.0:8080 --allow-host archive.example.org\n"
      "  webbase serve --run --seeds sites.txt --budget 50000 --every 1d",
      wb_serve_options, 0, WB_ARGS_ANY, wb_cmd_serve},
 
@@ -399,7 +404,8 @@ const struct wb_command wb_commands[] = {
      "\n"
      "Instead of being printed, records can go to a command (--exec, run by the shell), or to\n"
      "handlers: functions in shared objects, see include/webbase/handler.h and examples/. From\n"
-     "a server, the same streams come over HTTP; a lost connection is resumed.\n"
+     "a server, the same streams come over HTTP; a lost connection is resumed. Without --token,\n"
+     "a server holds the state for an hour only, and keeps a few names until others need them.\n"
      "\n"
      "  webbase stream --format warc.gz --suffix edu > edu.warc.gz\n"
      "  webbase stream http://127.0.0.1:8080 --exec 'python3 count.py'\n"

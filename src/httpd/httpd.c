@@ -124,6 +124,11 @@ bool wb_httpd_is_loopback(const struct wb_httpd *httpd)
     return httpd->listener.loopback;
 }
 
+bool wb_httpd_has_address(const struct wb_httpd *httpd, struct wb_slice host)
+{
+    return wb_httpd_listens_on(&httpd->listener, host);
+}
+
 /* ---- from other threads ------------------------------------------------------------------------------ */
 
 static void tell_loop(struct wb_httpd *httpd)

@@ -36,6 +36,7 @@ struct wb_http_request {
     enum wb_http_method method; /* the handler of GET serves HEAD too: the server leaves the body out */
     struct wb_slice method_text;
     struct wb_slice target; /* as sent, without scheme and authority: begins with '/' */
+    struct wb_slice authority; /* what was taken off the target, "http://AUTHORITY/path"; ptr NULL: there was none */
     struct wb_slice path;   /* the target up to '?', as sent, not decoded */
     struct wb_slice query;  /* after '?', as sent; ptr NULL: there is none */
     const struct wb_http_field *fields;
@@ -52,6 +53,12 @@ struct wb_http_request {
 /* The value of the first field or parameter with this name; ptr NULL: there is none. Field names in any case. */
 struct wb_slice wb_http_field(const struct wb_http_request *request, const char *name);
 struct wb_slice wb_http_param(const struct wb_http_request *request, const char *name);
+
+/* A body that is a form: "a=b&c=d", read as a query is. WB_E_INVALID: it has too many parameters. */
+struct wb_http_form;
+int wb_http_form_read(struct wb_slice body, struct wb_http_form **form_out);
+struct wb_slice wb_http_form_value(const struct wb_http_form *form, const char *name); /* ptr NULL: there is none */
+void wb_http_form_free(struct wb_http_form *form); /* NULL is fine */
 
 /* Appends the bytes that percent-escapes in `text` stand for. With plus, '+' is a blank. WB_E_INVALID: a bad escape. */
 int wb_http_unescape(struct wb_slice text, bool plus, struct wb_buf *out);
@@ -164,6 +171,13 @@ const char *wb_httpd_address(const struct wb_httpd *httpd);
 
 /* Whether only this machine can reach it. */
 bool wb_httpd_is_loopback(const struct wb_httpd *httpd);
+
+/*
+ * Whether clients reach the server under this host: the address on which it listens, or any address of the machine if
+ * it listens on all; and, where loopback addresses lead to it, all of these and "localhost". IPv6 in brackets, in any
+ * spelling. Names of the machine are not known here.
+ */
+bool wb_httpd_has_address(const struct wb_httpd *httpd, struct wb_slice host);
 
 /*
  * Serves until a stop is requested (os/stop.h) or wb_httpd_stop() is called; then accepts nothing more, cuts sources

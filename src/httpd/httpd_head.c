@@ -107,7 +107,7 @@ static unsigned parse_version(struct wb_httpd_head *head, struct wb_slice text, 
 }
 
 /* Removes scheme and authority: proxies send "http://host/path" where others send "/path". */
-static bool cut_origin(struct wb_slice *target)
+static bool cut_origin(struct wb_slice *target, struct wb_slice *authority_out)
 {
     struct wb_slice http = WB_SLICE_LIT("http://"), https = WB_SLICE_LIT("https://");
     size_t n = wb_slice_starts_nocase(*target, http)    ? http.len
@@ -120,6 +120,7 @@ static bool cut_origin(struct wb_slice *target)
     size_t end = slash ? (size_t)(slash - target->ptr) : target->len;
     if (end == n || memchr(target->ptr + n, '?', end - n))
         return false;
+    *authority_out = wb_slice(target->ptr + n, end - n);
     *target = slash ? wb_slice(slash, target->len - end) : WB_SLICE_LIT("/");
     return true;
 }
@@ -138,7 +139,7 @@ static unsigned parse_target(struct wb_httpd_head *head, const char **why_out)
         if ((unsigned char)request->target.ptr[i] <= 0x20 || request->target.ptr[i] == 0x7f ||
             request->target.ptr[i] == '#')
             return 400;
-    if (!cut_origin(&request->target))
+    if (!cut_origin(&request->target, &request->authority))
         return 400;
     const char *mark = memchr(request->target.ptr, '?', request->target.len);
     request->path = request->target;
@@ -287,6 +288,10 @@ static unsigned interpret_fields(struct wb_httpd_head *head, const char **why_ou
             *why_out = "Host must be given once, as a name or an address";
             status = hosts == 1 && is_host(value) ? 0 : 400;
         }
+    }
+    if (status == 0 && !is_host(head->request.authority)) {
+        *why_out = "the target of the request is not valid";
+        status = 400;
     }
     head->keep_alive = head->keep_alive && !close;
     if (status)

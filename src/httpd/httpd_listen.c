@@ -5,8 +5,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BACKLOG 4096
@@ -90,9 +92,83 @@ int wb_httpd_listen(struct wb_slice where, struct wb_httpd_listener *listener_ou
         return err;
     }
     listener_out->fd = fd;
+    listener_out->address = address.storage;
     listener_out->loopback = wb_httpd_peer_describe(&address.storage, host);
     bool six = address.any.sa_family == AF_INET6;
     snprintf(listener_out->text, sizeof listener_out->text, six ? "[%s]:%u" : "%s:%u", host,
              ntohs(six ? address.six.sin6_port : address.four.sin_port));
     return 0;
+}
+
+/* ---- which hosts lead here ----------------------------------------------------------------------- */
+
+/* "192.0.2.7" and "[2001:db8::7]". */
+static bool parse_literal(struct wb_slice host, union socket_address *address_out)
+{
+    bool brackets = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
+    char text[INET6_ADDRSTRLEN];
+
+    *address_out = (union socket_address){.storage = {0}};
+    if (brackets)
+        host = wb_slice(host.ptr + 1, host.len - 2);
+    if (host.len == 0 || host.len >= sizeof text || memchr(host.ptr, 0, host.len))
+        return false;
+    snprintf(text, sizeof text, "%.*s", WB_SLICE_ARG(host));
+    address_out->any.sa_family = brackets ? AF_INET6 : AF_INET;
+    return brackets ? inet_pton(AF_INET6, text, &address_out->six.sin6_addr) == 1
+                    : inet_pton(AF_INET, text, &address_out->four.sin_addr) == 1;
+}
+
+static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    unsigned char x[16], y[16];
+
+    wb_httpd_peer_bytes(a, x);
+    wb_httpd_peer_bytes(b, y);
+    return memcmp(x, y, sizeof x) == 0;
+}
+
+/* 0.0.0.0 and [::]. */
+static bool is_any(const struct sockaddr_storage *address)
+{
+    static const struct sockaddr_storage none = {.ss_family = AF_INET}, six_none = {.ss_family = AF_INET6};
+
+    return is_same(address, &none) || is_same(address, &six_none);
+}
+
+/* Addresses come and go while the server runs, so they are looked up each time; few requests need that. */
+static bool is_of_machine(const struct sockaddr_storage *address)
+{
+    struct ifaddrs *list = NULL;
+    bool found = false;
+
+    if (getifaddrs(&list) < 0)
+        return false;
+    for (const struct ifaddrs *at = list; at && !found; at = at->ifa_next) {
+        union socket_address own = {.storage = {0}};
+        if (!at->ifa_addr || (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6))
+            continue;
+        own.any.sa_family = at->ifa_addr->sa_family;
+        memcpy(&own, at->ifa_addr, address_len(&own));
+        found = is_same(&own.storage, address);
+    }
+    freeifaddrs(list);
+    return found;
+}
+
+bool wb_httpd_listens_on(const struct wb_httpd_listener *listener, struct wb_slice host)
+{
+    bool any = is_any(&listener->address), loopback = listener->loopback || any;
+    char text[WB_HTTPD_PEER_TEXT];
+    union socket_address address;
+
+    if (wb_slice_equal_nocase(host, WB_SLICE_LIT("localhost")))
+        return loopback;
+    if (!parse_literal(host, &address))
+        return false;
+    if (is_same(&address.storage, &listener->address))
+        return !any;
+    if (wb_httpd_peer_describe(&address.storage, text))
+        return loopback;
+    return any && is_of_machine(&address.storage);
 }

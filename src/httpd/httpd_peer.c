@@ -9,8 +9,7 @@
 
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-/* Every address as IPv6: IPv4 becomes ::ffff:a.b.c.d, as it is on a socket for both. */
-static void address_bytes(const struct sockaddr_storage *address, unsigned char bytes_out[16])
+void wb_httpd_peer_bytes(const struct sockaddr_storage *address, unsigned char bytes_out[16])
 {
     memset(bytes_out, 0, 16);
     if (address->ss_family == AF_INET6) {
@@ -49,7 +48,7 @@ struct wb_httpd_peer *wb_httpd_peer_enter(struct wb_httpd_peers *peers, const st
 {
     unsigned char key[16];
 
-    address_bytes(address, key);
+    wb_httpd_peer_bytes(address, key);
     if (memcmp(key, mapped, sizeof mapped) != 0)
         memset(key + 8, 0, 8);
     uint64_t hash = wb_hash64_seeded(key, sizeof key, peers->map.map.seed);
@@ -86,7 +85,7 @@ bool wb_httpd_peer_describe(const struct sockaddr_storage *address, char text_ou
     static const unsigned char one[16] = {[15] = 1};
     unsigned char bytes[16];
 
-    address_bytes(address, bytes);
+    wb_httpd_peer_bytes(address, bytes);
     if (memcmp(bytes, mapped, sizeof mapped) == 0) {
         inet_ntop(AF_INET, bytes + 12, text_out, WB_HTTPD_PEER_TEXT);
         return bytes[12] == 127;

@@ -42,6 +42,9 @@ struct wb_httpd_peer *wb_httpd_peer_enter(struct wb_httpd_peers *peers, const st
 /* One connection of the client has ended. */
 void wb_httpd_peer_leave(struct wb_httpd_peers *peers, struct wb_httpd_peer *peer);
 
+/* Every address as IPv6: IPv4 becomes ::ffff:a.b.c.d, as it is on a socket for both. Other families are all zero. */
+void wb_httpd_peer_bytes(const struct sockaddr_storage *address, unsigned char bytes_out[16]);
+
 /* The address as text, without a port, and IPv4 as IPv4. Returns true if it is a loopback address. */
 bool wb_httpd_peer_describe(const struct sockaddr_storage *address, char text_out[WB_HTTPD_PEER_TEXT]);
 

@@ -1,5 +1,6 @@
 /* httpd_query.c - looking things up in a request: fields, and the parameters of the query. */
 #include "base/codec.h"
+#include "base/mem.h"
 #include "httpd/httpd_head.h"
 
 /* The byte that an escape at the beginning of text stands for; -1: it is none. */
@@ -95,4 +96,42 @@ struct wb_slice wb_http_param(const struct wb_http_request *request, const char 
         if (wb_slice_equal(request->params[i].name, wanted))
             return request->params[i].value;
     return (struct wb_slice){NULL, 0};
+}
+
+/* ---- forms --------------------------------------------------------------------------------------- */
+
+struct wb_http_form {
+    struct wb_httpd_head head; /* that of a request whose query is the form */
+};
+
+int wb_http_form_read(struct wb_slice body, struct wb_http_form **form_out)
+{
+    struct wb_http_form *form = wb_alloc_zero(1, sizeof *form);
+    const char *why = "";
+
+    *form_out = NULL;
+    if (!form)
+        return WB_E_NOMEM;
+    form->head.request.query = body;
+    unsigned status = wb_httpd_params_parse(&form->head, &why);
+    if (status) {
+        wb_http_form_free(form);
+        return status == 503 ? WB_E_NOMEM : wb_fail(WB_E_INVALID, "the form has too many parameters");
+    }
+    form->head.request.params = form->head.params.items;
+    form->head.request.param_count = form->head.params.count;
+    *form_out = form;
+    return 0;
+}
+
+struct wb_slice wb_http_form_value(const struct wb_http_form *form, const char *name)
+{
+    return wb_http_param(&form->head.request, name);
+}
+
+void wb_http_form_free(struct wb_http_form *form)
+{
+    if (form)
+        wb_httpd_head_release(&form->head);
+    wb_free(form);
 }

@@ -217,8 +217,14 @@ done:
 
 int wb_path_replace(const char *path, struct wb_slice bytes)
 {
+    return wb_path_replace_parts(path, &bytes, 1);
+}
+
+int wb_path_replace_parts(const char *path, const struct wb_slice *parts, size_t count)
+{
     struct wb_file file = WB_FILE_INIT;
     struct wb_buf temporary = WB_BUF_INIT;
+    uint64_t at = 0;
     int err;
 
     err = wb_buf_printf(&temporary, "%s.tmp", path);
@@ -228,7 +234,10 @@ int wb_path_replace(const char *path, struct wb_slice bytes)
         err = wb_file_open(temporary.ptr, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE, &file);
     if (err < 0)
         goto done;
-    err = wb_file_write_at(&file, 0, bytes.ptr, bytes.len);
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        err = wb_file_write_at(&file, at, parts[i].ptr, parts[i].len);
+        at += parts[i].len;
+    }
     if (err == 0)
         err = wb_file_sync(&file);
     if (err == 0)

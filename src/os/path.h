@@ -59,6 +59,7 @@ int wb_path_read(const char *path, size_t max, struct wb_buf *bytes_out);
  * directory. After a crash the file has either the old content or the new one.
  */
 int wb_path_replace(const char *path, struct wb_slice bytes);
+int wb_path_replace_parts(const char *path, const struct wb_slice *parts, size_t count); /* one after the other */
 
 /* ---- listing directories --------------------------------------------------------------------------------------- */
 

@@ -234,6 +234,7 @@ struct wb_qplan {
     WB_VEC(void *) memory;     /* of leaves, to be freed */
     bool with_status;          /* the query has status:, so that pages of any status are found */
     bool dup_no;
+    uint32_t typed;            /* the page whose URL the query is, which comes first; WB_DOCID_NONE: it is none */
     bool any_of_words;         /* it asks for any of some words, and besides only for what has no score: */
     struct wb_qnode **filters;
     size_t filter_count;
@@ -250,9 +251,9 @@ struct wb_qplan {
     int err;                   /* the first error of a leaf */
 };
 
-/* Makes the plan of a parsed query. Release it even after an error. */
+/* Makes the plan of a parsed query. typed: as in the plan. Release it even after an error. */
 int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_arena *arena,
-                  const struct wb_ask *ask, struct wb_qplan *plan_out);
+                  const struct wb_ask *ask, uint32_t typed, struct wb_qplan *plan_out);
 void wb_qplan_release(struct wb_qplan *plan);
 
 /* The first error of any list or leaf. */

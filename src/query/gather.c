@@ -92,6 +92,8 @@ static uint64_t order_of_double(double number)
 /* The value of a document, from 1 on; 0: none. */
 static uint64_t value_of(const struct wb_sortkey *key, uint32_t docid, uint32_t score)
 {
+    if (key->field == WB_ASK_ANY && docid == key->plan->typed)
+        return UINT64_MAX - 1;
     if (key->field == WB_ASK_ANY)
         return (uint64_t)score + 1;
     if (key->field == WB_ASK_URL)

@@ -125,8 +125,8 @@ int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct
 static int run(struct wb_qplan *plan, struct wb_topk *topk, struct wb_results *results)
 {
     const struct wb_search_options *options = plan->options;
-    bool by_score =
-        options->sort.field == WB_ASK_ANY && !options->sort.reverse && !plan->dup_no && !options->collapse_site;
+    bool by_score = options->sort.field == WB_ASK_ANY && !options->sort.reverse && !plan->dup_no &&
+                    !options->collapse_site && plan->typed == WB_DOCID_NONE;
     struct wb_gather gather = {.facets = options->facets};
     uint64_t counted = 0;
     int err = wb_scoring_prepare(plan);
@@ -162,29 +162,57 @@ static int explain(struct wb_qplan *plan, struct wb_results *results)
     return err;
 }
 
+/* The words of a URL as a phrase: without what would end it. */
+static int parse_words(struct wb_searcher *searcher, struct wb_slice url, struct wb_arena *arena,
+                       struct wb_ask *ask_out)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    int err = wb_buf_append_char(&text, '"');
+
+    for (size_t i = 0; err == 0 && i < url.len; i++)
+        err = wb_buf_append_char(&text, url.ptr[i] == '"' || url.ptr[i] == '\\' ? ' ' : url.ptr[i]);
+    if (err == 0)
+        err = wb_buf_append_char(&text, '"');
+    if (err == 0)
+        err = wb_searcher_parse(searcher, wb_buf_slice(&text), arena, ask_out);
+    wb_buf_release(&text);
+    return err;
+}
+
+/* *typed_out: the page whose URL the query is. A URL may have characters that mean something in the language. */
+static int parse(struct wb_searcher *searcher, struct wb_slice query, struct wb_arena *arena, struct wb_ask *ask_out,
+                 uint32_t *typed_out)
+{
+    int found = wb_search_url(searcher, query, typed_out);
+    int err = found < 0 && found != WB_E_NOTFOUND ? found : wb_searcher_parse(searcher, query, arena, ask_out);
+
+    return err == WB_E_INVALID && found == 0 ? parse_words(searcher, query, arena, ask_out) : err;
+}
+
 int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results)
 {
     struct wb_qplan plan = {.err = 0};
     struct wb_topk topk = {.max = options->offset <= UINT64_MAX - options->limit ? options->offset + options->limit
                                                                                  : UINT64_MAX};
     struct wb_ask ask = {.bad_at = 0};
+    uint32_t typed = WB_DOCID_NONE;
 
     *results = (struct wb_results){.total = 0};
     if (options->limit == 0)
         topk.max = 0;
     int err = wb_searcher_refresh(searcher);
     if (err == 0)
-        err = wb_searcher_parse(searcher, options->query, &results->arena, &ask);
+        err = parse(searcher, options->query, &results->arena, &ask, &typed);
     results->bad_at = ask.bad_at;
     if (err == 0)
-        err = wb_qplan_make(searcher, options, &results->arena, &ask, &plan);
+        err = wb_qplan_make(searcher, options, &results->arena, &ask, typed, &plan);
     if (err == 0)
         err = run(&plan, &topk, results);
     if (err == 0) {
         wb_topk_sort(&topk);
         err = wb_hits_make(&plan, &topk, results);
     }
-    if (err == 0 && !options->no_texts)
+    if (err == 0 && !options->no_texts && typed == WB_DOCID_NONE)
         err = wb_hits_suggest(&plan, results);
     if (err == 0 && options->explain)
         err = explain(&plan, results);

@@ -25,7 +25,7 @@ static int match(struct wb_searcher *searcher, struct wb_slice query, bool any_s
 
     *bad_at_out = ask.bad_at;
     if (err == 0)
-        err = wb_qplan_make(searcher, &options, &arena, &ask, &plan);
+        err = wb_qplan_make(searcher, &options, &arena, &ask, WB_DOCID_NONE, &plan);
     plan.with_status |= any_status;
     if (err == 0)
         err = wb_gather_all(&plan, &gather);

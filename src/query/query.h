@@ -102,6 +102,12 @@ static inline bool wb_search_is_given_up(const struct wb_search_options *options
 int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results_out);
 void wb_results_release(struct wb_results *results);
 
+/*
+ * If the query is nothing but the URL of a page that the generation knows, in any spelling (typedurl.c): its docid. It
+ * is then the first of the results that are ordered by score. WB_E_NOTFOUND if it is anything else.
+ */
+int wb_search_url(struct wb_searcher *searcher, struct wb_slice query, uint32_t *docid_out);
+
 /* ---- sets of pages ------------------------------------------------------------------------------- */
 
 /*

@@ -246,10 +246,33 @@ static int look_at_shape(struct wb_qplan *plan)
     return 0;
 }
 
-int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_arena *arena,
-                  const struct wb_ask *ask, struct wb_qplan *plan)
+/* The query is the URL of a page: that page is found, whatever its words are. */
+static int add_typed(struct wb_qplan *plan)
 {
-    *plan = (struct wb_qplan){.searcher = searcher, .options = options, .arena = arena, .ask = *ask, .scale = 1};
+    struct wb_leaf *leaf = wb_qplan_leaf(plan, plan->ask.root, WB_LEAF_DOCS);
+    struct wb_qnode *page, *both = wb_qplan_node(plan, WB_QNODE_OR, 2);
+
+    if (!leaf || !both)
+        return WB_E_NOMEM;
+    leaf->docs = &plan->typed;
+    leaf->doc_count = leaf->cost = 1;
+    int err = wb_plan_leaf_node(plan, leaf, &page);
+    if (err < 0 || !plan->root) {
+        plan->root = err == 0 ? page : NULL;
+        return err;
+    }
+    both->items[both->item_count++] = page;
+    both->items[both->item_count++] = plan->root;
+    both->cost = page->cost + plan->root->cost;
+    plan->root = both;
+    return 0;
+}
+
+int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_arena *arena,
+                  const struct wb_ask *ask, uint32_t typed, struct wb_qplan *plan)
+{
+    *plan = (struct wb_qplan){
+        .searcher = searcher, .options = options, .arena = arena, .ask = *ask, .typed = typed, .scale = 1};
     int err = build(plan, ask->root, false, true, &plan->root);
 
     if (err == 0 && plan->dup_no && !plan->root) {
@@ -264,6 +287,8 @@ int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *
         leaf->cost = searcher->pages;
         err = wb_plan_leaf_node(plan, leaf, &plan->root);
     }
+    if (err == 0 && typed != WB_DOCID_NONE)
+        err = add_typed(plan);
     return err == 0 && plan->root ? look_at_shape(plan) : err;
 }
 

@@ -79,6 +79,15 @@ static bool has_password(const struct wb_server *server, const struct wb_http_re
     return find_provider(server, token, &is_operator) || is_operator;
 }
 
+enum wb_stream_who wb_access_who(const struct wb_server *server, const struct wb_http_request *request)
+{
+    bool is_operator;
+
+    if (!wb_own_names_trust(server, request))
+        return WB_STREAM_STRANGER;
+    return wb_access_provider(server, request, &is_operator) || is_operator ? WB_STREAM_OWNER : WB_STREAM_READER;
+}
+
 unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access)
 {
     bool is_operator;

@@ -1,6 +1,7 @@
 /*
  * api_control.c - what an operator tells the repository. Every call needs the operator's token.
  *
+ *   GET  /api/token                              {"ok":true}: it is the operator's token
  *   POST /api/control/pause                      {}                          orders to the running crawl: the answer is
  *   POST /api/control/resume                     {}                          {"crawls":[what each crawl answers]}
  *   POST /api/control/stop                       {"site":"example.org"}
@@ -144,4 +145,16 @@ void wb_handle_expunge(struct wb_call *call)
         wb_call_fail(call, err);
     }
     json_decref(body);
+}
+
+/* ---- the token --------------------------------------------------------------------------------------------------- */
+
+/* Whoever gets here has it. */
+void wb_handle_token(struct wb_call *call)
+{
+    struct wb_json j;
+
+    wb_call_json(call, &j);
+    wb_json_field_bool(&j, "ok", true);
+    wb_call_json_end(call, &j, 0);
 }

@@ -4,7 +4,7 @@
  *   GET  /api/stream?format=jsonl&suffix=edu&...     the options of `webbase stream` by their names
  *   GET  /api/stream?join=NAME&...                   a part of a stream that several workers share
  *   POST /api/stream/acknowledge?name=&token=        what a client of a named stream has got for good
- *   POST /api/stream/acknowledge?join=&worker=&position=
+ *   POST /api/stream/acknowledge?join=&worker=&position=             these parameters may also be a form in the body
  *
  * A complete stream ends its chunked body properly, one that is cut short does not. The field WebBase-Token is the
  * token of the beginning, so that a client can resume even if it got nothing. format=wire is for webbase itself: blocks
@@ -63,9 +63,15 @@ static void remove_named(struct stream_reply *r)
     pthread_mutex_unlock(&named_lock);
 }
 
+struct acknowledgement {
+    enum wb_stream_who who;
+    struct wb_slice what; /* a token, or a position */
+};
+
 /* Calls act() for the open stream of a name, and of a worker if there are several. Returns 1 if there was one. */
 static int with_named(struct wb_server *server, struct wb_slice name, struct wb_slice id,
-                      int (*act)(struct stream_reply *r, struct wb_slice what), struct wb_slice what)
+                      int (*act)(struct stream_reply *r, const struct acknowledgement *a),
+                      const struct acknowledgement *a)
 {
     int found = 0;
 
@@ -73,24 +79,24 @@ static int with_named(struct wb_server *server, struct wb_slice name, struct wb_
     for (struct stream_reply *r = named_list; r && !found; r = r->next)
         if (r->server == server && wb_slice_equal(name, wb_slice_str(r->name)) &&
             wb_slice_equal(id, wb_slice_str(r->id))) {
-            int err = act(r, what);
+            int err = act(r, a);
             found = err < 0 ? err : 1;
         }
     pthread_mutex_unlock(&named_lock);
     return found;
 }
 
-static int acknowledge_token(struct stream_reply *r, struct wb_slice token)
+static int acknowledge_token(struct stream_reply *r, const struct acknowledgement *a)
 {
-    return wb_stream_acknowledge_token(r->stream, token);
+    return wb_stream_acknowledge_token(r->stream, a->who, a->what);
 }
 
-static int acknowledge_position(struct stream_reply *r, struct wb_slice text)
+static int acknowledge_position(struct stream_reply *r, const struct acknowledgement *a)
 {
     uint64_t position;
 
-    if (!wb_slice_to_u64(text, &position))
-        return wb_fail(WB_E_INVALID, "position=%.*s is not a number", WB_SLICE_ARG(text));
+    if (!wb_slice_to_u64(a->what, &position))
+        return wb_fail(WB_E_INVALID, "position=%.*s is not a number", WB_SLICE_ARG(a->what));
     pthread_mutex_lock(&r->lock);
     int err = wb_deal_acknowledge(r->worker, position);
     pthread_mutex_unlock(&r->lock);
@@ -107,7 +113,8 @@ static int acknowledge_join(struct wb_call *call, struct wb_slice name)
         err = wb_call_required(call, "position", &position);
     if (err < 0)
         return err;
-    int found = with_named(call->server, name, id, acknowledge_position, position);
+    struct acknowledgement a = {wb_access_who(call->server, call->request), position};
+    int found = with_named(call->server, name, id, acknowledge_position, &a);
     if (found == 0)
         return wb_fail(WB_E_NOTFOUND, "the stream %.*s has no worker %.*s", WB_SLICE_ARG(name), WB_SLICE_ARG(id));
     wb_http_wake(call->server->httpd); /* others may wait for this */
@@ -123,16 +130,21 @@ static int acknowledge_name(struct wb_call *call)
         err = wb_call_required(call, "token", &token);
     if (err < 0)
         return err;
-    int found = with_named(call->server, name, WB_SLICE_LIT(""), acknowledge_token, token);
-    return found < 0 ? found : found > 0 ? 0 : wb_stream_named_acknowledge(call->server->streams, name, token);
+    struct acknowledgement a = {wb_access_who(call->server, call->request), token};
+    int found = with_named(call->server, name, WB_SLICE_LIT(""), acknowledge_token, &a);
+    return found < 0 ? found : found > 0 ? 0 : wb_stream_named_acknowledge(call->server->streams, a.who, name, token);
 }
 
 void wb_handle_acknowledge(struct wb_call *call)
 {
-    struct wb_slice join = wb_http_param(call->request, "join");
+    struct wb_slice join = {NULL, 0};
     struct wb_json j;
 
-    int err = join.ptr ? acknowledge_join(call, join) : acknowledge_name(call);
+    int err = wb_call_form(call);
+    if (err == 0)
+        join = wb_call_param(call, "join");
+    if (err == 0)
+        err = join.ptr ? acknowledge_join(call, join) : acknowledge_name(call);
     if (err < 0) {
         wb_call_fail(call, err);
         return;
@@ -290,6 +302,16 @@ static int add_fields(struct wb_call *call, struct stream_reply *r, const char *
     return err;
 }
 
+/* What would change something is not for requests that a page of another site has caused. */
+static int check_stranger(const struct wb_stream_spec *spec)
+{
+    if (spec->who != WB_STREAM_STRANGER ||
+        (!spec->name.len && !spec->join.len && !spec->versions && spec->state != WB_STREAM_LATEST))
+        return 0;
+    return wb_fail(WB_E_DENIED, "a page of another site has caused this request: it can read a stream, but not with "
+                                "name, join, latest or versions, which change something");
+}
+
 /* Begins to deliver, or joins those who do. */
 static int open_spec(struct wb_call *call, struct stream_reply *r, const struct wb_stream_spec *spec)
 {
@@ -299,6 +321,9 @@ static int open_spec(struct wb_call *call, struct stream_reply *r, const struct 
 
     if (spec->join.len && spec->name.len)
         return wb_fail(WB_E_INVALID, "name and join exclude each other");
+    err = check_stranger(spec);
+    if (err < 0)
+        return err;
     if (spec->join.len) {
         err = wb_deal_join(call->server->streams, spec, &r->worker);
         wb_random_bytes(id, sizeof id);
@@ -327,6 +352,7 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
     if (err == 0 && !wire)
         err = wb_stream_pen_new(format, tokens, &r->pen);
     if (err == 0) {
+        spec.who = wb_access_who(call->server, call->request);
         spec.facts = !wire && !wb_stream_format_bodies(format);
         spec.docids = wire;
         err = open_spec(call, r, &spec);

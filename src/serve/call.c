@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define RETRY_SECONDS "2" /* what made the server busy passes by itself: an index is built, a transfer ends */
+#define RETRY_SECONDS "2"  /* what made the server busy passes by itself: an index is built, a transfer ends */
+#define CROWD_SECONDS "60" /* what readers have left behind goes with time */
 
 enum { LOOK_NS = 250 * 1000 * 1000 }; /* how often a new generation is looked for */
 
@@ -27,6 +28,10 @@ static unsigned status_of(int err)
     case WB_E_PROTO:
     case WB_E_LIMIT:
         return 400;
+    case WB_E_DENIED:
+        return 403;
+    case WB_E_CROWDED:
+        return 429;
     case WB_E_BUSY:
     case WB_E_DOWN: /* a node, which may come back */
     case WB_E_NOMEM:
@@ -44,21 +49,40 @@ void wb_call_fail(struct wb_call *call, int err)
 
     wb_route_fail(wb_route_find(call->request->path), call->request, call->reply, status,
                   message[0] ? message : wb_error_words(err));
-    if (status == 503)
-        (void)wb_http_reply_field(call->reply, "Retry-After", WB_SLICE_LIT(RETRY_SECONDS));
+    if (status == 503 || status == 429)
+        (void)wb_http_reply_field(call->reply, "Retry-After",
+                                  status == 503 ? WB_SLICE_LIT(RETRY_SECONDS) : WB_SLICE_LIT(CROWD_SECONDS));
 }
 
 /* ---- parameters ---------------------------------------------------------------------------------- */
 
+struct wb_slice wb_call_param(struct wb_call *call, const char *name)
+{
+    struct wb_slice value = wb_http_param(call->request, name);
+
+    return value.ptr || !call->form ? value : wb_http_form_value(call->form, name);
+}
+
+int wb_call_form(struct wb_call *call)
+{
+    struct wb_slice type = wb_http_field(call->request, "Content-Type"), body = call->request->body;
+
+    if (body.len == 0)
+        return 0;
+    if (wb_slice_starts_nocase(type, WB_SLICE_LIT("application/json")))
+        return wb_fail(WB_E_INVALID, "the body is a form here (application/x-www-form-urlencoded), not JSON");
+    return wb_http_form_read(body, &call->form);
+}
+
 int wb_call_required(struct wb_call *call, const char *name, struct wb_slice *value_out)
 {
-    *value_out = wb_http_param(call->request, name);
+    *value_out = wb_call_param(call, name);
     return value_out->len ? 0 : wb_fail(WB_E_INVALID, "the parameter %s is missing", name);
 }
 
 int wb_call_number(struct wb_call *call, const char *name, uint64_t fallback, uint64_t max, uint64_t *value_out)
 {
-    struct wb_slice text = wb_http_param(call->request, name);
+    struct wb_slice text = wb_call_param(call, name);
 
     *value_out = fallback;
     if (!text.ptr)
@@ -73,7 +97,7 @@ int wb_call_number(struct wb_call *call, const char *name, uint64_t fallback, ui
 
 int wb_call_flag(struct wb_call *call, const char *name, bool *value_out)
 {
-    struct wb_slice text = wb_http_param(call->request, name);
+    struct wb_slice text = wb_call_param(call, name);
 
     *value_out = wb_slice_equal(text, WB_SLICE_LIT("1")) || wb_slice_equal(text, WB_SLICE_LIT("true"));
     if (!text.ptr || *value_out || wb_slice_equal(text, WB_SLICE_LIT("0")) ||

@@ -32,7 +32,7 @@ static void add_address(struct search_view *v, struct wb_slice query, struct wb_
         wb_htmlpen_raw(&v->h, "&amp;one_per_site=1");
     if (offset)
         wb_htmlpen_put(&v->h, "&amp;offset={}", wb_htmlpen_plain(offset));
-    if (wb_http_param(v->call->request, "limit").ptr)
+    if (wb_call_param(v->call, "limit").ptr)
         wb_htmlpen_put(&v->h, "&amp;limit={}", wb_htmlpen_plain(v->search.limit));
 }
 
@@ -266,6 +266,76 @@ static void add_front(struct wb_call *call, struct wb_htmlpen *h)
                       "<code>after:2026-01-01</code>. Press <kbd>/</kbd> to search from anywhere.</p>\n");
 }
 
+/* As in "http%3A%2F%2Fexample.org%2F". */
+static bool has_escaped_slash(struct wb_slice text)
+{
+    for (size_t i = 0; i + 3 <= text.len; i++)
+        if (wb_slice_starts_nocase(wb_slice(text.ptr + i, text.len - i), WB_SLICE_LIT("%2f")))
+            return true;
+    return false;
+}
+
+/* The page whose URL the query is, as the index knows it. WB_E_NOTFOUND. */
+static int find_in_index(struct wb_call *call, struct wb_slice query, struct wb_buf *url_out)
+{
+    struct wb_searcher *searcher = NULL;
+    struct wb_slice url;
+    uint32_t docid;
+
+    int err = wb_call_searcher(call, &searcher);
+    if (err == 0)
+        err = wb_search_url(searcher, query, &docid);
+    if (err == 0)
+        err = wb_index_url(wb_searcher_index(searcher), docid, &url);
+    return err == 0 ? wb_buf_append_slice(url_out, url) : err;
+}
+
+/* The same for a page that was stored since the index was built, by its usual spelling. */
+static int find_in_store(struct wb_call *call, struct wb_slice query, struct wb_buf *url_out)
+{
+    struct wb_store_timeline timeline = {0};
+    struct wb_pageid id;
+
+    int err = memmem(query.ptr, query.len, "://", 3) ? 0 : wb_buf_append_str(url_out, "http://");
+    if (err == 0)
+        err = wb_buf_append_slice(url_out, query);
+    if (err == 0)
+        err = wb_which_page(wb_buf_slice(url_out), &id);
+    if (err == 0)
+        err = wb_store_timeline(call->worker->store, id, &timeline);
+    wb_store_timeline_release(&timeline);
+    return err == WB_E_NOMEM ? err : err < 0 ? WB_E_NOTFOUND : 0;
+}
+
+/*
+ * A URL leads to its page. What could as well be a word (node.js) shows results, of which the page is the first; so
+ * does a search in another order, or for more results. Returns 1 if the reply is done.
+ */
+static int lead_to_page(struct search_view *v)
+{
+    struct wb_slice query = wb_slice_trim(v->query);
+    struct wb_buf target = WB_BUF_INIT, url = WB_BUF_INIT;
+    struct wb_call *call = v->call;
+
+    if (v->sort.len || wb_call_param(call, "offset").ptr || memchr(query.ptr, ' ', query.len) ||
+        !(memchr(query.ptr, '/', query.len) || has_escaped_slash(query)))
+        return 0;
+    int err = find_in_index(call, query, &url);
+    if (err == WB_E_NOTFOUND || err == WB_E_BUSY) /* or there is no index yet */
+        err = find_in_store(call, query, &url);
+    if (err == 0)
+        err = wb_buf_append_str(&target, "/page?url=");
+    if (err == 0)
+        err = wb_call_escape(wb_buf_slice(&url), &target);
+    if (err == 0)
+        err = wb_http_reply_field(call->reply, "Location", wb_buf_slice(&target));
+    if (err == 0)
+        call->reply->status = 302;
+    wb_buf_release(&target);
+    wb_buf_release(&url);
+    return err == 0 ? 1 : err == WB_E_NOTFOUND ? 0 : err;
+}
+
 static int read_search(struct search_view *v)
 {
     struct wb_searcher *searcher = NULL;
@@ -284,7 +354,7 @@ static int read_search(struct search_view *v)
 void wb_handle_search_page(struct wb_call *call)
 {
     struct search_view v = {
-        .call = call, .query = wb_http_param(call->request, "q"), .sort = wb_http_param(call->request, "sort")};
+        .call = call, .query = wb_call_param(call, "q"), .sort = wb_call_param(call, "sort")};
     struct wb_page_frame frame = {.query = v.query, .title = v.query, .place = WB_PAGE_SEARCH};
     int64_t began = wb_clock_mono_ns();
     int err = 0;
@@ -295,7 +365,10 @@ void wb_handle_search_page(struct wb_call *call)
         wb_page_end(call, &v.h);
         return;
     }
-    err = read_search(&v);
+    int led = lead_to_page(&v);
+    if (led > 0)
+        return;
+    err = led < 0 ? led : read_search(&v);
     wb_patience_end(call->worker);
     v.ms = (double)(wb_clock_mono_ns() - began) / 1e6;
     bool mistaken = err == WB_E_INVALID && v.search.facets != 0;

@@ -1,4 +1,5 @@
 /* routes.c - which handler answers which path, who may ask, and how large a body may be. */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/htmlpen.h"
 
@@ -10,36 +11,44 @@ enum { ORDER_BYTES = 64 << 10 };
 
 #define PUSH_BYTES ((uint64_t)64 << 20)
 
+/* What several calls know. */
+#define SEARCH "q limit offset sort facet one_per_site explain quick"
+#define CDX                                                                                                            \
+    "url matchType from to limit offset sort reverse closest filter collapse collapseTime fl fields output page "      \
+    "pageSize showNumPages showResumeKey resumeKey"
+
 /* The longest path that fits wins, so the order does not matter. */
 static const struct wb_route routes[] = {
-    {"/", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_search_page},
-    {"/page", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_page_view},
-    {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page},
-    {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page},
-    {"/api/search", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_search},
-    {"/api/page", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_page},
-    {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_versions},
-    {"/api/links", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_links},
-    {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_similar},
-    {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_stat},
-    {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_snapshots},
-    {"/api/dash", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_dash_data},
-    {"/api/control/", true, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_control},
-    {"/api/expunge", false, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_expunge},
-    {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_openapi},
-    {"/api/stream", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_stream},
-    {"/api/stream/acknowledge", false, POST, WB_ACCESS_READER, 0, false, false, wb_handle_acknowledge},
-    {"/api/push", false, POST, WB_ACCESS_PROVIDER, PUSH_BYTES, false, false, wb_handle_push},
-    {"/cdx", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_cdx},
-    {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_cdx},
-    {"/web/", true, GET, WB_ACCESS_READER, 0, true, true, wb_handle_replay},
-    {"/timemap/link/", true, GET, WB_ACCESS_READER, 0, false, true, wb_handle_timemap},
-    {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_asset},
-    {"/opensearch.xml", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_opensearch},
-    {"/favicon.ico", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_icon},
-    {"/robots.txt", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_robots},
-    {"/metrics", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_metrics},
-    {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_health},
+    {"/", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_search_page, SEARCH},
+    {"/page", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_page_view, "url a b older in out"},
+    {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page, "host why"},
+    {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page, NULL},
+    {"/api/search", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_search, SEARCH},
+    {"/api/page", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_page, "url at snapshot"},
+    {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_versions, "url limit after"},
+    {"/api/links", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_links, "url dir limit after offset"},
+    {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_similar, "url limit"},
+    {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_stat, NULL},
+    {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_snapshots, NULL},
+    {"/api/dash", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_dash_data, "since"},
+    {"/api/token", false, GET, WB_ACCESS_OPERATOR, 0, false, false, wb_handle_token, NULL},
+    {"/api/control/", true, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_control, NULL},
+    {"/api/expunge", false, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_expunge, NULL},
+    {"/api/openapi.json", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_openapi, NULL},
+    {"/api/stream", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_stream, "format tokens " WB_STREAM_PARAMS},
+    {"/api/stream/acknowledge", false, POST, WB_ACCESS_READER, ORDER_BYTES, false, false, wb_handle_acknowledge,
+     "name token join worker position"},
+    {"/api/push", false, POST, WB_ACCESS_PROVIDER, PUSH_BYTES, false, false, wb_handle_push, NULL},
+    {"/cdx", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_cdx, CDX},
+    {"/cdx/search/cdx", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_cdx, CDX},
+    {"/web/", true, GET, WB_ACCESS_READER, 0, true, true, wb_handle_replay, NULL},
+    {"/timemap/link/", true, GET, WB_ACCESS_READER, 0, false, true, wb_handle_timemap, NULL},
+    {"/assets/", true, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_asset, NULL},
+    {"/opensearch.xml", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_opensearch, NULL},
+    {"/favicon.ico", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_icon, NULL},
+    {"/robots.txt", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_robots, NULL},
+    {"/metrics", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_metrics, NULL},
+    {"/healthz", false, GET, WB_ACCESS_ANYONE, 0, false, false, wb_handle_health, NULL},
 };
 
 enum { ROUTES = sizeof routes / sizeof *routes };
@@ -54,6 +63,12 @@ size_t wb_route_number(struct wb_slice path)
 size_t wb_route_count(void)
 {
     return ROUTES;
+}
+
+const struct wb_route *wb_route_at(size_t number)
+{
+    WB_CHECK(number < ROUTES);
+    return &routes[number];
 }
 
 const char *wb_route_path(size_t number)
@@ -112,6 +127,15 @@ static void refuse_access(const struct wb_route *route, const struct wb_http_req
                                   WB_SLICE_LIT("Basic realm=\"webbase\", charset=\"UTF-8\""));
 }
 
+/* Always as JSON: who asks is perhaps not who it says. */
+static void refuse_host(struct wb_slice host, struct wb_http_reply *reply)
+{
+    wb_http_reply_error(reply, 421,
+                        "this server does not answer for the host '%.*s'; if people reach it under this name, start it "
+                        "with --allow-host",
+                        (int)(host.len > 200 ? 200 : host.len), host.ptr ? host.ptr : "");
+}
+
 bool wb_route_is_slow(const struct wb_http_request *request)
 {
     return wb_route_find(request->path)->slow; /* there is one: the request was admitted */
@@ -121,9 +145,14 @@ int wb_route_admit(struct wb_server *server, const struct wb_http_request *head,
                    struct wb_http_reply *reply)
 {
     const struct wb_route *route = wb_route_find(head->path);
+    struct wb_slice foreign;
     char message[256];
 
     *body_max_out = 0;
+    if (!wb_own_names_has(server, head, &foreign)) {
+        refuse_host(foreign, reply);
+        return 1;
+    }
     if (!route) {
         snprintf(message, sizeof message, "there is nothing at %.*s", WB_SLICE_ARG(head->path));
         wb_route_fail(NULL, head, reply, 404, message);
@@ -131,6 +160,10 @@ int wb_route_admit(struct wb_server *server, const struct wb_http_request *head,
     }
     if (!(route->methods >> head->method & 1)) {
         refuse_method(route, head, reply);
+        return 1;
+    }
+    if (head->method == WB_HTTP_POST && !wb_own_names_trust(server, head)) {
+        wb_http_reply_error(reply, 403, "a page of another site has caused this request: it may not change anything");
         return 1;
     }
     unsigned refused = wb_access_check(server, head, route->access);

@@ -29,6 +29,7 @@ static void handle(void *context, void *worker, const struct wb_http_request *re
 
     wb_route_find(request->path)->handle(&call); /* there is one: the request was admitted */
     wb_delivery_finish(&call);
+    wb_http_form_free(call.form);
 }
 
 static void served(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,

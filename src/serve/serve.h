@@ -23,6 +23,8 @@ struct wb_serve_options {
     struct wb_slice listen;        /* "127.0.0.1:8080" */
     const char *certificate, *key; /* PEM files; NULL: plain HTTP */
     struct wb_slice token;         /* of the operator; empty: the one in DIR/token, which is made if there is none */
+    const struct wb_slice *hosts;  /* under which the server answers, besides its addresses: NAME or NAME:PORT... */
+    size_t host_count;             /* ...in lower case and ASCII */
     bool open;                     /* reading needs no token even if others than this machine can connect */
     const struct wb_serve_provider *providers;
     size_t provider_count;

@@ -54,6 +54,7 @@ struct wb_call {
     const struct wb_http_request *request;
     struct wb_http_reply *reply;
     bool parts; /* set by a handler: clients may ask for parts of the body (delivery.h) */
+    struct wb_http_form *form; /* the body, if wb_call_form() has read it */
 };
 
 /* ---- routes (routes.c) --------------------------------------------------------------------------- */
@@ -74,6 +75,7 @@ struct wb_route {
     bool people; /* a page for people: errors are shown as HTML too */
     bool slow;   /* it reads whole pages or long lists: only some of the workers do that at once */
     void (*handle)(struct wb_call *call);
+    const char *params; /* that it knows, with blanks between them; NULL: none. openapi.json has the same ones */
 };
 
 /* The route of a request; NULL: there is none. */
@@ -82,6 +84,7 @@ const struct wb_route *wb_route_find(struct wb_slice path);
 /* The number of the route of a path, for counters; SIZE_MAX: there is none. And its path. */
 size_t wb_route_number(struct wb_slice path);
 size_t wb_route_count(void);
+const struct wb_route *wb_route_at(size_t number);
 const char *wb_route_path(size_t number);
 
 /* Decides about a request by its head: 0, or 1 and the reply is the refusal. */
@@ -103,9 +106,21 @@ int wb_access_init(struct wb_server *server);
 /* 0, or 401 or 403. */
 unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access);
 
+/* As what a request may ask for streams: with a token as an owner, without as a reader. */
+enum wb_stream_who wb_access_who(const struct wb_server *server, const struct wb_http_request *request);
+
 /* The provider whose token the request has; NULL: none. operator_out: it has the operator's. */
 const struct wb_serve_provider *wb_access_provider(const struct wb_server *server,
                                                    const struct wb_http_request *request, bool *operator_out);
+
+/* ---- names (own_names.c) ------------------------------------------------------------------------- */
+
+/* Whether the request is for this server. If not, *foreign_out is the host that it is for. */
+bool wb_own_names_has(const struct wb_server *server, const struct wb_http_request *request,
+                      struct wb_slice *foreign_out);
+
+/* Whether the request may change something: no page of another site has caused it. See also wb_access_who(). */
+bool wb_own_names_trust(const struct wb_server *server, const struct wb_http_request *request);
 
 /* ---- calls (call.c) ------------------------------------------------------------------------------ */
 
@@ -115,7 +130,11 @@ void wb_call_fail(struct wb_call *call, int err);
 /* The searcher of this thread on the newest generation. WB_E_BUSY if there is no index yet. */
 int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out);
 
-/* Parameters. WB_E_INVALID with a message that names the parameter. */
+/* Reads the body as a form, whose parameters are then found as those of the query are. WB_E_INVALID. */
+int wb_call_form(struct wb_call *call);
+
+/* Parameters. ptr NULL: there is none. WB_E_INVALID with a message that names the parameter. */
+struct wb_slice wb_call_param(struct wb_call *call, const char *name);
 int wb_call_required(struct wb_call *call, const char *name, struct wb_slice *value_out);
 int wb_call_number(struct wb_call *call, const char *name, uint64_t fallback, uint64_t max, uint64_t *value_out);
 int wb_call_flag(struct wb_call *call, const char *name, bool *value_out); /* 1, true, 0, false */
@@ -194,6 +213,7 @@ void wb_handle_opensearch(struct wb_call *call);  /* assets.c */
 void wb_handle_robots(struct wb_call *call);
 void wb_handle_control(struct wb_call *call);     /* api_control.c */
 void wb_handle_expunge(struct wb_call *call);
+void wb_handle_token(struct wb_call *call);
 void wb_handle_dash_data(struct wb_call *call);   /* api_dash.c */
 void wb_handle_search_page(struct wb_call *call); /* page_search.c */
 void wb_handle_page_view(struct wb_call *call);   /* page_view.c */

@@ -6,6 +6,9 @@
  *   ----------------------| done | worker A | done | nobody's | worker B | ... |------------------
  *                         ^ the place that the repository remembers            ^ the stream's place
  *
+ * A worker that says nothing keeps its records until others have to wait for them: because so many were dealt after
+ * them, or because they are the last ones. Then they go to others, and the worker is told when it asks for more.
+ *
  * Locks: that of the home guards the list of deals and how many workers each has; that of a deal guards the rest. The
  * first is taken before the second.
  */
@@ -13,11 +16,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "os/clock.h"
 #include "stream/stream_own.h"
 #include "stream/wire.h"
 
 #define WORKER_BYTES_MAX ((size_t)64 << 20) /* of pages that a worker may have; but always one */
-#define DEAL_ITEMS_MAX 65536                /* between the oldest record that is not acknowledged and the stream */
 
 enum { DEAL_MAGIC = 0x5742444c, WORKER_MAGIC = 0x57424457, FRAME_RECORDS = 128 };
 
@@ -53,6 +56,8 @@ struct wb_deal_worker {
     struct wb_deal *deal;
     WB_VEC(struct deal_item *) items; /* that it has, in the order in which it got them */
     size_t bytes;
+    int64_t heard_ns; /* when it joined, acknowledged something, or got a record while it had none */
+    bool late;        /* its records went to others */
     struct wb_buf token;
 
     /* ---- as bytes ---- */
@@ -191,6 +196,8 @@ static int find_deal(struct wb_stream_home *home, const struct wb_stream_spec *s
     while (deal && !wb_slice_equal(wb_slice_str(deal->name), spec->join))
         deal = deal->next;
     *deal_out = deal;
+    if (deal && spec->who != WB_STREAM_OWNER && deal->stream->spec.who == WB_STREAM_OWNER)
+        return wb_fail(WB_E_DENIED, "the stream '%.*s' was begun with a token: it needs one", WB_SLICE_ARG(spec->join));
     if (deal)
         return wb_spec_agree(spec, &deal->stream->spec, "this name");
     int err = open_deal(home, spec, deal_out);
@@ -211,6 +218,7 @@ int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec,
     if (!worker)
         return WB_E_NOMEM;
     worker->magic = WORKER_MAGIC;
+    worker->heard_ns = wb_clock_mono_ns();
     pthread_mutex_lock(&home->deal_mutex);
     int err = find_deal(home, spec, &worker->deal);
     if (err == 0)
@@ -235,6 +243,7 @@ static void give_back(struct wb_deal_worker *worker)
         deal->free_from = 0;
     }
     wb_vec_release(&worker->items);
+    worker->bytes = 0;
 }
 
 void wb_deal_leave(struct wb_deal_worker *worker)
@@ -276,7 +285,7 @@ static int read_item(struct wb_deal *deal, struct deal_item **item_out)
     *item_out = NULL;
     if (deal->ended)
         return 0;
-    if (deal->items.count >= DEAL_ITEMS_MAX)
+    if (deal->items.count >= deal->home->deal_window)
         return WB_DEAL_LATER;
     int err = wb_vec_reserve(&deal->items, deal->items.count + 1);
     if (err < 0)
@@ -298,6 +307,38 @@ static int read_item(struct wb_deal *deal, struct deal_item **item_out)
     return 1;
 }
 
+/* Whether so much of what it has is not acknowledged that it gets nothing more. */
+static bool has_enough(const struct wb_deal_worker *worker)
+{
+    return worker->items.count >= WB_DEAL_RECORDS_MAX || (worker->items.count && worker->bytes >= WORKER_BYTES_MAX);
+}
+
+/*
+ * This worker has to wait for others: is the one that has the oldest record silent? Then its records are nobody's.
+ * Called with the deal's lock.
+ */
+static bool relieve(struct wb_deal_worker *worker)
+{
+    struct wb_deal *deal = worker->deal;
+    struct wb_deal_worker *other = deal->items.count ? deal->items.items[0]->worker : NULL;
+
+    if (has_enough(worker) || (!deal->ended && deal->items.count < deal->home->deal_window))
+        return false; /* it does not wait for others */
+    if (!other || other == worker || wb_clock_mono_ns() - other->heard_ns < deal->home->silence_ns)
+        return false;
+    give_back(other);
+    other->late = true;
+    return true;
+}
+
+static int refuse_late(const struct wb_deal *deal)
+{
+    return wb_fail(WB_E_STOPPED,
+                   "other workers had to wait for this one, which acknowledged nothing for %d seconds: its records "
+                   "went to them",
+                   (int)(deal->home->silence_ns / 1000000000));
+}
+
 /* Chooses the record that this worker gets. Returns 1, 0 at the end, WB_DEAL_LATER, or an error. */
 static int choose_item(struct wb_deal_worker *worker, struct deal_item **item_out)
 {
@@ -306,7 +347,7 @@ static int choose_item(struct wb_deal_worker *worker, struct deal_item **item_ou
     *item_out = NULL;
     if (deal->finished)
         return 0;
-    if (worker->items.count >= WB_DEAL_RECORDS_MAX || (worker->items.count && worker->bytes >= WORKER_BYTES_MAX))
+    if (has_enough(worker))
         return WB_DEAL_LATER;
     for (; deal->free_from < deal->items.count; deal->free_from++) {
         struct deal_item *item = deal->items.items[deal->free_from];
@@ -329,6 +370,16 @@ static int choose_item(struct wb_deal_worker *worker, struct deal_item **item_ou
     return deal->finished ? 0 : WB_DEAL_LATER;
 }
 
+/* The same, but does not wait for those who say nothing. */
+static int choose_in_time(struct wb_deal_worker *worker, struct deal_item **item_out)
+{
+    int got = worker->late ? refuse_late(worker->deal) : choose_item(worker, item_out);
+
+    while (got == WB_DEAL_LATER && relieve(worker))
+        got = choose_item(worker, item_out);
+    return got;
+}
+
 /* Called with the deal's lock. */
 static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
 {
@@ -337,9 +388,12 @@ static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
     *item_out = NULL;
     if (err < 0)
         return err;
-    int got = choose_item(worker, item_out);
+    wb_hold_renew(worker->deal->stream);
+    int got = choose_in_time(worker, item_out);
     if (got != 1)
         return got;
+    if (worker->items.count == 0)
+        worker->heard_ns = wb_clock_mono_ns();
     (*item_out)->worker = worker;
     worker->items.items[worker->items.count++] = *item_out;
     worker->bytes += (*item_out)->bytes;
@@ -398,6 +452,8 @@ int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
     }
     worker->items.count -= upto;
     memmove(worker->items.items, worker->items.items + upto, worker->items.count * sizeof *worker->items.items);
+    if (upto)
+        worker->heard_ns = wb_clock_mono_ns();
     if (upto)
         err = pass_done(deal);
     pthread_mutex_unlock(&deal->mutex);

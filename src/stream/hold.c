@@ -2,8 +2,10 @@
  * hold.c - which snapshot a stream delivers, and keeping it (stream_own.h, phases 2 and 5).
  *
  * A stream holds its snapshot under a name of its own, which its tokens carry: a stream that is resumed renews its old
- * hold instead of adding another. Renewing and sealing write to the repository. If that is not possible (a read-only or
- * full disk, another user's directory), the stream works without a hold: the scan itself keeps what it reads.
+ * hold instead of adding another. Streams of readers hold it together (readers.c), those of strangers not at all.
+ *
+ * Renewing and sealing write to the repository. If that is not possible (a read-only or full disk, another user's
+ * directory), the stream works without a hold: the scan itself keeps what it reads.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -17,11 +19,14 @@
 #define RENEW_NS (INT64_C(60) * 1000000000)
 #define TRIES 20
 
-static struct wb_store_holder holder_of(uint64_t number, int64_t expires_ms)
+struct wb_store_holder wb_hold_holder(uint64_t number, int64_t expires_ms)
 {
     struct wb_store_holder holder = {.kind = WB_STORE_HOLDER_STREAM, .expires_ms = expires_ms};
 
-    snprintf(holder.name, sizeof holder.name, "%016" PRIx64, number);
+    if (number == WB_HOLD_OF_READERS)
+        snprintf(holder.name, sizeof holder.name, "readers");
+    else
+        snprintf(holder.name, sizeof holder.name, "%016" PRIx64, number);
     return holder;
 }
 
@@ -30,8 +35,7 @@ int64_t wb_hold_until_ms(const struct wb_stream *stream)
     return wb_clock_wall_ms() + (stream->spec.name.len ? WB_STREAM_NAMED_HOLD_MS : WB_STREAM_HOLD_MS);
 }
 
-/* Opens the store for writing. Returns 1; 0 if the repository cannot be written to; or an error. */
-static int open_writer(const char *dir, struct wb_store **store_out)
+int wb_hold_writer(const char *dir, struct wb_store **store_out)
 {
     int err = wb_store_open(dir, WB_STORE_WRITE, store_out);
 
@@ -40,12 +44,29 @@ static int open_writer(const char *dir, struct wb_store **store_out)
     return err < 0 ? err : 1;
 }
 
+static int hold_with_readers(struct wb_stream *stream, uint32_t number)
+{
+    if (stream->shared)
+        wb_readers_leave(stream->home, stream->shared);
+    int got = wb_readers_hold(stream->home, number);
+
+    stream->held = got > 0;
+    stream->shared = got > 0 ? number : 0;
+    stream->renewed_ns = wb_clock_mono_ns();
+    return got < 0 && got != WB_E_IO ? got : 0;
+}
+
 /* Holds a snapshot by its number. WB_E_NOTFOUND if it is gone. */
 static int hold(struct wb_stream *stream, uint32_t number, int64_t expires_ms)
 {
-    struct wb_store_holder holder = holder_of(stream->ticket.holder, expires_ms);
+    if (stream->spec.who == WB_STREAM_STRANGER)
+        return 0;
+    if (stream->spec.who == WB_STREAM_READER)
+        return hold_with_readers(stream, number);
+
+    struct wb_store_holder holder = wb_hold_holder(stream->ticket.holder, expires_ms);
     struct wb_store *store = NULL;
-    int got = open_writer(stream->home->dir, &store);
+    int got = wb_hold_writer(stream->home->dir, &store);
     int err = got > 0 ? wb_store_hold(store, number, &holder) : got;
 
     WB_CHECK(number > 0);
@@ -57,9 +78,9 @@ static int hold(struct wb_stream *stream, uint32_t number, int64_t expires_ms)
 
 static void draw_holder(struct wb_stream *stream)
 {
-    do
+    stream->ticket.holder = WB_HOLD_OF_READERS;
+    while (stream->spec.who == WB_STREAM_OWNER && stream->ticket.holder <= WB_HOLD_OF_READERS)
         wb_random_bytes(&stream->ticket.holder, sizeof stream->ticket.holder);
-    while (stream->ticket.holder == 0);
 }
 
 /* Copies what matters about the snapshot. */
@@ -85,19 +106,33 @@ static int look_at_number(struct wb_stream *stream, uint32_t number)
     return look_at(stream, wb_slice_str(text));
 }
 
+/* Seals the state of this moment for the stream alone. Returns 1; 0 if nothing can be written; or an error. */
+static int seal_own(struct wb_stream *stream, struct wb_store_snapshot *snapshot_out)
+{
+    struct wb_store_holder holder = wb_hold_holder(stream->ticket.holder, wb_hold_until_ms(stream));
+    struct wb_store *store = NULL;
+    int got = wb_hold_writer(stream->home->dir, &store);
+    int err = got > 0 ? wb_store_seal(store, WB_SLICE_EMPTY, &holder, snapshot_out) : got;
+
+    wb_store_close(store);
+    return err < 0 ? err : got;
+}
+
 /* Seals the state of this moment. If nothing can be written, the stream delivers it without a snapshot. */
 static int seal(struct wb_stream *stream)
 {
-    struct wb_store_holder holder = holder_of(stream->ticket.holder, wb_hold_until_ms(stream));
     struct wb_store_snapshot snapshot = {0};
-    struct wb_store *store = NULL;
     struct wb_store_stat stat;
-    int got = open_writer(stream->home->dir, &store);
-    int err = got > 0 ? wb_store_seal(store, WB_SLICE_EMPTY, &holder, &snapshot) : got;
+    int got = 0;
 
-    if (err == WB_E_IO)
-        err = got = 0;
-    wb_store_close(store);
+    if (stream->spec.who == WB_STREAM_OWNER)
+        got = seal_own(stream, &snapshot);
+    else if (stream->spec.who == WB_STREAM_READER)
+        got = wb_readers_seal(stream->home, &snapshot);
+    if (got == WB_E_IO)
+        got = 0;
+    int err = got < 0 ? got : 0;
+    stream->shared = got > 0 && stream->spec.who == WB_STREAM_READER ? snapshot.number : 0;
     stream->renewed_ns = wb_clock_mono_ns();
     stream->ticket.sealed = true;
     if (err == 0 && got > 0) {
@@ -185,8 +220,12 @@ int wb_hold_resume(struct wb_stream *stream)
     if (err == 0 && stream->ticket.epoch != epoch)
         err = wb_fail(WB_E_INVALID, "the token does not match snapshot %" PRIu32 " of this repository",
                       stream->ticket.snapshot);
-    if (err == 0 && stream->ticket.holder)
+    if (err == 0 && stream->ticket.holder) {
+        stream->adopted = stream->ticket.holder == WB_HOLD_OF_READERS && stream->spec.who == WB_STREAM_OWNER;
+        if (stream->adopted || stream->spec.who != WB_STREAM_OWNER)
+            draw_holder(stream);
         err = hold(stream, stream->ticket.snapshot, wb_hold_until_ms(stream));
+    }
     if (err == WB_E_NOTFOUND)
         err = wb_fail(WB_E_NOTFOUND,
                       "snapshot %" PRIu32 ", which this stream delivers, is gone; start the stream "
@@ -201,18 +240,23 @@ void wb_hold_renew(struct wb_stream *stream)
 
     if (!stream->held || wb_clock_mono_ns() - stream->renewed_ns < RENEW_NS)
         return;
+    if (stream->shared) {
+        stream->renewed_ns = wb_clock_mono_ns();
+        wb_readers_renew(stream->home, stream->shared);
+        return;
+    }
     hold(stream, stream->ticket.snapshot, wb_hold_until_ms(stream));
     if (stream->ticket.listed)
-        wb_shelf_put(stream->home->dir, wb_buf_slice(&stream->list.bytes), wb_hold_until_ms(stream), &hash);
+        wb_shelf_put(stream->home->dir, wb_pagelist_ids(&stream->list), wb_hold_until_ms(stream), &hash);
     if (stream->ticket.kept)
         wb_shelf_put(stream->home->dir, wb_buf_slice(&stream->spec_bytes), wb_hold_until_ms(stream), &hash);
 }
 
 int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t number)
 {
-    struct wb_store_holder holder = holder_of(number, 0);
+    struct wb_store_holder holder = wb_hold_holder(number, 0);
     struct wb_store *store = NULL;
-    int got = open_writer(dir, &store);
+    int got = wb_hold_writer(dir, &store);
     int err = got > 0 ? wb_store_let_go(store, snapshot, &holder) : got;
 
     wb_store_close(store);
@@ -226,7 +270,13 @@ void wb_hold_give_up(struct wb_stream *stream)
     if (!stream->held)
         return;
     wb_error_save(0, &copy);
-    (void)wb_hold_let_go(stream->home->dir, stream->ticket.snapshot, stream->ticket.holder);
+    if (!stream->shared)
+        (void)wb_hold_let_go(stream->home->dir, stream->ticket.snapshot, stream->ticket.holder);
+    else if (stream->ticket.sealed) /* nobody else has used it */
+        wb_readers_give_up(stream->home, stream->shared);
+    else
+        wb_readers_leave(stream->home, stream->shared);
+    stream->shared = 0;
     stream->held = false;
     wb_error_restore(&copy);
 }
@@ -238,7 +288,7 @@ static int hold_for_finished(const char *dir, uint32_t snapshot)
                                      .name = "finished",
                                      .expires_ms = wb_clock_wall_ms() + WB_STREAM_DONE_HOLD_MS};
     struct wb_store *store = NULL;
-    int got = open_writer(dir, &store);
+    int got = wb_hold_writer(dir, &store);
     int err = got > 0 ? wb_store_hold(store, snapshot, &holder) : got;
 
     wb_store_close(store);
@@ -255,7 +305,7 @@ void wb_hold_finish(struct wb_stream *stream)
     struct wb_error_copy copy;
     int err = 0;
 
-    if (!stream->held)
+    if (!stream->held || stream->shared)
         return;
     wb_error_save(0, &copy);
     if (stream->spec.state != WB_STREAM_SNAPSHOT && !stream->spec.name.len)

@@ -26,7 +26,7 @@ void wb_listfeed_release(struct wb_stream *stream)
 static struct wb_pageid id_at(const struct wb_stream *stream, uint64_t index)
 {
     WB_CHECK(index < stream->list.count);
-    return wb_pageid_get(stream->list.bytes.ptr + index * WB_PAGEID_BYTES);
+    return wb_pageid_get(wb_pagelist_ids(&stream->list).ptr + index * WB_PAGEID_BYTES);
 }
 
 /* ---- pages --------------------------------------------------------------------------------------- */

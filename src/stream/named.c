@@ -8,6 +8,7 @@
  * Slot 2 is written in between without syncing: it is there if the process was killed, and may be incomplete after a
  * power failure. If the newest slot is damaged, the stream goes on from the one before, and says so.
  */
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -76,6 +77,31 @@ static int refuse_damaged(const char *path)
                    "with 'webbase stream drop', and start it again", path);
 }
 
+/* Whether a reader has begun a stream: then it holds its snapshot as readers do. */
+static int is_of_readers(const struct wb_stream_home *home, const struct wb_slots *state, bool *is_out)
+{
+    struct wb_stream_ticket ticket = {.holder = 0};
+    struct wb_stream_place place;
+    struct wb_buf mem = WB_BUF_INIT;
+    int err = wb_token_read(wb_slice(state->token, state->token_bytes), home->repository, &ticket, &place, &mem);
+
+    *is_out = err == 0 && ticket.holder == WB_HOLD_OF_READERS;
+    wb_buf_release(&mem);
+    return err;
+}
+
+/* Readers neither read nor move the place of a stream that an owner has begun. */
+static int check_reader(const struct wb_stream_home *home, const struct wb_slots *state, struct wb_slice name)
+{
+    bool is_reader;
+    int err = is_of_readers(home, state, &is_reader);
+
+    if (err < 0 || is_reader)
+        return err;
+    return wb_fail(WB_E_DENIED, "the stream '%.*s' was begun with a token, or on the command line: it needs a token",
+                   WB_SLICE_ARG(name));
+}
+
 /* ---- taking, saving and giving back -------------------------------------------------------------- */
 
 void wb_named_release(struct wb_named *named)
@@ -109,6 +135,8 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
         err = wb_slots_read(named->path, state);
     if (err == 0 && !state->valid)
         err = refuse_damaged(named->path);
+    if (err == 0 && stream->spec.who != WB_STREAM_OWNER)
+        err = check_reader(stream->home, state, name);
     if (err == 0) {
         named->saved = true;
         named->sequence = wb_slots_newest(state);
@@ -118,7 +146,8 @@ int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf 
         *finished_out = state->finished;
         err = wb_buf_append(token_out, state->token, state->token_bytes);
     } else if (err == WB_E_NOTFOUND) {
-        err = 0;
+        err = stream->spec.who == WB_STREAM_OWNER ? 0 : wb_readers_name(stream->home);
+        stream->names = err == 0 && stream->spec.who != WB_STREAM_OWNER;
     }
     wb_free(state);
     return err;
@@ -210,26 +239,40 @@ bool wb_stream_warning(const struct wb_stream *stream, char text_out[WB_ERROR_ME
 
 /* ---- places that a client acknowledges ----------------------------------------------------------- */
 
-/* Reads a token of a stream that has this snapshot and holder. */
-static int read_own_token(const struct wb_stream_home *home, struct wb_slice token, uint32_t snapshot, uint64_t holder,
-                          struct wb_stream_place *place_out)
+/*
+ * Reads a token of the stream that has this ticket. Readers have one holder for all their streams, so that alone does
+ * not tell one stream from another.
+ */
+static int read_own_token(const struct wb_stream_home *home, struct wb_slice token,
+                          const struct wb_stream_ticket *known, struct wb_stream_place *place_out)
 {
     struct wb_stream_ticket ticket;
     struct wb_buf mem = WB_BUF_INIT;
     int err = wb_token_read(token, home->repository, &ticket, place_out, &mem);
 
-    if (err == 0 && (ticket.snapshot != snapshot || ticket.holder != holder))
+    if (err == 0 && (ticket.snapshot != known->snapshot || ticket.epoch != known->epoch ||
+                     ticket.holder != known->holder || !wb_slice_equal(ticket.spec, known->spec) ||
+                     ticket.listed != known->listed || ticket.list_hash != known->list_hash))
         err = wb_fail(WB_E_INVALID, "this token is one of another stream");
     wb_buf_release(&mem);
     return err;
 }
 
-int wb_stream_acknowledge_token(struct wb_stream *stream, struct wb_slice token)
+int wb_stream_acknowledge_token(struct wb_stream *stream, enum wb_stream_who who, struct wb_slice token)
 {
+    struct wb_stream_ticket known = stream->ticket;
     struct wb_stream_place place;
+    char hash[8];
 
     WB_CHECK(stream->named != NULL);
-    int err = read_own_token(stream->home, token, stream->ticket.snapshot, stream->ticket.holder, &place);
+    known.spec = wb_buf_slice(&stream->spec_bytes);
+    if (known.kept) {
+        wb_put64(hash, wb_shelf_hash(known.spec));
+        known.spec = wb_slice(hash, sizeof hash);
+    }
+    if (who != WB_STREAM_OWNER && stream->spec.who == WB_STREAM_OWNER)
+        return wb_fail(WB_E_DENIED, "this stream was begun with a token: it needs one");
+    int err = read_own_token(stream->home, token, &known, &place);
     if (err < 0 || place.position <= stream->named->saved_position)
         return err;
     return save_token(stream->named, token, place.position, false, false);
@@ -249,7 +292,7 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
     if (err == 0)
         err = wb_token_read(wb_slice(state->token, state->token_bytes), home->repository, &ticket, &last, &mem);
     if (err == 0)
-        err = read_own_token(home, token, ticket.snapshot, ticket.holder, &place);
+        err = read_own_token(home, token, &ticket, &place);
     named->saved = true;
     named->sequence = wb_slots_newest(state);
     named->last_slot = state->synced_slot;
@@ -259,7 +302,8 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
     return err;
 }
 
-int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice name, struct wb_slice token)
+int wb_stream_named_acknowledge(struct wb_stream_home *home, enum wb_stream_who who, struct wb_slice name,
+                                struct wb_slice token)
 {
     struct wb_named *named = wb_alloc_zero(1, sizeof *named);
     struct wb_slots *state = wb_alloc(sizeof *state);
@@ -275,6 +319,10 @@ int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice nam
         err = wb_fail(WB_E_NOTFOUND, "there is no stream '%.*s'", WB_SLICE_ARG(name));
     if (err == 0)
         err = take_lock(home->dir, name, &named->lock);
+    if (err == 0 && who != WB_STREAM_OWNER)
+        err = wb_slots_read(named->path, state);
+    if (err == 0 && who != WB_STREAM_OWNER && state->valid)
+        err = check_reader(home, state, name);
     if (err == 0)
         err = acknowledge_closed(home, named, state, token);
     wb_named_release(named);
@@ -290,6 +338,13 @@ struct named_walk {
     struct wb_slots *state;
     int (*each)(void *context, const struct wb_stream_named *named);
     void *context;
+};
+
+struct reader_walk {
+    struct wb_stream_home *home;
+    const char *folder;
+    struct wb_slots *state;
+    struct wb_named_readers *readers;
 };
 
 /* Fills in what the token says. */
@@ -411,6 +466,51 @@ int wb_stream_verify(const char *dir, wb_stream_found found, void *context)
     return err;
 }
 
+/* ---- streams of readers -------------------------------------------------------------------------- */
+
+/* One of the files. */
+static int count_reader(void *context, const struct wb_path_entry *entry)
+{
+    struct reader_walk *walk = context;
+    struct wb_slice file = wb_slice_str(entry->name);
+    bool is_reader = false;
+
+    if (entry->kind != WB_PATH_FILE || !wb_slice_ends(file, WB_SLICE_LIT(SUFFIX)) ||
+        file.len - strlen(SUFFIX) > WB_STORE_NAME_MAX)
+        return 0;
+    char *path = wb_path_join(walk->folder, entry->name);
+    int err = path ? wb_slots_read(path, walk->state) : WB_E_NOMEM;
+    wb_free(path);
+    if (err == 0 && walk->state->valid)
+        err = is_of_readers(walk->home, walk->state, &is_reader);
+    if (err < 0 || !is_reader) /* gone, damaged or of somebody else: not ours to count */
+        return err == WB_E_NOMEM ? err : 0;
+    struct wb_named_readers *readers = walk->readers;
+    readers->count++;
+    if (walk->state->saved_ms <= readers->after_ms ||
+        (readers->first[0] && walk->state->saved_ms >= readers->first_saved_ms))
+        return 0;
+    memcpy(readers->first, file.ptr, file.len - strlen(SUFFIX));
+    readers->first[file.len - strlen(SUFFIX)] = '\0';
+    readers->first_saved_ms = walk->state->saved_ms;
+    return 0;
+}
+
+int wb_named_count_readers(struct wb_stream_home *home, struct wb_named_readers *readers)
+{
+    char *folder = wb_path_join(home->dir, "streams/names");
+    struct reader_walk walk = {
+        .home = home, .folder = folder, .readers = readers, .state = wb_alloc(sizeof *walk.state)};
+    int err = folder && walk.state ? 0 : WB_E_NOMEM;
+
+    *readers = (struct wb_named_readers){.after_ms = readers->after_ms};
+    if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
+        err = wb_path_each(folder, count_reader, &walk);
+    wb_free(walk.state);
+    wb_free(folder);
+    return err;
+}
+
 /* ---- dropping ------------------------------------------------------------------------------------ */
 
 int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
@@ -434,7 +534,7 @@ int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
         err = wb_path_unlink(path);
     if (err == 0)
         err = wb_path_sync_parent(path);
-    if (err == 0 && holder)
+    if (err == 0 && holder && holder != WB_HOLD_OF_READERS) /* which others use */
         err = wb_hold_let_go(home->dir, named.snapshot, holder);
     wb_file_close(&lock);
     wb_free(path);

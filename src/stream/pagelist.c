@@ -3,39 +3,44 @@
  * crawl's, or with a query, or with every capture.
  *
  *   facts scan of the snapshot ---> selected? (site, time, part, ... and the set of docids that the index found)
- *                              ---> key of the order ---> sort ---> ids
+ *                              ---> key of the order ---> sorter ---> ids
  *
- * The list is fixed when the stream begins. It goes to the shelf, so that a stream that is resumed has the same list
- * although another generation, with other ranks, has become active. Memory: 40 bytes for each selected page while it is
- * made, 16 afterwards; in the order of URLs also the texts of the SURTs.
+ * The list is fixed when the stream begins. It goes to the shelf of an owner, so that a stream that is resumed has the
+ * same list although another generation, with other ranks, has become active.
+ *
+ * Memory is bounded, however many pages there are: the sorter has SORT_BYTES, and a long list is in a file without a
+ * name, 16 bytes for each page. What they have on disk is in the directory of the repository, and ends with the stream.
+ *
+ * Keys are compared as bytes. They end with the id of the page, so that the order is the same each time it is made:
+ *
+ *   order of URLs       the SURT, a NUL byte (SURTs have none), the id
+ *   all others          the value as 8 bytes, in big-endian order, and the id
  */
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/folder.h"
+#include "os/nameless.h"
 #include "os/stop.h"
 #include "stream/stream_own.h"
+#include "table/table.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { LOOKED_AT_ONCE = 1024 }; /* pages between two looks at whether a signal came */
 
-/* A page and its place in the order. Missing keys come last, in both directions. */
-struct pagelist_entry {
-    uint64_t key; /* ascending; of URLs: the first eight bytes of the SURT */
-    struct wb_pageid id;
-    const char *surt; /* of URLs: the rest, ended by a NUL byte; SURTs have none */
-};
+#define SORT_BYTES ((size_t)16 << 20)
+#define MAPPED_BYTES ((size_t)32 << 10) /* longer lists are in a file */
 
 struct pagelist_maker {
     struct wb_stream *stream;
-    WB_VEC(struct pagelist_entry) entries;
+    struct wb_sorter *sorter;
+    size_t count;            /* pages that were added */
     uint64_t *bits;          /* the docids that the index selects; NULL: any page */
     const double *ranks;     /* by docid */
     const int64_t *modified; /* by docid; NULL: the pages are read */
     struct wb_extractor *extractor;
-    struct wb_arena texts;
-    struct wb_buf surt;
+    struct wb_buf key;       /* of the page that is being added */
 };
 
 bool wb_pagelist_needed(const struct wb_stream *stream)
@@ -91,46 +96,52 @@ static int read_modified(struct pagelist_maker *m, const struct wb_page *page, u
     return err;
 }
 
-static int read_surt(struct pagelist_maker *m, const struct wb_page *page, struct pagelist_entry *entry)
-{
-    int err = wb_surt_of_key(page->key, &m->surt);
-    size_t len = m->surt.len, first = len < 8 ? len : 8;
-    char *rest = err == 0 ? wb_arena_take(&m->texts, len - first + 1) : NULL;
-
-    if (err < 0 || !rest)
-        return err < 0 ? err : WB_E_NOMEM;
-    entry->key = 0;
-    for (size_t i = 0; i < 8; i++)
-        entry->key = entry->key << 8 | (i < first ? (uint8_t)m->surt.ptr[i] : 0);
-    memcpy(rest, m->surt.ptr + first, len - first);
-    rest[len - first] = '\0';
-    entry->surt = rest;
-    return 0;
-}
-
-static int find_key(struct pagelist_maker *m, const struct wb_page *page, uint32_t docid, struct pagelist_entry *entry)
+/* The value by which a page is sorted; missing ones come last, in both directions. Not of URLs. */
+static int find_value(struct pagelist_maker *m, const struct wb_page *page, uint32_t docid, uint64_t *value_out)
 {
     int err = 0;
 
+    *value_out = m->count;
     switch (m->stream->spec.order) {
     case WB_STREAM_CRAWL:
-        entry->key = m->entries.count;
-        break;
     case WB_STREAM_URL:
-        return read_surt(m, page, entry);
+        break;
     case WB_STREAM_RANK:
-        entry->key = docid == WB_DOCID_NONE ? UINT64_MAX : key_of_rank(m->ranks[docid]);
+        *value_out = docid == WB_DOCID_NONE ? UINT64_MAX : key_of_rank(m->ranks[docid]);
         break;
     case WB_STREAM_DATE:
-        entry->key = key_of_time(page->time_ms);
+        *value_out = key_of_time(page->time_ms);
         break;
     case WB_STREAM_MODIFIED:
-        err = read_modified(m, page, docid, &entry->key);
+        err = read_modified(m, page, docid, value_out);
         break;
     }
     if (m->stream->spec.reverse)
-        entry->key = reversed(entry->key);
+        *value_out = reversed(*value_out);
     return err;
+}
+
+/* Makes the key of a page. */
+static int make_key(struct pagelist_maker *m, const struct wb_page *page, uint32_t docid)
+{
+    char id[WB_PAGEID_BYTES], bytes[8];
+    uint64_t value = 0;
+    int err;
+
+    wb_pageid_put(page->id, id);
+    if (m->stream->spec.order == WB_STREAM_URL) {
+        err = wb_surt_of_key(page->key, &m->key);
+        if (err == 0)
+            err = wb_buf_append_char(&m->key, '\0');
+    } else {
+        err = find_value(m, page, docid, &value);
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (char)(value >> (56 - 8 * i));
+        wb_buf_clear(&m->key);
+        if (err == 0)
+            err = wb_buf_append(&m->key, bytes, sizeof bytes);
+    }
+    return err == 0 ? wb_buf_append(&m->key, id, sizeof id) : err;
 }
 
 /* ---- collecting ---------------------------------------------------------------------------------- */
@@ -162,11 +173,21 @@ static int ask_index(struct pagelist_maker *m)
     return err;
 }
 
+/* Where files without a name are made: a repository that cannot be written to can be read nevertheless. */
+static const char *temporary_dir(const struct wb_stream *stream)
+{
+    return wb_folder_is_writable(stream->home->dir) ? stream->home->dir : "/tmp";
+}
+
 static int prepare(struct pagelist_maker *m)
 {
+    struct wb_sorter_options sorting = {.dir = temporary_dir(m->stream), .memory_bytes = SORT_BYTES};
     struct wb_stream *stream = m->stream;
     const void *values = NULL;
     int err = ask_index(m);
+
+    if (err == 0)
+        err = wb_sorter_open(&sorting, &m->sorter);
 
     if (err == 0 && stream->spec.order == WB_STREAM_RANK) {
         err = wb_index_fact(wb_searcher_index(stream->searcher), WB_FACT_RANK, &values);
@@ -192,9 +213,9 @@ static int add_page(struct pagelist_maker *m, const struct wb_page *page)
         return 0;
     if (m->bits && (docid == WB_DOCID_NONE || !(m->bits[docid / 64] >> docid % 64 & 1)))
         return 0;
-    struct pagelist_entry entry = {.id = page->id};
-    int err = find_key(m, page, docid, &entry);
-    return err < 0 ? err : wb_vec_push(&m->entries, entry);
+    int err = make_key(m, page, docid);
+    m->count += err == 0;
+    return err < 0 ? err : wb_sorter_add(m->sorter, wb_buf_slice(&m->key), WB_SLICE_EMPTY);
 }
 
 static int collect(struct pagelist_maker *m)
@@ -230,39 +251,57 @@ static int collect(struct pagelist_maker *m)
 
 /* ---- sorting ------------------------------------------------------------------------------------- */
 
-static int compare_entries(const void *a, const void *b)
+/* Room for the ids. Where no file is possible, they are in memory. */
+static int take_room(struct wb_pagelist *list, const char *dir, size_t bytes, char **ids_out)
 {
-    const struct pagelist_entry *x = a, *y = b;
-    int order = x->key < y->key ? -1 : x->key > y->key;
+    void *map = NULL;
 
-    if (order == 0 && x->surt && y->surt)
-        order = strcmp(x->surt, y->surt);
-    return order ? order : wb_pageid_compare(x->id, y->id);
+    if (bytes > MAPPED_BYTES && wb_nameless_map(dir, bytes, &map) == 0) {
+        list->map = map;
+        list->map_bytes = bytes;
+        *ids_out = map;
+        return 0;
+    }
+    int err = wb_buf_reserve(&list->bytes, bytes + 1);
+    *ids_out = list->bytes.ptr;
+    if (err == 0)
+        list->bytes.len = bytes;
+    return err;
 }
 
-/* The order of URLs backwards; other orders have reversed keys. */
-static int compare_backwards(const void *a, const void *b)
+/* Takes the ids off the ends of the keys; in the order of URLs backwards, from the end. */
+static int take_ids(struct pagelist_maker *m, char *ids, size_t count, bool backwards)
 {
-    return compare_entries(b, a);
+    struct wb_table_record record;
+    int got = 1;
+
+    for (size_t i = 0; got > 0 && i < m->count; i++) {
+        got = wb_sorter_next(m->sorter, &record);
+        size_t place = backwards ? m->count - 1 - i : i;
+        if (got > 0 && place < count)
+            memcpy(ids + place * WB_PAGEID_BYTES, record.key.ptr + record.key.len - WB_PAGEID_BYTES, WB_PAGEID_BYTES);
+        if (!backwards && i + 1 == count)
+            break;
+    }
+    WB_CHECK(got != 0 || m->count == 0);
+    return got < 0 ? got : 0;
 }
 
-static int finish(struct pagelist_maker *m, struct wb_pagelist *list_out)
+static int finish(struct pagelist_maker *m, struct wb_pagelist *list)
 {
     const struct wb_stream_spec *spec = &m->stream->spec;
-    bool backwards = spec->order == WB_STREAM_URL && spec->reverse;
-    size_t count = m->entries.count;
+    size_t count = m->count;
+    char *ids = NULL;
 
-    if (count > 1 && (spec->order != WB_STREAM_CRAWL || spec->reverse))
-        qsort(m->entries.items, count, sizeof *m->entries.items, backwards ? compare_backwards : compare_entries);
     /* Captures, and pages whose language is still to be found, count as they are delivered. */
     if (spec->limit && spec->limit < count && !spec->versions && m->stream->language == 0)
         count = (size_t)spec->limit;
-    int err = wb_buf_reserve(&list_out->bytes, count * WB_PAGEID_BYTES + 1);
-    for (size_t i = 0; err == 0 && i < count; i++)
-        wb_pageid_put(m->entries.items[i].id, list_out->bytes.ptr + i * WB_PAGEID_BYTES);
+    int err = wb_sorter_sort(m->sorter);
     if (err == 0)
-        list_out->bytes.len = count * WB_PAGEID_BYTES;
-    list_out->count = err == 0 ? count : 0;
+        err = take_room(list, temporary_dir(m->stream), count * WB_PAGEID_BYTES, &ids);
+    if (err == 0)
+        err = take_ids(m, ids, count, spec->order == WB_STREAM_URL && spec->reverse);
+    list->count = err == 0 ? count : 0;
     return err;
 }
 
@@ -277,24 +316,35 @@ int wb_pagelist_make(struct wb_stream *stream)
         err = finish(&maker, &stream->list);
     wb_free(maker.bits);
     wb_extractor_free(maker.extractor);
-    wb_arena_release(&maker.texts);
-    wb_buf_release(&maker.surt);
-    wb_vec_release(&maker.entries);
+    wb_sorter_close(maker.sorter);
+    wb_buf_release(&maker.key);
     return err;
 }
 
-int wb_pagelist_load(struct wb_pagelist *list, struct wb_buf *bytes)
+struct wb_slice wb_pagelist_ids(const struct wb_pagelist *list)
 {
-    if (bytes->len % WB_PAGEID_BYTES)
-        return wb_fail(WB_E_CORRUPT, "the list of a stream's pages is damaged");
+    if (list->kept.memory)
+        return list->kept.bytes;
+    return list->map ? wb_slice(list->map, list->count * WB_PAGEID_BYTES) : wb_buf_slice(&list->bytes);
+}
+
+int wb_pagelist_load(struct wb_pagelist *list, const char *dir, uint64_t hash)
+{
     wb_pagelist_release(list);
-    list->bytes = wb_buf_take(bytes);
-    list->count = list->bytes.len / WB_PAGEID_BYTES;
-    return 0;
+    if (hash == wb_shelf_hash(WB_SLICE_EMPTY)) /* no page at all */
+        return 0;
+    int err = wb_shelf_map(dir, hash, &list->kept);
+    if (err == 0 && list->kept.bytes.len % WB_PAGEID_BYTES)
+        err = wb_fail(WB_E_CORRUPT, "the list of a stream's pages is damaged");
+    list->count = err == 0 ? list->kept.bytes.len / WB_PAGEID_BYTES : 0;
+    return err;
 }
 
 void wb_pagelist_release(struct wb_pagelist *list)
 {
+    if (list->map)
+        wb_nameless_unmap(list->map, list->map_bytes);
+    wb_shelf_unmap(&list->kept);
     wb_buf_release(&list->bytes);
     *list = (struct wb_pagelist){.bytes = WB_BUF_INIT};
 }

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/mapping.h"
 #include "os/path.h"
 
 #include <inttypes.h>
@@ -69,7 +70,6 @@ static int renew(const char *path, int64_t keep_ms)
 
 static int write_new(const char *dir, const char *path, uint64_t hash, struct wb_slice bytes, int64_t keep_ms)
 {
-    struct wb_buf file = WB_BUF_INIT;
     char *folder = wb_path_join(dir, "streams/shelf"), head[HEAD_BYTES] = {0};
     int err = folder ? wb_path_mkdirs(folder) : WB_E_NOMEM;
 
@@ -79,12 +79,7 @@ static int write_new(const char *dir, const char *path, uint64_t hash, struct wb
     wb_put64(head + AT_HASH, hash);
     wb_put64(head + AT_CHECK, head_check(head));
     if (err == 0)
-        err = wb_buf_append(&file, head, sizeof head);
-    if (err == 0)
-        err = wb_buf_append_slice(&file, bytes);
-    if (err == 0)
-        err = wb_path_replace(path, wb_buf_slice(&file));
-    wb_buf_release(&file);
+        err = wb_path_replace_parts(path, (struct wb_slice[]){wb_slice(head, sizeof head), bytes}, 2);
     wb_free(folder);
     return err;
 }
@@ -129,6 +124,40 @@ int wb_shelf_get(const char *dir, uint64_t hash, struct wb_buf *bytes_out)
     }
     wb_buf_release(&path);
     return err;
+}
+
+int wb_shelf_map(const char *dir, uint64_t hash, struct wb_shelf_map *map_out)
+{
+    struct wb_file file = WB_FILE_INIT;
+    struct wb_buf path = WB_BUF_INIT;
+    uint64_t size = 0;
+    void *memory = NULL;
+
+    *map_out = (struct wb_shelf_map){.memory = NULL};
+    int err = shelf_path(dir, hash, &path);
+    if (err == 0)
+        err = wb_file_open(path.ptr, WB_FILE_READ, &file);
+    if (err == 0)
+        err = wb_file_size(&file, &size);
+    if (err == 0 && size > HEAD_BYTES && size <= SHELF_BYTES_MAX)
+        err = wb_mapping_open(&file, (size_t)size, &memory);
+    if (err == 0 && !(memory && is_valid(wb_slice(memory, (size_t)size), hash)))
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged; the stream that needs it cannot be resumed", path.ptr);
+    if (err == 0)
+        *map_out = (struct wb_shelf_map){
+            .memory = memory, .size = (size_t)size, .bytes = {(char *)memory + HEAD_BYTES, (size_t)size - HEAD_BYTES}};
+    else if (memory)
+        wb_mapping_close(memory, (size_t)size);
+    wb_file_close(&file);
+    wb_buf_release(&path);
+    return err;
+}
+
+void wb_shelf_unmap(struct wb_shelf_map *map)
+{
+    if (map->memory)
+        wb_mapping_close(map->memory, map->size);
+    *map = (struct wb_shelf_map){.memory = NULL};
 }
 
 struct shelf_sweep {

@@ -23,6 +23,18 @@ uint64_t wb_shelf_hash(struct wb_slice bytes);
 /* WB_E_NOTFOUND if they are not there (any more), WB_E_CORRUPT if they are damaged. */
 int wb_shelf_get(const char *dir, uint64_t hash, struct wb_buf *bytes_out);
 
+/*
+ * The same without reading it into memory. The bytes stay valid when the file is swept. Something empty is not worth a
+ * file: WB_E_CORRUPT.
+ */
+struct wb_shelf_map {
+    void *memory; /* NULL: nothing */
+    size_t size;
+    struct wb_slice bytes;
+};
+int wb_shelf_map(const char *dir, uint64_t hash, struct wb_shelf_map *map_out);
+void wb_shelf_unmap(struct wb_shelf_map *map);
+
 /* Removes what is no longer kept. Errors are ignored: the next sweep tries again. */
 void wb_shelf_sweep(const char *dir, int64_t now_ms);
 

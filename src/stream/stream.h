@@ -34,6 +34,20 @@
 #define WB_STREAM_NAMED_HOLD_MS (30 * WB_DAY_MS)
 #define WB_STREAM_DONE_HOLD_MS WB_HOUR_MS
 
+/*
+ * Who asks for a stream. What an owner starts may leave something behind: a hold for each stream, lists on the shelf,
+ * any number of names. Readers may only read. Their streams share one hold for each snapshot, which ends
+ * WB_STREAM_READER_HOLD_MS after the last of them was heard from, and leave no lists; there are at most
+ * WB_STREAM_READER_HOLDS of these holds and WB_STREAM_READER_NAMES names at once, and what an owner has named is not
+ * for them. For a stranger (a request that a page of another site has caused) nothing is written at all.
+ */
+enum wb_stream_who { WB_STREAM_OWNER, WB_STREAM_READER, WB_STREAM_STRANGER };
+
+#define WB_STREAM_READER_HOLD_MS WB_HOUR_MS
+#define WB_STREAM_READER_HOLDS 16
+#define WB_STREAM_READER_NAMES 16
+#define WB_STREAM_READER_IDLE_MS (10 * INT64_C(60000)) /* a name that was not used for so long gives way to a new one */
+
 /* ---- which pages --------------------------------------------------------------------------------- */
 
 /*
@@ -93,6 +107,7 @@ struct wb_stream_spec {
     struct wb_slice resume;      /* a token; empty: from the beginning */
     struct wb_slice name;        /* of a stream that the repository remembers; empty: none */
     struct wb_slice join;        /* of a stream that workers share; empty: none */
+    enum wb_stream_who who;      /* asks for it; neither a token nor a name has this */
     unsigned given;              /* which of these were set: private to spec.c */
 
     /* What the caller needs of each record. A token does not have this. */
@@ -100,6 +115,10 @@ struct wb_stream_spec {
     bool docids;                 /* docids, which costs a table of 8 bytes for each page */
 };
 #define WB_STREAM_SPEC_INIT ((struct wb_stream_spec){.selection = {.since_ms = INT64_MIN, .until_ms = INT64_MAX}})
+
+/* The names that wb_stream_spec_set() knows, but for `sites`, which names a file. tests/unit/stream compares them. */
+#define WB_STREAM_PARAMS                                                                                               \
+    "site suffix since until type status lang query order limit partition resume latest snapshot versions name join"
 
 /*
  * Sets one thing by the name that options and HTTP parameters share: the names of a selection, and order ("rank",
@@ -144,9 +163,9 @@ struct wb_stream;
 
 /*
  * Opens a stream. WB_E_INVALID: the spec contradicts itself, its token or its name, or the query is wrong;
- * WB_E_NOTFOUND: no such snapshot, or that of the token is gone; WB_E_BUSY: another process uses the name. Messages are
- * for people. share: the stream may begin at the place where another one of this home is reading, if its order is the
- * crawl's.
+ * WB_E_NOTFOUND: no such snapshot, or that of the token is gone; WB_E_BUSY: another process uses the name;
+ * WB_E_DENIED: this is not for readers; WB_E_CROWDED: readers have too much already. Messages are for people. share:
+ * the stream may begin at the place where another one of this home is reading, if its order is the crawl's.
  */
 int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spec, bool share,
                    struct wb_stream **stream_out);
@@ -186,10 +205,11 @@ int wb_stream_acknowledge(struct wb_stream *stream);
 /*
  * The same for a client elsewhere, which names the last record by its token: of an open stream with a name, at any time
  * from another thread, but not from two at once; and of one that is not open. WB_E_INVALID: it is the token of another
- * stream.
+ * stream; WB_E_DENIED: it is an owner's stream, and not for readers.
  */
-int wb_stream_acknowledge_token(struct wb_stream *stream, struct wb_slice token);
-int wb_stream_named_acknowledge(struct wb_stream_home *home, struct wb_slice name, struct wb_slice token);
+int wb_stream_acknowledge_token(struct wb_stream *stream, enum wb_stream_who who, struct wb_slice token);
+int wb_stream_named_acknowledge(struct wb_stream_home *home, enum wb_stream_who who, struct wb_slice name,
+                                struct wb_slice token);
 
 /* The stream was heard from: its snapshot is held for the usual time from now on. Cheap if called often. */
 void wb_stream_keep(struct wb_stream *stream);
@@ -248,16 +268,22 @@ int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name);
 struct wb_deal_worker;
 
 #define WB_DEAL_RECORDS_MAX 1000 /* that a worker may have without having acknowledged them; by default */
-enum { WB_DEAL_LATER = 2 }; /* WB_STREAM_AGAIN is another one */
+#define WB_DEAL_WINDOW 65536     /* records between the oldest one that is not acknowledged and the stream */
+#define WB_DEAL_SILENCE_MS 60000 /* others wait so long for a worker that says nothing; then they get its records */
+enum { WB_DEAL_LATER = 2 };
 
-/* Joins the stream spec->join, which is opened if nobody else has. The errors are those of wb_stream_open(). */
+/*
+ * Joins the stream spec->join, which is opened if nobody else has. Readers cannot join an owner's stream. The errors
+ * are those of wb_stream_open().
+ */
 int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal_worker **worker_out);
 
 /*
  * Returns 1 and a record that is valid until the next call for this worker; 0 if all records were delivered and
  * acknowledged; WB_DEAL_LATER if there is nothing for this worker at this moment, because too much of what it has got
  * is not acknowledged, or because others hold the last records; or an error, of which WB_E_CORRUPT means the same as in
- * wb_stream_next(), and so does WB_STREAM_AGAIN. Positions need not ascend.
+ * wb_stream_next(), WB_STREAM_AGAIN too, and WB_E_STOPPED that others had to wait for this worker, which was silent,
+ * and have its records. Positions need not ascend.
  */
 int wb_deal_next(struct wb_deal_worker *worker, struct wb_stream_record *record_out);
 

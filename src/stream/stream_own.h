@@ -3,6 +3,7 @@
  *
  *   streaming.c   opens, resumes and closes streams; tokens
  *   hold.c        which snapshot a stream delivers, and keeping it
+ *   readers.c     what readers hold together, and how many names they have
  *   pagelist.c    the list of pages of a stream that is not in crawl order, or that the index selects
  *   crawlfeed.c   pages in crawl order, from a supplier
  *   listfeed.c    pages of a list, or their captures
@@ -34,6 +35,25 @@
 #define WB_STREAM_MAGIC 0x5453424du
 #define WB_STREAM_HOME_MAGIC 0x4853424du
 
+/* The number of the hold that readers share; others are drawn. */
+#define WB_HOLD_OF_READERS UINT64_C(1)
+
+/* A snapshot that readers hold together. */
+struct wb_readers_hold {
+    uint32_t snapshot;
+    unsigned streams;   /* of this process, under way */
+    int64_t renewed_ns; /* INT64_MIN: by an earlier process */
+};
+
+struct wb_readers {
+    pthread_mutex_t mutex;
+    bool looked; /* for holds that an earlier process left */
+    struct wb_readers_hold holds[WB_STREAM_READER_HOLDS];
+    size_t hold_count;
+    size_t names_opening; /* new names whose streams are being opened */
+    int64_t idle_ms;      /* WB_STREAM_READER_IDLE_MS, but for tests */
+};
+
 struct wb_stream_home {
     uint32_t magic;
     char *dir;
@@ -43,6 +63,9 @@ struct wb_stream_home {
     struct wb_carousels *carousels; /* scans that its streams share */
     pthread_mutex_t deal_mutex;     /* guards the next line; held while a stream is opened */
     struct wb_deal *deals;          /* streams that are dealt out to workers */
+    int64_t silence_ns;             /* WB_DEAL_SILENCE_MS... */
+    size_t deal_window;             /* ...and WB_DEAL_WINDOW, but for tests */
+    struct wb_readers readers;
 };
 
 /* Docids by page id: a hash table of 4 bytes for each slot, at most three quarters full. */
@@ -55,7 +78,10 @@ struct wb_docid_table {
 /* The pages of a stream in their order: only their ids, as they are on the shelf. */
 struct wb_pagelist {
     size_t count;
-    struct wb_buf bytes; /* 16 for each page */
+    struct wb_buf bytes; /* 16 for each page; or, of a long list... */
+    void *map;           /* ...the same in a file without a name... */
+    size_t map_bytes;
+    struct wb_shelf_map kept; /* ...or on the shelf */
 };
 
 /* A page of a list that was read ahead. */
@@ -94,6 +120,9 @@ struct wb_stream {
     uint64_t pages;                    /* in the snapshot */
     int64_t renewed_ns;
     bool held;
+    uint32_t shared;                   /* the snapshot that it holds with all readers; 0: none */
+    bool adopted;                      /* it was a reader's, and is an owner's now: its name must say so */
+    bool names;                        /* counts among readers->names_opening */
 
     /* ---- the index, if it is needed ---- */
     struct wb_searcher *searcher;      /* the active generation; NULL: not needed */
@@ -139,8 +168,41 @@ void wb_hold_give_up(struct wb_stream *stream);
 /* Lets go of a snapshot by its number and the number of the holder. */
 int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t holder);
 
+/* How the store calls a hold. */
+struct wb_store_holder wb_hold_holder(uint64_t number, int64_t expires_ms);
+
+/* Opens the store for writing. Returns 1; 0 if the repository cannot be written to; or an error. */
+int wb_hold_writer(const char *dir, struct wb_store **store_out);
+
 /* Until when things are kept for this stream. */
 int64_t wb_hold_until_ms(const struct wb_stream *stream);
+
+/* ---- readers.c ----------------------------------------------------------------------------------- */
+
+void wb_readers_init(struct wb_readers *readers);
+void wb_readers_release(struct wb_readers *readers);
+
+/*
+ * One more stream of readers delivers this snapshot, and holds it with the others. Returns 1; 0 if the repository
+ * cannot be written to; WB_E_NOTFOUND if the snapshot is gone, WB_E_CROWDED.
+ */
+int wb_readers_hold(struct wb_stream_home *home, uint32_t snapshot);
+
+/* Seals a snapshot for a stream of readers. Returns as wb_readers_hold(); the caller releases *snapshot_out. */
+int wb_readers_seal(struct wb_stream_home *home, struct wb_store_snapshot *snapshot_out);
+
+/* A stream of readers is under way: renews the hold, at most once a minute. */
+void wb_readers_renew(struct wb_stream_home *home, uint32_t snapshot);
+
+/* A stream of readers has ended. The hold stays for a while, so that it can be resumed. */
+void wb_readers_leave(struct wb_stream_home *home, uint32_t snapshot);
+
+/* The same, and if no other one is under way, the hold ends now. */
+void wb_readers_give_up(struct wb_stream_home *home, uint32_t snapshot);
+
+/* Makes room for one more name: the first idle one gives way. WB_E_CROWDED. done(): it is saved, or will not be. */
+int wb_readers_name(struct wb_stream_home *home);
+void wb_readers_name_done(struct wb_stream_home *home);
 
 /* ---- docid_table.c ------------------------------------------------------------------------------- */
 
@@ -158,8 +220,11 @@ bool wb_pagelist_needed(const struct wb_stream *stream);
 /* Makes the list of a stream from its snapshot and the index. */
 int wb_pagelist_make(struct wb_stream *stream);
 
-/* Takes a list from the bytes of the shelf. */
-int wb_pagelist_load(struct wb_pagelist *list, struct wb_buf *bytes);
+/* The ids, 16 bytes each. */
+struct wb_slice wb_pagelist_ids(const struct wb_pagelist *list);
+
+/* Takes a list from the shelf, in place of whatever it was. */
+int wb_pagelist_load(struct wb_pagelist *list, const char *dir, uint64_t hash);
 void wb_pagelist_release(struct wb_pagelist *list);
 
 /* ---- feeds: 1 and the next page that is selected, 0 at the end, or an error. They move stream->place. ----- */
@@ -223,6 +288,15 @@ static inline bool wb_stream_is_full(const struct wb_stream *stream)
  * Takes a name for a stream, or WB_E_BUSY. *token_out is what the repository remembers; empty if the name is new.
  */
 int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf *token_out, bool *finished_out);
+
+/* The names that readers have begun: how many there are, and the one that was saved first, "" if there is none. */
+struct wb_named_readers {
+    size_t count;
+    char first[WB_STORE_NAME_MAX + 1];
+    int64_t first_saved_ms;
+    int64_t after_ms; /* names that were saved until then are not looked at for `first` */
+};
+int wb_named_count_readers(struct wb_stream_home *home, struct wb_named_readers *readers);
 
 /* Saves the place; with `now`, even if it was saved a moment ago. */
 int wb_named_save(struct wb_stream *stream, bool now);

@@ -33,6 +33,9 @@ int wb_stream_home_open(const char *dir, struct wb_stream_home **home_out)
     home->magic = WB_STREAM_HOME_MAGIC;
     home->repository = wb_token_repository(id);
     pthread_mutex_init(&home->deal_mutex, NULL);
+    wb_readers_init(&home->readers);
+    home->deal_window = WB_DEAL_WINDOW;
+    home->silence_ns = WB_DEAL_SILENCE_MS * INT64_C(1000000);
     home->dir = wb_strdup(dir);
     err = home->dir ? wb_carousels_new(dir, &WB_CAROUSEL_LIMITS, &home->carousels) : WB_E_NOMEM;
     if (err < 0) {
@@ -69,6 +72,7 @@ void wb_stream_home_close(struct wb_stream_home *home)
     home->magic = 0;
     WB_CHECK(!home->deals);
     pthread_mutex_destroy(&home->deal_mutex);
+    wb_readers_release(&home->readers);
     wb_carousels_free(home->carousels);
     wb_free(home->dir);
     wb_free(home);
@@ -86,6 +90,7 @@ static int take_spec(struct wb_stream *stream, const struct wb_stream_spec *aske
         err = wb_arena_copy(texts, asked->name, &stream->spec.name);
     if (err == 0)
         err = wb_arena_copy(texts, asked->snapshot, &stream->spec.snapshot);
+    stream->spec.who = asked->who;
     stream->spec.facts = asked->facts;
     stream->spec.docids = asked->docids;
     return err;
@@ -213,9 +218,17 @@ int wb_stream_has_language(struct wb_stream *stream, const struct wb_page *page)
 
 /* ---- lists and tokens ---------------------------------------------------------------------------- */
 
-/* Puts bytes on the shelf. A repository that cannot be written to has no shelf: that only affects resuming. */
+/*
+ * Puts bytes on the shelf. A repository that cannot be written to has no shelf, and readers leave nothing on it: that
+ * only affects resuming. A list can be made again as long as its snapshot and its index are there.
+ */
 static int keep(struct wb_stream *stream, struct wb_slice bytes, uint64_t *hash_out)
 {
+    if (stream->spec.who != WB_STREAM_OWNER) {
+        *hash_out = wb_shelf_hash(bytes);
+        return 0;
+    }
+
     int err = wb_shelf_put(stream->home->dir, bytes, wb_hold_until_ms(stream), hash_out);
 
     return err == WB_E_IO ? 0 : err;
@@ -224,12 +237,8 @@ static int keep(struct wb_stream *stream, struct wb_slice bytes, uint64_t *hash_
 /* Takes the list of a stream that is resumed from the shelf. Returns 1, 0 if it is not there, or an error. */
 static int load_list(struct wb_stream *stream)
 {
-    struct wb_buf bytes = WB_BUF_INIT;
-    int err = wb_shelf_get(stream->home->dir, stream->ticket.list_hash, &bytes);
+    int err = wb_pagelist_load(&stream->list, stream->home->dir, stream->ticket.list_hash);
 
-    if (err == 0)
-        err = wb_pagelist_load(&stream->list, &bytes);
-    wb_buf_release(&bytes);
     if (err == WB_E_NOTFOUND)
         return 0;
     return err < 0 ? err : 1;
@@ -242,7 +251,7 @@ static int make_list(struct wb_stream *stream)
     int err = wb_pagelist_make(stream);
 
     if (err == 0)
-        err = keep(stream, wb_buf_slice(&stream->list.bytes), &hash);
+        err = keep(stream, wb_pagelist_ids(&stream->list), &hash);
     if (err == 0 && stream->ticket.listed && hash != stream->ticket.list_hash)
         err = wb_fail(WB_E_NOTFOUND, "the list of this stream's pages is no longer kept, and cannot be made again; "
                       "start the stream again");
@@ -357,6 +366,7 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
     stream->home = home;
     stream->share = share;
     stream->spec = WB_STREAM_SPEC_INIT;
+    stream->spec.who = spec->who;
     sweep_now_and_then(home);
     int err = wb_store_open(home->dir, WB_STORE_READ, &stream->store);
     if (err == 0 && home->at_once) /* before anything is written: a transfer may keep writers waiting, too */
@@ -371,8 +381,11 @@ int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spe
         err = prepare_tokens(stream);
     if (err < 0 && fresh) /* before its name is saved, nobody can resume it */
         wb_hold_give_up(stream);
-    if (err == 0 && fresh && stream->named)
+    if (err == 0 && (fresh || stream->adopted) && stream->named)
         err = wb_named_save(stream, true);
+    if (stream->names)
+        wb_readers_name_done(stream->home);
+    stream->names = false;
     if (err < 0) {
         wb_stream_close(stream);
         return err;
@@ -398,6 +411,10 @@ void wb_stream_close(struct wb_stream *stream)
     wb_extractor_free(stream->extractor);
     wb_searcher_close(stream->searcher);
     wb_named_release(stream->named);
+    if (stream->names)
+        wb_readers_name_done(stream->home);
+    if (stream->shared)
+        wb_readers_leave(stream->home, stream->shared);
     wb_token_writer_release(&stream->tokens);
     wb_buf_release(&stream->spec_bytes);
     wb_stream_spec_release(&stream->spec);

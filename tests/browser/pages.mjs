@@ -280,8 +280,8 @@ test('the dashboard during a crawl, and the buttons', async ({page, folder, late
   if (process.env.SHOTS) await page.screenshot({path: join(process.env.SHOTS, 'dash-crawl.png'), fullPage: true});
   await page.fill('#token', 'wrong-token');
   await page.getByRole('button', {name: 'Use'}).click();
-  await page.getByRole('button', {name: 'Pause'}).click();
-  await until('the refusal', async () => /token/.test(await page.locator('#order-answer').textContent()));
+  await until('the refusal', async () => /not the operator/.test(await page.locator('#order-answer').textContent()));
+  expect(!await page.getByRole('button', {name: 'Pause'}).isVisible(), 'a wrong token is taken');
   await page.fill('#token', 'secret-of-the-test');
   await page.getByRole('button', {name: 'Use'}).click();
   await page.getByRole('button', {name: 'Pause'}).click();

@@ -37,6 +37,39 @@ def corpus(folder):
     return c
 
 
+# ---- hosts ---------------------------------------------------------------------------
+
+@test
+def only_its_own_names(folder):
+    c = corpus(folder)
+    calls = ('/api/stat', '/api/search?q=quokka', '/api/stream?format=urls', '/metrics', '/healthz', '/', '/nothing', '/page?url=' + HUB)
+
+    def statuses(s, *hosts, target='', version='1.1'):
+        return {s.raw(('GET %s%s HTTP/%s\r\n%sConnection: close\r\n\r\n' % (
+            target, call_, version, ''.join('Host: %s\r\n' % h for h in hosts))).encode())[9:12].decode() for call_ in calls}
+    with Server(c.repo) as s:
+        for host in ('localhost', 'LOCALHOST.:%d' % s.port, '127.0.0.1:%d' % s.port, '[::1]:%d' % s.port):
+            assert statuses(s, host) == {'200', '404'}, host
+            assert statuses(s, host, target='http://' + host) == {'200', '404'}, host
+        for host in ('attacker.example', 'localhost.attacker.example:%d' % s.port, '127.0.0.1.attacker.example', 'x', '192.0.2.1', ''):
+            assert statuses(s, host) == {'421'}, host
+        assert statuses(s, 'localhost', target='http://attacker.example') == {'421'}
+        assert statuses(s, 'attacker.example', target='http://localhost') == {'421'}
+        assert statuses(s) == {'400'} == statuses(s, 'localhost', 'localhost'), 'Host must be there once'
+        assert statuses(s, version='1.0') == {'200', '404'}
+        for path in calls:
+            r = s.ask(path, headers={'Host': 'attacker.example', 'X-Forwarded-Host': 'localhost', 'Accept': 'text/html'})
+            r.error(421, 'attacker.example', '--allow-host')
+            assert s.ask(path, headers={'X-Forwarded-Host': 'attacker.example'}).status in (200, 404)
+    with Server(c.repo, '--allow-host', 'Archive.Example', '--allow-host', 'b\xfccher.example:81', '--public', listen='0.0.0.0:0') as s:
+        for host in ('archive.example', 'archive.example:%d' % s.port, 'xn--bcher-kva.example:81', 'localhost:%d' % s.port, '127.0.0.1:1'):
+            assert statuses(s, host) == {'200', '404'}, host
+        for host in ('attacker.example', 'xn--bcher-kva.example', '192.0.2.1', 'sub.archive.example'):
+            assert statuses(s, host) == {'421'}, host
+    for wrong in ('a/b', '', 'user@host', 'http://archive.example'):
+        refused(c.repo, '--allow-host', 'serve', '--listen', '127.0.0.1:0', '--allow-host', wrong, status=2, one_line=False)
+
+
 # ---- calls ---------------------------------------------------------------------------
 
 def routes():
@@ -55,6 +88,18 @@ def refusal(reply, status, people, *words):
     assert all(word in reply.body.decode() for word in words), reply.body
 
 
+def declared_parameters():
+    """The parameters of each route of src/serve/routes.c."""
+    text = (ROOT / 'src/serve/routes.c').read_text().replace('\\\n', ' ')
+    macros = dict(re.findall(r'#define (\w+) +("[^\n]*)', text))
+    macros.update(re.findall(r'#define (WB_STREAM_PARAMS) +("[^\n]*)', (ROOT / 'src/stream/stream.h').read_text().replace('\\\n', ' ')))
+    for name, value in macros.items():
+        text = re.sub(r'\b%s\b' % name, lambda _: value, text)
+    rows = re.findall(r'^    \{"(/[^"]*)",[^"]*?, wb_handle_\w+,\s*(NULL|[^}]*)\},', text, re.M)
+    assert len(rows) == len(routes())
+    return {path: set(' '.join(re.findall(r'"([^"]*)"', names)).split()) for path, names in rows}
+
+
 @test
 def the_description_and_the_manual_list_every_call(folder):
     described = json.loads((ROOT / 'src/serve/web/openapi.json').read_text())['paths']
@@ -66,6 +111,20 @@ def the_description_and_the_manual_list_every_call(folder):
     for path, ways in described.items():
         want = {'GET': {'get'}, 'POST': {'post'}}.get(calls[re.sub(r'\{.*', '', path)].strip(), {'get', 'post'})
         assert set(ways) == want, (path, ways.keys())
+    declared = declared_parameters()
+    for path in described:
+        route = re.sub(r'\{.*', '', path)
+        for way in described[path].values():
+            query = {x['name'] for x in way.get('parameters', ()) if x['in'] == 'query'}
+            assert query == declared[route], (path, query ^ declared[route])
+            form = way.get('requestBody', {}).get('content', {}).get('application/x-www-form-urlencoded')
+            assert not form or set(form['schema']['properties']) == query, path
+    # What the handlers ask for is in the table, too. The names of a stream are compared in tests/unit/stream.
+    asked = set()
+    for file in (ROOT / 'src/serve').glob('*.c'):
+        asked |= set(re.findall(r'wb_(?:http_param|call_(?:param|required|number|flag))\([\w>-]+, "(\w+)"', file.read_text()))
+    known = set().union(*declared.values())
+    assert len(asked) > 20 and asked <= known, asked - known
     for path in calls:
         assert '`' + path in manual or ' ' + path in manual, '%s is not in docs/http.md' % path
     for path in re.findall(r'^#+ .*?(?:GET|POST) (/[^ `?\n]*)', manual, re.M):
@@ -292,9 +351,9 @@ def with_tls(folder):
             context = ssl.create_default_context(cafile=str(folder / 'cert.pem'))
             with socket.create_connection(('127.0.0.1', s.port)) as plain, context.wrap_socket(plain, server_hostname='127.0.0.1') as t:
                 assert t.version() in ('TLSv1.2', 'TLSv1.3')
-                t.sendall(b'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+                t.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
                 assert t.recv(100).startswith(b'HTTP/1.1 200 ')
-            s.raw(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')      # not TLS: only this connection ends
+            s.raw(b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')      # not TLS: only this connection ends
             assert s.ask('/healthz').status == 200
             assert b'certificate' in call(None, 'stream', s.url, status=1).stderr
             got = call(None, 'stream', s.url, '--format', 'urls', '--ca-file', folder / 'cert.pem').stdout

@@ -28,14 +28,14 @@ def status(answer):
 def malformed_requests(folder):
     random_ = rng('malformed')
     repo = corpus(folder)
-    good = b'GET /api/search?q=number7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+    good = b'GET /api/search?q=number7 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
     with Server(repo) as s:
-        for data, want in ((b'\r\n\r\n\r\n', 400), (b'GET\r\n\r\n', 400), (b'GET / HTTP/9.9\r\nHost: x\r\n\r\n', 505), (b'\x16\x03\x01\x02\x00' * 50, 400),
-                           (b'GET /healthz HTTP/1.1\r\n\r\n', 400), (b'GET /' + b'a' * 70000 + b' HTTP/1.1\r\nHost: x\r\n\r\n', 414),
-                           (b'GET /healthz HTTP/1.1\r\nHost: x\r\n' + b'A: b\r\n' * 200 + b'\r\n', 431),
-                           (b'GET /healthz HTTP/1.1\r\nHost: x\r\nA: ' + b'b' * 70000 + b'\r\n\r\n', 431),
-                           (b'POST /api/stream/acknowledge HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n', 400),
-                           (b'POST /api/stream/acknowledge HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n', 413)):
+        for data, want in ((b'\r\n\r\n\r\n', 400), (b'GET\r\n\r\n', 400), (b'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', 505), (b'\x16\x03\x01\x02\x00' * 50, 400),
+                           (b'GET /healthz HTTP/1.1\r\n\r\n', 400), (b'GET /' + b'a' * 70000 + b' HTTP/1.1\r\nHost: localhost\r\n\r\n', 414),
+                           (b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n' + b'A: b\r\n' * 200 + b'\r\n', 431),
+                           (b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: ' + b'b' * 70000 + b'\r\n\r\n', 431),
+                           (b'POST /api/stream/acknowledge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n', 400),
+                           (b'POST /api/stream/acknowledge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n', 413)):
             got = status(s.raw(data))
             assert got == want or (want == 400 and got in (413, 501)), (data[:60], got)
         for _ in range(300):

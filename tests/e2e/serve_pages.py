@@ -361,6 +361,52 @@ def scripts_run_in_frames_only(folder):
 
 
 @test
+def a_url_in_the_search_box(folder):
+    pages = [Page('http://www.shop.example/guide/a~b', b'<title>Shop</title>zqshop'), Page('https://plain.example/x/y?id=3', b'<title>Plain</title>'),
+             Page('http://plain.example/wiki/Foo_(bar)', b'<title>Foo</title>'), Page('http://node.js/', b'<title>A site</title>'),
+             Page('http://words.example/', b'<title>Words</title>node.js is written with a dot, www shop example guide a b')]
+    repo = folder / 'r'
+    call(repo, 'import', archive(folder / 'box.warc', pages))
+    call(repo, 'update')
+    call(repo, 'index')
+    spellings = {
+        pages[0].url: ['http://www.shop.example/guide/a~b', 'www.shop.example/guide/a~b', 'shop.example/guide/a~b/', 'https://SHOP.example./guide/a%7eb#top',
+                       '  HTTP://www.Shop.Example:80/guide/x/../a~b ', '<http://www.shop.example/guide/a~b>', '//shop.example/guide/a~b',
+                       'http%3A%2F%2Fwww.shop.example%2Fguide%2Fa~b', 'shop.example:80/guide/a~b', 'shop.example:443/guide/a~b',
+                       'http://user:word@shop.example/guide/a~b'],
+        pages[1].url: ['plain.example/x/y?id=3', 'www.plain.example/x/y/?id=3', 'http://plain.example/x/y?id=3'],
+        pages[2].url: ['plain.example/wiki/Foo_(bar)', 'http://plain.example/wiki/Foo_%28bar%29'],
+        pages[3].url: ['http://node.js', 'www.node.js/'],
+    }
+    with Serving(repo) as s:
+        for url, ways in spellings.items():
+            for typed in ways:
+                answer = json.loads(s.fetch('/api/search?' + urllib.parse.urlencode({'q': typed, 'facet': 'site'}))[2])
+                assert [h['url'] for h in answer['hits']][:1] == [url], (typed, answer)
+                assert answer['total'] == len(answer['hits']) == sum(x['count'] for x in answer['facets']['site']), answer
+                r = s.ask('/?' + urllib.parse.urlencode({'q': typed}))
+                assert r.status == 302 and urllib.parse.unquote(r.field('Location')) == '/page?url=' + url, (typed, r.status, r.fields)
+                assert s.ask(r.field('Location')).status == 200
+                assert [h['url'] for h in ask(repo, 'search', typed) if 'url' in h][:1] == [url], typed
+        # What may as well be a word shows results; so does anything that the language says.
+        for typed, first, total in (('node.js', pages[3].url, 2), ('"node.js"', None, 2), ('site:plain.example', None, 2), ('site:plain.example/x', None, 2),
+                                    ('url:shop.example/guide', pages[0].url, 1), ('http://nowhere.example/', None, 0), ('-site:plain.example', None, 3)):
+            answer = json.loads(s.fetch('/api/search?' + urllib.parse.urlencode({'q': typed}))[2])
+            assert total is None or answer['total'] == total, (typed, answer)
+            assert first is None or answer['hits'][0]['url'] == first, (typed, answer)
+            assert s.ask('/?' + urllib.parse.urlencode({'q': typed})).status == 200, typed
+        # The place among the results is that of the first one only in the usual order.
+        answer = json.loads(s.fetch('/api/search?q=node.js&offset=1')[2])
+        assert [h['url'] for h in answer['hits']] == [pages[4].url] and answer['total'] == 2, answer
+        assert s.ask('/?q=http://node.js/&sort=date').status == 200
+        # A page that no index knows yet.
+        call(repo, 'import', archive(folder / 'late.warc', [Page('http://late.example/x', b'late')]))
+        for typed in ('http://late.example/x', 'Late.example/x/#y'):
+            r = s.ask('/?' + urllib.parse.urlencode({'q': typed}))
+            assert r.status == 302 and s.ask(r.field('Location')).status == 200, (typed, r.status, r.field('Location'))
+
+
+@test
 def the_manual_has_every_page(folder):
     routes = re.findall(r'^    \{"(/[^"]*)", ', (ROOT / 'src/serve/routes.c').read_text(), re.M)
     manual = (ROOT / 'docs/http.md').read_text()

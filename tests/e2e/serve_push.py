@@ -119,7 +119,7 @@ def large_bodies_are_refused_unread(folder):
     with serving(repo) as s:
         for head in ('Content-Length: 4000000000', 'Content-Length: %d' % ((64 << 20) + 1)):
             with socket.create_connection((s.host, s.port), timeout=PATIENCE) as c:
-                c.sendall(('POST /api/push HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n' %
+                c.sendall(('POST /api/push HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n' %
                            (PROVIDER, head)).encode())
                 assert c.recv(1000).startswith(b'HTTP/1.1 413'), head
         # As large as a page can be.

@@ -245,6 +245,116 @@ def a_named_stream_whose_newest_place_is_damaged(folder):
         assert 'drop' in s.ask('/api/stream', format='urls', name='mine').error(500, 'mine.stream')
 
 
+def left_behind(repo):
+    """(holds of streams, names, files on the shelf)"""
+    shelf = repo / 'streams/shelf'
+    return ([h for x in ask(repo, 'snapshot', 'list') for h in x['held_by'] if h.startswith('stream')],
+            sorted(x['name'] for x in ask(repo, 'stream', 'list') if 'name' in x),
+            len(list(shelf.iterdir())) if shelf.exists() else 0)
+
+
+def abandoned(s, *paths, headers={}):
+    """The statuses of requests whose clients go away after the head."""
+    def leave(path):
+        with contextlib.closing(s.connect()) as c:
+            c.request('GET', '/api/stream?' + path, headers=headers)
+            return c.getresponse().status
+    # A name is busy until the server has noticed that its last client has gone.
+    return [wait_for(lambda: (status := leave(path)) != 503 and status, 'the name is free', s) for path in paths]
+
+
+@test
+def what_readers_leave_behind_is_bounded(folder):
+    repo, want = corpus(folder, 200)
+    operator = {'Authorization': 'Bearer ' + TOKEN}
+    with Server(repo, token=TOKEN) as s:
+        many = ['format=jsonl&' + x for x in ('', 'order=url', 'order=-date', 'query=first', 'order=rank', 'lang=en')] * 2
+        assert abandoned(s, *many) == [200] * 12
+        assert left_behind(repo) == (['stream readers'], [], 0), left_behind(repo)
+        # Snapshots that they have made for themselves go, the oldest first.
+        assert set(abandoned(s, *['latest=1'] * 18, *['versions=1'] * 2)) <= {200}
+        assert left_behind(repo)[0] == ['stream readers'] * 16, left_behind(repo)
+        # Names: a few, and none that an owner has begun.
+        names = ['n%d' % i for i in range(20)]
+        assert abandoned(s, *['name=' + n for n in names]) == [200] * 16 + [429] * 4
+        assert left_behind(repo)[1] == sorted(names[:16]) and len(left_behind(repo)[0]) == 16
+        assert s.ask('/api/stream', name='n17').field('Retry-After') == '60'
+        assert abandoned(s, 'join=n18', 'name=n3') == [429, 200]
+        assert call(repo, 'stream', '--name', 'own', '--format', 'urls', '--limit', '5').stdout.count(b'\n') == 5
+        assert abandoned(s, 'name=theirs', 'join=crew', headers=operator) == [200, 200]
+        for name in ('own', 'theirs', 'crew'):
+            assert abandoned(s, 'name=' + name, 'join=' + name) == [403, 403]
+            s.ask('/api/stream', name=name).error(403, name, 'token')
+            s.ask('/api/stream/acknowledge', 'POST', body='name=%s&token=x' % name).error(403, name, 'token')
+        token = s.ask('/api/stream', name='theirs', headers=operator).field('WebBase-Token')
+        for headers, status in (({}, 403), (operator, 200)):
+            r = s.ask('/api/stream/acknowledge', 'POST', headers, urllib.parse.urlencode({'name': 'theirs', 'token': token}))
+            assert r.status == status, r.body
+        # An owner may take over a reader's name, which is then the owner's.
+        assert abandoned(s, 'name=n2', headers=operator) == [200] and abandoned(s, 'name=n2', 'name=new') == [403, 200]
+        # Tokens of readers work again, in every order, also with another server.
+        for more in ('', '&order=url', '&order=-rank', '&query=first', '&latest=1'):
+            rows = [x.split('\t') for x in s.ask('/api/stream?format=urls&tokens=1' + more).body.decode().split('\n')[:-1]]
+            assert sorted(u for u, _ in rows) == sorted(want), more
+            s.kill()
+            s.start()
+            rest = s.ask('/api/stream', resume=rows[149][1], format='urls').body.decode().split('\n')[:-1]
+            assert rest == [u for u, _ in rows[150:]], more
+        # A server that starts again has no room for more.
+        assert set(abandoned(s, *['latest=1'] * 3)) == {200}
+        assert left_behind(repo)[0].count('stream readers') == 16 and left_behind(repo)[2] == 0, left_behind(repo)
+    verified(repo)
+
+
+@test
+def pages_of_other_sites_change_nothing(folder):
+    repo, want = corpus(folder, 50)
+    operator = {'Authorization': 'Bearer ' + TOKEN}
+    with Server(repo, token=TOKEN) as s:
+        before = ask(repo, 'stat')[0]['snapshots']
+        for other in ({'Origin': 'http://evil.example'}, {'Origin': 'null'}, {'Origin': 'http://%s:1' % s.host},
+                      {'Sec-Fetch-Site': 'cross-site'}, {'Sec-Fetch-Site': 'same-site', **operator}):
+            for what in ('name=x', 'join=x', 'latest=1', 'versions=1', 'name=x&order=url'):
+                s.ask('/api/stream?' + what, headers=other).error(403, 'another site')
+            for path in ('/api/stream/acknowledge?name=x&token=y', '/api/push', '/api/control/pause', '/api/expunge'):
+                s.ask(path, 'POST', {**operator, **other}, b'{"what":"%s"}' % want[0].encode()).error(403, 'another site')
+            for what in ('', '&order=url'):     # reading is possible
+                assert sorted(s.ask('/api/stream?format=urls' + what, headers=other).body.decode().split()) == sorted(want)
+            assert s.ask('/api/stat', headers=other).status == 200
+        assert left_behind(repo) == ([], [], 0) and ask(repo, 'stat')[0]['snapshots'] == before, left_behind(repo)
+        for own in ({'Origin': s.url}, {'Sec-Fetch-Site': 'same-origin'}, {'Sec-Fetch-Site': 'none'}):
+            assert abandoned(s, 'name=x', 'latest=1', headers=own) == [200, 200]
+        assert s.ask('/api/push', 'POST', {**operator, 'Origin': s.url}, json.dumps({'urlList': want[:1]})).status == 200
+
+
+@test
+def acknowledgements_in_a_form(folder):
+    repo, want = corpus(folder, 60)
+    form = {'Content-Type': 'application/x-www-form-urlencoded'}
+    with Server(repo) as s:
+        rows = lines(s.ask('/api/stream', name='reader').body)
+        others = lines(s.ask('/api/stream', name='other', order='url').body)
+        body = urllib.parse.urlencode({'name': 'reader', 'token': rows[24]['token']})
+        r = s.ask('/api/stream/acknowledge', 'POST', form, body)
+        assert r.status == 200 and r.json() == {'ok': True}, r.body
+        assert [x['url'] for x in lines(s.ask('/api/stream', name='reader').body)] == [x['url'] for x in rows[25:]]
+        # What readers have begun has one holder; a token of another stream is refused nevertheless.
+        s.ask('/api/stream/acknowledge', 'POST', form, urllib.parse.urlencode(
+            {'name': 'reader', 'token': others[40]['token']})).error(400, 'another stream')
+        s.ask('/api/stream/acknowledge', 'POST', form, 'name=reader').error(400, 'token')
+        s.ask('/api/stream/acknowledge', 'POST', form, 'name=nobody&token=' + rows[0]['token']).error(404, 'nobody')
+        s.ask('/api/stream/acknowledge', 'POST', {'Content-Type': 'application/json'}, '{}').error(400, 'form')
+        s.ask('/api/stream/acknowledge', 'POST', form, 'a=b&' * 2000).error(400, 'parameters')
+        s.ask('/api/stream/acknowledge', 'POST', form, 'a' * 70000).error(413)
+        with contextlib.closing(s.connect()) as c:      # a worker of a shared stream
+            c.request('GET', '/api/stream?format=urls&tokens=1&join=crew&limit=10')
+            r = c.getresponse()
+            for _ in range(10):
+                r.readline()
+            answer = s.ask('/api/stream/acknowledge', 'POST', form, 'join=crew&worker=%s&position=9' % r.headers['WebBase-Worker'])
+            assert answer.status == 200 and r.read() == b'', answer.body
+
+
 @test
 def a_page_that_is_taken_down_during_streams(folder):
     """Streams under way are not disturbed. After that, no call shows the page, and no new stream delivers it."""

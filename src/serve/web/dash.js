@@ -271,11 +271,22 @@
 
   $('orders').hidden = false;
   showForms();
+  // A token is asked about before it is kept, so that a wrong one is noticed here and not at the first order.
+  async function take(token) {
+    put('order-answer', 'Checking the token …');
+    const reply = await fetch('/api/token', {headers: {Authorization: 'Bearer ' + token}});
+    const answer = await reply.json().catch(() => ({}));
+    if (reply.ok) sessionStorage.setItem(KEY, token);
+    put('order-answer', reply.ok ? '' : reply.status === 401 ? 'This is not the operator’s token.'
+      : answer.error || 'status ' + reply.status);
+    showForms();
+  }
+
   $('token-form').addEventListener('submit', event => {
     event.preventDefault();
-    sessionStorage.setItem(KEY, $('token').value.trim());
+    const token = $('token').value.trim();
     $('token').value = '';
-    showForms();
+    take(token).catch(error => put('order-answer', error.message));
   });
   $('forget').addEventListener('click', () => {
     sessionStorage.removeItem(KEY);

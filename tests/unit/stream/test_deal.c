@@ -6,6 +6,7 @@
  */
 #include "../seeded.h"
 #include "../store/store_support.h"
+#include "stream/stream_own.h"
 #include "stream/wire.h"
 
 #include <pthread.h>
@@ -184,6 +185,76 @@ static void test_limit(void **state)
     wb_stream_home_close(home);
 }
 
+/* Takes up to `count` records; acknowledges them if it is to. Returns what came after them. */
+static int take_some(struct wb_deal_worker *worker, size_t count, bool acknowledges, bool *seen)
+{
+    struct wb_stream_record record;
+    int got = 1;
+
+    for (size_t i = 0; i < count; i++) {
+        got = wb_deal_next(worker, &record);
+        if (got != 1)
+            return got;
+        if (acknowledges) {
+            assert_false(seen[record.position]);
+            seen[record.position] = true;
+            must_ok(wb_deal_acknowledge(worker, record.position));
+        }
+    }
+    return got;
+}
+
+/* A worker that says nothing keeps its records as long as nobody has to wait for them, and then others get them. */
+static void test_silent(void **state)
+{
+    struct wb_stream_home *home = make_home();
+    bool seen[PAGES] = {false};
+    struct wb_deal_worker *silent = join(home), *slow = join(home), *other = join(home);
+    struct wb_stream_record record;
+
+    (void)state;
+    home->deal_window = 300;
+    assert_int_equal(take_some(silent, 50, false, NULL), 1);
+    assert_int_equal(take_some(other, PAGES, true, seen), WB_DEAL_LATER); /* the window is full */
+    home->silence_ns = 0;
+    assert_int_equal(take_some(other, 200, true, seen), 1); /* those of the silent one are among them */
+    for (size_t i = 0; i < 50; i++)
+        assert_true(seen[i]);
+    assert_int_equal(wb_deal_next(silent, &record), WB_E_STOPPED);
+    must_ok(wb_deal_acknowledge(silent, 49)); /* too late, and so without any effect */
+
+    home->silence_ns = INT64_MAX;
+    assert_int_equal(wb_deal_next(slow, &record), 1);
+    assert_int_equal(take_some(other, PAGES, true, seen), WB_DEAL_LATER); /* one that is only slow keeps its record */
+    must_ok(wb_deal_acknowledge(slow, record.position));
+    assert_int_equal(take_some(other, PAGES, true, seen), 0);
+    for (size_t i = 0; i < PAGES; i++)
+        assert_int_equal(seen[i], i != record.position);
+    wb_deal_leave(silent);
+    wb_deal_leave(slow);
+    wb_deal_leave(other);
+    wb_stream_home_close(home);
+}
+
+/* At the end of the stream, too. */
+static void test_silent_at_the_end(void **state)
+{
+    struct wb_stream_home *home = make_home();
+    bool seen[PAGES] = {false};
+    struct wb_deal_worker *silent = join(home), *other = join(home);
+
+    (void)state;
+    assert_int_equal(take_some(silent, 10, false, NULL), 1);
+    assert_int_equal(take_some(other, PAGES, true, seen), WB_DEAL_LATER);
+    home->silence_ns = 0;
+    assert_int_equal(take_some(other, PAGES, true, seen), 0);
+    for (size_t i = 0; i < PAGES; i++)
+        assert_true(seen[i]);
+    wb_deal_leave(silent);
+    wb_deal_leave(other);
+    wb_stream_home_close(home);
+}
+
 /* ---- a server that dies ----------------------------------------------------------------------------------- */
 
 /* Shared with the processes that are killed: what was acknowledged, and how often each record was delivered. */
@@ -317,6 +388,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_silent_at_the_end),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_wire_workers),
     };

@@ -185,9 +185,27 @@ static void test_what_is_no_host_is_refused(void **state)
     }
 }
 
+/* WB_STREAM_PARAMS says what the server documents: all of it is known, and nothing else. */
+static void test_every_name_is_known(void **state)
+{
+    static const char *const others[] = {"sites", "", "Site", "format", "token", "facts", "who"};
+    char names[] = WB_STREAM_PARAMS, *rest = names, *name;
+    struct wb_stream_spec spec = WB_STREAM_SPEC_INIT;
+    size_t count = 0;
+
+    (void)state;
+    for (; (name = strtok_r(rest, " ", &rest)); count++)
+        assert_int_not_equal(wb_stream_spec_set(&spec, name, WB_SLICE_LIT("1"), false), WB_E_NOTFOUND);
+    assert_int_equal(count, 17);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_true(wb_stream_spec_set(&spec, others[i], WB_SLICE_LIT("1"), false) < 0);
+    wb_stream_spec_release(&spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_name_is_known),
         cmocka_unit_test(test_site_is_the_exact_host),
         cmocka_unit_test(test_suffix_is_whole_labels),
         cmocka_unit_test(test_since_is_inclusive_and_until_exclusive),

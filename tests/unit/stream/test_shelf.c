@@ -6,6 +6,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/* What wb_shelf_map() says; the bytes must be the same. */
+static int map_error(const char *dir, uint64_t hash, const char *bytes)
+{
+    struct wb_shelf_map map;
+    int err = wb_shelf_map(dir, hash, &map);
+
+    assert_true(err < 0 || wb_slice_equal(map.bytes, wb_slice_str(bytes)));
+    wb_shelf_unmap(&map);
+    return err;
+}
+
 static void test_put_get_sweep(void **state)
 {
     const char *dir = test_path("shelf");
@@ -18,8 +29,13 @@ static void test_put_get_sweep(void **state)
     assert_true(first != second && first == wb_shelf_hash(WB_SLICE_LIT("one")));
     assert_int_equal(wb_shelf_get(dir, first, &bytes), 0);
     assert_true(wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("one")));
+    struct wb_shelf_map map;
+    assert_int_equal(wb_shelf_map(dir, first, &map), 0);
     wb_shelf_sweep(dir, 1500);
     assert_int_equal(wb_shelf_get(dir, first, &bytes), WB_E_NOTFOUND);
+    assert_int_equal(map_error(dir, first, ""), WB_E_NOTFOUND);
+    assert_true(wb_slice_equal(map.bytes, WB_SLICE_LIT("one"))); /* still, although the file is gone */
+    wb_shelf_unmap(&map);
     assert_int_equal(wb_shelf_get(dir, second, &bytes), 0);
     /* Whoever uses it keeps it longer, and never shorter. */
     assert_int_equal(wb_shelf_put(dir, WB_SLICE_LIT("two"), 5000, &again), 0);
@@ -51,12 +67,14 @@ static void test_damage(void **state)
         assert_int_equal(pwrite(fd, &wrong, 1, bit / 8), 1);
         bool time = bit / 8 >= 8 && bit / 8 < 16;
         assert_int_equal(wb_shelf_get(dir, hash, &bytes), time ? 0 : WB_E_CORRUPT);
+        assert_int_equal(map_error(dir, hash, "some bytes"), time ? 0 : WB_E_CORRUPT);
         assert_int_equal(pwrite(fd, file + bit / 8, 1, bit / 8), 1);
     }
     for (ssize_t size = 0; size < len; size++) {
         assert_int_equal(pwrite(fd, file, (size_t)len, 0), len);
         assert_int_equal(ftruncate(fd, size), 0);
         assert_int_equal(wb_shelf_get(dir, hash, &bytes), WB_E_CORRUPT);
+        assert_int_equal(map_error(dir, hash, ""), WB_E_CORRUPT);
     }
     close(fd);
     wb_buf_release(&bytes);
