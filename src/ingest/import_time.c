@@ -3,7 +3,6 @@
 
 #include "base/date.h"
 #include "os/clock.h"
-#include "store/store.h"
 
 #include <stdio.h>
 
@@ -34,17 +33,14 @@ static const char *find(const struct wb_import_time *time, const struct wb_page 
 bool wb_import_time_set(const struct wb_import_time *time, const struct wb_warc_record *record, struct wb_page *page,
                         char message_out[WB_IMPORT_SOURCE_MESSAGE_MAX])
 {
-    char said[WB_DATE_TEXT_MAX], used[WB_DATE_TEXT_MAX];
+    char used[WB_DATE_TEXT_MAX];
 
-    message_out[0] = '\0';
     page->time_ms = record->time_ms;
-    if (record->has_time && record->time_ms <= wb_clock_wall_ms() + WB_STORE_AHEAD_MS)
-        return false;
+    if (record->has_time)
+        return wb_import_source_fix_time(page, message_out);
     const char *source = find(time, page, &page->time_ms);
-    wb_date_format(record->time_ms, said);
     wb_date_format(page->time_ms, used);
-    snprintf(message_out, WB_IMPORT_SOURCE_MESSAGE_MAX, "%s%s%s: the page was given the time %s, %s",
-             record->has_time ? "the date " : "the record has no valid date", record->has_time ? said : "",
-             record->has_time ? " lies in the future" : "", used, source);
+    snprintf(message_out, WB_IMPORT_SOURCE_MESSAGE_MAX,
+             "the record has no valid date: the page was given the time %s, %s", used, source);
     return true;
 }

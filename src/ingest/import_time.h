@@ -17,9 +17,10 @@ struct wb_import_time {
 void wb_import_time_note(struct wb_import_time *time, const struct wb_warc_record *record);
 
 /*
- * Sets page->time_ms. The record's own date counts unless it is more than a day ahead of the clock, which cannot be
- * true. Otherwise it is the Date header of the response, or the date of a record before it in the archive, or
- * WB_IMPORT_TIME_UNKNOWN: never the time of the import, so that importing the archive again gives the same captures.
+ * Sets page->time_ms. A record without a readable date gets that of the Date header of the response, or the date of a
+ * record before it in the archive, or WB_IMPORT_TIME_UNKNOWN: never the time of the import, so that importing the
+ * archive again gives the same captures. A date that is more than a day ahead of the clock cannot be true; it becomes
+ * the time of the import (wb_import_source_fix_time()), which lets later versions in.
  * Returns true, with a message for the user, if the record's own date was not used.
  */
 bool wb_import_time_set(const struct wb_import_time *time, const struct wb_warc_record *record, struct wb_page *page,

@@ -198,9 +198,9 @@ def odd_heads_and_dates(folder):
     dates = {'clue': ('2008-10-294T12:00:00Z', '2008-10-20T12:00:00.000Z'), 'zone': ('2009-03-65T08:43:19-0800', '2009-03-06T16:43:19.000Z'),
              'bad': ('yesterday', '1990-01-01T00:00:00.000Z')}
     files = {'a.warc': [dated('bad', 'yesterday'), dated('clue', dates['clue'][0]), dated('zone', dates['zone'][0]), dated('near', 'noon')],
-             'b.warc': [info, dated('info', 'never'), dated('head', 'never', future), dated('future', '2099-01-01T00:00:00Z', future)]}
+             'b.warc': [info, dated('info', 'never'), dated('head', 'never', future)]}
     dates |= {'near': (0, '2009-03-06T16:43:19.000Z'), 'info': (0, '2026-05-06T00:00:00.000Z'),
-              'head': (0, '2026-05-05T00:00:00.000Z'), 'future': (0, '2026-05-05T00:00:00.000Z')}
+              'head': (0, '2026-05-05T00:00:00.000Z')}
     call(folder / 'd', 'init', '--history', 'all')
     for round_ in range(2):
         errors = 0
@@ -209,7 +209,7 @@ def odd_heads_and_dates(folder):
             if round_:
                 path.write_bytes(path.read_bytes().replace(b'WARC/1.1', b'warc/1.1'))
             errors += done(ask(folder / 'd', 'import', path))['errors']
-        assert errors == 5, errors
+        assert errors == 4, errors
         for n, (_, time) in dates.items():
             assert ask(folder / 'd', 'get', 'http://d.example/' + n)[0]['time'] == time, n
             assert captures(folder / 'd', 'http://d.example/' + n) == [1], n
