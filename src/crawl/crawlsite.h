@@ -91,6 +91,8 @@ struct wb_site {
 
     /* Courtesy. Whoever learns of a reason to wait moves next_ms forward; nobody moves it back. */
     int64_t next_ms;           /* no request before this moment */
+    int64_t asked_ms;          /* when its last request was sent... */
+    int64_t answered_ms;       /* ...and when the answer had ended; 0: not known */
     int64_t own_delay_ms;      /* between two requests: what the seeds or the options say */
     int64_t ordered_delay_ms;  /* the same, as an operator ordered; 0: nothing was ordered */
     int64_t delay_ms;          /* the longer of the two */
@@ -178,6 +180,13 @@ void wb_site_shift(struct wb_site *site, int64_t by_ms);
  * that is as long as the request took (at most the interval). So a server slower than the interval gets a pause too.
  */
 int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms);
+
+/*
+ * Moves next_ms forward to when the site may be asked again after its last request, by the interval of pages. Call this
+ * after a request, and again when a robots.txt makes the interval longer: it lies between the robots.txt and the first
+ * page, too.
+ */
+void wb_site_rest_after(struct wb_site *site);
 
 /* ---- parts of a site --------------------------------------------------------------------------------------------- */
 

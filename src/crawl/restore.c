@@ -228,7 +228,9 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
     else
         return;
     uint32_t took_ms = edit->kind == WB_EDIT_PAGE ? edit->page.took_ms : 0;
-    not_before(site, wb_site_rest(edit->time_ms, edit->time_ms + took_ms, site->page_delay_ms));
+    site->asked_ms = edit->time_ms;
+    site->answered_ms = edit->time_ms + took_ms;
+    wb_site_rest_after(site);
 }
 
 /*

@@ -120,6 +120,7 @@ static int take_rules(struct wb_worker *w, struct wb_site *site, const struct wb
     site->rules.expires_ms = rules->expires_ms;
     warn_of_delay(w, site);
     wb_rules_set_delays(w, site);
+    wb_site_rest_after(site);
     return site->rules.robots ? add_sitemaps(w, site, flags) : 0;
 }
 
