@@ -129,6 +129,7 @@ struct wb_site {
     /* Favours: requests for another site's robots.txt that a redirect led here (rules.c). */
     bool guest;                /* the site was borrowed for favours only and is not crawled by us */
     enum wb_site_state guest_state; /* the state in which a guest is given back */
+    bool elsewhere;            /* a guest that stays with another repository: its history is in the journal there */
     struct wb_favour *favours;
 
     /* Its visit and its history in the journal (visit.c, restore.c). */

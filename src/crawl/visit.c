@@ -237,6 +237,10 @@ static int fill_report(const struct wb_worker *w, const struct wb_site *site, en
         .pages = (int64_t)site->pages,
         /* Seeds that wait for the root page are not taken, unless the visit is over. */
         .seeds_taken = site->root.awaited && state != WB_SITE_DONE ? site->root.seeds_after : site->seeds_taken};
+    if (site->elsewhere) {
+        report->row.home = WB_SLICE_EMPTY;
+        report->row.trail = (struct wb_site_trail){0, 0};
+    }
     return 0;
 }
 

@@ -417,6 +417,8 @@ static int open_worker(struct wb_worker *w)
     wb_frontier_init(&w->frontier, o->per_address, connections_max(w));
     int err = wb_dispenser_open(o->dir, o->dispenser, &w->repo.dispenser);
     if (err == 0)
+        err = wb_dispenser_serve(w->repo.dispenser, w->plan->run, wb_slice_str(w->plan->home));
+    if (err == 0)
         err = wb_store_open(o->dir, WB_STORE_WRITE, &w->repo.store);
     if (err == 0)
         err = wb_webdb_open(o->dir, &w->repo.webdb);

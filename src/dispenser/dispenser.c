@@ -142,6 +142,8 @@ static int end_epoch(struct wb_dispenser *d, void *context)
     if (err < 0 || epoch->same)
         return err;
     err = wb_sql_run(d->sql, S_LEASES_OVER, NULL, 0);
+    if (err == 0)
+        err = wb_sql_run(d->sql, S_HOMES_OVER, NULL, 0);
     return err < 0 ? err : WB_SQL_RUN(d->sql, S_META_SET, wb_sql_str(WB_SLICE_LIT("clock")), wb_sql_int(epoch->now));
 }
 

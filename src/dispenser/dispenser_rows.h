@@ -8,6 +8,7 @@
  *   dispenser_runs.c    which run a crawl takes part in
  *   dispenser_list.c    fetch lists
  *   dispenser_claim.c   leases: claim, borrow, renew, release
+ *   dispenser_homes.c   which repository a site stays with
  *   dispenser_report.c  what resolvers and crawlers report about a site
  *   dispenser_class.c   classes of sites
  *   dispenser_read.c    the calls that only read
@@ -32,6 +33,7 @@ enum {
     WB_DISPENSER_SLICE = 4096,
     WB_DISPENSER_DELTAS = 16,
     WB_DISPENSER_REASON_MAX = 500, /* in bytes; a longer reason is cut */
+    WB_DISPENSER_HOME_MAX = 64,
 };
 
 #define WB_DISPENSER_MAGIC 0x57424453
@@ -40,6 +42,8 @@ struct wb_dispenser {
     uint32_t magic;
     struct wb_sql *sql;
     bool writing; /* inside a transaction that may write */
+    char home[WB_DISPENSER_HOME_MAX]; /* the repository that its owners work for; empty: not said */
+    int64_t home_run;                 /* and in which run */
     /* Changes of webbase_count that this transaction has made but not yet written. */
     struct wb_dispenser_delta {
         int64_t run, sites;
