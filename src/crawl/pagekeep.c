@@ -3,6 +3,7 @@
  *
  *   new bytes        extract -> store_page (in memory) -> spool and log -> journal -> links into queues
  *   the same bytes   a further capture of the stored version; its links are followed as if it were new
+ *   a redirect       stored like a page; it has no links, and pagework.c follows where it leads
  *
  * The store comes before the journal because the store says what it does with the page: the page may have been taken
  * down, its content may be known, or the store may have a newer version and keep no older ones. What an answer means
@@ -170,6 +171,17 @@ static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_s
     w->uncommitted.bytes += page->body.len;
     wb_worker_dirty(w);
     return err;
+}
+
+int wb_pagekeep_redirect(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out,
+                         enum wb_store_outcome *put_out)
+{
+    *put_out = WB_STORE_PUT_OLDER;
+    int err = wb_pagekeep_fill(errand, result, page_out);
+    if (err == 0)
+        err = store_page(errand->worker, page_out, put_out);
+    /* Its node is down. Where the page leads to is in the journal, and the page is stored when it is due again. */
+    return err == WB_E_DOWN ? 0 : err;
 }
 
 /*

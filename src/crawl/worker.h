@@ -442,6 +442,12 @@ void wb_pagework_done(struct wb_errand *errand, struct wb_fetch_result *result);
 /* The request failed, with enum wb_crawl_error. The page is tried again or given up. */
 int wb_pagework_failed(struct wb_errand *errand, struct wb_fetch_result *result, int error, const char *message);
 
+/*
+ * Our version is a redirect that is fresh enough: no request is made, and it is followed all the same. Returns 1 if it
+ * cannot be followed, so that the page must be requested; 0 or an error otherwise.
+ */
+int wb_pagework_reuse_redirect(struct wb_errand *errand, const struct wb_page *page);
+
 /* robots.txt forbids the page. This is noted once per visit. */
 int wb_pagework_forbidden(struct wb_errand *errand);
 
@@ -455,6 +461,13 @@ int wb_pagework_decide_root(struct wb_errand *errand, bool reachable);
 
 /* A response with content came. */
 int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result);
+
+/*
+ * A redirect to another page came. It is put into the store like a page: unchanged, it is a further capture. *put_out:
+ * what the store does with it.
+ */
+int wb_pagekeep_redirect(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out,
+                         enum wb_store_outcome *put_out);
 
 /* 304: our version is still right. */
 int wb_pagekeep_not_modified(struct wb_errand *errand, struct wb_fetch_result *result);
