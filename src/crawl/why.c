@@ -407,6 +407,20 @@ static int read_versions(struct wb_store *store, struct wb_pageid id, struct wb_
     return 0;
 }
 
+/* Adds where a stored redirect leads. */
+static int tell_target(const struct wb_page *page, struct wb_why *why)
+{
+    struct wb_url base = WB_URL_INIT, target = WB_URL_INIT;
+    struct wb_slice location;
+    int err = wb_pagefacts_location(page->head, page->url, &base, &target, &location);
+
+    if (err == 0)
+        err = wb_buf_printf(&why->reason, ", redirects to %.*s", WB_SLICE_ARG(location));
+    wb_url_release(&base);
+    wb_url_release(&target);
+    return err == WB_E_NOMEM ? err : 0;
+}
+
 /* Whether the page is stored: 1 with a verdict, 0, or an error. */
 static int stored(const char *dir, struct findings *f, struct wb_why *why)
 {
@@ -424,6 +438,8 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
         why->status = page.status;
         err = decide(why, WB_WHY_FETCHED, "stored, last seen at %s, status %u%s", when, page.status,
                      page.truncated ? ", truncated" : "");
+        if (err == 0 && wb_http_status_redirects(page.status))
+            err = tell_target(&page, why);
         err = err == 0 ? 1 : err;
     }
     wb_buf_release(&mem);
