@@ -512,6 +512,12 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
 int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page,
                          const struct wb_edit_link *link, unsigned flags);
 
+/*
+ * The site is an alias: the pages in its queue go to the dispenser, which passes them on to the site that is crawled
+ * instead. Empties the queue.
+ */
+int wb_links_pass_on(struct wb_worker *w, struct wb_site *site);
+
 /* Sends the links that wait to the dispenser. */
 int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan);
 void wb_links_release(struct wb_links *links);

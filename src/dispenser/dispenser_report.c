@@ -305,6 +305,8 @@ static int note_reports(struct wb_dispenser *d, void *context)
             apply_report(report, &now);
             now.row.reason = wb_dispenser_reason(report->reason, reason);
             err = wb_dispenser_row_save(d, &was, &now);
+            if (err == 0 && now.row.state == WB_SITE_ALIAS)
+                err = wb_dispenser_pass_seeds(d, &now);
         } else if (err > 0 && trail_newer(report, &was.row)) {
             take_trail(report, &now.row);
             err = wb_dispenser_row_save(d, &was, &now);

@@ -106,6 +106,12 @@ int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count);
 int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count,
                            int64_t again, int64_t *last);
 
+/*
+ * A site was found to be an alias, and its row says so: the site that is crawled instead gets its seeds, and takes part
+ * in its run.
+ */
+int wb_dispenser_pass_seeds(struct wb_dispenser *d, const struct wb_dispenser_row *alias);
+
 /* Adds a site with its seeds. `now` is its row, without an id. */
 int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, const struct wb_seed *seeds,
                           size_t count);

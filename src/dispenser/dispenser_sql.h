@@ -72,6 +72,10 @@
     X(S_SEED_NEWEST, "SELECT COALESCE(MAX(id), 0) FROM webbase_seed WHERE site = ?1")                                 \
     X(S_SEED_LAST, "UPDATE webbase_site SET seed_last = ?2 WHERE id = ?1")                                            \
     X(S_SEEDS, "SELECT id, url, depth FROM webbase_seed WHERE site = ?1 AND id > ?2 ORDER BY id LIMIT ?3")            \
+    X(S_SEEDS_PASS,                                                                                                   \
+      "INSERT INTO webbase_seed (site, hash, url, depth) SELECT ?2, s.hash, s.url, s.depth FROM webbase_seed s "      \
+      "WHERE s.site = ?1 AND NOT EXISTS (SELECT 1 FROM webbase_seed t WHERE t.site = ?2 AND t.hash = s.hash AND "     \
+      "t.url = s.url) ORDER BY s.id")                                                                                 \
     X(S_SEEDS_DROP, "DELETE FROM webbase_seed WHERE site = ?1")                                                       \
     X(S_UNTAKEN, WB_SELECT_SITE "WHERE run = ?1 AND state = 5 AND seed_last > seeds_taken LIMIT ?2")                  \
     /* many sites */                                                                                                  \

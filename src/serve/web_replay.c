@@ -20,6 +20,7 @@
 #include "serve/delivery.h"
 #include "serve/memento.h"
 #include "warc/warc.h"
+#include "webdb/webdb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -434,6 +435,42 @@ static int answer(struct wb_call *call, const struct wb_memento_target *t, const
     return show_capture(call, t, timeline, at, staged_out);
 }
 
+/*
+ * There is no capture of this URL. It may be one of an alias: webdb knows where a crawl found the same page, under the
+ * name that it crawls (status 0: nobody was asked). Returns 1 if it leads there, 0 if not, or an error.
+ */
+static int answer_alias(struct wb_call *call, const struct wb_memento_target *t)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_page page;
+    struct wb_memento_target other = {0};
+    struct wb_buf place = WB_BUF_INIT;
+    char digits[WB_CDX_TIME_MAX] = "";
+    int64_t time_ms;
+    bool there = false;
+
+    int err = wb_webdb_open(call->server->options->dir, &webdb);
+    if (err == 0)
+        err = wb_webdb_get_page(webdb, wb_buf_slice(&t->url), &page);
+    if (err == 0 && page.status == 0 && !page.has_content && page.location.len) {
+        err = wb_memento_url(page.location, &other);
+        if (err == 0)
+            err = wb_store_time(call->worker->store, other.id, &time_ms);
+        there = err == 0;
+    }
+    if (there && t->has_time)
+        wb_cdx_time(t->time_ms, digits);
+    if (there)
+        err = wb_buf_printf(&place, "%s%s%s%s%.*s", prefix, digits, t->raw ? "id_" : "", t->has_time || t->raw ? "/" : "",
+                            WB_SLICE_ARG(wb_buf_slice(&other.url)));
+    if (there && err == 0)
+        err = redirect(call, wb_buf_slice(&place));
+    wb_memento_target_release(&other);
+    wb_buf_release(&place);
+    wb_webdb_close(webdb);
+    return err == WB_E_NOTFOUND || err == WB_E_INVALID ? 0 : err < 0 ? err : there;
+}
+
 static int redirect_to_list(struct wb_call *call, const struct wb_memento_target *t)
 {
     struct wb_buf place = WB_BUF_INIT;
@@ -472,6 +509,10 @@ void wb_handle_replay(struct wb_call *call)
         if (err == 0 && timeline.time_count == 0)
             err = WB_E_NOTFOUND;
         err = err == 0 ? answer(call, &t, &timeline, &staged) : err;
+        if (err == WB_E_NOTFOUND) {
+            err = answer_alias(call, &t);
+            err = err > 0 ? 0 : err < 0 ? err : WB_E_NOTFOUND;
+        }
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, t.id, wb_buf_slice(&t.url), WB_SLICE_EMPTY, "this archive");
     }
