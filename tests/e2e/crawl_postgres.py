@@ -125,6 +125,84 @@ def two_crawls_with_two_repositories_share_the_work(folder):
                 verified(folder / name)
 
 
+def linked_web(count, pages, random_):
+    """Sites whose pages link to pages of the others, so that sites are opened again and again."""
+    hosts = ['x%d.test' % i for i in range(count)]
+    sites = {h: {'/': page(*['/%d' % n for n in range(1, pages)], text=h)} for h in hosts}
+    return hosts, sites, lambda server: [
+        sites[h].__setitem__('/%d' % n, page('/', *[server.url(random_.choice(hosts), '/%d' % random_.randrange(pages + 3))
+                                                     for _ in range(3)], text='%s %d' % (h, n)))
+        for h in hosts for n in range(1, pages + 3)]
+
+
+def urls_of(repo):
+    return set(call(repo, 'stream', '--latest', '--format', 'urls').stdout.decode().split())
+
+
+def fetched_from(server):
+    return {server.url(r.host, r.path) for r in server.requests if r.status == 200 and r.path != '/robots.txt'}
+
+
+def asked_twice(server):
+    return {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
+
+
+@test
+def a_site_stays_with_the_repository_that_visits_it(folder):
+    """Sites that are opened again by links go to the machine whose journal knows what was fetched."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(6, 8, rng('stays'))
+        with Server(sites, latency=lambda: 0.003) as server:
+            link(server)
+            args = ['--delay', 0, '--processes', 1, '--sites', 3, '--no-sitemaps', '--dispenser', postgres.url]
+            # The second one has no seeds and no repository yet: it joins the crawl of the first.
+            both = [start(folder / 'a', server, *[server.url(h) for h in hosts], *args, stderr=subprocess.PIPE)]
+            until(lambda: len(server.requests) > 5 or both[0].poll() is not None)
+            both.append(start(folder / 'b', server, *args, stderr=subprocess.PIPE))
+            for p in both:
+                assert p.wait(PATIENCE) == 0, p.stderr.read()
+            assert not asked_twice(server), asked_twice(server)
+            a, b = urls_of(folder / 'a'), urls_of(folder / 'b')
+            assert a | b == fetched_from(server) and not a & b and a and b, (len(a), len(b))
+            for name in ('a', 'b'):
+                verified(folder / name)
+
+
+@test
+def killed_and_started_again_beside_another(folder):
+    """A machine that is killed and comes back goes on with its own sites; the other one leaves them alone meanwhile."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(6, 8, rng('beside'))
+        with Server(sites, latency=lambda: 0.01) as server:
+            link(server)
+            args = [*[server.url(h) for h in hosts], '--delay', 0, '--processes', 1, '--sites', 3, '--no-sitemaps',
+                    '--dispenser', postgres.url]
+            jobs = {name: start(folder / name, server, *args) for name in ('a', 'b')}
+            kills = []
+            for name in ('a', 'b'):
+                seen = len(server.requests)
+                until(lambda: len(server.requests) > seen + 15 or jobs[name].poll() is not None)
+                kill_all(jobs[name])
+                kills.append(time.time())
+                jobs[name] = start(folder / name, server, *args)
+            for p in jobs.values():
+                assert p.wait(PATIENCE) == 0
+            twice = asked_twice(server)
+            pardoned = {(r.host, r.path) for r in server.requests if server.unsettled(r, kills)}
+            assert set(twice) <= pardoned, (twice, pardoned)
+            assert urls_of(folder / 'a') | urls_of(folder / 'b') == fetched_from(server)
+
+
+@test
+def without_seeds_and_without_work(folder):
+    """A dispenser that has no work makes no repository."""
+    with Postgres(folder) as postgres:
+        text = refused(folder / 'none', 'no unfinished crawl', 'crawl', '--dispenser', postgres.url)
+        assert 'PostgreSQL' in text or 'host' in text or 'postgres' in text, text
+        assert not (folder / 'none').exists()
+        refused(folder / 'none', 'no seeds', 'crawl')
+
+
 @test
 def killed_with_a_shared_dispenser(folder):
     with Postgres(folder) as postgres:
