@@ -186,8 +186,8 @@ static int follow_redirect(struct wb_errand *errand, struct wb_slice location)
 }
 
 /*
- * Reads where an answer redirects to, as a copy in w->scratch.url_text, because following the redirect parses the target
- * again. *itself_out: to another spelling of the same page. WB_E_PROTO if it leads nowhere.
+ * Reads where an answer redirects to, as a copy in w->scratch.url_text, because following the redirect parses the
+ * target again. *itself_out: to another spelling of the same page. WB_E_PROTO if it leads nowhere.
  */
 static int read_target(struct wb_errand *errand, struct wb_slice head, struct wb_slice *target_out, bool *itself_out)
 {
@@ -228,8 +228,8 @@ static int redirect_came(struct wb_outcome *o)
 }
 
 /*
- * The redirect is stored, so that the archive leads on where the web did. But a redirect to another spelling of the same
- * page (from http to https, from /a to /a/) is not: both have one key, and what is stored there is the page itself.
+ * The redirect is stored, so that the archive leads on where the web did. But a redirect to another spelling of the
+ * same page (from http to https, from /a to /a/) is not: both have one key, and what is stored there is the page itself.
  */
 static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *result)
 {

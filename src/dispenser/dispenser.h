@@ -298,8 +298,8 @@ struct wb_site_report {
  * Records reports, in one transaction. DONE becomes READY if the site has received seeds beyond seeds_taken
  * meanwhile; READY without an address becomes UNRESOLVED. For a site that owner does not hold (any more), only trail
  * and home are recorded, and only if the reported record is newer: its trail_ms is later, or equal with a later
- * place, and if the site has not moved to another repository. The numbers of logs alone say nothing about time, because a process that started long ago still writes to
- * its old log.
+ * place, and if the site has not moved to another repository. The numbers of logs alone say nothing about time,
+ * because a process that started long ago still writes to its old log.
  */
 int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, const struct wb_site_report *reports,
                         size_t count);

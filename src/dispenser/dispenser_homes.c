@@ -61,7 +61,8 @@ static int add_home(struct wb_dispenser_homes *homes, struct wb_slice name)
     return err;
 }
 
-int wb_dispenser_homes_open(struct wb_dispenser *d, int64_t run, int64_t judge_ms, struct wb_dispenser_homes *homes_out)
+int wb_dispenser_homes_open(struct wb_dispenser *d, int64_t run, int64_t judge_ms,
+                            struct wb_dispenser_homes *homes_out)
 {
     struct wb_buf last = WB_BUF_INIT;
     bool first = true;

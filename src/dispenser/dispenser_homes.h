@@ -23,7 +23,8 @@ int wb_dispenser_homes_seen(struct wb_dispenser *d, int64_t judge_ms, int64_t un
  * Lists the homes with ready sites in the run that this handle may claim: none, its own, and those that are gone. A
  * handle without a home may claim all.
  */
-int wb_dispenser_homes_open(struct wb_dispenser *d, int64_t run, int64_t judge_ms, struct wb_dispenser_homes *homes_out);
+int wb_dispenser_homes_open(struct wb_dispenser *d, int64_t run, int64_t judge_ms,
+                            struct wb_dispenser_homes *homes_out);
 void wb_dispenser_homes_release(struct wb_dispenser_homes *homes);
 
 #endif

@@ -4,10 +4,10 @@
  * Missing tables are created. Tables of an earlier version are brought up to date step by step, in the transaction
  * that finds them. Tables of a newer version are refused (WB_E_NEWER); anything else is damage.
  *
- * How a claim stays fast: among all ready sites of a run that share a home and an address, the best one (by rank, then
- * id) is marked as the *head*. A claim walks the heads in order. So an address that another process holds costs it one look,
- * and not one for each of its 100,000 names. All indexes but three are partial: a site is only in those that its
- * state needs.
+ * How a claim stays fast: among all ready sites of a run that share a home and an address, the best one (by rank,
+ * then id) is marked as the *head*. A claim walks the heads in order. So an address that another process holds costs it
+ * one look, and not one for each of its 100,000 names. All indexes but three are partial: a site is only in those that
+ * its state needs.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/error.h"

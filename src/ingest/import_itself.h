@@ -4,7 +4,7 @@
 
 #include "ingest/importer.h"
 
-/* Whether the page is such a redirect, and the store has the page itself as of that time or before: 1, 0 or an error. */
+/* Whether the page is such a redirect, and the store has the page itself, as old or older: 1, 0 or an error. */
 int wb_import_itself_yields(struct wb_importer *importer, const struct wb_page *page);
 
 /*

@@ -461,8 +461,8 @@ static int answer_alias(struct wb_call *call, const struct wb_memento_target *t)
     if (there && t->has_time)
         wb_cdx_time(t->time_ms, digits);
     if (there)
-        err = wb_buf_printf(&place, "%s%s%s%s%.*s", prefix, digits, t->raw ? "id_" : "", t->has_time || t->raw ? "/" : "",
-                            WB_SLICE_ARG(wb_buf_slice(&other.url)));
+        err = wb_buf_printf(&place, "%s%s%s%s%.*s", prefix, digits, t->raw ? "id_" : "",
+                            t->has_time || t->raw ? "/" : "", WB_SLICE_ARG(wb_buf_slice(&other.url)));
     if (there && err == 0)
         err = redirect(call, wb_buf_slice(&place));
     wb_memento_target_release(&other);

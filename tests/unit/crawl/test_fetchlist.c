@@ -535,7 +535,8 @@ static void go_back_to_1(const struct place *p)
               "ALTER TABLE webbase_site DROP COLUMN needed;"
               "ALTER TABLE webbase_site DROP COLUMN listed;"
               "ALTER TABLE webbase_site DROP COLUMN sitemaps_ms;"
-              "DROP TABLE webbase_class; DROP TABLE webbase_home; UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
+              "DROP TABLE webbase_class; DROP TABLE webbase_home;"
+              "UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
 }
 
 static int open_and_close(void *context)
