@@ -229,7 +229,8 @@ static int redirect_came(struct wb_outcome *o)
 
 /*
  * The redirect is stored, so that the archive leads on where the web did. But a redirect to another spelling of the
- * same page (from http to https, from /a to /a/) is not: both have one key, and what is stored there is the page itself.
+ * same page (from http to https, from /a to /a/) is not: both have one key, and what is stored there is the page
+ * itself.
  */
 static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *result)
 {
