@@ -104,6 +104,7 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
     wb_trap_release(&site->trap);
     wb_robots_free(site->rules.robots);
     wb_buf_release(&site->rules.url);
+    wb_buf_release(&site->news);
     wb_free(site->refusal);
     wb_free(site->name);
     wb_free(site);

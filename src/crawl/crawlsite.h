@@ -141,6 +141,8 @@ struct wb_site {
     int64_t trail_ms;          /* when that was written */
     int64_t unanswered_ms;     /* while restoring: time of a request whose outcome has not been read yet; 0: none */
     int64_t seeds_taken;       /* id of the last seed that was taken from the dispenser */
+    bool tells;                /* others share the dispenser, so they get the news of this site (news.c)... */
+    struct wb_buf news;        /* ...this, with the next commit */
 
     /* Its connections (errand.c). */
     bool unanswered;           /* the last request got no response on a kept connection: use a new one for the next */

@@ -110,7 +110,7 @@ static int check_item(struct wb_errand *errand)
         wb_robots_check(site->rules.robots, url, &verdict);
     if (verdict.allowed && !barred)
         return 1;
-    wb_seen_mark(&site->seen, errand->id, true);
+    wb_news_mark(w, site, errand->id, true);
     if (item->kind == WB_ITEM_PROBE)
         site->root.probing = false;
     else if (barred)

@@ -75,7 +75,7 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
     if (err == 0 && item->kind == WB_ITEM_PAGE && !wb_edit_is_need(item->depth) && wb_seen_has(&site->unread, id) &&
         !wb_seen_marked(&site->unread, id)) {
         wb_seen_mark(&site->unread, id, true);
-        wb_seen_mark(&site->seen, id, false);
+        wb_news_mark(w, site, id, false);
         return (err = wb_item_push(w->repo.spill, &site->queue, &entry)) < 0 ? err : 1;
     }
     if (err <= 0)
@@ -97,7 +97,8 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
         return err;
     if (!(flags & WB_LINKS_QUIET))
         wb_tally_add(&w->tally->known, 1);
-    return 1;
+    err = flags & (WB_LINKS_QUIET | WB_LINKS_SEED) ? 0 : wb_news_known(w, site, &entry);
+    return err < 0 ? err : 1;
 }
 
 int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item,

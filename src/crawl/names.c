@@ -57,7 +57,7 @@ static int refuse_page(struct wb_worker *w, struct wb_site *site, const struct w
         return err == WB_E_NOMEM ? err : 0;
     if (wb_seen_marked(&site->seen, id))
         return 0;
-    wb_seen_mark(&site->seen, id, true);
+    wb_news_mark(w, site, id, true);
     entry.url = wb_buf_slice(&w->scratch.url_text);
     wb_eventlog_fetch(w, &entry);
     return 0;

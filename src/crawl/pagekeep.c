@@ -77,7 +77,7 @@ static int content_known(struct wb_outcome *o, const struct wb_page *page)
     int err = extract_page(o, page, &extract);
     if (err < 0)
         return err;
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     err = wb_outcome_tell(o);
     wb_tally_add(&w->tally->unchanged, 1);
     if (err == 0 && wb_errand_is_root(errand)) {
@@ -200,7 +200,7 @@ static int page_older(struct wb_outcome *o)
                                          .reason = WB_SLICE_LIT("older")};
     o->word = "older";
     o->message = "not stored: the stored version is dated later than this answer";
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(errand->worker, errand->site, errand->id, true);
     return wb_outcome_tell(o);
 }
 
@@ -219,7 +219,7 @@ static int tell_stored(struct wb_outcome *o, const struct wb_page *page, bool co
         wb_tally_add(&w->tally->duplicates, 1);
     }
     o->page = page;
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     int err = wb_outcome_tell(o);
     errand->site->pages++;
     if (errand->reserved)

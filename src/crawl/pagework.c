@@ -54,7 +54,7 @@ int wb_pagework_barred(struct wb_errand *errand)
     int err = 0;
 
     wb_eventlog_skip(w, wb_buf_slice(&errand->url), "expunged");
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     if (wb_errand_is_root(errand)) {
         errand->site->root.probing = false;
         err = wb_pagework_decide_root(errand, false);
@@ -103,7 +103,7 @@ int wb_pagework_failed(struct wb_errand *errand, struct wb_fetch_result *result,
         if (err == 0)
             err = wb_item_push(w->repo.spill, &site->queue, &item);
     } else {
-        wb_seen_mark(&site->seen, errand->id, true);
+        wb_news_mark(w, site, errand->id, true);
         if (err == 0)
             err = wb_pagework_decide_root(errand, false);
     }
@@ -124,7 +124,7 @@ static int page_gone(struct wb_errand *errand, struct wb_fetch_result *result)
     wb_outcome_init(&o, errand, result, WB_OUTCOME_GONE, "gone");
     int err = wb_outcome_tell(&o);
     wb_tally_add(&w->tally->gone, 1);
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     if (wb_errand_is_root(errand))
         errand->site->root.probing = false;
     if (err == 0)
@@ -155,7 +155,7 @@ static int page_later(struct wb_errand *errand, struct wb_fetch_result *result)
     if (wb_http_header(result->head, "retry-after", &value))
         wb_http_retry_after(value, wb_clock_now_ms(), &until);
     if (enough)
-        wb_seen_mark(&site->seen, errand->id, true);
+        wb_news_mark(w, site, errand->id, true);
     else if (err == 0)
         err = wb_item_push(w->repo.spill, &site->again, &item);
     if (err == 0 && enough)
@@ -179,7 +179,7 @@ static int follow_redirect(struct wb_errand *errand, struct wb_slice location)
             return 0;
         item.https = wb_slice_equal(wb_url_scheme(&w->scratch.target), WB_SLICE_LIT("https"));
         item.path = wb_site_path(&w->scratch.target);
-        wb_seen_mark(&site->seen, errand->id, false);
+        wb_news_mark(w, site, errand->id, false);
         return wb_item_push(w->repo.spill, &site->again, &item);
     }
     return wb_links_follow(w, site, location, &item, WB_LINKS_FRONT);
@@ -215,7 +215,7 @@ static int redirect_came(struct wb_outcome *o)
 
     int err = wb_outcome_tell(o);
     wb_tally_add(&w->tally->redirects, 1);
-    wb_seen_mark(&site->seen, errand->id, true);
+    wb_news_mark(w, site, errand->id, true);
     if (wb_errand_is_root(errand))
         site->root.probing = false;
     if (err == 0)
@@ -300,7 +300,7 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     struct wb_extract extract = {0};
     int err = 0;
 
-    wb_seen_mark(&site->seen, errand->id, true);
+    wb_news_mark(w, site, errand->id, true);
     site->sitemaps_ms = result->sent_ms;
     if (!result->error && result->status / 100 != 2)
         entry.error = WB_CRAWL_STATUS;

@@ -225,13 +225,15 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
         err = wb_journal_reader_get(w->repo.history, site->trail, &last);
     if (err < 0)
         return err;
-    bool visited = site->visit > 0;
+    bool visited = site->visit > 0, ours = site->trail.log != 0;
     if (choose_visit(site, first.kind == WB_EDIT_VISIT ? first.count : 0, last.kind == WB_EDIT_FINISH))
         err = begin_visit(w, site);
     else
         err = resume_visit(w, site, first.prev);
     if (err == 0)
         err = wb_restore_rules(w, site);
+    if (err == 0)
+        err = wb_news_restore(w, site, !ours);
     if (!site->needed && (!site->listed || site->sitemaps_ms + SITEMAPS_MS <= wb_clock_now_ms()))
         site->sitemaps_due = true;
     /* Which of its names is crawled was decided when the site was first visited. */
@@ -390,6 +392,8 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
         err = move_aliases(&w->reports, site->name, alias_of);
     if (err == 0)
         err = add_report(w, site, site->guest ? site->guest_state : state, reason, alias_of);
+    if (err == 0)
+        err = wb_news_close(w, site);
     wb_worker_dirty(w);
     wb_rules_pass_on_favours(w, site);
     wb_frontier_remove(&w->frontier, site);

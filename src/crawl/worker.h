@@ -67,6 +67,14 @@ struct wb_crawl_plan {
     struct wb_lines *lines; /* where that worker puts the log of fetches; NULL: nobody wants it */
 };
 
+/* News of a site for the dispenser (news.c). */
+struct wb_news {
+    int64_t site;
+    struct wb_buf text;
+};
+
+struct wb_news_list WB_VEC_OF(struct wb_news);
+
 /* What is open of the repository. worker.c opens it before the loop and closes it after. */
 struct wb_worker_repository {
     struct wb_dispenser *dispenser;
@@ -207,6 +215,7 @@ struct wb_worker {
     struct wb_links links;
     struct wb_seen contents;    /* digests of bodies that were stored, to recognise copies */
     struct wb_visit_reports reports;
+    struct wb_news_list news;   /* of sites that were closed since the last commit */
     struct wb_worker_uncommitted uncommitted;
 
     struct wb_pagefacts facts;  /* extracts what a page says (journal room) */
@@ -384,6 +393,27 @@ int wb_restore_rules(struct wb_worker *w, struct wb_site *site);
 
 /* After everything else: moves the clock for a request that has no outcome in the journal. */
 void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site);
+
+/* ---- news.c: what another repository needs to go on with a site --------------------------------------------------- */
+
+/* A URL has entered the queue of the site. */
+int wb_news_known(struct wb_worker *w, struct wb_site *site, const struct wb_item *item);
+
+/* Marks a URL of the site as dealt with, or takes the mark away. */
+void wb_news_mark(struct wb_worker *w, struct wb_site *site, struct wb_pageid id, bool done);
+
+/* Takes over the news of a site that is being closed. */
+int wb_news_close(struct wb_worker *w, struct wb_site *site);
+
+/* Tells the dispenser all news. */
+int wb_news_tell(struct wb_worker *w);
+void wb_news_release(struct wb_news_list *list);
+
+/*
+ * After everything else: takes over what other repositories have told of the site in this run. own: our journal has no
+ * history of the site, so what we told ourselves counts, too.
+ */
+int wb_news_restore(struct wb_worker *w, struct wb_site *site, bool own);
 
 /* ---- rules.c: robots.txt, its redirects, and favours ------------------------------------------------------------- */
 

@@ -35,6 +35,7 @@ static int open_url(const char *dir, const char *url, struct wb_dispenser **disp
     if (!d)
         return WB_E_NOMEM;
     d->magic = WB_DISPENSER_MAGIC;
+    d->shared = strcmp(url, WB_DISPENSER_OWN) != 0;
     if (strcmp(url, WB_DISPENSER_OWN) == 0)
         err = open_sqlite(dir, &d->sql);
     else

@@ -304,6 +304,26 @@ struct wb_site_report {
 int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, const struct wb_site_report *reports,
                         size_t count);
 
+/*
+ * What the crawler of a site has learned in a run. The texts are the crawler's (UTF-8 without NUL); the dispenser keeps
+ * them, in order, for whoever takes the site over when its home is gone, until there is news of another run.
+ */
+struct wb_site_news {
+    int64_t site;
+    struct wb_slice text;
+};
+
+/* Whether other repositories can use this dispenser, too, so that telling them makes sense. */
+bool wb_dispenser_is_shared(const struct wb_dispenser *dispenser);
+
+/* Adds news of sites, in one transaction. */
+int wb_dispenser_tell(struct wb_dispenser *dispenser, int64_t run, const struct wb_site_news *news, size_t count);
+
+/* Reports the news of a site, oldest first. own: also what this handle's home has told. */
+typedef int (*wb_news_each)(void *context, struct wb_slice text);
+int wb_dispenser_news(struct wb_dispenser *dispenser, int64_t run, int64_t site, bool own, wb_news_each each,
+                      void *context);
+
 /* Resumes the visit of a site that is DONE. Any other site is left as it is. */
 int wb_dispenser_resume(struct wb_dispenser *dispenser, int64_t id);
 

@@ -9,6 +9,7 @@
  *   dispenser_list.c    fetch lists
  *   dispenser_claim.c   leases: claim, borrow, renew, release
  *   dispenser_homes.c   which repository a site stays with
+ *   dispenser_news.c    what a crawler has learned of a site, for another repository that takes it over
  *   dispenser_report.c  what resolvers and crawlers report about a site
  *   dispenser_class.c   classes of sites
  *   dispenser_read.c    the calls that only read
@@ -42,6 +43,7 @@ struct wb_dispenser {
     uint32_t magic;
     struct wb_sql *sql;
     bool writing; /* inside a transaction that may write */
+    bool shared;  /* other repositories can use it, too */
     char home[WB_DISPENSER_HOME_MAX]; /* the repository that its owners work for; empty: not said */
     int64_t home_run;                 /* and in which run */
     /* Changes of webbase_count that this transaction has made but not yet written. */

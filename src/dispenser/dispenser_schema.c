@@ -72,6 +72,8 @@ static const char *const steps[VERSION - 1] = {
     /* Sites stay with their home, so each home has heads of its own. An older program would claim them all. */
     "CREATE TABLE webbase_home (run BIGINT NOT NULL, home TEXT NOT NULL, until_ms BIGINT NOT NULL,"
     "PRIMARY KEY (run, home));"
+    "CREATE TABLE webbase_news (site BIGINT NOT NULL, run BIGINT NOT NULL, number BIGINT NOT NULL, home TEXT NOT NULL,"
+    "text TEXT NOT NULL, PRIMARY KEY (site, run, number));"
     "DROP INDEX webbase_site_ready; DROP INDEX webbase_site_head; DROP INDEX webbase_site_queue;"
     "UPDATE webbase_site SET head = 0 WHERE head = 1;"
     "UPDATE webbase_site SET head = 1 WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM webbase_site b WHERE "

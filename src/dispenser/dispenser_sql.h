@@ -120,7 +120,8 @@
       "ORDER BY s.rank, s.id LIMIT 1")                                                                                \
     X(S_CLAIM,                                                                                                        \
       "UPDATE webbase_site SET state = 3, back_state = 2, head = 0, owner = ?2, lease_ms = ?3, ticket = ?4, "         \
-      "trail_log = CASE WHEN home = ?5 THEN trail_log ELSE 0 END, home = ?5 WHERE id = ?1 "                           \
+      "trail_log = CASE WHEN home = ?5 THEN trail_log ELSE 0 END, trail_offset = CASE WHEN home = ?5 THEN "           \
+      "trail_offset ELSE 0 END, home = ?5 WHERE id = ?1 "                                                             \
       "RETURNING " WB_SITE_COLUMNS)                                                                                   \
     X(S_TICKET, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 AND ticket = ?2 ORDER BY rank, id")    \
     X(S_RENEW, "UPDATE webbase_site SET lease_ms = ?2 WHERE owner = ?1 AND owner <> '' AND state = 3")                \
@@ -140,6 +141,13 @@
       "SELECT home FROM webbase_site WHERE run = ?1 AND home >= ?2 AND head = 1 ORDER BY home LIMIT 1")               \
     X(S_NEXT_HOME,                                                                                                    \
       "SELECT home FROM webbase_site WHERE run = ?1 AND home > ?2 AND head = 1 ORDER BY home LIMIT 1")                \
+    /* news of sites, for whoever takes them over */                                                                  \
+    X(S_NEWS_DROP, "DELETE FROM webbase_news WHERE site = ?1 AND run <> ?2")                                          \
+    X(S_NEWS_LAST, "SELECT COALESCE(MAX(number), 0) FROM webbase_news WHERE site = ?1 AND run = ?2")                  \
+    X(S_NEWS_ADD, "INSERT INTO webbase_news (site, run, number, home, text) VALUES (?1, ?2, ?3, ?4, ?5)")             \
+    X(S_NEWS_NEXT,                                                                                                    \
+      "SELECT number, text FROM webbase_news WHERE site = ?1 AND run = ?2 AND number > ?3 AND home <> ?4 "            \
+      "ORDER BY number LIMIT 1")                                                                                      \
     X(S_LOST_ADD, "INSERT INTO webbase_lost (owner, site) VALUES (?1, ?2) ON CONFLICT (owner, site) DO NOTHING")      \
     X(S_LOST_ANY, "SELECT site FROM webbase_lost WHERE owner = ?1 LIMIT 1")                                           \
     X(S_LOST_BACK, "DELETE FROM webbase_lost WHERE owner = ?1 AND site = ?2")                                         \

@@ -68,6 +68,12 @@ class Postgres:
     def come_back(self):
         self.open = True
 
+    def forget_leases(self):
+        """As if nobody had renewed a lease for longer than leases last."""
+        words = ['psql', '-q', '-h', self.folder, '-U', 'webbase', 'postgres', '-c',
+                 'UPDATE webbase_site SET lease_ms = 1 WHERE state = 3; UPDATE webbase_home SET until_ms = 1']
+        subprocess.run(words, check=True, capture_output=True, timeout=PATIENCE)
+
 
 def web(count, pages):
     """Sites that link to each other. The last one can only be reached through links."""
@@ -191,6 +197,39 @@ def killed_and_started_again_beside_another(folder):
             pardoned = {(r.host, r.path) for r in server.requests if server.unsettled(r, kills)}
             assert set(twice) <= pardoned, (twice, pardoned)
             assert urls_of(folder / 'a') | urls_of(folder / 'b') == fetched_from(server)
+
+
+@test
+def a_machine_that_never_comes_back(folder):
+    """When its leases have ended, another one goes on with its sites, and fetches nothing that it has fetched."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(4, 14, rng('never'))
+        with Server(sites, latency=lambda: 0.01) as server:
+            link(server)
+            sites[hosts[0]]['/1'] = redirect('/moved')
+            sites[hosts[0]]['/moved'] = page('/behind')
+            sites[hosts[0]]['/behind'] = page(text='behind')
+            args = ['--delay', 0.1, '--processes', 1, '--no-sitemaps', '--dispenser', postgres.url]
+            gone = start(folder / 'a', server, *[server.url(h) for h in hosts], *args)
+            until(lambda: len(server.requests) > 20 or gone.poll() is not None)
+            # What was committed is told; the rest dies with the machine.
+            until(lambda: len(urls_of(folder / 'a')) > 5 or gone.poll() is not None)
+            assert gone.poll() is None
+            kill_all(gone)
+            told = urls_of(folder / 'a')
+            postgres.forget_leases()
+            end = done(crawl(folder / 'b', server, *args))
+            assert end['sites_left'] == 0, (end, crawl.words)
+            twice = {server.url(*k) for k in asked_twice(server)}
+            assert not twice & told, twice & told
+            assert told | urls_of(folder / 'b') == fetched_from(server) | {server.url(hosts[0], '/1')}
+            assert {server.url(h, '/%d' % n) for h in hosts for n in range(1, 14)} <= fetched_from(server) | {
+                server.url(hosts[0], '/1')}
+            verified(folder / 'b')
+            # It comes back after all: nothing is left to do, and it fetches nothing.
+            since = len(server.requests)
+            refused(folder / 'a', 'no unfinished crawl', 'crawl', '--dispenser', postgres.url)
+            assert len(server.requests) == since
 
 
 @test

@@ -535,7 +535,7 @@ static void go_back_to_1(const struct place *p)
               "ALTER TABLE webbase_site DROP COLUMN needed;"
               "ALTER TABLE webbase_site DROP COLUMN listed;"
               "ALTER TABLE webbase_site DROP COLUMN sitemaps_ms;"
-              "DROP TABLE webbase_class; DROP TABLE webbase_home;"
+              "DROP TABLE webbase_class; DROP TABLE webbase_home; DROP TABLE webbase_news;"
               "UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
 }
 
