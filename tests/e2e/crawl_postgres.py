@@ -160,7 +160,7 @@ def a_site_stays_with_the_repository_that_visits_it(folder):
         hosts, sites, link = linked_web(6, 8, rng('stays'))
         with Server(sites, latency=lambda: 0.003) as server:
             link(server)
-            args = ['--delay', 0, '--processes', 1, '--sites', 3, '--no-sitemaps', '--dispenser', postgres.url]
+            args = ['--delay', 0.2, '--processes', 1, '--sites', 3, '--no-sitemaps', '--dispenser', postgres.url]
             # The second one has no seeds and no repository yet: it joins the crawl of the first.
             both = [start(folder / 'a', server, *[server.url(h) for h in hosts], *args, stderr=subprocess.PIPE)]
             until(lambda: len(server.requests) > 5 or both[0].poll() is not None)
