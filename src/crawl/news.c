@@ -1,8 +1,8 @@
 /*
  * news.c - what another repository needs to go on with a site, if this one is gone.
  *
- * The truth about a site is its chain in our journal. When several repositories share a dispenser, a site may move to one
- * that does not have that journal. So with each commit the worker also tells the dispenser, in lines of text:
+ * The truth about a site is its chain in our journal. When several repositories share a dispenser, a site may move to
+ * one that does not have that journal. So with each commit the worker also tells the dispenser, in lines of text:
  *
  *   +0003p-/path?query   a URL entered the queue: depth (hex), p page or m sitemap, s https or - http, path
  *   =0123...ef           the page with this id was dealt with
