@@ -3,8 +3,8 @@
  *
  * The history of a visit is in the journal of the site's home. If that repository is gone and another one takes the
  * site over, it needs to know which URLs were found and which were dealt with; otherwise it would fetch them again. So
- * with each commit a crawler that shares its dispenser tells this news here. What the texts say is the crawler's business
- * (src/crawl/news.c). They are kept until the site gets news of another run.
+ * with each commit a crawler that shares its dispenser tells this news here. What the texts say is the crawler's
+ * business (src/crawl/news.c). They are kept until the site gets news of another run.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/check.h"
