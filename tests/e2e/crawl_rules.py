@@ -277,6 +277,28 @@ def same_site(count):
 
 
 @test
+def the_first_page_waits_for_the_crawl_delay(folder):
+    """Also if robots.txt comes by a redirect, here or elsewhere, and if the crawl is killed in between."""
+    delay = 0.8
+    rules = robots('Crawl-delay: %s\n' % delay)
+    names = ('plain', 'here', 'away', 'killed')
+    sites = {'%s.test' % n: {'/': page('/1', text=n), '/1': page(text=n + ' 1'), '/robots.txt': rules} for n in names}
+    sites['here.test'].update({'/robots.txt': redirect('/rules', 302), '/rules': rules})
+    with Server(sites) as server:
+        sites['away.test']['/robots.txt'] = redirect(server.url('plain.test', '/robots.txt'), 302)
+        seeds = [server.url(h) for h in sites]
+        p = start(folder / 'r', server, *seeds, '--delay', 0, '--processes', 1, '--no-sitemaps')
+        until(lambda: any(r.host == 'killed.test' and r.done for r in server.requests) or p.poll() is not None)
+        kill_all(p)
+        crawl(folder / 'r', server, *seeds, '--delay', 0, '--processes', 2, '--no-sitemaps')
+        for host in sites:
+            asked = sorted((r for r in server.requests if r.host == host), key=lambda r: r.time)
+            assert [r.path for r in asked if r.path in ('/', '/1')] == ['/', '/1'], asked
+            for before, r in zip(asked, asked[1:]):
+                assert r.path in ('/robots.txt', '/rules') or r.time - before.earliest >= delay - 0.05, asked
+
+
+@test
 def aliases_are_crawled_once_and_virtual_hosts_by_their_own_rules(folder):
     one = same_site(12)
     sites = {'www.one.test': one, 'one.test': one, 'mirror.test': one,
