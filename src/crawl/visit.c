@@ -42,13 +42,16 @@ struct seed_taker {
 
 /*
  * A link that was found under the name of an alias: w->scratch.target becomes the same page of this site. The journal
- * gets a line that leads from the one URL to the other, as if the alias had redirected.
+ * gets a line that leads from the one URL to the other, as if the alias had redirected; but not if the page of the alias
+ * is stored, as its root page may be. w->scratch.key is the key of the URL.
  */
 static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed)
 {
     struct wb_edit edit = {.kind = WB_EDIT_PAGE};
     struct wb_url *target = &w->scratch.target;
     bool https = wb_slice_equal(wb_url_scheme(target), WB_SLICE_LIT("https"));
+    int64_t time_ms;
+    bool stored = wb_store_time(w->repo.store, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), &time_ms) == 0;
 
     /* A port belongs to one scheme. */
     if (strchr(site->name, ':') || wb_url_port(target).len)
@@ -56,7 +59,7 @@ static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct
     int err = wb_site_url(site, https, wb_site_path(target), &w->scratch.url_text);
     if (err == 0)
         err = wb_url_parse(wb_buf_slice(&w->scratch.url_text), NULL, target);
-    if (err < 0)
+    if (err < 0 || stored)
         return err;
     edit.page = (struct wb_edit_page){.url = seed->url, .outcome = WB_OUTCOME_REDIRECT, .depth = seed->depth,
                                       .reason = WB_SLICE_LIT("alias"), .location = wb_buf_slice(&w->scratch.url_text)};

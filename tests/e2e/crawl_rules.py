@@ -324,7 +324,9 @@ def pages_that_are_linked_only_under_the_name_of_an_alias(folder):
     """They are fetched once, under the name that is crawled, whichever that is; `why`, webdb and replay find them."""
     deep = {'/deep/%d' % n: page(text='deep %d' % n) for n in range(5)}
     both = {**same_site(4), **deep, '/deep/0': page('/deep/4', text='deep 0')}
-    for k, order in enumerate(itertools.permutations(('a.test', 'b.test', 'www.b.test'))):
+    orders = list(itertools.permutations(('a.test', 'b.test', 'www.b.test')))
+    for k in (*rng('orders').sample(range(5), 2), 5):
+        order = orders[k]
         sites = {'a.test': {'/': page('/far', text='a'), '/far': None}, 'b.test': both, 'www.b.test': both}
         repo = folder / str(k)
         with Server(sites, addresses={'b.test': '127.0.9.3', 'www.b.test': '127.0.9.3'}) as server:
@@ -343,6 +345,9 @@ def pages_that_are_linked_only_under_the_name_of_an_alias(folder):
             asked = collections.Counter(server.pages_asked(names[0]))
             assert all(asked['/deep/%d' % n] >= 1 for n in (0, 1, 2, 4)), (order, names, asked)
             assert k == 5 or max(asked.values()) == 1, (order, asked)
+            # A page of an alias that is stored, such as its root, stays known.
+            call(repo, 'update')
+            assert ask(repo, 'webdb', 'count')[0]['fetched'] == ask(repo, 'stat')[0]['pages'], order
             # In the next run the page behind a new link is fetched, too.
             sites['a.test']['/'] = page('/far', links[3], text='a')
             crawl(repo, server, *[server.url(h) for h in order], *args)
