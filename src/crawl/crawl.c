@@ -328,6 +328,8 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
         err = wb_crew_start(&p);
     if (err == 0)
         err = wb_parent_run(&p);
+    if (err == 0)
+        err = wb_dispenser_leave(p.dispenser, p.plan.run, wb_slice_str(p.plan.home));
     wb_parent_stat(&p, stat_out);
     stat_out->lines_left = p.lines_left;
     if (err == 0 && wb_stop_requested())

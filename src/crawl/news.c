@@ -151,14 +151,27 @@ static int hear(void *context, struct wb_slice text)
     return err;
 }
 
-int wb_news_restore(struct wb_worker *w, struct wb_site *site, bool own)
+static int stop_at_once(void *context, struct wb_slice text)
+{
+    (void)context, (void)text;
+    return 1;
+}
+
+/* Whether the site was elsewhere in this run: 1, 0 or an error. */
+static int was_elsewhere(struct wb_worker *w, const struct wb_site *site)
+{
+    return wb_dispenser_news(w->repo.dispenser, w->plan->run, site->id, false, stop_at_once, NULL);
+}
+
+int wb_news_restore(struct wb_worker *w, struct wb_site *site, bool whole)
 {
     struct hearing h = {w, site};
     struct wb_pageid id;
 
-    if (!site->tells)
-        return 0;
-    int err = wb_dispenser_news(w->repo.dispenser, w->plan->run, site->id, own, hear, &h);
+    int away = !site->tells ? 0 : whole ? was_elsewhere(w, site) : 1;
+    if (away <= 0)
+        return away;
+    int err = wb_dispenser_news(w->repo.dispenser, w->plan->run, site->id, true, hear, &h);
     if (err == 0)
         err = wb_site_url(site, site->https, WB_SLICE_LIT("/"), &w->scratch.url_text);
     if (err < 0 || wb_worker_parse(w, wb_buf_slice(&w->scratch.url_text), &id) < 0 || !wb_seen_marked(&site->seen, id))

@@ -42,8 +42,8 @@ struct seed_taker {
 
 /*
  * A link that was found under the name of an alias: w->scratch.target becomes the same page of this site. The journal
- * gets a line that leads from the one URL to the other, as if the alias had redirected; but not if the page of the alias
- * is stored, as its root page may be. w->scratch.key is the key of the URL.
+ * gets a line that leads from the one URL to the other, as if the alias had redirected; but not if the page of the
+ * alias is stored, as its root page may be. w->scratch.key is the key of the URL.
  */
 static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed)
 {
@@ -236,7 +236,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
     if (err == 0)
         err = wb_restore_rules(w, site);
     if (err == 0)
-        err = wb_news_restore(w, site, !ours);
+        err = wb_news_restore(w, site, ours);
     if (!site->needed && (!site->listed || site->sitemaps_ms + SITEMAPS_MS <= wb_clock_now_ms()))
         site->sitemaps_due = true;
     /* Which of its names is crawled was decided when the site was first visited. */

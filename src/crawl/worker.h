@@ -410,10 +410,10 @@ int wb_news_tell(struct wb_worker *w);
 void wb_news_release(struct wb_news_list *list);
 
 /*
- * After everything else: takes over what other repositories have told of the site in this run. own: our journal has no
- * history of the site, so what we told ourselves counts, too.
+ * After everything else: takes over what was told of the site in this run, by other repositories and by us. whole: our
+ * journal has the history of the site, which is all of it unless the site was elsewhere meanwhile.
  */
-int wb_news_restore(struct wb_worker *w, struct wb_site *site, bool own);
+int wb_news_restore(struct wb_worker *w, struct wb_site *site, bool whole);
 
 /* ---- rules.c: robots.txt, its redirects, and favours ------------------------------------------------------------- */
 

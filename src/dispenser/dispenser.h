@@ -238,6 +238,12 @@ int wb_dispenser_clock(struct wb_dispenser *dispenser, int64_t *now_ms_out);
  */
 int wb_dispenser_serve(struct wb_dispenser *dispenser, int64_t run, struct wb_slice home);
 
+/*
+ * Nobody works for the repository in this run any more, so others need not wait until it is gone. If somebody still
+ * does, the next claim or renewal for it says so.
+ */
+int wb_dispenser_leave(struct wb_dispenser *dispenser, int64_t run, struct wb_slice home);
+
 /* For tests, which run a week of leases in a second: if set, this clock is used instead. */
 extern int64_t (*wb_dispenser_test_clock)(void);
 

@@ -41,6 +41,25 @@ int wb_dispenser_homes_seen(struct wb_dispenser *d, int64_t judge_ms, int64_t un
     return err;
 }
 
+struct leaving {
+    int64_t run;
+    struct wb_slice home;
+};
+
+static int forget_home(struct wb_dispenser *d, void *context)
+{
+    const struct leaving *l = context;
+
+    return WB_SQL_RUN(d->sql, S_HOME_LEFT, wb_sql_int(l->run), wb_sql_str(l->home));
+}
+
+int wb_dispenser_leave(struct wb_dispenser *d, int64_t run, struct wb_slice home)
+{
+    struct leaving l = {run, home};
+
+    return wb_dispenser_transact(d, true, forget_home, &l);
+}
+
 /* Whether sites of this home may be claimed: 1, 0 or an error. */
 static int is_open(struct wb_dispenser *d, int64_t run, int64_t judge_ms, struct wb_slice home)
 {

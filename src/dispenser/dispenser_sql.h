@@ -132,6 +132,7 @@
     X(S_OF_OWNER, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 ORDER BY id LIMIT ?2")               \
     /* homes: the repositories that the run's sites stay with */                                                      \
     X(S_HOMES_GONE, "DELETE FROM webbase_home WHERE until_ms <= ?1")                                                  \
+    X(S_HOME_LEFT, "DELETE FROM webbase_home WHERE run = ?1 AND home = ?2")                                           \
     X(S_HOMES_OVER, "DELETE FROM webbase_home")                                                                       \
     X(S_HOME_SEEN,                                                                                                    \
       "INSERT INTO webbase_home (run, home, until_ms) VALUES (?1, ?2, ?3) ON CONFLICT (run, home) DO UPDATE "         \

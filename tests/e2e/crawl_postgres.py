@@ -233,6 +233,24 @@ def a_machine_that_never_comes_back(folder):
 
 
 @test
+def a_machine_that_is_stopped(folder):
+    """Another one goes on with its sites at once, and nothing is fetched twice, not even when the first one returns."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(4, 8, rng('stopped'))
+        with Server(sites, latency=lambda: 0.01) as server:
+            link(server)
+            seeds = [server.url(h) for h in hosts]
+            args = ['--delay', 0.1, '--processes', 1, '--no-sitemaps', '--dispenser', postgres.url]
+            crawl_until(folder / 'a', server, lambda: len(server.requests) > 15, *seeds, *args)
+            crawl_until(folder / 'b', server, lambda: len(server.requests) > 30, *args)
+            end = done(crawl(folder / 'a', server, *seeds, *args))
+            assert end['sites_left'] == 0 and not asked_twice(server), (end, asked_twice(server))
+            a, b = urls_of(folder / 'a'), urls_of(folder / 'b')
+            assert a | b == fetched_from(server) and not a & b and a and b
+            assert {server.url(h, '/%d' % n) for h in hosts for n in range(1, 8)} <= a | b
+
+
+@test
 def without_seeds_and_without_work(folder):
     """A dispenser that has no work makes no repository."""
     with Postgres(folder) as postgres:

@@ -129,6 +129,9 @@ static void test_home(void **state)
     assert_int_equal(row_of(p->d, "a.org").trail.log, 0);
     must_ok(report_one(other, "two-1", visited(a, "two", t + 110000)));
     assert_int_equal(claim_for(p->d, p, "one-3", t + 111000, &told), 0);
+    /* Whoever leaves leaves them at once. */
+    must_ok(wb_dispenser_leave(other, p->run, WB_SLICE_LIT("two")));
+    assert_int_equal(claim_for(p->d, p, "one-3", t + 112000, &told), 1);
     check_tables(p);
     wb_dispenser_close(other);
 }
