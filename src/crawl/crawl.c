@@ -152,6 +152,44 @@ static int join_unfinished(struct wb_parent *p, const struct wb_seeds *list)
     return err;
 }
 
+static bool has_unfinished(const struct wb_dispenser_stat *sites)
+{
+    return sites->unresolved + sites->ready + sites->claimed + sites->waiting > 0;
+}
+
+/* There is nothing to do. The message names the dispenser if the caller did. */
+static int fail_idle(const struct wb_crawl_options *o)
+{
+    struct wb_buf where = WB_BUF_INIT;
+    int err = o->dispenser && wb_dispenser_is_url(wb_slice_str(o->dispenser))
+                  ? wb_dispenser_redact_url(wb_slice_str(o->dispenser), &where)
+                  : wb_buf_append_str(&where, o->dir);
+
+    if (err == 0)
+        err = wb_fail(WB_E_INVALID, "no seeds, and no unfinished crawl in %.*s to continue",
+                      WB_SLICE_ARG(wb_buf_slice(&where)));
+    wb_buf_release(&where);
+    return err;
+}
+
+/*
+ * A machine that joins the crawl of a shared dispenser needs no seeds of its own, and its repository is made like that
+ * of any crawl. But a dispenser without work makes no repository.
+ */
+static int check_shared_work(const struct wb_crawl_options *o)
+{
+    struct wb_dispenser *dispenser = NULL;
+    struct wb_dispenser_stat stat = {0};
+
+    if (!o->dispenser || !wb_dispenser_is_url(wb_slice_str(o->dispenser)))
+        return wb_fail(WB_E_INVALID, "no seeds: name a URL, or a file of them with --seeds");
+    int err = wb_dispenser_open(o->dir, o->dispenser, &dispenser);
+    if (err == 0)
+        err = wb_dispenser_stat(dispenser, 0, &stat);
+    wb_dispenser_close(dispenser);
+    return err < 0 ? err : has_unfinished(&stat) ? 0 : fail_idle(o);
+}
+
 static int add_seeds(struct wb_parent *p, struct wb_seeds *list)
 {
     struct wb_run_plan wish = {.plans = list->plans, .count = list->count,
@@ -169,9 +207,8 @@ static int add_seeds(struct wb_parent *p, struct wb_seeds *list)
     if (err == 0)
         err = wb_dispenser_stat(p->dispenser, p->plan.run, &p->sites);
     /* Without seeds all unfinished sites are crawled, each within itself. */
-    if (err == 0 && list->count == 0 &&
-        p->sites.unresolved + p->sites.ready + p->sites.claimed + p->sites.waiting == 0)
-        err = wb_fail(WB_E_INVALID, "no seeds, and no unfinished crawl in %s to continue", p->plan.options->dir);
+    if (err == 0 && list->count == 0 && !has_unfinished(&p->sites))
+        err = fail_idle(p->plan.options);
     atomic_store(&p->plan.tally->sites_open, p->sites.unresolved + p->sites.ready + p->sites.claimed);
     return err;
 }
@@ -228,7 +265,7 @@ static int open_parent(struct wb_parent *p)
     if (err == 0 && !o->run)
         err = read_seeds(p, &list);
     if (err == 0 && list.count == 0 && !wb_store_exists(o->dir))
-        err = wb_fail(WB_E_INVALID, "no seeds: name a URL, or a file of them with --seeds");
+        err = check_shared_work(o);
     if (err == 0 && !wb_store_exists(o->dir))
         err = make_repository(o->dir);
     if (err == 0)
@@ -291,6 +328,8 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
         err = wb_crew_start(&p);
     if (err == 0)
         err = wb_parent_run(&p);
+    if (err == 0)
+        err = wb_dispenser_leave(p.dispenser, p.plan.run, wb_slice_str(p.plan.home));
     wb_parent_stat(&p, stat_out);
     stat_out->lines_left = p.lines_left;
     if (err == 0 && wb_stop_requested())

@@ -36,7 +36,8 @@ int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms)
 void wb_site_shift(struct wb_site *site, int64_t by_ms)
 {
     int64_t *moments[] = {&site->next_ms, &site->rules.expires_ms, &site->address_expires_ms, &site->sitemaps_ms,
-                          &site->trail_ms, &site->flight_ms, &site->not_before_ms};
+                          &site->trail_ms, &site->flight_ms, &site->not_before_ms, &site->asked_ms,
+                          &site->answered_ms};
 
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
         if (*moments[i]) /* 0 means that there is no such moment */
@@ -49,6 +50,15 @@ int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms)
     int64_t rest_ms = took_ms < interval_ms ? took_ms : interval_ms;
 
     return rest_ms + took_ms > interval_ms ? sent_ms + took_ms + rest_ms : sent_ms + interval_ms;
+}
+
+void wb_site_rest_after(struct wb_site *site)
+{
+    WB_CHECK(site->page_delay_ms >= site->delay_ms);
+    int64_t next_ms = site->asked_ms ? wb_site_rest(site->asked_ms, site->answered_ms, site->page_delay_ms) : 0;
+
+    if (next_ms > site->next_ms)
+        site->next_ms = next_ms;
 }
 
 /* ---- a site ------------------------------------------------------------------------------------------------------ */
@@ -94,6 +104,7 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
     wb_trap_release(&site->trap);
     wb_robots_free(site->rules.robots);
     wb_buf_release(&site->rules.url);
+    wb_buf_release(&site->news);
     wb_free(site->refusal);
     wb_free(site->name);
     wb_free(site);

@@ -91,6 +91,8 @@ struct wb_site {
 
     /* Courtesy. Whoever learns of a reason to wait moves next_ms forward; nobody moves it back. */
     int64_t next_ms;           /* no request before this moment */
+    int64_t asked_ms;          /* when its last request was sent... */
+    int64_t answered_ms;       /* ...and when the answer had ended; 0: not known */
     int64_t own_delay_ms;      /* between two requests: what the seeds or the options say */
     int64_t ordered_delay_ms;  /* the same, as an operator ordered; 0: nothing was ordered */
     int64_t delay_ms;          /* the longer of the two */
@@ -127,6 +129,7 @@ struct wb_site {
     /* Favours: requests for another site's robots.txt that a redirect led here (rules.c). */
     bool guest;                /* the site was borrowed for favours only and is not crawled by us */
     enum wb_site_state guest_state; /* the state in which a guest is given back */
+    bool elsewhere;            /* a guest that stays with another repository: its history is in the journal there */
     struct wb_favour *favours;
 
     /* Its visit and its history in the journal (visit.c, restore.c). */
@@ -138,6 +141,8 @@ struct wb_site {
     int64_t trail_ms;          /* when that was written */
     int64_t unanswered_ms;     /* while restoring: time of a request whose outcome has not been read yet; 0: none */
     int64_t seeds_taken;       /* id of the last seed that was taken from the dispenser */
+    bool tells;                /* others share the dispenser, so they get the news of this site (news.c)... */
+    struct wb_buf news;        /* ...this, with the next commit */
 
     /* Its connections (errand.c). */
     bool unanswered;           /* the last request got no response on a kept connection: use a new one for the next */
@@ -178,6 +183,13 @@ void wb_site_shift(struct wb_site *site, int64_t by_ms);
  * that is as long as the request took (at most the interval). So a server slower than the interval gets a pause too.
  */
 int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms);
+
+/*
+ * Moves next_ms forward to when the site may be asked again after its last request, by the interval of pages. Call this
+ * after a request, and again when a robots.txt makes the interval longer: it lies between the robots.txt and the first
+ * page, too.
+ */
+void wb_site_rest_after(struct wb_site *site);
 
 /* ---- parts of a site --------------------------------------------------------------------------------------------- */
 

@@ -73,6 +73,10 @@ static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *requ
     bool fresh = fresh_ms && page.time_ms + fresh_ms > now && page.time_ms <= now + WB_PATIENCE_MS;
     /* This visit has fetched it, because another page needs it; only its links are of interest now. */
     bool unread = wb_seen_marked(&errand->site->unread, errand->id);
+    if (fresh && wb_http_status_redirects(page.status)) {
+        err = wb_pagework_reuse_redirect(errand, &page);
+        return err < 0 ? err : err == 1 ? ITEM_SENT : ITEM_SKIPPED;
+    }
     if (fresh || unread) {
         err = wb_pagekeep_reuse(errand, &page);
         return err < 0 ? err : err == 1 ? ITEM_CLOSED : ITEM_SKIPPED;
@@ -106,7 +110,7 @@ static int check_item(struct wb_errand *errand)
         wb_robots_check(site->rules.robots, url, &verdict);
     if (verdict.allowed && !barred)
         return 1;
-    wb_seen_mark(&site->seen, errand->id, true);
+    wb_news_mark(w, site, errand->id, true);
     if (item->kind == WB_ITEM_PROBE)
         site->root.probing = false;
     else if (barred)

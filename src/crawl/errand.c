@@ -244,9 +244,9 @@ static void errand_done(void *context, struct wb_fetch_result *result)
     else
         wb_tally_add(&w->tally->requests, 1);
     wb_tally_add(&w->tally->wire_bytes, result->wire_bytes);
-    int64_t next = wb_site_rest(result->sent_ms, now, rules ? site->delay_ms : site->page_delay_ms);
-    if (next > site->next_ms)
-        site->next_ms = next;
+    site->asked_ms = result->sent_ms;
+    site->answered_ms = now;
+    wb_site_rest_after(site);
     note_connection(site, result);
     if (!rules && !atomic_load(&w->mine->careful) && hold_arrival(errand, result)) {
         if (w->errands.arrival_count == WB_ARRIVALS_MAX)

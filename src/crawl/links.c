@@ -3,7 +3,8 @@
  *
  *   a URL of this site            into its queue, unless it is known or a guard keeps it out
  *   of another site we hold       into that site's queue, and into that site's chain in the journal
- *   of any other site in scope    waits here, then becomes a seed of its site in the dispenser
+ *   of any other site in scope    waits here, then becomes a seed of its site in the dispenser, or, if that site is an
+ *                                 alias, of the site that is crawled instead
  *
  * If the visit of that other site is over (its page is what the papers call a locally isolated page), the site is
  * opened again when the run has nothing else to do. A listed visit follows only links whose target webdb has never
@@ -74,7 +75,7 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
     if (err == 0 && item->kind == WB_ITEM_PAGE && !wb_edit_is_need(item->depth) && wb_seen_has(&site->unread, id) &&
         !wb_seen_marked(&site->unread, id)) {
         wb_seen_mark(&site->unread, id, true);
-        wb_seen_mark(&site->seen, id, false);
+        wb_news_mark(w, site, id, false);
         return (err = wb_item_push(w->repo.spill, &site->queue, &entry)) < 0 ? err : 1;
     }
     if (err <= 0)
@@ -96,7 +97,8 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
         return err;
     if (!(flags & WB_LINKS_QUIET))
         wb_tally_add(&w->tally->known, 1);
-    return 1;
+    err = flags & (WB_LINKS_QUIET | WB_LINKS_SEED) ? 0 : wb_news_known(w, site, &entry);
+    return err < 0 ? err : 1;
 }
 
 int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item,
@@ -211,6 +213,30 @@ int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct
         err = wb_links_follow(w, site, link->url, &item, flags);
     item.depth = (uint16_t)(WB_EDIT_DEPTH_NEED + level);
     return err < 0 || !need ? err : wb_links_follow(w, site, link->url, &item, flags);
+}
+
+int wb_links_pass_on(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_url *target = &w->scratch.target;
+    struct wb_item item;
+    int got;
+
+    while ((got = wb_site_pop(site, w->repo.spill, &w->scratch.item, &item)) > 0) {
+        int err = wb_site_url(site, item.https, item.path, &w->scratch.url_text);
+        if (err == 0)
+            err = wb_url_parse(wb_buf_slice(&w->scratch.url_text), NULL, target);
+        if (err == 0)
+            err = wb_url_key(target, &w->scratch.key);
+        if (err == WB_E_NOMEM)
+            return err;
+        if (err < 0 || item.kind != WB_ITEM_PAGE ||
+            wb_seen_marked(&site->seen, wb_pageid_of_key(wb_buf_slice(&w->scratch.key))))
+            continue;
+        err = add_out(w, wb_slice_str(site->name), target, item.depth, site->listed);
+        if (err < 0)
+            return err;
+    }
+    return got;
 }
 
 int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan)

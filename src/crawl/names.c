@@ -5,7 +5,8 @@
  * without a usable address is *refused*: every URL that waits in its queue gets a line in the log that says why.
  *
  * Two names of one address are *aliases* if they have the same robots.txt and the same root page. The name that was
- * known first is crawled; the other one is closed. Names with different rules or roots are virtual hosts, and both
+ * known first is crawled; the other one is closed, and the pages that are linked only under its name are fetched under
+ * the other one. Names with different rules or roots are virtual hosts, and both
  * are crawled.
  */
 #include "base/check.h"
@@ -56,7 +57,7 @@ static int refuse_page(struct wb_worker *w, struct wb_site *site, const struct w
         return err == WB_E_NOMEM ? err : 0;
     if (wb_seen_marked(&site->seen, id))
         return 0;
-    wb_seen_mark(&site->seen, id, true);
+    wb_news_mark(w, site, id, true);
     entry.url = wb_buf_slice(&w->scratch.url_text);
     wb_eventlog_fetch(w, &entry);
     return 0;
@@ -207,6 +208,15 @@ static bool is_same(const struct wb_site *site, const struct wb_site *other)
            other->rules.digest == site->rules.digest && other->rules.state == WB_RULES_KNOWN;
 }
 
+/* The site is another name of that one, which gets the pages that wait in its queue. */
+static int close_alias(struct wb_worker *w, struct wb_site *site, const char *name)
+{
+    int err = wb_links_pass_on(w, site);
+
+    wb_visit_close(w, site, WB_SITE_ALIAS, ALIAS_REASON, name);
+    return err;
+}
+
 /*
  * Finds another name of the same site; *name_out is NULL if there is none. Looks at sites that this process has just
  * closed, at those that it holds, and at those that the dispenser knows. May close another name in favour of this one.
@@ -226,7 +236,9 @@ static int find_twin(struct wb_worker *w, const struct wb_site *site, char **nam
             continue;
         /* The name that was known first stays, even if the root of the other name came sooner but nothing else yet. */
         if (other->id > site->id && other->pages <= 1 && !other->in_flight) {
-            wb_visit_close(w, other, WB_SITE_ALIAS, ALIAS_REASON, site->name);
+            int err = close_alias(w, other, site->name);
+            if (err < 0)
+                return err;
             continue;
         }
         *name_out = wb_strdup(other->name);
@@ -249,7 +261,9 @@ bool wb_names_close_alias(struct wb_worker *w, struct wb_site *site)
         wb_worker_fail(w, err);
     if (!twin)
         return false;
-    wb_visit_close(w, site, WB_SITE_ALIAS, ALIAS_REASON, twin);
+    err = close_alias(w, site, twin);
+    if (err < 0)
+        wb_worker_fail(w, err);
     wb_free(twin);
     return true;
 }

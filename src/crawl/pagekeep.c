@@ -3,6 +3,7 @@
  *
  *   new bytes        extract -> store_page (in memory) -> spool and log -> journal -> links into queues
  *   the same bytes   a further capture of the stored version; its links are followed as if it were new
+ *   a redirect       stored like a page; it has no links, and pagework.c follows where it leads
  *
  * The store comes before the journal because the store says what it does with the page: the page may have been taken
  * down, its content may be known, or the store may have a newer version and keep no older ones. What an answer means
@@ -76,7 +77,7 @@ static int content_known(struct wb_outcome *o, const struct wb_page *page)
     int err = extract_page(o, page, &extract);
     if (err < 0)
         return err;
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     err = wb_outcome_tell(o);
     wb_tally_add(&w->tally->unchanged, 1);
     if (err == 0 && wb_errand_is_root(errand)) {
@@ -172,6 +173,17 @@ static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_s
     return err;
 }
 
+int wb_pagekeep_redirect(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out,
+                         enum wb_store_outcome *put_out)
+{
+    *put_out = WB_STORE_PUT_OLDER;
+    int err = wb_pagekeep_fill(errand, result, page_out);
+    if (err == 0)
+        err = store_page(errand->worker, page_out, put_out);
+    /* Its node is down. Where the page leads to is in the journal, and the page is stored when it is due again. */
+    return err == WB_E_DOWN ? 0 : err;
+}
+
 /*
  * The store has a version that is dated later, though not so far ahead that its clock must have been wrong, and its
  * history policy keeps none that is older; or it has a capture of the same moment. Nothing was stored, and the journal
@@ -188,7 +200,7 @@ static int page_older(struct wb_outcome *o)
                                          .reason = WB_SLICE_LIT("older")};
     o->word = "older";
     o->message = "not stored: the stored version is dated later than this answer";
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(errand->worker, errand->site, errand->id, true);
     return wb_outcome_tell(o);
 }
 
@@ -207,7 +219,7 @@ static int tell_stored(struct wb_outcome *o, const struct wb_page *page, bool co
         wb_tally_add(&w->tally->duplicates, 1);
     }
     o->page = page;
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     int err = wb_outcome_tell(o);
     errand->site->pages++;
     if (errand->reserved)

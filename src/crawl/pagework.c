@@ -3,7 +3,7 @@
  *
  *   2xx            content: pagekeep.c                        404, 410         the page is gone
  *   304            our version is still right: pagekeep.c     429, 503         the whole site is left alone
- *   3xx            the target is followed                     anything else    an error; some are tried again
+ *   3xx            stored, and the target is followed         anything else    an error; some are tried again
  *
  * Each outcome is written before it has consequences, in an order in which kill -9 between any two steps loses nothing
  * and fetches nothing twice: the page to the store (in memory), the page and its line to the spool, facts and links to
@@ -54,7 +54,7 @@ int wb_pagework_barred(struct wb_errand *errand)
     int err = 0;
 
     wb_eventlog_skip(w, wb_buf_slice(&errand->url), "expunged");
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     if (wb_errand_is_root(errand)) {
         errand->site->root.probing = false;
         err = wb_pagework_decide_root(errand, false);
@@ -103,7 +103,7 @@ int wb_pagework_failed(struct wb_errand *errand, struct wb_fetch_result *result,
         if (err == 0)
             err = wb_item_push(w->repo.spill, &site->queue, &item);
     } else {
-        wb_seen_mark(&site->seen, errand->id, true);
+        wb_news_mark(w, site, errand->id, true);
         if (err == 0)
             err = wb_pagework_decide_root(errand, false);
     }
@@ -124,7 +124,7 @@ static int page_gone(struct wb_errand *errand, struct wb_fetch_result *result)
     wb_outcome_init(&o, errand, result, WB_OUTCOME_GONE, "gone");
     int err = wb_outcome_tell(&o);
     wb_tally_add(&w->tally->gone, 1);
-    wb_seen_mark(&errand->site->seen, errand->id, true);
+    wb_news_mark(w, errand->site, errand->id, true);
     if (wb_errand_is_root(errand))
         errand->site->root.probing = false;
     if (err == 0)
@@ -155,7 +155,7 @@ static int page_later(struct wb_errand *errand, struct wb_fetch_result *result)
     if (wb_http_header(result->head, "retry-after", &value))
         wb_http_retry_after(value, wb_clock_now_ms(), &until);
     if (enough)
-        wb_seen_mark(&site->seen, errand->id, true);
+        wb_news_mark(w, site, errand->id, true);
     else if (err == 0)
         err = wb_item_push(w->repo.spill, &site->again, &item);
     if (err == 0 && enough)
@@ -179,46 +179,95 @@ static int follow_redirect(struct wb_errand *errand, struct wb_slice location)
             return 0;
         item.https = wb_slice_equal(wb_url_scheme(&w->scratch.target), WB_SLICE_LIT("https"));
         item.path = wb_site_path(&w->scratch.target);
-        wb_seen_mark(&site->seen, errand->id, false);
+        wb_news_mark(w, site, errand->id, false);
         return wb_item_push(w->repo.spill, &site->again, &item);
     }
     return wb_links_follow(w, site, location, &item, WB_LINKS_FRONT);
 }
 
-static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *result)
+/*
+ * Reads where an answer redirects to, as a copy in w->scratch.url_text, because following the redirect parses the
+ * target again. *itself_out: to another spelling of the same page. WB_E_PROTO if it leads nowhere.
+ */
+static int read_target(struct wb_errand *errand, struct wb_slice head, struct wb_slice *target_out, bool *itself_out)
 {
     struct wb_worker *w = errand->worker;
-    struct wb_site *site = errand->site;
     struct wb_slice location;
-    struct wb_outcome o;
 
-    int err = wb_pagefacts_location(result->head, wb_buf_slice(&errand->url), &w->scratch.base, &w->scratch.target,
-                                    &location);
+    int err = wb_pagefacts_location(head, wb_buf_slice(&errand->url), &w->scratch.base, &w->scratch.target, &location);
     if (err == 0)
         err = wb_url_key(&w->scratch.target, &w->scratch.key);
     if (err < 0)
-        return err == WB_E_NOMEM ? err : wb_pagework_failed(errand, result, WB_CRAWL_LOCATION, wb_error_message());
-    if (errand->item.hops >= WB_PAGE_HOPS_MAX)
-        return wb_pagework_failed(errand, result, WB_CRAWL_REDIRECTS, "too many redirects in a row");
-    wb_outcome_init(&o, errand, result, WB_OUTCOME_REDIRECT, "redirect");
-    /* A copy: following the redirect parses the target again, and the journal's text must stay as it is. */
+        return err;
+    *itself_out = wb_pageid_equal(wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), errand->id);
     wb_buf_clear(&w->scratch.url_text);
     err = wb_buf_append_slice(&w->scratch.url_text, location);
-    if (err < 0)
-        return err;
-    o.edit.page.location = wb_buf_slice(&w->scratch.url_text);
-    err = wb_outcome_tell(&o);
+    *target_out = wb_buf_slice(&w->scratch.url_text);
+    return err;
+}
+
+/* Tells a redirect, and follows it. */
+static int redirect_came(struct wb_outcome *o)
+{
+    struct wb_errand *errand = o->errand;
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+
+    int err = wb_outcome_tell(o);
     wb_tally_add(&w->tally->redirects, 1);
-    wb_seen_mark(&site->seen, errand->id, true);
+    wb_news_mark(w, site, errand->id, true);
     if (wb_errand_is_root(errand))
         site->root.probing = false;
     if (err == 0)
-        err = follow_redirect(errand, o.edit.page.location);
+        err = follow_redirect(errand, o->edit.page.location);
     if (err >= 0 && wb_errand_is_root(errand))
         err = wb_pagework_decide_root(errand, true);
     if (err >= 0)
         wb_dispatch_later(w, site);
     return err < 0 ? err : 0;
+}
+
+/*
+ * The redirect is stored, so that the archive leads on where the web did. But a redirect to another spelling of the
+ * same page (from http to https, from /a to /a/) is not: both have one key, and what is stored there is the page
+ * itself.
+ */
+static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    enum wb_store_outcome put = WB_STORE_PUT_OLDER;
+    struct wb_slice target;
+    struct wb_outcome o;
+    struct wb_page page;
+    bool itself = false;
+
+    int err = read_target(errand, result->head, &target, &itself);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : wb_pagework_failed(errand, result, WB_CRAWL_LOCATION, wb_error_message());
+    if (errand->item.hops >= WB_PAGE_HOPS_MAX)
+        return wb_pagework_failed(errand, result, WB_CRAWL_REDIRECTS, "too many redirects in a row");
+    wb_outcome_init(&o, errand, result, WB_OUTCOME_REDIRECT, "redirect");
+    o.edit.page.location = target;
+    err = itself ? 0 : wb_pagekeep_redirect(errand, result, &page, &put);
+    if (err == 0 && put == WB_STORE_PUT_BARRED)
+        return wb_pagework_barred(errand);
+    /* The spool gets further captures, too: the journal could not bring one back. */
+    if (put != WB_STORE_PUT_OLDER && put != WB_STORE_PUT_KNOWN)
+        o.page = &page;
+    return err < 0 ? err : redirect_came(&o);
+}
+
+int wb_pagework_reuse_redirect(struct wb_errand *errand, const struct wb_page *page)
+{
+    struct wb_fetch_result result = {.status = page->status, .sent_ms = page->time_ms};
+    struct wb_outcome o;
+    bool itself;
+
+    wb_outcome_init(&o, errand, &result, WB_OUTCOME_REDIRECT, "fresh");
+    o.edit.page.bytes = page->body_bytes;
+    int err = read_target(errand, page->head, &o.edit.page.location, &itself);
+    if (err == WB_E_NOMEM)
+        return err;
+    return err < 0 || itself || errand->item.hops >= WB_PAGE_HOPS_MAX ? 1 : redirect_came(&o);
 }
 
 /* ---- sitemaps and probes ----------------------------------------------------------------------------------------- */
@@ -251,7 +300,7 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     struct wb_extract extract = {0};
     int err = 0;
 
-    wb_seen_mark(&site->seen, errand->id, true);
+    wb_news_mark(w, site, errand->id, true);
     site->sitemaps_ms = result->sent_ms;
     if (!result->error && result->status / 100 != 2)
         entry.error = WB_CRAWL_STATUS;

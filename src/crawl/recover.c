@@ -59,7 +59,9 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
     int err = site_name(r, place, &name);
     if (err == 0 && name.len)
         err = wb_dispenser_get(r->dispenser, wb_buf_slice(&name), &mem, &row);
-    if (err == 0 && name.len) {
+    /* A site that went to another repository meanwhile has its history there. */
+    bool ours = err == 0 && name.len && (row.home.len == 0 || wb_slice_equal(row.home, wb_slice_str(r->home)));
+    if (ours) {
         struct wb_site_report report = {.id = row.id, .state = WB_SITE_CLAIMED, .next_ms = row.next_ms,
                                         .attempts = row.attempts, .reason = row.reason, .alias_of = row.alias_of,
                                         .probe = row.probe, .home = wb_slice_str(r->home), .visit = row.visit,

@@ -154,6 +154,8 @@ static int restore_page(struct wb_worker *w, struct wb_site *site, const struct 
 
     if (wb_worker_parse(w, edit->page.url, &id) < 0)
         return 0;
+    if (!wb_slice_equal(wb_key_site(wb_buf_slice(&w->scratch.key)), wb_slice_str(site->name)))
+        return 0; /* a URL of an alias (visit.c); what it led to is a seed */
     err = wb_seen_add(&site->seen, w->plan->options->dir, id);
     if (err < 0 || edit->page.outcome == WB_OUTCOME_LATER)
         return err;
@@ -219,7 +221,9 @@ static void not_before(struct wb_site *site, int64_t ms)
 /* The outcome of a request says when the request was really sent. */
 static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
 {
-    if (edit->kind == WB_EDIT_PAGE && edit->page.outcome == WB_OUTCOME_ROBOTS)
+    bool alias = edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.status == 0;
+
+    if (edit->kind == WB_EDIT_PAGE && (edit->page.outcome == WB_OUTCOME_ROBOTS || alias))
         return; /* no request was made */
     if (edit->kind == WB_EDIT_REQUEST)
         site->unanswered_ms = edit->time_ms;
@@ -228,7 +232,9 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
     else
         return;
     uint32_t took_ms = edit->kind == WB_EDIT_PAGE ? edit->page.took_ms : 0;
-    not_before(site, wb_site_rest(edit->time_ms, edit->time_ms + took_ms, site->page_delay_ms));
+    site->asked_ms = edit->time_ms;
+    site->answered_ms = edit->time_ms + took_ms;
+    wb_site_rest_after(site);
 }
 
 /*

@@ -120,6 +120,7 @@ static int take_rules(struct wb_worker *w, struct wb_site *site, const struct wb
     site->rules.expires_ms = rules->expires_ms;
     warn_of_delay(w, site);
     wb_rules_set_delays(w, site);
+    wb_site_rest_after(site);
     return site->rules.robots ? add_sitemaps(w, site, flags) : 0;
 }
 
@@ -234,6 +235,9 @@ static int hold_guest(void *context, const struct wb_site_row *row)
         return err;
     guest->guest = true;
     guest->guest_state = row->before;
+    guest->elsewhere = row->home.len && !wb_slice_equal(row->home, wb_slice_str(w->plan->home));
+    if (guest->elsewhere)
+        guest->trail = WB_EDIT_NOWHERE;
     guest->own_delay_ms = row->delay_ms >= 0 ? row->delay_ms : w->plan->options->delay_ms;
     wb_rules_set_delays(w, guest);
     wb_dispatch_obey_site(w, guest);

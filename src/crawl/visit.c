@@ -40,6 +40,48 @@ struct seed_taker {
     uint64_t count;
 };
 
+/*
+ * A link that was found under the name of an alias: w->scratch.target becomes the same page of this site. The journal
+ * gets a line that leads from the one URL to the other, as if the alias had redirected; but not if the page of the
+ * alias is stored, as its root page may be. w->scratch.key is the key of the URL.
+ */
+static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed)
+{
+    struct wb_edit edit = {.kind = WB_EDIT_PAGE};
+    struct wb_url *target = &w->scratch.target;
+    bool https = wb_slice_equal(wb_url_scheme(target), WB_SLICE_LIT("https"));
+    int64_t time_ms;
+    bool stored = wb_store_time(w->repo.store, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), &time_ms) == 0;
+
+    /* A port belongs to one scheme. */
+    if (strchr(site->name, ':') || wb_url_port(target).len)
+        https = site->https;
+    int err = wb_site_url(site, https, wb_site_path(target), &w->scratch.url_text);
+    if (err == 0)
+        err = wb_url_parse(wb_buf_slice(&w->scratch.url_text), NULL, target);
+    if (err < 0 || stored)
+        return err;
+    edit.page = (struct wb_edit_page){.url = seed->url, .outcome = WB_OUTCOME_REDIRECT, .depth = seed->depth,
+                                      .reason = WB_SLICE_LIT("alias"), .location = wb_buf_slice(&w->scratch.url_text)};
+    return wb_visit_note(w, site, &edit);
+}
+
+/*
+ * Reads the URL of a seed into w->scratch.target. Returns 1, 0 if it is none, or an error. *passed_out: it was found
+ * under the name of an alias.
+ */
+static int read_seed(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed, bool *passed_out)
+{
+    int err = wb_url_parse(seed->url, NULL, &w->scratch.target);
+    if (err == 0)
+        err = wb_url_key(&w->scratch.target, &w->scratch.key);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0;
+    *passed_out = !wb_slice_equal(wb_key_site(wb_buf_slice(&w->scratch.key)), wb_slice_str(site->name));
+    err = *passed_out ? take_over_url(w, site, seed) : 0;
+    return err < 0 ? err : 1;
+}
+
 static int take_seed(void *context, const struct wb_seed *seed)
 {
     struct seed_taker *taker = context;
@@ -54,8 +96,14 @@ static int take_seed(void *context, const struct wb_seed *seed)
     site->seeds_taken = seed->id;
     if (site->needed && !need && !site->listed)
         return 0; /* of an earlier run that crawled the site */
-    if ((!need && seed->depth > w->plan->options->max_depth) || wb_url_parse(seed->url, NULL, &w->scratch.target) < 0)
+    if (!need && seed->depth > w->plan->options->max_depth)
         return 0;
+    bool passed = false; /* on from an alias */
+    int read = read_seed(w, site, seed, &passed);
+    if (read <= 0)
+        return read;
+    if (passed)
+        link.url = wb_url_href(&w->scratch.target);
     bool deep = w->plan->options->root_first && !site->listed && !need &&
                 !wb_slice_equal(wb_site_path(&w->scratch.target), WB_SLICE_LIT("/"));
     if (deep && site->root.state == WB_ROOT_REACHABLE)
@@ -180,13 +228,15 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
         err = wb_journal_reader_get(w->repo.history, site->trail, &last);
     if (err < 0)
         return err;
-    bool visited = site->visit > 0;
+    bool visited = site->visit > 0, ours = site->trail.log != 0;
     if (choose_visit(site, first.kind == WB_EDIT_VISIT ? first.count : 0, last.kind == WB_EDIT_FINISH))
         err = begin_visit(w, site);
     else
         err = resume_visit(w, site, first.prev);
     if (err == 0)
         err = wb_restore_rules(w, site);
+    if (err == 0)
+        err = wb_news_restore(w, site, ours);
     if (!site->needed && (!site->listed || site->sitemaps_ms + SITEMAPS_MS <= wb_clock_now_ms()))
         site->sitemaps_due = true;
     /* Which of its names is crawled was decided when the site was first visited. */
@@ -237,6 +287,10 @@ static int fill_report(const struct wb_worker *w, const struct wb_site *site, en
         .pages = (int64_t)site->pages,
         /* Seeds that wait for the root page are not taken, unless the visit is over. */
         .seeds_taken = site->root.awaited && state != WB_SITE_DONE ? site->root.seeds_after : site->seeds_taken};
+    if (site->elsewhere) {
+        report->row.home = WB_SLICE_EMPTY;
+        report->row.trail = (struct wb_site_trail){0, 0};
+    }
     return 0;
 }
 
@@ -341,6 +395,8 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
         err = move_aliases(&w->reports, site->name, alias_of);
     if (err == 0)
         err = add_report(w, site, site->guest ? site->guest_state : state, reason, alias_of);
+    if (err == 0)
+        err = wb_news_close(w, site);
     wb_worker_dirty(w);
     wb_rules_pass_on_favours(w, site);
     wb_frontier_remove(&w->frontier, site);

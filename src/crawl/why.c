@@ -21,6 +21,8 @@
 
 #include <inttypes.h>
 
+enum { ALIASES_MAX = 4 }; /* names that are followed from alias to alias */
+
 /* What was found out about one URL and its site. */
 struct findings {
     /* The question. */
@@ -28,6 +30,8 @@ struct findings {
     struct wb_pageid id;
     struct wb_slice site;
     bool is_site;               /* the question is about the site */
+    const char *dispenser_url, *agent_given; /* as the caller gave them */
+    unsigned aliases;           /* that led here */
     struct wb_slice agent;      /* our name in robots.txt */
     int64_t lease_now_ms;       /* the time by the dispenser's clock */
     /* Links to the URL, from the journal. */
@@ -407,6 +411,20 @@ static int read_versions(struct wb_store *store, struct wb_pageid id, struct wb_
     return 0;
 }
 
+/* Adds where a stored redirect leads. */
+static int tell_target(const struct wb_page *page, struct wb_why *why)
+{
+    struct wb_url base = WB_URL_INIT, target = WB_URL_INIT;
+    struct wb_slice location;
+    int err = wb_pagefacts_location(page->head, page->url, &base, &target, &location);
+
+    if (err == 0)
+        err = wb_buf_printf(&why->reason, ", redirects to %.*s", WB_SLICE_ARG(location));
+    wb_url_release(&base);
+    wb_url_release(&target);
+    return err == WB_E_NOMEM ? err : 0;
+}
+
 /* Whether the page is stored: 1 with a verdict, 0, or an error. */
 static int stored(const char *dir, struct findings *f, struct wb_why *why)
 {
@@ -424,6 +442,8 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
         why->status = page.status;
         err = decide(why, WB_WHY_FETCHED, "stored, last seen at %s, status %u%s", when, page.status,
                      page.truncated ? ", truncated" : "");
+        if (err == 0 && wb_http_status_redirects(page.status))
+            err = tell_target(&page, why);
         err = err == 0 ? 1 : err;
     }
     wb_buf_release(&mem);
@@ -444,6 +464,38 @@ static int explain_stranger(const char *dir, struct findings *f, struct wb_why *
     if (f->heard)
         return decide(why, WB_WHY_BLOCKED, "outside the crawl's scope: known, but no crawl was told of its site");
     return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of it or of its site");
+}
+
+static int explain(const char *dir, const char *what, struct findings *f, struct wb_why *why_out);
+
+/* A page of an alias is fetched under the name that is crawled: says what is known of it there. */
+static int by_alias(const char *dir, const struct wb_site_row *row, const struct findings *f, const struct wb_url *url,
+                    struct wb_why *why)
+{
+    struct findings there = {.dispenser_url = f->dispenser_url, .agent_given = f->agent_given,
+                             .aliases = f->aliases + 1};
+    struct wb_buf what = WB_BUF_INIT, reason = WB_BUF_INIT;
+    struct wb_why other = {0};
+
+    int err = wb_buf_printf(&what, "%.*s://%.*s%.*s", WB_SLICE_ARG(wb_url_scheme(url)), WB_SLICE_ARG(row->alias_of),
+                            WB_SLICE_ARG(wb_site_path(url)));
+    if (err == 0)
+        err = wb_buf_terminate(&what);
+    if (err == 0)
+        err = explain(dir, what.ptr, &there, &other);
+    if (err == 0)
+        err = wb_buf_printf(&reason, "%.*s is another name of %.*s; %s: %.*s", WB_SLICE_ARG(row->name),
+                            WB_SLICE_ARG(row->alias_of), what.ptr, WB_SLICE_ARG(wb_buf_slice(&other.reason)));
+    if (err == 0)
+        err = set_text(&other.reason, wb_buf_slice(&reason));
+    if (err == 0)
+        err = set_text(&other.subject, f->href);
+    wb_buf_release(&reason);
+    wb_buf_release(&what);
+    wb_why_release(err == 0 ? why : &other);
+    if (err == 0)
+        *why = other;
+    return err;
 }
 
 /* row: NULL if no crawl was told of the site. */
@@ -467,6 +519,8 @@ static int explain_url(const char *dir, const struct wb_site_row *row, struct fi
         return got < 0 ? got : 0;
     if (f->tried)
         return by_outcome(row, f, why);
+    if (row->state == WB_SITE_ALIAS && row->alias_of.len && f->aliases < ALIASES_MAX)
+        return by_alias(dir, row, f, url, why);
     if (f->linked || f->seed || f->hinted)
         return by_queue(row, f, url, why);
     bool nameless = row->state == WB_SITE_WAITING && row->address.len == 0; /* it has no address yet */
@@ -543,22 +597,23 @@ static int read_subject(const char *what, struct findings *f, struct wb_url *url
     return err;
 }
 
-int wb_why(const char *dir, const char *dispenser_url, const char *agent, const char *what, struct wb_why *why_out)
+/* Answers the question. The caller has filled in what it knows of the findings; they are released here. */
+static int explain(const char *dir, const char *what, struct findings *found, struct wb_why *why_out)
 {
     struct wb_dispenser *dispenser = NULL;
-    struct findings f = {0};
+    struct findings f = *found;
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT, mem = WB_BUF_INIT;
     struct wb_site_row row;
     bool known = false;
 
     *why_out = (struct wb_why){0};
-    f.agent = wb_http_agent_token(wb_slice_str(agent ? agent : WB_HTTP_AGENT));
+    f.agent = wb_http_agent_token(wb_slice_str(f.agent_given ? f.agent_given : WB_HTTP_AGENT));
     int err = wb_store_require(dir);
     if (err == 0)
         err = read_subject(what, &f, &url, &key);
     if (err == 0)
-        err = wb_dispenser_open(dir, dispenser_url, &dispenser);
+        err = wb_dispenser_open(dir, f.dispenser_url, &dispenser);
     if (err == 0)
         err = wb_dispenser_clock(dispenser, &f.lease_now_ms);
     if (err == 0) {
@@ -589,6 +644,13 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
     wb_buf_release(&mem);
     wb_dispenser_close(dispenser);
     return err;
+}
+
+int wb_why(const char *dir, const char *dispenser_url, const char *agent, const char *what, struct wb_why *why_out)
+{
+    struct findings f = {.dispenser_url = dispenser_url, .agent_given = agent};
+
+    return explain(dir, what, &f, why_out);
 }
 
 void wb_why_release(struct wb_why *why)

@@ -93,6 +93,7 @@ static int claim_row(void *context, const struct wb_site_row *row)
     site->own_delay_ms = row->delay_ms >= 0 ? row->delay_ms : options->delay_ms;
     wb_rules_set_delays(w, site);
     wb_dispatch_obey_site(w, site);
+    site->tells = wb_dispenser_is_shared(w->repo.dispenser);
     site->budget = row->budget >= 0 ? (uint64_t)row->budget : options->site_budget;
     const char *blank = memchr(address.ptr, ' ', address.len);
     if (blank)
@@ -207,6 +208,9 @@ static int commit(struct wb_worker *w)
     bool pages = w->uncommitted.pages > 0;
     int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : wb_links_flush(&w->links, w->repo.dispenser, w->plan);
 
+    /* Before the commit, too: another repository that takes a site over must not fetch what can be seen here. */
+    if (err == 0)
+        err = wb_news_tell(w);
     /* Flush before the commit: whoever sees a page in the store can read its record in the journal (`update` relies on
        this). Sync after it: if the power fails in between, we fetch some pages again, but we never believe that we have
        pages that we do not have. Pages whose records are lost that way are adopted by `update`. */
@@ -417,6 +421,8 @@ static int open_worker(struct wb_worker *w)
     wb_frontier_init(&w->frontier, o->per_address, connections_max(w));
     int err = wb_dispenser_open(o->dir, o->dispenser, &w->repo.dispenser);
     if (err == 0)
+        err = wb_dispenser_serve(w->repo.dispenser, w->plan->run, wb_slice_str(w->plan->home));
+    if (err == 0)
         err = wb_store_open(o->dir, WB_STORE_WRITE, &w->repo.store);
     if (err == 0)
         err = wb_webdb_open(o->dir, &w->repo.webdb);
@@ -464,6 +470,7 @@ static void free_memory(struct wb_worker *w)
     wb_seen_release(&w->contents);
     wb_links_release(&w->links);
     wb_visit_reports_release(&w->reports);
+    wb_news_release(&w->news);
     wb_buf_release(&w->uncommitted.lines);
     struct wb_worker_scratch *scratch = &w->scratch;
     struct wb_buf *bufs[] = {&scratch->key, &scratch->url_text, &scratch->item, &scratch->link,

@@ -67,6 +67,14 @@ struct wb_crawl_plan {
     struct wb_lines *lines; /* where that worker puts the log of fetches; NULL: nobody wants it */
 };
 
+/* News of a site for the dispenser (news.c). */
+struct wb_news {
+    int64_t site;
+    struct wb_buf text;
+};
+
+struct wb_news_list WB_VEC_OF(struct wb_news);
+
 /* What is open of the repository. worker.c opens it before the loop and closes it after. */
 struct wb_worker_repository {
     struct wb_dispenser *dispenser;
@@ -207,6 +215,7 @@ struct wb_worker {
     struct wb_links links;
     struct wb_seen contents;    /* digests of bodies that were stored, to recognise copies */
     struct wb_visit_reports reports;
+    struct wb_news_list news;   /* of sites that were closed since the last commit */
     struct wb_worker_uncommitted uncommitted;
 
     struct wb_pagefacts facts;  /* extracts what a page says (journal room) */
@@ -385,6 +394,27 @@ int wb_restore_rules(struct wb_worker *w, struct wb_site *site);
 /* After everything else: moves the clock for a request that has no outcome in the journal. */
 void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site);
 
+/* ---- news.c: what another repository needs to go on with a site -------------------------------------------------- */
+
+/* A URL has entered the queue of the site. */
+int wb_news_known(struct wb_worker *w, struct wb_site *site, const struct wb_item *item);
+
+/* Marks a URL of the site as dealt with, or takes the mark away. */
+void wb_news_mark(struct wb_worker *w, struct wb_site *site, struct wb_pageid id, bool done);
+
+/* Takes over the news of a site that is being closed. */
+int wb_news_close(struct wb_worker *w, struct wb_site *site);
+
+/* Tells the dispenser all news. */
+int wb_news_tell(struct wb_worker *w);
+void wb_news_release(struct wb_news_list *list);
+
+/*
+ * After everything else: takes over what was told of the site in this run, by other repositories and by us. whole: our
+ * journal has the history of the site, which is all of it unless the site was elsewhere meanwhile.
+ */
+int wb_news_restore(struct wb_worker *w, struct wb_site *site, bool whole);
+
 /* ---- rules.c: robots.txt, its redirects, and favours ------------------------------------------------------------- */
 
 /*
@@ -442,6 +472,12 @@ void wb_pagework_done(struct wb_errand *errand, struct wb_fetch_result *result);
 /* The request failed, with enum wb_crawl_error. The page is tried again or given up. */
 int wb_pagework_failed(struct wb_errand *errand, struct wb_fetch_result *result, int error, const char *message);
 
+/*
+ * Our version is a redirect that is fresh enough: no request is made, and it is followed all the same. Returns 1 if it
+ * cannot be followed, so that the page must be requested; 0 or an error otherwise.
+ */
+int wb_pagework_reuse_redirect(struct wb_errand *errand, const struct wb_page *page);
+
 /* robots.txt forbids the page. This is noted once per visit. */
 int wb_pagework_forbidden(struct wb_errand *errand);
 
@@ -455,6 +491,13 @@ int wb_pagework_decide_root(struct wb_errand *errand, bool reachable);
 
 /* A response with content came. */
 int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result);
+
+/*
+ * A redirect to another page came. It is put into the store like a page: unchanged, it is a further capture. *put_out:
+ * what the store does with it.
+ */
+int wb_pagekeep_redirect(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out,
+                         enum wb_store_outcome *put_out);
 
 /* 304: our version is still right. */
 int wb_pagekeep_not_modified(struct wb_errand *errand, struct wb_fetch_result *result);
@@ -498,6 +541,12 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
  */
 int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page,
                          const struct wb_edit_link *link, unsigned flags);
+
+/*
+ * The site is an alias: the pages in its queue go to the dispenser, which passes them on to the site that is crawled
+ * instead. Empties the queue.
+ */
+int wb_links_pass_on(struct wb_worker *w, struct wb_site *site);
 
 /* Sends the links that wait to the dispenser. */
 int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan);

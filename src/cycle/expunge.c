@@ -89,22 +89,42 @@ static int judge_expired(struct expunge *x, const struct wb_webdb_page *page, co
     return 0;
 }
 
-/* The stored copy of a page that now redirects is kept until its lifetime ends, because the page may come back. */
-static int moved_for_long(struct expunge *x, const struct wb_webdb_page *page, bool *yes_out)
+/* Reads what is stored of a page if it is older than the last visit. WB_E_NOTFOUND: nothing that could be read. */
+static int read_older(struct expunge *x, const struct wb_webdb_page *page, struct wb_page *stored_out)
 {
     struct wb_pageid id;
-    struct wb_page stored;
+    int64_t time_ms = 0;
 
-    *yes_out = false;
     int err = wb_removal_id(&x->removal, page->url, &id);
     if (err == 0)
-        err = wb_store_get(x->removal.store, id, &stored, &x->removal.mem);
-    if (err < 0)
-        return err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err;
-    /* An imported archive may contain the redirect itself as a page: that one stays. */
-    *yes_out = stored.status / 100 == 2 && stored.lifetime && stored.time_ms < page->last_tried_ms &&
+        err = wb_store_time(x->removal.store, id, &time_ms);
+    if (err == 0 && time_ms >= page->last_tried_ms)
+        return WB_E_NOTFOUND;
+    if (err == 0)
+        err = wb_store_get(x->removal.store, id, stored_out, &x->removal.mem);
+    return err == WB_E_CORRUPT || err == WB_E_DOWN ? WB_E_NOTFOUND : err;
+}
+
+/* A copy that was stored before the page redirected stays until its lifetime ends, because the page may come back. */
+static int moved_for_long(struct expunge *x, const struct wb_webdb_page *page, bool *yes_out)
+{
+    struct wb_page stored;
+
+    int err = read_older(x, page, &stored);
+    /* The redirect itself may be stored as a page: that one stays. */
+    *yes_out = err == 0 && stored.status / 100 == 2 && stored.lifetime &&
                x->removal.now_ms - stored.time_ms >= (int64_t)stored.lifetime * WB_DAY_MS;
-    return 0;
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+/* The page is gone, and what is stored is a redirect, of which webdb has no content. Imported errors stay. */
+static int redirect_is_gone(struct expunge *x, const struct wb_webdb_page *page, bool *yes_out)
+{
+    struct wb_page stored;
+
+    int err = read_older(x, page, &stored);
+    *yes_out = err == 0 && wb_http_status_redirects(stored.status);
+    return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 /* *reason_out says why the page is removed; NULL: it stays. */
@@ -122,6 +142,10 @@ static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const
         err = moved_for_long(x, page, &yes);
         if (yes)
             *reason_out = "moved";
+    } else if (!page->has_content && (page->flags & WB_PAGE_GONE) && page->last_tried_ms) {
+        err = redirect_is_gone(x, page, &yes);
+        if (yes)
+            *reason_out = "gone";
     }
     return err;
 }

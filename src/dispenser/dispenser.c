@@ -35,6 +35,7 @@ static int open_url(const char *dir, const char *url, struct wb_dispenser **disp
     if (!d)
         return WB_E_NOMEM;
     d->magic = WB_DISPENSER_MAGIC;
+    d->shared = strcmp(url, WB_DISPENSER_OWN) != 0;
     if (strcmp(url, WB_DISPENSER_OWN) == 0)
         err = open_sqlite(dir, &d->sql);
     else
@@ -142,6 +143,8 @@ static int end_epoch(struct wb_dispenser *d, void *context)
     if (err < 0 || epoch->same)
         return err;
     err = wb_sql_run(d->sql, S_LEASES_OVER, NULL, 0);
+    if (err == 0)
+        err = wb_sql_run(d->sql, S_HOMES_OVER, NULL, 0);
     return err < 0 ? err : WB_SQL_RUN(d->sql, S_META_SET, wb_sql_str(WB_SLICE_LIT("clock")), wb_sql_int(epoch->now));
 }
 

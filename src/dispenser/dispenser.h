@@ -85,7 +85,7 @@ struct wb_site_row {
     enum wb_site_needed needed; /* whether only files that other sites need are fetched */
     struct wb_site_trail trail; /* its last record in the journal */
     int64_t trail_ms;           /* the time of that record; 0: not known */
-    struct wb_slice home;       /* the repository in whose journal the record is */
+    struct wb_slice home;       /* the repository in whose journal the record is, and with which the site stays */
     int64_t seeds_taken;        /* seeds up to this id were moved to the frontier */
     struct wb_slice owner;      /* who holds the lease; empty: nobody */
     int64_t lease_ms;           /* when the lease ends, by wb_dispenser_clock() */
@@ -230,6 +230,20 @@ int wb_dispenser_resolve_again(struct wb_dispenser *dispenser, const int64_t *id
  */
 int wb_dispenser_clock(struct wb_dispenser *dispenser, int64_t *now_ms_out);
 
+/*
+ * From now on, this handle claims and renews for the repository `home`, in this run. A site that is claimed for a
+ * repository stays with it, because its history is in the journal there: no other repository can claim it in the run
+ * before the last claim or renewal for its home is as long ago as leases last. Without this call, a handle claims the
+ * sites of all. WB_E_INVALID if the name is empty or too long.
+ */
+int wb_dispenser_serve(struct wb_dispenser *dispenser, int64_t run, struct wb_slice home);
+
+/*
+ * Nobody works for the repository in this run any more, so others need not wait until it is gone. If somebody still
+ * does, the next claim or renewal for it says so.
+ */
+int wb_dispenser_leave(struct wb_dispenser *dispenser, int64_t run, struct wb_slice home);
+
 /* For tests, which run a week of leases in a second: if set, this clock is used instead. */
 extern int64_t (*wb_dispenser_test_clock)(void);
 
@@ -237,7 +251,9 @@ extern int64_t (*wb_dispenser_test_clock)(void);
  * Claims up to max sites of the run for owner, for lease_ms milliseconds. Candidates are READY sites, WAITING ones
  * whose next_ms is not after now_ms, and CLAIMED ones whose lease has expired (but not owner's own), by priority,
  * then id. A site whose first address is also that of a site that another live owner holds is left to that owner: one
- * address, one process. Calls each with every row as claimed; if that fails, the sites stay claimed.
+ * address, one process. A site of another repository is left to that one, too (wb_dispenser_serve); one that moves here
+ * from a repository that is gone has no trail. Calls each with every row as claimed; if that fails, the sites stay
+ * claimed.
  */
 int wb_dispenser_claim(struct wb_dispenser *dispenser, int64_t run, struct wb_slice owner, int64_t now_ms,
                        int64_t lease_ms, unsigned max, wb_site_each each, void *context);
@@ -288,11 +304,31 @@ struct wb_site_report {
  * Records reports, in one transaction. DONE becomes READY if the site has received seeds beyond seeds_taken
  * meanwhile; READY without an address becomes UNRESOLVED. For a site that owner does not hold (any more), only trail
  * and home are recorded, and only if the reported record is newer: its trail_ms is later, or equal with a later
- * place. The numbers of logs alone say nothing about time, because a process that started long ago still writes to
- * its old log.
+ * place, and if the site has not moved to another repository. The numbers of logs alone say nothing about time,
+ * because a process that started long ago still writes to its old log.
  */
 int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, const struct wb_site_report *reports,
                         size_t count);
+
+/*
+ * What the crawler of a site has learned in a run. The texts are the crawler's (UTF-8 without NUL); the dispenser keeps
+ * them, in order, for whoever takes the site over when its home is gone, until there is news of another run.
+ */
+struct wb_site_news {
+    int64_t site;
+    struct wb_slice text;
+};
+
+/* Whether other repositories can use this dispenser, too, so that telling them makes sense. */
+bool wb_dispenser_is_shared(const struct wb_dispenser *dispenser);
+
+/* Adds news of sites, in one transaction. */
+int wb_dispenser_tell(struct wb_dispenser *dispenser, int64_t run, const struct wb_site_news *news, size_t count);
+
+/* Reports the news of a site, oldest first. own: also what this handle's home has told. */
+typedef int (*wb_news_each)(void *context, struct wb_slice text);
+int wb_dispenser_news(struct wb_dispenser *dispenser, int64_t run, int64_t site, bool own, wb_news_each each,
+                      void *context);
 
 /* Resumes the visit of a site that is DONE. Any other site is left as it is. */
 int wb_dispenser_resume(struct wb_dispenser *dispenser, int64_t id);

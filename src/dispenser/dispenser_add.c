@@ -6,10 +6,13 @@
  * site.
  */
 #include "dispenser/dispenser_rows.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 
 #include <limits.h>
+
+enum { ALIASES_MAX = 8 }; /* names that are followed from alias to alias */
 
 /* ---- runs ------------------------------------------------------------------------------------------- */
 
@@ -147,6 +150,52 @@ static bool record_same(const struct wb_dispenser_row *a, const struct wb_dispen
            x->budget == y->budget && x->needed == y->needed && wb_slice_equal(x->class_name, y->class_name);
 }
 
+/*
+ * What leads to an alias leads to the site that is crawled instead: *row becomes the row of that one. Its crawler finds
+ * the page under its own name (the seeds keep the URL that was found). It stays an alias if the other row is gone.
+ */
+static int follow_alias(struct wb_dispenser *d, struct wb_dispenser_row *row)
+{
+    for (unsigned i = 0; i < ALIASES_MAX && row->row.state == WB_SITE_ALIAS && row->row.alias_of.len; i++) {
+        struct wb_dispenser_row other = WB_DISPENSER_ROW_INIT;
+        int err = wb_dispenser_row_by_name(d, row->row.alias_of, &other);
+        if (err <= 0)
+            return err;
+        wb_dispenser_row_release(row);
+        *row = other;
+    }
+    return 0;
+}
+
+int wb_dispenser_pass_seeds(struct wb_dispenser *d, const struct wb_dispenser_row *alias)
+{
+    struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT;
+    int err = wb_dispenser_row_by_id(d, alias->row.id, &was);
+
+    WB_CHECK(alias->row.state == WB_SITE_ALIAS);
+    if (err > 0)
+        err = follow_alias(d, &was);
+    if (err < 0 || was.row.id == alias->row.id || was.row.state == WB_SITE_ALIAS)
+        goto done;
+    struct wb_dispenser_row now = was;
+    err = WB_SQL_RUN(d->sql, S_SEEDS_PASS, wb_sql_int(alias->row.id), wb_sql_int(was.row.id));
+    if (err == 0)
+        err = WB_SQL_RUN(d->sql, S_SEED_NEWEST, wb_sql_int(was.row.id));
+    if (err > 0) {
+        now.seed_last = wb_sql_number(d->sql, S_SEED_NEWEST, 0);
+        wb_sql_end(d->sql, S_SEED_NEWEST);
+        err = 0;
+    }
+    if (err < 0 || now.seed_last == was.seed_last)
+        goto done;
+    if (alias->row.run > now.row.run)
+        now.row.run = alias->row.run;
+    err = wb_dispenser_row_save(d, &was, &now);
+done:
+    wb_dispenser_row_release(&was);
+    return err < 0 ? err : 0;
+}
+
 static int add_to_site(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan,
                        const struct wb_dispenser_row *was)
 {
@@ -182,6 +231,31 @@ int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, 
     return err;
 }
 
+/* Whether the plan makes this site start another visit, in which an alias is compared with the other names again. */
+static bool compares_again(int64_t run, const struct wb_site_plan *plan, const struct wb_site_row *row)
+{
+    bool visits = plan->revisit || (plan->by_link && run > row->run);
+
+    return visits && !plan->listed && !plan->needed && !finished_before(plan, row);
+}
+
+static int add_to_known(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan,
+                        struct wb_dispenser_row *was)
+{
+    struct wb_site_plan passed = *plan;
+    bool alias = was->row.state == WB_SITE_ALIAS && !compares_again(run, plan, &was->row);
+    int err = alias ? follow_alias(d, was) : 0;
+
+    if (err == 0 && alias && was->row.state != WB_SITE_ALIAS) {
+        passed.by_link = true;
+        passed.revisit = false;
+        passed.class_name = WB_SLICE_EMPTY; /* what was said about the alias says nothing about this site */
+        passed.priority = INT_MIN;
+        passed.delay_ms = passed.budget = -2;
+    }
+    return err < 0 ? err : add_to_site(d, run, &passed, was);
+}
+
 static int add_new_site(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan)
 {
     struct wb_dispenser_row now = wb_dispenser_row_new(plan->name, plan->scheme, run);
@@ -209,7 +283,7 @@ int wb_dispenser_add_plans(struct wb_dispenser *d, void *context)
             err = add_new_site(d, a->run, plan);
             a->added++;
         } else if (err > 0) {
-            err = add_to_site(d, a->run, plan, &was);
+            err = add_to_known(d, a->run, plan, &was);
         }
         wb_dispenser_row_release(&was);
     }

@@ -9,7 +9,7 @@
  * Leases are measured by the database's clock, not by those of the callers, which may differ by minutes. Nothing here
  * knows about processes: an owner is a name, and it is dead when its leases have expired or somebody says so.
  */
-#include "dispenser/dispenser_rows.h"
+#include "dispenser/dispenser_homes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "os/random.h"
@@ -93,40 +93,88 @@ static int end_waiting(struct wb_dispenser *d, const struct lease_request *c)
     return err;
 }
 
+/* Looks for the next head of a home that can be claimed, in the order of ranks and ids. */
+static int look_at_head(struct wb_dispenser *d, const struct lease_request *c, struct wb_dispenser_home *home)
+{
+    int err = WB_SQL_RUN(d->sql, S_HEAD, wb_sql_int(c->run), wb_sql_str(wb_slice_str(home->name)),
+                         wb_sql_int(home->rank), wb_sql_int(home->id), wb_sql_str(c->owner), wb_sql_int(c->judge_ms));
+
+    home->looked = true;
+    home->over = err == 0;
+    if (err <= 0)
+        return err;
+    home->rank = wb_sql_number(d->sql, S_HEAD, 0);
+    home->id = wb_sql_number(d->sql, S_HEAD, 1);
+    wb_sql_end(d->sql, S_HEAD);
+    return 0;
+}
+
+/* The home with the best head; *best_out is NULL if none has one that can be claimed. */
+static int find_best(struct wb_dispenser *d, const struct lease_request *c, struct wb_dispenser_homes *homes,
+                     struct wb_dispenser_home **best_out)
+{
+    int err = 0;
+
+    *best_out = NULL;
+    for (size_t i = 0; i < homes->count && err == 0; i++) {
+        struct wb_dispenser_home *home = &homes->items[i], *best = *best_out;
+        if (!home->looked)
+            err = look_at_head(d, c, home);
+        if (err == 0 && !home->over &&
+            (!best || home->rank < best->rank || (home->rank == best->rank && home->id < best->id)))
+            *best_out = home;
+    }
+    return err;
+}
+
+/* Claims the head of a home. It belongs to the caller's repository from now on, if that has a name. */
+static int take_head(struct wb_dispenser *d, struct lease_request *c, struct wb_dispenser_home *home)
+{
+    struct wb_dispenser_row record = WB_DISPENSER_ROW_INIT;
+    struct wb_slice new_home = wb_slice_str(d->home[0] ? d->home : home->name);
+    int err = WB_SQL_RUN(d->sql, S_CLAIM, wb_sql_int(home->id), wb_sql_str(c->owner), wb_sql_int(c->until_ms),
+                         wb_sql_int(c->ticket), wb_sql_str(new_home));
+
+    WB_CHECK(err != 0);
+    if (err < 0)
+        return err;
+    err = wb_dispenser_row_read(d, S_CLAIM, &record);
+    if (err == 0)
+        err = wb_dispenser_row_keep(&record);
+    wb_sql_end(d->sql, S_CLAIM);
+    home->looked = false;
+    if (err == 0)
+        err = WB_SQL_RUN(d->sql, S_SEAT_NEXT, wb_sql_int(c->run),
+                         wb_sql_str(wb_dispenser_first_address(record.row.address)),
+                         wb_sql_str(wb_slice_str(home->name)));
+    if (err == 0)
+        err = WB_SQL_RUN(d->sql, S_LOST_BACK, wb_sql_str(c->owner), wb_sql_int(record.row.id));
+    if (err == 0)
+        err = wb_dispenser_row_list_add(&c->list, &record);
+    wb_dispenser_row_release(&record);
+    return err;
+}
+
 /*
- * Claims heads in their order. When one is claimed, the next site of its address becomes the head. That one is later
- * in the order, so this loop still comes to it.
+ * Claims heads in their order. When one is claimed, the next site of its home and address becomes the head. That one is
+ * later in the order, so this loop still comes to it.
  */
 static int take_heads(struct wb_dispenser *d, struct lease_request *c)
 {
-    int64_t rank = INT64_MIN, id = 0;
+    struct wb_dispenser_homes homes = WB_VEC_INIT;
+    struct wb_dispenser_home *best = NULL;
+    int err = wb_dispenser_homes_seen(d, c->judge_ms, c->until_ms);
 
-    while (c->list.count < c->max) {
-        struct wb_dispenser_row record;
-        int err = WB_SQL_RUN(d->sql, S_CLAIM, wb_sql_int(c->run), wb_sql_str(c->owner), wb_sql_int(c->judge_ms),
-                             wb_sql_int(c->until_ms), wb_sql_int(c->ticket), wb_sql_int(rank), wb_sql_int(id));
-        if (err <= 0)
-            return err;
-        err = wb_dispenser_row_read(d, S_CLAIM, &record);
-        if (err == 0)
-            err = wb_dispenser_row_keep(&record);
-        wb_sql_end(d->sql, S_CLAIM);
-        if (err == 0) {
-            rank = -(int64_t)record.row.priority;
-            id = record.row.id;
-            err = WB_SQL_RUN(d->sql, S_SEAT_NEXT, wb_sql_int(c->run),
-                             wb_sql_str(wb_dispenser_first_address(record.row.address)));
-        }
-        if (err == 0)
-            err = WB_SQL_RUN(d->sql, S_LOST_BACK, wb_sql_str(c->owner), wb_sql_int(id));
-        if (err == 0)
-            err = wb_dispenser_row_list_add(&c->list, &record);
-        if (err < 0) {
-            wb_dispenser_row_release(&record);
-            return err;
-        }
+    if (err == 0)
+        err = wb_dispenser_homes_open(d, c->run, c->judge_ms, &homes);
+    while (err == 0 && c->list.count < c->max) {
+        err = find_best(d, c, &homes, &best);
+        if (err < 0 || !best)
+            break;
+        err = take_head(d, c, best);
     }
-    return 0;
+    wb_dispenser_homes_release(&homes);
+    return err;
 }
 
 static int claim_sites(struct wb_dispenser *d, void *context)
@@ -268,6 +316,8 @@ static int renew_leases(struct wb_dispenser *d, void *context)
 
     if (err == 0)
         err = WB_SQL_RUN(d->sql, S_RENEW, wb_sql_str(c->owner), wb_sql_int(c->until_ms));
+    if (err == 0)
+        err = wb_dispenser_homes_seen(d, c->judge_ms, c->until_ms);
     if (err == 0)
         err = WB_SQL_RUN(d->sql, S_LOST_ANY, wb_sql_str(c->owner));
     c->was_late = err == 1;

@@ -253,11 +253,13 @@ static void take_trail(const struct wb_site_report *report, struct wb_site_row *
         row->home = report->home;
 }
 
-/* True if the report names a later record than the row does. */
+/* True if the report names a later record than the row does, in the journal to which the site belongs. */
 static bool trail_newer(const struct wb_site_report *report, const struct wb_site_row *row)
 {
     const struct wb_site_trail *a = &report->trail, *b = &row->trail;
 
+    if (row->home.len && report->home.len && !wb_slice_equal(row->home, report->home))
+        return false;
     if (!a->log || report->trail_ms != row->trail_ms)
         return a->log && report->trail_ms > row->trail_ms;
     return a->log != b->log ? a->log > b->log : a->offset > b->offset;
@@ -303,6 +305,8 @@ static int note_reports(struct wb_dispenser *d, void *context)
             apply_report(report, &now);
             now.row.reason = wb_dispenser_reason(report->reason, reason);
             err = wb_dispenser_row_save(d, &was, &now);
+            if (err == 0 && now.row.state == WB_SITE_ALIAS)
+                err = wb_dispenser_pass_seeds(d, &now);
         } else if (err > 0 && trail_newer(report, &was.row)) {
             take_trail(report, &now.row);
             err = wb_dispenser_row_save(d, &was, &now);

@@ -448,10 +448,12 @@ int wb_dispenser_row_list_each(const struct wb_dispenser_row_list *list, wb_site
 
 /* ---- changing ------------------------------------------------------------------------------------------ */
 
-/* Makes the best of the ready sites of a run and address their head. */
-static int seat_head(struct wb_dispenser *d, int64_t run, struct wb_slice address)
+/* Makes the best of the ready sites with the run, home and address of this one their head. */
+static int seat_head(struct wb_dispenser *d, const struct wb_site_row *row)
 {
-    int err = WB_SQL_RUN(d->sql, S_BEST, wb_sql_int(run), wb_sql_str(address));
+    struct wb_slice address = wb_dispenser_first_address(row->address), home = row->home;
+    int64_t run = row->run;
+    int err = WB_SQL_RUN(d->sql, S_BEST, wb_sql_int(run), wb_sql_str(address), wb_sql_str(home));
 
     if (err <= 0)
         return err;
@@ -460,7 +462,7 @@ static int seat_head(struct wb_dispenser *d, int64_t run, struct wb_slice addres
     wb_sql_end(d->sql, S_BEST);
     if (seated)
         return 0;
-    err = WB_SQL_RUN(d->sql, S_UNSEAT, wb_sql_int(run), wb_sql_str(address));
+    err = WB_SQL_RUN(d->sql, S_UNSEAT, wb_sql_int(run), wb_sql_str(address), wb_sql_str(home));
     return err < 0 ? err : WB_SQL_RUN(d->sql, S_SEAT, wb_sql_int(best));
 }
 
@@ -468,6 +470,7 @@ static int seat_head(struct wb_dispenser *d, int64_t run, struct wb_slice addres
 static bool same_place(const struct wb_site_row *a, const struct wb_site_row *b)
 {
     return a->state == b->state && a->run == b->run && a->priority == b->priority &&
+           wb_slice_equal(a->home, b->home) &&
            wb_slice_equal(wb_dispenser_first_address(a->address), wb_dispenser_first_address(b->address));
 }
 
@@ -511,9 +514,9 @@ int wb_dispenser_row_save(struct wb_dispenser *d, const struct wb_dispenser_row 
     }
     /* Do not ask whether it was a head: if many rows were read at once, saving one may have made another the head. */
     if (err == 0 && old->state == WB_SITE_READY)
-        err = seat_head(d, old->run, wb_dispenser_first_address(old->address));
+        err = seat_head(d, old);
     if (err == 0 && new->state == WB_SITE_READY)
-        err = seat_head(d, new->run, wb_dispenser_first_address(new->address));
+        err = seat_head(d, new);
     return err;
 }
 

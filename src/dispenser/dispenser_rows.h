@@ -8,6 +8,8 @@
  *   dispenser_runs.c    which run a crawl takes part in
  *   dispenser_list.c    fetch lists
  *   dispenser_claim.c   leases: claim, borrow, renew, release
+ *   dispenser_homes.c   which repository a site stays with
+ *   dispenser_news.c    what a crawler has learned of a site, for another repository that takes it over
  *   dispenser_report.c  what resolvers and crawlers report about a site
  *   dispenser_class.c   classes of sites
  *   dispenser_read.c    the calls that only read
@@ -32,6 +34,7 @@ enum {
     WB_DISPENSER_SLICE = 4096,
     WB_DISPENSER_DELTAS = 16,
     WB_DISPENSER_REASON_MAX = 500, /* in bytes; a longer reason is cut */
+    WB_DISPENSER_HOME_MAX = 64,
 };
 
 #define WB_DISPENSER_MAGIC 0x57424453
@@ -40,6 +43,9 @@ struct wb_dispenser {
     uint32_t magic;
     struct wb_sql *sql;
     bool writing; /* inside a transaction that may write */
+    bool shared;  /* other repositories can use it, too */
+    char home[WB_DISPENSER_HOME_MAX]; /* the repository that its owners work for; empty: not said */
+    int64_t home_run;                 /* and in which run */
     /* Changes of webbase_count that this transaction has made but not yet written. */
     struct wb_dispenser_delta {
         int64_t run, sites;
@@ -101,6 +107,12 @@ int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count);
  */
 int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count,
                            int64_t again, int64_t *last);
+
+/*
+ * A site was found to be an alias, and its row says so: the site that is crawled instead gets its seeds, and takes part
+ * in its run.
+ */
+int wb_dispenser_pass_seeds(struct wb_dispenser *d, const struct wb_dispenser_row *alias);
 
 /* Adds a site with its seeds. `now` is its row, without an id. */
 int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, const struct wb_seed *seeds,

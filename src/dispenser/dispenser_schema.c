@@ -4,15 +4,15 @@
  * Missing tables are created. Tables of an earlier version are brought up to date step by step, in the transaction
  * that finds them. Tables of a newer version are refused (WB_E_NEWER); anything else is damage.
  *
- * How a claim stays fast: among all ready sites of a run that share an address, the best one (by rank, then id) is
- * marked as the *head*. A claim walks the heads in order. So an address that another process holds costs it one look,
- * and not one for each of its 100,000 names. All indexes but three are partial: a site is only in those that its
- * state needs.
+ * How a claim stays fast: among all ready sites of a run that share a home and an address, the best one (by rank,
+ * then id) is marked as the *head*. A claim walks the heads in order. So an address that another process holds costs it
+ * one look, and not one for each of its 100,000 names. All indexes but three are partial: a site is only in those that
+ * its state needs.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/error.h"
 
-enum { VERSION = 4 };
+enum { VERSION = 5 };
 
 /* Version 1. %s stands for wb_sql_id_type(). */
 static const char tables[] =
@@ -69,6 +69,19 @@ static const char *const steps[VERSION - 1] = {
     "ALTER TABLE webbase_site ADD COLUMN needed INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX webbase_site_needed ON webbase_site (run) WHERE needed <> 0;"
     "CREATE INDEX webbase_site_reason ON webbase_site (reason) WHERE state = 4;",
+    /* Sites stay with their home, so each home has heads of its own. An older program would claim them all. */
+    "CREATE TABLE webbase_home (run BIGINT NOT NULL, home TEXT NOT NULL, until_ms BIGINT NOT NULL,"
+    "PRIMARY KEY (run, home));"
+    "CREATE TABLE webbase_news (site BIGINT NOT NULL, run BIGINT NOT NULL, number BIGINT NOT NULL, home TEXT NOT NULL,"
+    "text TEXT NOT NULL, PRIMARY KEY (site, run, number));"
+    "DROP INDEX webbase_site_ready; DROP INDEX webbase_site_head; DROP INDEX webbase_site_queue;"
+    "UPDATE webbase_site SET head = 0 WHERE head = 1;"
+    "UPDATE webbase_site SET head = 1 WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM webbase_site b WHERE "
+    "b.state = 2 AND b.run = webbase_site.run AND b.home = webbase_site.home AND "
+    "b.address_first = webbase_site.address_first AND (b.rank, b.id) < (webbase_site.rank, webbase_site.id));"
+    "CREATE INDEX webbase_site_ready ON webbase_site (run, home, address_first, rank, id) WHERE state = 2;"
+    "CREATE UNIQUE INDEX webbase_site_head ON webbase_site (run, home, address_first) WHERE head = 1;"
+    "CREATE INDEX webbase_site_queue ON webbase_site (run, home, rank, id) WHERE head = 1;",
 };
 
 static int make_tables(struct wb_dispenser *d)

@@ -9,7 +9,7 @@
  * because a database uses a partial index only if the statement contains the condition of the index word for word.
  * That is also why many statements have conditions that seem to say nothing, such as owner <> '' beside owner = ?1.
  *
- * S_CLAIM asks whether another process holds a site of the same address. Three things in it keep PostgreSQL fast:
+ * S_HEAD asks whether another process holds a site of the same address. Three things in it keep PostgreSQL fast:
  * it is a scalar subquery with LIMIT, which the planner cannot turn into a join with all claimed sites; it leaves out
  * owner <> '', which would offer the planner the wrong indexes; and it is asked twice, for owners before and after
  * our own in the order of the index, so that the sites that we hold ourselves are skipped.
@@ -48,14 +48,15 @@
       "probe = ?17, visit = ?18, trail_log = ?19, trail_offset = ?20, trail_ms = ?21, home = ?22, "                   \
       "seeds_taken = ?23, owner = ?24, lease_ms = ?25, pages = ?26, head = head * ?27, anew = "                       \
       "?28, seed_last = ?29, listed = ?30, sitemaps_ms = ?31, needed = ?32 WHERE id = ?1")                            \
-    /* heads: the best ready site of each run and address (dispenser_schema.c) */                                     \
+    /* heads: the best ready site of each run, home and address */                                                    \
     X(S_BEST,                                                                                                         \
-      "SELECT id, head FROM webbase_site WHERE run = ?1 AND address_first = ?2 AND state = 2 "                        \
+      "SELECT id, head FROM webbase_site WHERE run = ?1 AND home = ?3 AND address_first = ?2 AND state = 2 "          \
       "ORDER BY rank, id LIMIT 1")                                                                                    \
-    X(S_UNSEAT, "UPDATE webbase_site SET head = 0 WHERE run = ?1 AND address_first = ?2 AND head = 1")                \
+    X(S_UNSEAT,                                                                                                       \
+      "UPDATE webbase_site SET head = 0 WHERE run = ?1 AND home = ?3 AND address_first = ?2 AND head = 1")            \
     X(S_SEAT, "UPDATE webbase_site SET head = 1 WHERE id = ?1")                                                       \
     X(S_SEAT_NEXT,                                                                                                    \
-      "UPDATE webbase_site SET head = 1 WHERE id = (SELECT id FROM webbase_site WHERE run = ?1 "                      \
+      "UPDATE webbase_site SET head = 1 WHERE id = (SELECT id FROM webbase_site WHERE run = ?1 AND home = ?3 "        \
       "AND address_first = ?2 AND state = 2 ORDER BY rank, id LIMIT 1)")                                              \
     X(S_COUNT,                                                                                                        \
       "INSERT INTO webbase_count (run, state, sites) VALUES (?1, ?2, ?3) ON CONFLICT (run, state) "                   \
@@ -71,6 +72,10 @@
     X(S_SEED_NEWEST, "SELECT COALESCE(MAX(id), 0) FROM webbase_seed WHERE site = ?1")                                 \
     X(S_SEED_LAST, "UPDATE webbase_site SET seed_last = ?2 WHERE id = ?1")                                            \
     X(S_SEEDS, "SELECT id, url, depth FROM webbase_seed WHERE site = ?1 AND id > ?2 ORDER BY id LIMIT ?3")            \
+    X(S_SEEDS_PASS,                                                                                                   \
+      "INSERT INTO webbase_seed (site, hash, url, depth) SELECT ?2, s.hash, s.url, s.depth FROM webbase_seed s "      \
+      "WHERE s.site = ?1 AND NOT EXISTS (SELECT 1 FROM webbase_seed t WHERE t.site = ?2 AND t.hash = s.hash AND "     \
+      "t.url = s.url) ORDER BY s.id")                                                                                 \
     X(S_SEEDS_DROP, "DELETE FROM webbase_seed WHERE site = ?1")                                                       \
     X(S_UNTAKEN, WB_SELECT_SITE "WHERE run = ?1 AND state = 5 AND seed_last > seeds_taken LIMIT ?2")                  \
     /* many sites */                                                                                                  \
@@ -107,13 +112,16 @@
     X(S_EXPIRED,                                                                                                      \
       WB_SELECT_SITE "WHERE state = 3 AND owner <> '' AND lease_ms <= ?1 AND owner <> ?2 ORDER BY lease_ms LIMIT "    \
       "?3")                                                                                                           \
+    X(S_HEAD,                                                                                                         \
+      "SELECT s.rank, s.id FROM webbase_site s WHERE s.run = ?1 AND s.home = ?2 AND s.head = 1 AND (s.rank, s.id) "   \
+      "> (?3, ?4) AND (SELECT h.id FROM webbase_site h WHERE h.address_first = s.address_first AND h.state = 3 "      \
+      "AND h.owner < ?5 AND h.lease_ms > ?6 LIMIT 1) IS NULL AND (SELECT h.id FROM webbase_site h WHERE "             \
+      "h.address_first = s.address_first AND h.state = 3 AND h.owner > ?5 AND h.lease_ms > ?6 LIMIT 1) IS NULL "      \
+      "ORDER BY s.rank, s.id LIMIT 1")                                                                                \
     X(S_CLAIM,                                                                                                        \
-      "UPDATE webbase_site SET state = 3, back_state = 2, head = 0, owner = ?2, lease_ms = ?4, "                      \
-      "ticket = ?5 WHERE id = (SELECT s.id FROM webbase_site s WHERE s.run = ?1 AND s.head = 1 "                      \
-      "AND (s.rank, s.id) > (?6, ?7) AND (SELECT h.id FROM webbase_site h WHERE h.address_first = "                   \
-      "s.address_first AND h.state = 3 AND h.owner < ?2 AND h.lease_ms > ?3 LIMIT 1) IS NULL AND "                    \
-      "(SELECT h.id FROM webbase_site h WHERE h.address_first = s.address_first AND h.state = 3 "                     \
-      "AND h.owner > ?2 AND h.lease_ms > ?3 LIMIT 1) IS NULL ORDER BY s.rank, s.id LIMIT 1) "                         \
+      "UPDATE webbase_site SET state = 3, back_state = 2, head = 0, owner = ?2, lease_ms = ?3, ticket = ?4, "         \
+      "trail_log = CASE WHEN home = ?5 THEN trail_log ELSE 0 END, trail_offset = CASE WHEN home = ?5 THEN "           \
+      "trail_offset ELSE 0 END, home = ?5 WHERE id = ?1 "                                                             \
       "RETURNING " WB_SITE_COLUMNS)                                                                                   \
     X(S_TICKET, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 AND ticket = ?2 ORDER BY rank, id")    \
     X(S_RENEW, "UPDATE webbase_site SET lease_ms = ?2 WHERE owner = ?1 AND owner <> '' AND state = 3")                \
@@ -122,6 +130,25 @@
       "SELECT owner FROM webbase_site WHERE owner > ?1 AND owner <> '' AND state = 3 ORDER BY "                       \
       "owner LIMIT 1")                                                                                                \
     X(S_OF_OWNER, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 ORDER BY id LIMIT ?2")               \
+    /* homes: the repositories that the run's sites stay with */                                                      \
+    X(S_HOMES_GONE, "DELETE FROM webbase_home WHERE until_ms <= ?1")                                                  \
+    X(S_HOME_LEFT, "DELETE FROM webbase_home WHERE run = ?1 AND home = ?2")                                           \
+    X(S_HOMES_OVER, "DELETE FROM webbase_home")                                                                       \
+    X(S_HOME_SEEN,                                                                                                    \
+      "INSERT INTO webbase_home (run, home, until_ms) VALUES (?1, ?2, ?3) ON CONFLICT (run, home) DO UPDATE "         \
+      "SET until_ms = excluded.until_ms WHERE webbase_home.until_ms < ?4")                                            \
+    X(S_HOME_ALIVE, "SELECT until_ms FROM webbase_home WHERE run = ?1 AND home = ?2 AND until_ms > ?3")               \
+    X(S_FIRST_HOME,                                                                                                   \
+      "SELECT home FROM webbase_site WHERE run = ?1 AND home >= ?2 AND head = 1 ORDER BY home LIMIT 1")               \
+    X(S_NEXT_HOME,                                                                                                    \
+      "SELECT home FROM webbase_site WHERE run = ?1 AND home > ?2 AND head = 1 ORDER BY home LIMIT 1")                \
+    /* news of sites, for whoever takes them over */                                                                  \
+    X(S_NEWS_DROP, "DELETE FROM webbase_news WHERE site = ?1 AND run <> ?2")                                          \
+    X(S_NEWS_LAST, "SELECT COALESCE(MAX(number), 0) FROM webbase_news WHERE site = ?1 AND run = ?2")                  \
+    X(S_NEWS_ADD, "INSERT INTO webbase_news (site, run, number, home, text) VALUES (?1, ?2, ?3, ?4, ?5)")             \
+    X(S_NEWS_NEXT,                                                                                                    \
+      "SELECT number, text FROM webbase_news WHERE site = ?1 AND run = ?2 AND number > ?3 AND home <> ?4 "            \
+      "ORDER BY number LIMIT 1")                                                                                      \
     X(S_LOST_ADD, "INSERT INTO webbase_lost (owner, site) VALUES (?1, ?2) ON CONFLICT (owner, site) DO NOTHING")      \
     X(S_LOST_ANY, "SELECT site FROM webbase_lost WHERE owner = ?1 LIMIT 1")                                           \
     X(S_LOST_BACK, "DELETE FROM webbase_lost WHERE owner = ?1 AND site = ?2")                                         \

@@ -7,6 +7,7 @@
 #include "ingest/importer.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "ingest/import_itself.h"
 #include "ingest/import_revisit.h"
 
 int wb_importer_begin(struct wb_importer *importer)
@@ -34,8 +35,16 @@ int wb_importer_sift(struct wb_importer *importer, struct wb_import_item *list)
 static int take_page(struct wb_importer *importer, const struct wb_import_item *item)
 {
     WB_CHECK(!importer->journal || item->page.digested); /* it went through the journal first */
+    enum wb_store_outcome put = WB_STORE_PUT_NEW;
+    int err = wb_import_itself_yields(importer, &item->page);
+    if (err != 0) {
+        importer->commit.older += err > 0;
+        return err < 0 ? err : 0;
+    }
     importer->uncommitted++;
-    int err = wb_store_put(importer->store, &item->page, NULL);
+    err = wb_store_put(importer->store, &item->page, &put);
+    if (err == 0 && (put == WB_STORE_PUT_PAST || put == WB_STORE_PUT_OLDER || put == WB_STORE_PUT_KNOWN))
+        err = wb_import_itself_gives_way(importer, &item->page);
     return err == 0 && importer->waiting ? wb_import_revisit_feed(importer, &item->page) : err;
 }
 

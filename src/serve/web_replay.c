@@ -20,8 +20,10 @@
 #include "serve/delivery.h"
 #include "serve/memento.h"
 #include "warc/warc.h"
+#include "webdb/webdb.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char prefix[] = "/web/";
@@ -181,24 +183,46 @@ static int show_bytes(struct wb_call *call, const struct wb_page *page)
     return err < 0 ? err : add_type(call, page, "");
 }
 
-/* A stored redirect leads to its target in the archive. */
-static int add_location(struct wb_call *call, const struct wb_page *page, const char *digits)
+/*
+ * Where a stored redirect leads in the archive; empty if it is none, or leads nowhere: then its body is shown.
+ * *itself_out: it leads to another spelling of its own page, from http to https or from /a to /a/. That is the same
+ * address here, so it counts as leading nowhere.
+ */
+static int find_location(const struct wb_memento_target *t, const struct wb_page *page, const char *digits,
+                         struct wb_buf *place, bool *itself_out)
 {
     struct wb_replay_page shown = {.url = page->url, .time = wb_slice_str(digits)};
+    struct wb_memento_target target = {0};
+    struct wb_buf public = WB_BUF_INIT;
     struct wb_slice location;
-    struct wb_buf place = WB_BUF_INIT, public = WB_BUF_INIT;
 
+    *itself_out = false;
     if (!wb_http_status_redirects(page->status) || !wb_http_header(page->head, "Location", &location))
         return 0;
     int err = wb_url_public(location, &public, &location);
     if (err == 0)
-        err = wb_replay_location(&shown, WB_SLICE_LIT("/web/"), location, &place);
+        err = wb_replay_location(&shown, wb_slice_str(prefix), location, place);
     if (err == 0)
-        err = wb_http_reply_field(call->reply, "Location", wb_buf_slice(&place));
-    else if (err == WB_E_PROTO)
-        err = 0; /* it leads nowhere; the body is shown */
-    wb_buf_release(&place);
+        err = wb_memento_parse(wb_slice(place->ptr + sizeof prefix - 1, place->len - (sizeof prefix - 1)), &target);
+    *itself_out = err == 0 && wb_pageid_equal(target.id, t->id);
+    wb_memento_target_release(&target);
     wb_buf_release(&public);
+    if (err < 0 || *itself_out)
+        wb_buf_clear(place);
+    return err == WB_E_NOMEM ? err : 0;
+}
+
+/* A stored redirect leads to its target in the archive. */
+static int add_location(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
+                        const char *digits)
+{
+    struct wb_buf place = WB_BUF_INIT;
+    bool itself;
+    int err = find_location(t, page, digits, &place, &itself);
+
+    if (err == 0 && place.len)
+        err = wb_http_reply_field(call->reply, "Location", wb_buf_slice(&place));
+    wb_buf_release(&place);
     return err;
 }
 
@@ -295,7 +319,7 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
         err = add_memento_fields(call, t, timeline, at);
     }
     if (err == 0)
-        err = add_location(call, &page, digits);
+        err = add_location(call, t, &page, digits);
     if (err == 0 && !t->main && can_have_scripts(page.type))
         *staged_out = wants_stage(call, t);
     if (err == 0)
@@ -342,6 +366,52 @@ static int choose_capture(struct wb_call *call, const struct wb_memento_target *
     return err;
 }
 
+/* The capture nearest to this one that is not a redirect; *is_out: whether this one is. The same one if all are. */
+static size_t find_page(const struct wb_store_timeline *timeline, size_t at, bool *is_out)
+{
+    size_t found = at;
+    int64_t best = INT64_MAX;
+
+    *is_out = false;
+    for (size_t i = 0; i < timeline->count; i++) {
+        const struct wb_store_version *version = &timeline->versions[i];
+        bool redirects = wb_http_status_redirects(version->status);
+        for (size_t k = version->first; k < version->first + version->captures; k++) {
+            int64_t away = llabs(timeline->times[k] - timeline->times[at]);
+            *is_out = *is_out || (k == at && redirects);
+            if (!redirects && away < best) {
+                found = k;
+                best = away;
+            }
+        }
+    }
+    return found;
+}
+
+/* A redirect of a page to itself would lead in a circle: the page is meant that was captured next to it. */
+static int pass_itself(struct wb_call *call, const struct wb_memento_target *t,
+                       const struct wb_store_timeline *timeline, size_t *at)
+{
+    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = timeline->times[*at]};
+    struct wb_buf mem = WB_BUF_INIT, place = WB_BUF_INIT;
+    char digits[WB_CDX_TIME_MAX];
+    struct wb_page page;
+    bool redirects, itself = false;
+    size_t other = find_page(timeline, *at, &redirects);
+
+    if (!redirects || other == *at || t->raw)
+        return 0;
+    wb_cdx_time(timeline->times[*at], digits);
+    int err = wb_store_get_when(call->worker->store, t->id, &when, &page, &mem);
+    if (err == 0)
+        err = find_location(t, &page, digits, &place, &itself);
+    if (err == 0 && itself)
+        *at = other;
+    wb_buf_release(&mem);
+    wb_buf_release(&place);
+    return err;
+}
+
 /* A time at which there is no capture leads to the capture; what a page embeds is shown at once, to save a request. */
 static int answer(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline,
                   bool *staged_out)
@@ -350,6 +420,8 @@ static int answer(struct wb_call *call, const struct wb_memento_target *t, const
         return answer_timegate(call, t, timeline);
     size_t at;
     int err = choose_capture(call, t, timeline, &at);
+    if (err == 0)
+        err = pass_itself(call, t, timeline, &at);
     if (err < 0)
         return err;
     bool exact = timeline->times[at] / 1000 == t->time_ms / 1000;
@@ -361,6 +433,42 @@ static int answer(struct wb_call *call, const struct wb_memento_target *t, const
         return err < 0 ? err : wb_memento_links(call, wb_buf_slice(&t->url), timeline, SIZE_MAX);
     }
     return show_capture(call, t, timeline, at, staged_out);
+}
+
+/*
+ * There is no capture of this URL. It may be one of an alias: webdb knows where a crawl found the same page, under the
+ * name that it crawls (status 0: nobody was asked). Returns 1 if it leads there, 0 if not, or an error.
+ */
+static int answer_alias(struct wb_call *call, const struct wb_memento_target *t)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_page page;
+    struct wb_memento_target other = {0};
+    struct wb_buf place = WB_BUF_INIT;
+    char digits[WB_CDX_TIME_MAX] = "";
+    int64_t time_ms;
+    bool there = false;
+
+    int err = wb_webdb_open(call->server->options->dir, &webdb);
+    if (err == 0)
+        err = wb_webdb_get_page(webdb, wb_buf_slice(&t->url), &page);
+    if (err == 0 && page.status == 0 && !page.has_content && page.location.len) {
+        err = wb_memento_url(page.location, &other);
+        if (err == 0)
+            err = wb_store_time(call->worker->store, other.id, &time_ms);
+        there = err == 0;
+    }
+    if (there && t->has_time)
+        wb_cdx_time(t->time_ms, digits);
+    if (there)
+        err = wb_buf_printf(&place, "%s%s%s%s%.*s", prefix, digits, t->raw ? "id_" : "",
+                            t->has_time || t->raw ? "/" : "", WB_SLICE_ARG(wb_buf_slice(&other.url)));
+    if (there && err == 0)
+        err = redirect(call, wb_buf_slice(&place));
+    wb_memento_target_release(&other);
+    wb_buf_release(&place);
+    wb_webdb_close(webdb);
+    return err == WB_E_NOTFOUND || err == WB_E_INVALID ? 0 : err < 0 ? err : there;
 }
 
 static int redirect_to_list(struct wb_call *call, const struct wb_memento_target *t)
@@ -401,6 +509,10 @@ void wb_handle_replay(struct wb_call *call)
         if (err == 0 && timeline.time_count == 0)
             err = WB_E_NOTFOUND;
         err = err == 0 ? answer(call, &t, &timeline, &staged) : err;
+        if (err == WB_E_NOTFOUND) {
+            err = answer_alias(call, &t);
+            err = err > 0 ? 0 : err < 0 ? err : WB_E_NOTFOUND;
+        }
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, t.id, wb_buf_slice(&t.url), WB_SLICE_EMPTY, "this archive");
     }

@@ -68,6 +68,12 @@ class Postgres:
     def come_back(self):
         self.open = True
 
+    def forget_leases(self):
+        """As if nobody had renewed a lease for longer than leases last."""
+        words = ['psql', '-q', '-h', self.folder, '-U', 'webbase', 'postgres', '-c',
+                 'UPDATE webbase_site SET lease_ms = 1 WHERE state = 3; UPDATE webbase_home SET until_ms = 1']
+        subprocess.run(words, check=True, capture_output=True, timeout=PATIENCE)
+
 
 def web(count, pages):
     """Sites that link to each other. The last one can only be reached through links."""
@@ -123,6 +129,135 @@ def two_crawls_with_two_repositories_share_the_work(folder):
             assert a and b, 'one of the crawls did everything'
             for name in ('a', 'b'):
                 verified(folder / name)
+
+
+def linked_web(count, pages, random_):
+    """Sites whose pages link to pages of the others, so that sites are opened again and again."""
+    hosts = ['x%d.test' % i for i in range(count)]
+    sites = {h: {'/': page(*['/%d' % n for n in range(1, pages)], text=h)} for h in hosts}
+    return hosts, sites, lambda server: [
+        sites[h].__setitem__('/%d' % n, page('/', *[server.url(random_.choice(hosts), '/%d' % random_.randrange(pages + 3))
+                                                     for _ in range(3)], text='%s %d' % (h, n)))
+        for h in hosts for n in range(1, pages + 3)]
+
+
+def urls_of(repo):
+    return set(call(repo, 'stream', '--latest', '--format', 'urls').stdout.decode().split())
+
+
+def fetched_from(server):
+    return {server.url(r.host, r.path) for r in server.requests if r.status == 200 and r.path != '/robots.txt'}
+
+
+def asked_twice(server):
+    return {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
+
+
+@test
+def a_site_stays_with_the_repository_that_visits_it(folder):
+    """Sites that are opened again by links go to the machine whose journal knows what was fetched."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(6, 8, rng('stays'))
+        with Server(sites, latency=lambda: 0.003) as server:
+            link(server)
+            args = ['--delay', 0.2, '--processes', 1, '--sites', 3, '--no-sitemaps', '--dispenser', postgres.url]
+            # The second one has no seeds and no repository yet: it joins the crawl of the first.
+            both = [start(folder / 'a', server, *[server.url(h) for h in hosts], *args, stderr=subprocess.PIPE)]
+            until(lambda: len(server.requests) > 5 or both[0].poll() is not None)
+            both.append(start(folder / 'b', server, *args, stderr=subprocess.PIPE))
+            for p in both:
+                assert p.wait(PATIENCE) == 0, p.stderr.read()
+            assert not asked_twice(server), asked_twice(server)
+            a, b = urls_of(folder / 'a'), urls_of(folder / 'b')
+            assert a | b == fetched_from(server) and not a & b and a and b, (len(a), len(b))
+            for name in ('a', 'b'):
+                verified(folder / name)
+
+
+@test
+def killed_and_started_again_beside_another(folder):
+    """A machine that is killed and comes back goes on with its own sites; the other one leaves them alone meanwhile."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(6, 8, rng('beside'))
+        with Server(sites, latency=lambda: 0.01) as server:
+            link(server)
+            args = [*[server.url(h) for h in hosts], '--delay', 0, '--processes', 1, '--sites', 3, '--no-sitemaps',
+                    '--dispenser', postgres.url]
+            jobs = {name: start(folder / name, server, *args) for name in ('a', 'b')}
+            kills = []
+            for name in ('a', 'b'):
+                seen = len(server.requests)
+                until(lambda: len(server.requests) > seen + 15 or jobs[name].poll() is not None)
+                kill_all(jobs[name])
+                kills.append(time.time())
+                jobs[name] = start(folder / name, server, *args)
+            for p in jobs.values():
+                assert p.wait(PATIENCE) == 0
+            twice = asked_twice(server)
+            pardoned = {(r.host, r.path) for r in server.requests if server.unsettled(r, kills)}
+            assert set(twice) <= pardoned, (twice, pardoned)
+            assert urls_of(folder / 'a') | urls_of(folder / 'b') == fetched_from(server)
+
+
+@test
+def a_machine_that_never_comes_back(folder):
+    """When its leases have ended, another one goes on with its sites, and fetches nothing that it has fetched."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(4, 14, rng('never'))
+        with Server(sites, latency=lambda: 0.01) as server:
+            link(server)
+            sites[hosts[0]]['/1'] = redirect('/moved')
+            sites[hosts[0]]['/moved'] = page('/behind')
+            sites[hosts[0]]['/behind'] = page(text='behind')
+            args = ['--delay', 0.1, '--processes', 1, '--no-sitemaps', '--dispenser', postgres.url]
+            gone = start(folder / 'a', server, *[server.url(h) for h in hosts], *args)
+            until(lambda: len(server.requests) > 20 or gone.poll() is not None)
+            # What was committed is told; the rest dies with the machine.
+            until(lambda: len(urls_of(folder / 'a')) > 5 or gone.poll() is not None)
+            assert gone.poll() is None
+            kill_all(gone)
+            told = urls_of(folder / 'a')
+            postgres.forget_leases()
+            end = done(crawl(folder / 'b', server, *args))
+            assert end['sites_left'] == 0, (end, crawl.words)
+            twice = {server.url(*k) for k in asked_twice(server)}
+            assert not twice & told, twice & told
+            assert told | urls_of(folder / 'b') == fetched_from(server) | {server.url(hosts[0], '/1')}
+            assert {server.url(h, '/%d' % n) for h in hosts for n in range(1, 14)} <= fetched_from(server) | {
+                server.url(hosts[0], '/1')}
+            verified(folder / 'b')
+            # It comes back after all: nothing is left to do, and it fetches nothing.
+            since = len(server.requests)
+            refused(folder / 'a', 'no unfinished crawl', 'crawl', '--dispenser', postgres.url)
+            assert len(server.requests) == since
+
+
+@test
+def a_machine_that_is_stopped(folder):
+    """Another one goes on with its sites at once, and nothing is fetched twice, not even when the first one returns."""
+    with Postgres(folder) as postgres:
+        hosts, sites, link = linked_web(4, 8, rng('stopped'))
+        with Server(sites, latency=lambda: 0.01) as server:
+            link(server)
+            seeds = [server.url(h) for h in hosts]
+            args = ['--delay', 0.1, '--processes', 1, '--no-sitemaps', '--dispenser', postgres.url]
+            crawl_until(folder / 'a', server, lambda: len(server.requests) > 15, *seeds, *args)
+            crawl_until(folder / 'b', server, lambda: len(server.requests) > 30, *args)
+            end = done(crawl(folder / 'a', server, *seeds, *args))
+            assert end['sites_left'] == 0 and not asked_twice(server), (end, asked_twice(server))
+            a, b = urls_of(folder / 'a'), urls_of(folder / 'b')
+            assert a | b == fetched_from(server) and not a & b and a and b
+            assert {server.url(h, '/%d' % n) for h in hosts for n in range(1, 8)} <= a | b
+
+
+@test
+def without_seeds_and_without_work(folder):
+    """A dispenser that has no work makes no repository."""
+    with Postgres(folder) as postgres:
+        text = refused(folder / 'none', 'no unfinished crawl', 'crawl', '--dispenser', postgres.url)
+        assert 'PostgreSQL' in text or 'host' in text or 'postgres' in text, text
+        assert not (folder / 'none').exists()
+        refused(folder / 'none', 'no seeds', 'crawl')
 
 
 @test

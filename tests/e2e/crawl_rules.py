@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """robots.txt over time, back-off, aliases, scopes, feeds: what is requested from whom, and when."""
-import calendar, email.utils, gzip, time
+import calendar, email.utils, gzip, itertools, time
 
+import serving
 from e2e import *
 from crawlserver import *
 
@@ -276,6 +277,28 @@ def same_site(count):
 
 
 @test
+def the_first_page_waits_for_the_crawl_delay(folder):
+    """Also if robots.txt comes by a redirect, here or elsewhere, and if the crawl is killed in between."""
+    delay = 0.8
+    rules = robots('Crawl-delay: %s\n' % delay)
+    names = ('plain', 'here', 'away', 'killed')
+    sites = {'%s.test' % n: {'/': page('/1', text=n), '/1': page(text=n + ' 1'), '/robots.txt': rules} for n in names}
+    sites['here.test'].update({'/robots.txt': redirect('/rules', 302), '/rules': rules})
+    with Server(sites) as server:
+        sites['away.test']['/robots.txt'] = redirect(server.url('plain.test', '/robots.txt'), 302)
+        seeds = [server.url(h) for h in sites]
+        p = start(folder / 'r', server, *seeds, '--delay', 0, '--processes', 1, '--no-sitemaps')
+        until(lambda: any(r.host == 'killed.test' and r.done for r in server.requests) or p.poll() is not None)
+        kill_all(p)
+        crawl(folder / 'r', server, *seeds, '--delay', 0, '--processes', 2, '--no-sitemaps')
+        for host in sites:
+            asked = sorted((r for r in server.requests if r.host == host), key=lambda r: r.time)
+            assert [r.path for r in asked if r.path in ('/', '/1')] == ['/', '/1'], asked
+            for before, r in zip(asked, asked[1:]):
+                assert r.path in ('/robots.txt', '/rules') or r.time - before.earliest >= delay - 0.05, asked
+
+
+@test
 def aliases_are_crawled_once_and_virtual_hosts_by_their_own_rules(folder):
     one = same_site(12)
     sites = {'www.one.test': one, 'one.test': one, 'mirror.test': one,
@@ -290,9 +313,57 @@ def aliases_are_crawled_once_and_virtual_hosts_by_their_own_rules(folder):
             assert set(server.paths(other)) <= {'/', '/robots.txt'}
             why = ask(folder / 'r', 'why', '%s:%d' % (other, server.port))[0]
             assert why['verdict'] == 'blocked' and names[0] in why['reason'], why
-            assert ask(folder / 'r', 'why', server.url(other, '/3'))[0]['verdict'] == 'blocked'
+            why = ask(folder / 'r', 'why', server.url(other, '/3'))[0]
+            assert why['verdict'] == 'fetched' and server.url(names[0], '/3') in why['reason'], why
         assert set(server.pages_asked('v1.test')) == {'/', '/0', '/1', '/2'}
         assert set(server.pages_asked('v2.test')) == {'/', '/0', '/2'}
+
+
+@test
+def pages_that_are_linked_only_under_the_name_of_an_alias(folder):
+    """They are fetched once, under the name that is crawled, whichever that is; `why`, webdb and replay find them."""
+    deep = {'/deep/%d' % n: page(text='deep %d' % n) for n in range(5)}
+    both = {**same_site(4), **deep, '/deep/0': page('/deep/4', text='deep 0')}
+    orders = list(itertools.permutations(('a.test', 'b.test', 'www.b.test')))
+    for k in (*rng('orders').sample(range(5), 2), 5):
+        order = orders[k]
+        sites = {'a.test': {'/': page('/far', text='a'), '/far': None}, 'b.test': both, 'www.b.test': both}
+        repo = folder / str(k)
+        with Server(sites, addresses={'b.test': '127.0.9.3', 'www.b.test': '127.0.9.3'}) as server:
+            links = [server.url(h, '/deep/%d' % n) for n, h in enumerate(('b.test', 'www.b.test') * 2)]
+            sites['a.test']['/far'] = page(*links[:2])
+            seeds = [server.url(h) for h in order]
+            seeds.insert(k % 4, links[2])
+            args = ['--delay', 0.01, '--processes', 1 + k % 2, '--no-sitemaps']
+            if k == 5:
+                p = start(repo, server, *seeds, *args)
+                until(lambda: '/far' in server.paths('a.test') or p.poll() is not None)
+                kill_all(p)
+            crawl(repo, server, *seeds, *args)
+            names = [h for h in ('b.test', 'www.b.test') if len(server.pages_asked(h)) > 1]
+            assert len(names) == 1, (order, names)
+            asked = collections.Counter(server.pages_asked(names[0]))
+            assert all(asked['/deep/%d' % n] >= 1 for n in (0, 1, 2, 4)), (order, names, asked)
+            assert k == 5 or max(asked.values()) == 1, (order, asked)
+            # A page of an alias that is stored, such as its root, stays known.
+            call(repo, 'update')
+            assert ask(repo, 'webdb', 'count')[0]['fetched'] == ask(repo, 'stat')[0]['pages'], order
+            # In the next run the page behind a new link is fetched, too.
+            sites['a.test']['/'] = page('/far', links[3], text='a')
+            crawl(repo, server, *[server.url(h) for h in order], *args)
+            assert '/deep/3' in server.pages_asked(names[0]), (order, server.pages_asked(names[0]))
+            verified(repo)
+            call(repo, 'update')
+            with serving.Server(repo) as archive:
+                for n, url in enumerate(links):
+                    real = server.url(names[0], '/deep/%d' % n)
+                    why = ask(repo, 'why', url)[0]
+                    assert why['verdict'] == 'fetched' and why['status'] == 200, why
+                    if url != real:
+                        assert real in why['reason'], why
+                        assert ask(repo, 'webdb', 'page', url)[0]['location'] == real
+                        answer = archive.ask('/web/20990101000000/' + url)
+                        assert answer.field('Location') == '/web/20990101000000/' + real, answer.fields
 
 
 @test

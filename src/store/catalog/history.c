@@ -34,6 +34,10 @@ uint64_t wb_history_content(const struct wb_page *page, uint64_t seed)
 {
     uint64_t parts[2] = {wb_hash64_seeded(page->type.ptr, page->type.len, seed + page->status),
                          wb_hash64_seeded(page->body.ptr, page->body.len, seed)};
+    struct wb_slice location;
+    /* Most redirects have no body, or always the same one: what they say is where they lead. */
+    if (wb_http_status_redirects(page->status) && wb_http_header(page->head, "location", &location))
+        parts[1] = wb_hash64_seeded(location.ptr, location.len, parts[1]);
     uint64_t content = wb_hash64_seeded(parts, sizeof parts, seed);
 
     WB_CHECK(page->body.ptr || page->body.len == 0);

@@ -535,7 +535,8 @@ static void go_back_to_1(const struct place *p)
               "ALTER TABLE webbase_site DROP COLUMN needed;"
               "ALTER TABLE webbase_site DROP COLUMN listed;"
               "ALTER TABLE webbase_site DROP COLUMN sitemaps_ms;"
-              "DROP TABLE webbase_class; UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
+              "DROP TABLE webbase_class; DROP TABLE webbase_home; DROP TABLE webbase_news;"
+              "UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
 }
 
 static int open_and_close(void *context)
@@ -565,7 +566,7 @@ static void test_migration(void **state)
         children[i] = start_child(open_and_close, p);
     for (size_t i = 0; i < COUNT(children); i++)
         must(end_child(children[i]) == 0);
-    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 4);
+    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 5);
     p->d = open_place(p);
     struct wb_site_row row = row_of(p->d, "a.org");
     assert_true(row.state == WB_SITE_DONE && row.priority == 5 && row.visit == 1 && row.listed == 0 &&

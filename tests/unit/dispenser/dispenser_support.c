@@ -154,11 +154,12 @@ int tear_down_place(void **state)
 
 /* Each of these must return 0. */
 static const char *const rules[] = {
-    /* A head is ready and the best of its run and address; every run and address with a ready site has a head. */
+    /* A head is ready and the best of its run, home and address; each of these with a ready site has a head. */
     "SELECT COUNT(*) FROM webbase_site s WHERE head = 1 AND (state <> 2 OR EXISTS (SELECT 1 FROM webbase_site b "
-    "WHERE b.run = s.run AND b.address_first = s.address_first AND b.state = 2 AND (b.rank, b.id) < (s.rank, s.id)))",
+    "WHERE b.run = s.run AND b.home = s.home AND b.address_first = s.address_first AND b.state = 2 AND "
+    "(b.rank, b.id) < (s.rank, s.id)))",
     "SELECT COUNT(*) FROM webbase_site s WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM webbase_site b WHERE "
-    "b.run = s.run AND b.address_first = s.address_first AND b.head = 1)",
+    "b.run = s.run AND b.home = s.home AND b.address_first = s.address_first AND b.head = 1)",
     "SELECT COUNT(*) FROM webbase_site WHERE state = 2 AND address_first = ''",
     /* The counts equal the numbers of rows. */
     "SELECT COUNT(*) FROM (SELECT run, state, COUNT(*) AS n FROM webbase_site GROUP BY run, state) AS t LEFT JOIN "

@@ -287,6 +287,7 @@ static void copy_plain(const char *path)
     sqlite3_finalize(tables);
     assert_int_equal(sqlite3_exec(db, "DROP INDEX webbase_site_needed; DROP INDEX webbase_site_reason;"
                                       "ALTER TABLE webbase_site DROP COLUMN needed;"
+                                      "DROP TABLE webbase_home; DROP TABLE webbase_news;"
                                       "UPDATE webbase_meta SET value = 2 WHERE name = 'version'", NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);

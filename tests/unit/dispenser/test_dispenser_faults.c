@@ -22,14 +22,14 @@
 static void test_version(void **state)
 {
     struct place *p = *state;
-    change(p, "UPDATE webbase_meta SET value = 5 WHERE name = 'version'");
+    change(p, "UPDATE webbase_meta SET value = 6 WHERE name = 'version'");
     assert_int_equal(try_open(p), WB_E_NEWER);
     assert_true(message_has(p->postgres ? "PostgreSQL" : p->dir));
     change(p, "UPDATE webbase_meta SET value = 0 WHERE name = 'version'");
     assert_int_equal(try_open(p), WB_E_CORRUPT);
     change(p, "DELETE FROM webbase_meta");
     assert_int_equal(try_open(p), WB_E_CORRUPT);
-    change(p, "INSERT INTO webbase_meta (name, value) VALUES ('version', 4)");
+    change(p, "INSERT INTO webbase_meta (name, value) VALUES ('version', 5)");
     assert_int_equal(try_open(p), 0);
     int64_t run;
     assert_int_equal(begin_run(p->d, &run), WB_E_CORRUPT);

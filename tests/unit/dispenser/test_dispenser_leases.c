@@ -62,6 +62,163 @@ static void test_set_clock(void **state)
     wb_clock_shift(0, 0);
 }
 
+/* ---- homes ----------------------------------------------------------------------------------------------- */
+
+/* Claims for a repository, and returns how many sites it got; their names are in told. */
+static unsigned claim_for(struct wb_dispenser *d, const struct place *p, const char *owner, int64_t now_ms,
+                          struct told *told)
+{
+    told->count = 0;
+    must_ok(claim_until(d, p->run, wb_slice_str(owner), now_ms, now_ms + 60000, 9, tell, told));
+    return told->count;
+}
+
+static int note_seed(void *context, const struct wb_seed *seed)
+{
+    char *all = context;
+
+    snprintf(all + strlen(all), 200 - strlen(all), "%.*s ", WB_SLICE_ARG(seed->url));
+    return 0;
+}
+
+static struct wb_site_report visited(int64_t id, const char *home, int64_t time_ms)
+{
+    struct wb_site_report report = report_of(id, WB_SITE_READY);
+
+    report.home = wb_slice_str(home);
+    report.trail = (struct wb_site_trail){7, 64};
+    report.trail_ms = time_ms;
+    return report;
+}
+
+/* A site stays with the repository that visits it, for as long as somebody works for that one; then it moves. */
+static void test_home(void **state)
+{
+    struct place *p = *state;
+    struct wb_dispenser *other = open_place(p);
+    struct told told = {0};
+    int64_t t = 1000000;
+    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 0);
+
+    must_ok(wb_dispenser_serve(p->d, p->run, WB_SLICE_LIT("one")));
+    must_ok(wb_dispenser_serve(other, p->run, WB_SLICE_LIT("two")));
+    assert_int_equal(claim_for(p->d, p, "one-1", t, &told), 2);
+    assert_true(wb_slice_equal(row_of(p->d, "a.org").home, wb_slice_str("one")));
+    must_ok(report_one(p->d, "one-1", visited(a, "one", t)));
+    must_ok(report_one(p->d, "one-1", visited(b, "one", t)));
+    /* One stranger is ready besides. It is all that the other repository gets. */
+    add_site(p, "c.org", "10.0.0.2", 0);
+    assert_int_equal(claim_for(other, p, "two-1", t + 1000, &told), 1);
+    assert_true(wb_slice_equal(row_of(p->d, "c.org").home, wb_slice_str("two")));
+    /* The home keeps its sites and their history, in whatever process. */
+    assert_int_equal(claim_for(p->d, p, "one-2", t + 2000, &told), 2);
+    assert_int_equal(row_of(p->d, "b.org").trail.log, 7);
+    must_ok(report_one(p->d, "one-2", visited(a, "one", t + 2000)));
+    must_ok(report_one(p->d, "one-2", visited(b, "one", t + 2000)));
+    /* Renewing keeps a home alive, too: its process may have enough sites and claim none. */
+    set_clock(t + 50000);
+    must_ok(wb_dispenser_renew(p->d, WB_SLICE_LIT("one-2"), 60000));
+    assert_int_equal(claim_for(other, p, "two-1", t + 70000, &told), 0);
+    /* Nobody works for it any more: its sites move, without a trail that only its journal could follow. */
+    assert_int_equal(claim_for(other, p, "two-1", t + 50000 + 60000, &told), 2);
+    assert_true(wb_slice_equal(row_of(p->d, "a.org").home, wb_slice_str("two")));
+    assert_true(row_of(p->d, "a.org").trail.log == 0 && row_of(p->d, "a.org").trail.offset == 0);
+    /* When it comes back, a late report about its old history changes nothing, and the sites stay where they are. */
+    must_ok(report_one(p->d, "one-2", visited(a, "one", t + 200000)));
+    assert_true(wb_slice_equal(row_of(p->d, "a.org").home, wb_slice_str("two")));
+    assert_int_equal(row_of(p->d, "a.org").trail.log, 0);
+    must_ok(report_one(other, "two-1", visited(a, "two", t + 110000)));
+    assert_int_equal(claim_for(p->d, p, "one-3", t + 111000, &told), 0);
+    /* Whoever leaves leaves them at once. */
+    must_ok(wb_dispenser_leave(other, p->run, WB_SLICE_LIT("two")));
+    assert_int_equal(claim_for(p->d, p, "one-3", t + 112000, &told), 1);
+    check_tables(p);
+    wb_dispenser_close(other);
+}
+
+static int note_news(void *context, struct wb_slice text)
+{
+    char *all = context;
+
+    snprintf(all + strlen(all), 100 - strlen(all), "%.*s|", WB_SLICE_ARG(text));
+    return 0;
+}
+
+/* News of a site are kept in order for the others of its run, until the next run. */
+static void test_news(void **state)
+{
+    struct place *p = *state;
+    struct wb_dispenser *other = open_place(p);
+    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 0);
+    struct wb_site_news first[] = {{a, WB_SLICE_LIT("one")}, {b, WB_SLICE_LIT("else")}, {a, WB_SLICE_LIT("two")}};
+    struct wb_site_news third = {a, WB_SLICE_LIT("three")}, bad = {a, WB_SLICE_LIT("\xff")};
+    char own[100] = "", foreign[100] = "", later[100] = "";
+
+    must_ok(wb_dispenser_serve(p->d, p->run, WB_SLICE_LIT("here")));
+    must_ok(wb_dispenser_serve(other, p->run, WB_SLICE_LIT("there")));
+    must_ok(wb_dispenser_tell(p->d, p->run, first, COUNT(first)));
+    must_ok(wb_dispenser_tell(other, p->run, &third, 1));
+    assert_int_equal(wb_dispenser_tell(other, p->run, &bad, 1), WB_E_INVALID);
+    must_ok(wb_dispenser_news(other, p->run, a, true, note_news, own));
+    must_ok(wb_dispenser_news(other, p->run, a, false, note_news, foreign));
+    assert_string_equal(own, "one|two|three|");
+    assert_string_equal(foreign, "one|two|");
+    must_ok(wb_dispenser_tell(p->d, p->run + 1, &third, 1));
+    must_ok(wb_dispenser_news(other, p->run, a, true, note_news, later));
+    assert_string_equal(later, "");
+    assert_true(wb_dispenser_is_shared(p->d) == p->postgres);
+    wb_dispenser_close(other);
+}
+
+/* Seeds of an alias go to the site that is crawled instead: those that it has, and those that come later. */
+static void test_seeds_of_an_alias(void **state)
+{
+    struct place *p = *state;
+    struct told told = {0};
+    char urls[200] = "";
+    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 0);
+    struct wb_site_report report = report_of(b, WB_SITE_ALIAS);
+    struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/later"), .depth = 3};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("b.org"), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN,
+                                .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .by_link = true};
+    uint64_t added;
+
+    add_seed(p->d, p->run, "b.org", "http://b.org/deep", false);
+    must_ok(claim_until(p->d, p->run, WB_SLICE_LIT("me"), 0, 60000, 9, tell, &told));
+    must_ok(report_one(p->d, "me", report_of(a, WB_SITE_DONE)));
+    report.alias_of = WB_SLICE_LIT("a.org");
+    must_ok(report_one(p->d, "me", report));
+    must_ok(wb_dispenser_add(p->d, p->run, &plan, 1, &added));
+    must_ok(wb_dispenser_seeds(p->d, a, 0, note_seed, urls));
+    assert_string_equal(urls, "http://a.org/ http://b.org/ http://b.org/deep http://b.org/later ");
+    assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_ALIAS);
+    /* In the next run the alias is compared again, so it gets the seed itself. */
+    seed.url = WB_SLICE_LIT("http://b.org/new");
+    must_ok(wb_dispenser_add(p->d, p->run + 1, &plan, 1, &added));
+    assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_UNRESOLVED);
+    check_tables(p);
+}
+
+/* Whoever works in another run keeps no site from this one. */
+static void test_home_of_another_run(void **state)
+{
+    struct place *p = *state;
+    struct wb_dispenser *other = open_place(p);
+    struct told told = {0};
+    int64_t t = 1000000, a = add_site(p, "a.org", "10.0.0.1", 0);
+
+    must_ok(wb_dispenser_serve(p->d, p->run, WB_SLICE_LIT("one")));
+    must_ok(wb_dispenser_serve(other, p->run + 1, WB_SLICE_LIT("two")));
+    assert_int_equal(claim_for(p->d, p, "one-1", t, &told), 1);
+    must_ok(report_one(p->d, "one-1", visited(a, "two", t)));
+    told.count = 0;
+    must_ok(claim_until(other, p->run + 1, WB_SLICE_LIT("two-1"), t + 100, t + 60100, 9, tell, &told));
+    assert_int_equal(told.count, 0);
+    assert_int_equal(claim_for(p->d, p, "one-1", t + 200, &told), 1);
+    assert_int_equal(wb_dispenser_serve(p->d, 1, WB_SLICE_EMPTY), WB_E_INVALID);
+    wb_dispenser_close(other);
+}
+
 /* The machine was restarted: its clock started at 0 again, and no owner of a lease is alive. */
 static void test_restarted_machine(void **state)
 {
@@ -386,7 +543,8 @@ int main(void)
         BOTH(test_release),
         BOTH(test_borrow),
         BOTH(test_skewed_callers), SQLITE(test_set_clock), SQLITE(test_restarted_machine), BOTH(test_owners),
-        BOTH(test_put_aside), BOTH(test_end_waits),
+        BOTH(test_put_aside), BOTH(test_end_waits), BOTH(test_home), BOTH(test_home_of_another_run),
+        BOTH(test_news), BOTH(test_seeds_of_an_alias),
     };
 
     return cmocka_run_group_tests(tests, NULL, end_server);

@@ -208,7 +208,8 @@ static void test_open_at_once(void **state)
     wb_dispenser_close(p->d);
     p->d = NULL;
     if (p->postgres) {
-        change(p, "DROP TABLE webbase_meta, webbase_site, webbase_seed, webbase_count, webbase_lost, webbase_class");
+        change(p, "DROP TABLE webbase_meta, webbase_site, webbase_seed, webbase_count, webbase_lost, webbase_class, "
+                  "webbase_home, webbase_news");
     } else {
         char path[128];
         snprintf(path, sizeof path, "%s/dispenser.db", p->dir);
