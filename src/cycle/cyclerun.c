@@ -333,7 +333,7 @@ static int step_compact(struct loop *loop)
 
     int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
     if (err == 0)
-        err = wb_store_compact(store, on_compact, loop, on_damage, loop, &result);
+        err = wb_store_compact_worthwhile(store, on_compact, loop, on_damage, loop, &result);
     if (err == 0 && result.damaged)
         err = wb_fail(WB_E_CORRUPT, "%" PRIu64 " damaged places stayed as they are; everything else was compacted",
                       result.damaged);

@@ -157,6 +157,7 @@ struct wb_store {
     uint32_t magic;
     enum wb_store_mode mode;
     const struct wb_store_ops *ops;
+    bool thrifty; /* during wb_store_compact_worthwhile() */
 };
 
 /* The first member of every organisation's scan. */

@@ -486,6 +486,16 @@ int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *p
     return store->ops->compact(store, progress, progress_context, found, found_context, counts_out);
 }
 
+int wb_store_compact_worthwhile(struct wb_store *store, wb_store_progress progress, void *progress_context,
+                                wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out)
+{
+    WB_CHECK(!store->thrifty);
+    store->thrifty = true;
+    int err = wb_store_compact(store, progress, progress_context, found, found_context, counts_out);
+    store->thrifty = false;
+    return err;
+}
+
 int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                        struct wb_store_scan **scan_out)
 {

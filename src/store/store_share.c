@@ -41,7 +41,7 @@ void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct
     WB_CHECK(ops->position_compare);
     WB_CHECK(ops->scan_holds);
     WB_CHECK(ops->scan_close);
-    *store = (struct wb_store){WB_STORE_MAGIC, mode, ops};
+    *store = (struct wb_store){.magic = WB_STORE_MAGIC, .mode = mode, .ops = ops};
 }
 
 void wb_store_release(struct wb_store *store)

@@ -417,10 +417,12 @@ static int batch_compact(struct wb_store *store, wb_store_progress progress, voi
     int err = wb_batched_commit(store, &ignored);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
+    batch->read->thrifty = batch->update->thrifty = store->thrifty;
     if (err == 0)
         err = wb_store_compact(batch->read, progress, progress_context, found, found_context, counts_out);
     if (err == 0)
         err = wb_store_compact(batch->update, progress, progress_context, pass_prefixed, &prefixed, &there);
+    batch->read->thrifty = batch->update->thrifty = false;
     counts_out->files += there.files;
     counts_out->pages += there.pages;
     counts_out->versions += there.versions;

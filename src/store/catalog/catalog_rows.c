@@ -341,7 +341,7 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
     };
     return row_out->number > 0 && row_out->node > 0 && wb_catalog_range_is_valid(&row_out->range) &&
            row_out->live <= row_out->pages && row_out->old <= row_out->live &&
-           (row_out->revision == 0 ? row_out->map_at == 0 && row_out->map_count == 0 : row_out->sealed) &&
+           (row_out->revision > 0 || (row_out->map_at == 0 && row_out->map_count == 0)) &&
            (row_out->live == 0 || row_out->epoch_min <= row_out->epoch_max);
 }
 
@@ -376,7 +376,7 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     WB_CHECK(wb_catalog_range_is_valid(&from->range));
     WB_CHECK(from->live <= from->pages);
     WB_CHECK(from->old <= from->live);
-    WB_CHECK(from->revision == 0 ? from->map_at == 0 && from->map_count == 0 : from->sealed);
+    WB_CHECK(from->revision > 0 || (from->map_at == 0 && from->map_count == 0));
     WB_CHECK(from->live == 0 || from->epoch_min <= from->epoch_max);
     wb_put32_be(key, from->number);
     wb_put32(row, from->revision);

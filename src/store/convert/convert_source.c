@@ -151,7 +151,7 @@ static int read_segment(struct convert_segment *s, const struct wb_catalog_segme
         err = wb_segment_open(node, s->source->superblock.id, row, false, &s->segment);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
-    wb_segment_walk_init(&s->walk, &s->segment, wb_log_blocks_end(row));
+    wb_segment_walk_init(&s->walk, &s->segment, wb_segment_blocks_end(row));
     err = wb_log_live_read(&s->source->txn, &s->segment, row, &s->live);
     s->at = 0;
     while (err == 0 && (got = wb_segment_walk_next(&s->walk, &head, &block, &at)) != 0) {

@@ -7,7 +7,7 @@
  *   header  0 "WBSG" (4)  4 format, 1 (2)  6 zero (2)  8 number (4)  12 revision (4)
  *           16 repository id (16)  32 zero (24)  56 checksum of bytes 0 to 55 (8)
  *   blocks  see block.c; in revision 0 each is stored at its logical offset
- *   map     only in compacted files: 0 "WBMP" (4)  4 zero (4)  8 entries, n (8)
+ *   map     only in compacted files, behind what was compacted: 0 "WBMP" (4)  4 zero (4)  8 entries, n (8)
  *           16 checksum of the entries (8)  24 checksum of bytes 0 to 23 (8)
  *           32 n times: logical offset (8), position in this file (8); both increase
  *   seal    after the committed bytes: 0 "WBSL" (4)  4 zero (4)  8 commit (8)
@@ -71,6 +71,7 @@ static int opened(int err, uint32_t number, uint32_t revision, struct wb_segment
     WB_CHECK(err < 0 || segment->file.node != NULL);
     segment->number = segment->origin = number;
     segment->revision = revision;
+    segment->tail_at = segment->tail_logical = WB_SEGMENT_HEADER_BYTES; /* as written; otherwise see know_tail() */
     segment->magic = err == 0 ? WB_SEGMENT_MAGIC : 0;
     return err;
 }
@@ -185,6 +186,32 @@ done:
     return err;
 }
 
+/* Where blocks are appended to a compacted file: directly behind the map. */
+static uint64_t tail_of(const struct wb_catalog_segment *row)
+{
+    return row->map_at + MAP_HEADER_BYTES + row->map_count * MAP_ENTRY_BYTES;
+}
+
+uint64_t wb_segment_blocks_end(const struct wb_catalog_segment *row)
+{
+    return row->revision == 0 || row->bytes > tail_of(row) ? row->bytes : row->map_at;
+}
+
+/* Names and positions grow together with each block that is appended, so their difference follows from where they are. */
+static int know_tail(struct wb_segment *segment, const struct wb_catalog_segment *row)
+{
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(row->revision > 0);
+    segment->map_at = row->map_at;
+    segment->tail_at = tail_of(row);
+    if (row->bytes < segment->tail_at || row->logical_end < row->bytes - segment->tail_at)
+        return wb_fail(WB_E_CORRUPT, "%s: its map does not end where the catalog says", segment->file.path);
+    segment->tail_logical = row->logical_end - (row->bytes - segment->tail_at);
+    if (segment->map_count && segment->map[segment->map_count - 1].logical >= segment->tail_logical)
+        return wb_fail(WB_E_CORRUPT, "%s: its map has blocks that were never written", segment->file.path);
+    return 0;
+}
+
 int wb_segment_open(struct wb_node *node, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
                     struct wb_segment *segment_out)
 {
@@ -211,6 +238,8 @@ int wb_segment_open(struct wb_node *node, const uint8_t *repo_id, const struct w
     }
     if (err == 0 && row->revision > 0)
         err = read_map(segment_out, row->map_at, row->map_count);
+    if (err == 0 && row->revision > 0)
+        err = know_tail(segment_out, row);
     if (err < 0)
         wb_segment_close(segment_out);
     return err;
@@ -239,8 +268,10 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number > 0);
     *physical_out = logical;
-    if (segment->revision == 0)
+    if (logical >= segment->tail_logical) {
+        *physical_out = segment->tail_at + (logical - segment->tail_logical);
         return 0;
+    }
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (segment->map[middle].logical == logical) {
@@ -253,6 +284,33 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
             high = middle;
     }
     return wb_fail(WB_E_CORRUPT, "%s has no block %llu", segment->file.path, (unsigned long long)logical);
+}
+
+uint64_t wb_segment_name_at(const struct wb_segment *segment, uint64_t physical)
+{
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(physical >= segment->tail_at);
+    return segment->tail_logical + (physical - segment->tail_at);
+}
+
+uint64_t wb_segment_seek(const struct wb_segment *segment, uint64_t logical, uint64_t end)
+{
+    size_t low = 0, high = segment->map_count;
+    uint64_t at = segment->tail_at;
+
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (segment->map[middle].logical < logical)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < segment->map_count)
+        at = segment->map[low].physical;
+    else if (logical > segment->tail_logical)
+        at += logical - segment->tail_logical;
+    return at < end ? at : end;
 }
 
 int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct wb_segment_map_entry *map, size_t count,

@@ -8,16 +8,18 @@
  *   | header | block | block |       | block |  | seal |     revision 0: blocks are appended
  *   +--------+-------+-------+- -  -+-------+  +------+
  *                                           ^ committed bytes end here; the catalog knows where
- *   +--------+-------+-------+- -  -+-------+-----+
- *   | header | block | block |       | block | map |         after a compaction: nothing is appended
- *   +--------+-------+-------+- -  -+-------+-----+
+ *   +--------+-------+-------+- -  -+-------+-----+-------+- -  -+------+
+ *   | header | block | block |       | block | map | block |       | seal |     after a compaction: behind the map
+ *   +--------+-------+-------+- -  -+-------+-----+-------+- -  -+------+
  *
  * One process at a time appends to a segment; it has claimed the file (node.h).
  * Everything after the committed bytes is ignored by readers.
  *
  * A block is named by its *logical offset*: its position in revision 0. Compaction moves
- * blocks but keeps their names, and ends the new file with a map from names to positions.
- * So the catalog's entries stay valid when a segment is compacted.
+ * blocks but keeps their names, and puts a map from names to positions behind them.
+ * So the catalog's entries stay valid when a segment is compacted. Blocks that are appended behind
+ * the map get the names that they would have got without the compaction, one after the other, so
+ * these need no map: the difference between name and position is the same for all of them.
  *
  * Used by the organisations log and hashed-log. segment.c draws the bytes of header, map and
  * seal; docs/formats/segment.md is the reference.
@@ -56,6 +58,8 @@ struct wb_segment {
     uint32_t origin; /* the number that its places have: its own, or that of the segment it was split off from */
     struct wb_segment_map_entry *map; /* in compacted files, sorted by logical offset */
     size_t map_count;
+    uint64_t map_at; /* in compacted files: where the map is, among the blocks; otherwise 0 */
+    uint64_t tail_at, tail_logical; /* position and name of the first block that was, or will be, appended */
 };
 
 #define WB_SEGMENT_INIT ((struct wb_segment){.magic = 0})
@@ -82,6 +86,27 @@ void wb_segment_close(struct wb_segment *segment);
 
 /* Finds the position of a block; WB_E_CORRUPT if the map does not have it. */
 int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out);
+
+/* The name of a block that is appended at this position. */
+uint64_t wb_segment_name_at(const struct wb_segment *segment, uint64_t physical);
+
+/* The position of the first block whose name is not before `logical`; at most `end`, where the blocks end. */
+uint64_t wb_segment_seek(const struct wb_segment *segment, uint64_t logical, uint64_t end);
+
+/* Where the blocks of a row's file end. What follows in a compacted file is the map, unless blocks were appended to it. */
+uint64_t wb_segment_blocks_end(const struct wb_catalog_segment *row);
+
+/* The position of the next block, if the last one ended at `at`: passes over the map if blocks follow it. */
+static inline uint64_t wb_segment_pass_map(const struct wb_segment *segment, uint64_t at, uint64_t end)
+{
+    return segment->map_at && at == segment->map_at && segment->tail_at < end ? segment->tail_at : at;
+}
+
+/* How far blocks may reach that begin at `at`: to the map or, behind it, to where the blocks end. */
+static inline uint64_t wb_segment_stretch_end(const struct wb_segment *segment, uint64_t at, uint64_t end)
+{
+    return segment->map_at && at < segment->map_at && segment->map_at < end ? segment->map_at : end;
+}
 
 /* Writes the map of a compacted file at offset `at`. */
 int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct wb_segment_map_entry *map, size_t count,

@@ -98,9 +98,11 @@ static int resynchronise(struct wb_segment_walk *walk)
     const char *bytes;
     size_t have;
 
+    uint64_t end = wb_segment_stretch_end(walk->segment, walk->next, walk->end);
+
     WB_CHECK(walk->next >= WB_SEGMENT_HEADER_BYTES);
-    WB_CHECK(walk->next < walk->end);
-    for (uint64_t at = walk->next + 1; at + WB_BLOCK_HEADER_BYTES <= walk->end;) {
+    WB_CHECK(walk->next < end);
+    for (uint64_t at = walk->next + 1; at + WB_BLOCK_HEADER_BYTES <= end;) {
         int err = look(walk, at, WB_BLOCK_HEADER_BYTES, &bytes, &have);
         if (err < 0)
             return err;
@@ -122,7 +124,7 @@ static int resynchronise(struct wb_segment_walk *walk)
         }
         at++;
     }
-    walk->next = walk->end;
+    walk->next = end;
     return 0;
 }
 
@@ -164,13 +166,14 @@ static int damaged_because(struct wb_segment_walk *walk, uint64_t at, const char
 int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *head_out, const char **block_out,
                          uint64_t *at_out)
 {
-    uint64_t at = walk->next;
+    uint64_t at = wb_segment_pass_map(walk->segment, walk->next, walk->end);
     const char *bytes;
     size_t have;
     int err;
 
     WB_CHECK(walk->segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(walk->next >= WB_SEGMENT_HEADER_BYTES);
+    walk->next = at;
     *block_out = NULL;
     *at_out = at;
     *head_out = (struct wb_block_head){0};
@@ -186,7 +189,7 @@ int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *hea
         return damaged(walk, at, err);
     if (!belongs_here(walk, head_out, at))
         return damaged_because(walk, at, "the block is not where its name says");
-    if (head_out->bytes > walk->end - at)
+    if (head_out->bytes > wb_segment_stretch_end(walk->segment, at, walk->end) - at)
         return damaged_because(walk, at, "the block is longer than its file");
     err = look(walk, at, (size_t)head_out->bytes, &bytes, &have);
     if (err < 0)

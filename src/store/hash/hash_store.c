@@ -272,17 +272,21 @@ int wb_hash_recover(struct wb_log *log, uint32_t node)
     return wb_log_node_failed(log, err) ? 0 : err;
 }
 
+enum { WORTH_A_COPY = 8 }; /* a thrifty compaction writes a file anew if it can free this part of it */
+
 /* ---- compaction
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* Whether there is something to free in a file, or it has far more or far fewer buckets than it needs. */
-static bool needs_work(const struct wb_catalog_segment *row)
+static bool needs_work(const struct wb_log *log, const struct wb_catalog_segment *row)
 {
-    uint64_t ideal = wb_hash_buckets_for(row->map_at);
+    uint64_t ideal = wb_hash_buckets_for(row->map_at), dead = row->pages - row->live;
+    bool much = log->store.thrifty ? row->bytes_dead > row->bytes / WORTH_A_COPY || dead > row->pages / WORTH_A_COPY
+                                   : row->bytes_dead || dead;
 
     WB_CHECK(row->number > 0);
-    return row->bytes_dead || row->removed || row->unwritten || row->pages > row->live || row->map_count > 2 * ideal ||
-           row->map_count * 2 < ideal;
+    WB_CHECK(row->live <= row->pages);
+    return much || row->removed || row->unwritten || row->map_count > 2 * ideal || row->map_count * 2 < ideal;
 }
 
 /* Bytes that are in use. The rest of a bucket is a hole in the file. */
@@ -336,13 +340,13 @@ int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progre
     int err = wb_log_overview(log, &o);
 
     for (size_t i = 0; i < o.rows.count; i++)
-        total += needs_work(&o.rows.items[i]) ? o.rows.items[i].bytes : 0;
+        total += needs_work(log, &o.rows.items[i]) ? o.rows.items[i].bytes : 0;
     /* Between files, not during one: other writers wait while one is written. */
     if (err == 0 && progress && !progress(progress_context, 0, total ? total : 1))
         err = wb_fail(WB_E_STOPPED, "compaction was stopped");
     for (size_t i = 0; i < o.rows.count && err == 0; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
-        if (!needs_work(row))
+        if (!needs_work(log, row))
             continue;
         err = compact_file(log, row->number, found, found_context, counts_inout);
         bool damaged = err == WB_E_CORRUPT;

@@ -423,12 +423,6 @@ struct wb_log_overview {
 };
 int wb_log_overview(struct wb_log *log, struct wb_log_overview *overview_out);
 
-/* The end of the blocks in a segment's file: in a compacted file the map follows, otherwise uncommitted bytes. */
-static inline uint64_t wb_log_blocks_end(const struct wb_catalog_segment *row)
-{
-    return row->revision ? row->map_at : row->bytes;
-}
-
 /* ---- pages in a transaction (log_edit.c) --------------------------------------------------------- */
 
 /* Where a version is, or was. */

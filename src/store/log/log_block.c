@@ -91,7 +91,8 @@ static int add_op(struct wb_log *log, const struct wb_log_block_page *page, cons
     op->has_lifetime = true;
     op->appended = true;
     op->differs = page->differs;
-    op->entry.place = (struct wb_catalog_place){tail->segment.number, page->slot, tail->bytes};
+    op->entry.place = (struct wb_catalog_place){tail->segment.number, page->slot,
+                                                  wb_segment_name_at(&tail->segment, tail->bytes)};
     memcpy(op->sha1, page->sha1, sizeof op->sha1);
     return 0;
 }
@@ -205,7 +206,7 @@ static int append_each(struct wb_log *log, struct wb_log_run *run)
             break;
         for (size_t k = 0; k < b->count; k++) {
             ops[k].entry.place.segment = tail->segment.number;
-            ops[k].entry.place.logical = tail->bytes;
+            ops[k].entry.place.logical = wb_segment_name_at(&tail->segment, tail->bytes);
         }
         tail->bytes += block.len;
         tail->pages_appended += b->count;
@@ -296,7 +297,7 @@ static int add_to_run(struct wb_log *log, struct wb_slice block, const struct wb
     if (run->segment == 0)
         run->at = tail->bytes;
     run->segment = tail->segment.number;
-    wb_block_stamp(run->bytes.ptr + added.at, tail->bytes, log->writer->commit);
+    wb_block_stamp(run->bytes.ptr + added.at, wb_segment_name_at(&tail->segment, tail->bytes), log->writer->commit);
     return wb_vec_push(&run->blocks, added);
 }
 

@@ -263,8 +263,8 @@ static int apply_tails(struct wb_log_edit *edit)
         if (row->bytes != tail->bytes_committed || row->sealed) /* nobody else may append while we hold the lock */
             return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment that changed under its lock");
         WB_CHECK(tail->bytes >= tail->bytes_committed);
-        WB_CHECK(row->revision == 0);
-        row->bytes = row->logical_end = tail->bytes;
+        row->bytes = tail->bytes;
+        row->logical_end = wb_segment_name_at(&tail->segment, tail->bytes);
         row->pages += tail->pages_appended;
         row->sealed = tail->bytes >= wb_log_segment_limit(edit->log);
     }

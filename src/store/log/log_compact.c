@@ -185,6 +185,17 @@ static int create_revision(struct wb_log_compaction *c)
     return wb_segment_create(node, c->log->superblock.id, c->row.number, c->row.revision + 1, &c->to);
 }
 
+/*
+ * Whether writers may append to the new file: it is small, so its neighbours need no files of their own. Otherwise each
+ * compaction would leave a file to which nobody adds anything, and there would soon be as many as there were commits.
+ * The names of blocks that are appended are only told apart by the number of their segment, so parts get none.
+ */
+static bool may_grow(const struct wb_log_compaction *c, const struct wb_catalog_segment *row)
+{
+    WB_CHECK(row->bytes >= WB_SEGMENT_HEADER_BYTES);
+    return !row->split && !row->origin && row->bytes < wb_log_segment_limit(c->log) / 2;
+}
+
 /* Writes the file of the next revision, complete and synced. If this fails, the caller removes the file. */
 static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment *row_out)
 {
@@ -216,8 +227,8 @@ static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment
                       c->from.file.path, (unsigned long long)c->kept, (unsigned long long)c->row.live);
     *row_out = c->row;
     row_out->revision++;
-    row_out->sealed = true;
     row_out->bytes = c->out_at + map_bytes;
+    row_out->sealed = !may_grow(c, row_out);
     row_out->pages = c->row.live + c->moves.count;
     row_out->block_format = WB_BLOCK_FORMAT;
     row_out->lead_dead = (uint32_t)c->lead_dead;
@@ -308,7 +319,8 @@ static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalo
     WB_CHECK(row->number > 0);
     /* Dead pages in leads count for nothing, because others need their bytes: unless all pages of a block are dead. */
     bool many = row->pages > row->live && (row->pages - row->live) * WORTH_A_COPY >= row->live;
-    return row->pages > 0 && (row->bytes_dead || row->removed || row->live == 0 || old || apart || many ||
+    uint64_t least = c->log->store.thrifty ? row->bytes / WORTH_A_COPY + 1 : 1;
+    return row->pages > 0 && (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || old || apart || many ||
                               (c->grouping && wb_log_group_wants(c, row)));
 }
 

@@ -235,7 +235,7 @@ int wb_log_copy_blocks(struct wb_log_compaction *c)
     WB_CHECK(c->map.count == 0);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(c->to.file.node != NULL);
-    wb_segment_walk_init(&walk, &c->from, wb_log_blocks_end(&c->row));
+    wb_segment_walk_init(&walk, &c->from, wb_segment_blocks_end(&c->row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err == WB_E_CORRUPT)
             err = copy_damage(c, walk.error_at, walk.next);

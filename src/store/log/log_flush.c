@@ -373,10 +373,8 @@ static int write_block(struct wb_log *log, const struct wb_log_bin *bin, char *b
     if (err < 0)
         return err;
     WB_CHECK(tail->bytes >= WB_SEGMENT_HEADER_BYTES);
-    WB_CHECK(tail->segment.revision == 0);
     WB_CHECK(len > WB_BLOCK_HEADER_BYTES);
-    /* In revision 0, logical offsets are file offsets. */
-    wb_block_stamp(block, tail->bytes, log->writer->commit);
+    wb_block_stamp(block, wb_segment_name_at(&tail->segment, tail->bytes), log->writer->commit);
     return wb_node_file_write_at(&tail->segment.file, tail->bytes, block, len);
 }
 
@@ -421,10 +419,11 @@ static int append_block(struct wb_log *log, struct block_job *job)
         err = wb_log_append(log, job->pages[0].id, job->bin, &job->block, &tail);
     if (err < 0)
         return err;
+    uint64_t logical = wb_segment_name_at(&tail->segment, tail->bytes);
     for (size_t i = 0; i < job->count; i++) {
         struct wb_log_op *op = &writer->ops.items[job->ops[i]];
         WB_CHECK(must_be_stored(op));
-        op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, tail->bytes};
+        op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, logical};
         op->entry.stored_bytes = job->pages[i].stored_bytes;
         op->appended = true;
         memcpy(op->sha1, op->record.ptr + WB_MD5_BYTES, WB_SHA1_BYTES); /* the record starts with its digests */

@@ -142,10 +142,10 @@ static int gather(struct live_gathering *g, const struct wb_segment *segment, ui
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(g->items.count == 0);
-    for (uint64_t at = WB_SEGMENT_HEADER_BYTES; at < end && err == 0;) {
+    for (uint64_t at = WB_SEGMENT_HEADER_BYTES; (at = wb_segment_pass_map(segment, at, end)) < end && err == 0;) {
         size_t before = g->items.count;
         err = gather_block(g, segment, at, &head);
-        bool sound = err == 0 && head.bytes <= end - at &&
+        bool sound = err == 0 && head.bytes <= wb_segment_stretch_end(segment, at, end) - at &&
                      wb_segment_locate(segment, head.logical, &place) == 0 && place == at;
         if (sound) {
             at += head.bytes;
@@ -437,7 +437,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
     WB_CHECK(segment->revision == row->revision);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     *live_out = (struct wb_log_live){0};
-    err = gather(&g, segment, wb_log_blocks_end(row));
+    err = gather(&g, segment, wb_segment_blocks_end(row));
     if (err == 0)
         err = find_claims(txn, segment, &row->range, live_out);
     if (err == 0)

@@ -124,7 +124,6 @@ static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
     int err = claim(log, seen, &segment, &row);
 
     WB_CHECK(!seen->sealed);
-    WB_CHECK(seen->revision == 0);
     if (err < 0) /* if somebody is writing to it, leave it alone; if it is damaged, verify and get report that */
         return (err == WB_E_NOMEM || err == WB_E_IO) && !wb_log_node_failed(log, err) ? err : 0;
     err = wb_node_file_size(&segment.file, &size);
@@ -349,7 +348,7 @@ static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segme
 {
     WB_CHECK(bytes >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(segment->file.node != NULL);
-    WB_CHECK(segment->revision == 0);
+    WB_CHECK(bytes >= segment->tail_at);
     return wb_vec_push(&writer->tails, (struct wb_log_tail){
                                            .segment = *segment, .bin = *bin, .bytes = bytes, .bytes_committed = bytes});
 }

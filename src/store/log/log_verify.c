@@ -186,7 +186,7 @@ static int check_blocks(struct wb_log_verifier *v, const struct wb_catalog_segme
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number == row->number);
     WB_CHECK(segment->revision == row->revision);
-    wb_segment_walk_init(&walk, segment, wb_log_blocks_end(row));
+    wb_segment_walk_init(&walk, segment, wb_segment_blocks_end(row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err < 0) {
             err = absorb(v, err, file, walk.error_at);

@@ -135,7 +135,7 @@ static int copy_blocks(struct split_work *w)
 
     WB_CHECK(w->judged == 0);
     WB_CHECK(w->hold.txn.kind == WB_CATALOG_TXN_HELD);
-    wb_segment_walk_init(&walk, &w->hold.from, wb_log_blocks_end(&w->hold.row));
+    wb_segment_walk_init(&walk, &w->hold.from, wb_segment_blocks_end(&w->hold.row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
         err = wb_log_check_block(&walk, block, w->live.dead + w->judged, at);
         if (err == 0)

@@ -219,7 +219,7 @@ static bool begin_slot(struct wb_log_ahead *ahead, struct ahead_slot *slot, stru
 {
     struct wb_pool *lane = find_lane(ahead, nodes, row->node);
     struct wb_node *node = wb_log_nodes_reach(nodes, row->node);
-    uint64_t end = wb_log_blocks_end(row);
+    uint64_t end = wb_segment_blocks_end(row);
 
     WB_CHECK(!slot->used);
     if (!lane || !node)

@@ -98,24 +98,9 @@ void wb_log_scan_parts_release(struct wb_log_scan *scan)
 /* Moves the walk to the first block that is not before `logical`. */
 static void seek(struct wb_log_scan_part *part, uint64_t logical)
 {
-    const struct wb_segment *segment = &part->segment;
-    size_t low = 0, high = segment->map_count;
-
     WB_CHECK(part->walk.next <= part->walk.end);
     WB_CHECK(part->walking);
-    if (segment->revision == 0) { /* names are positions */
-        if (logical > part->walk.next)
-            part->walk.next = logical < part->walk.end ? logical : part->walk.end;
-        return;
-    }
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (segment->map[middle].logical < logical)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    part->walk.next = low < segment->map_count ? segment->map[low].physical : part->walk.end;
+    part->walk.next = wb_segment_seek(&part->segment, logical, part->walk.end);
 }
 
 int wb_log_scan_open_file(struct wb_log_scan *scan, const struct wb_catalog_segment *row,
@@ -147,7 +132,7 @@ static int open_part(struct wb_log_scan *scan, const struct wb_catalog_segment *
     if (err < 0)
         return err;
     scan->open++;
-    wb_segment_walk_init(&part->walk, &part->segment, wb_log_blocks_end(row));
+    wb_segment_walk_init(&part->walk, &part->segment, wb_segment_blocks_end(row));
     part->walk.ahead = part->ahead;
     part->walking = true;
     if (scan->told.segment == scan->origin)
@@ -229,7 +214,7 @@ static bool is_current(struct wb_log_scan *scan)
             return false;
         if (!part)
             continue;
-        part->walk.end = wb_log_blocks_end(row);
+        part->walk.end = wb_segment_blocks_end(row);
         part->row = *row;
         found++;
     }

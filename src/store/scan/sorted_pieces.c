@@ -197,9 +197,9 @@ static uint64_t find_end(const struct wb_sorted_pieces *source, const struct wb_
     if (behind < source->order.items + source->order.count && behind->row == places[0].row &&
         wb_segment_locate(segment, places[count - 1].item->entry.place.logical, &last) == 0 &&
         wb_segment_locate(segment, behind->item->entry.place.logical, &next) == 0 && last < next &&
-        next <= wb_log_blocks_end(row))
+        next <= wb_segment_blocks_end(row))
         return next;
-    return wb_log_blocks_end(row);
+    return wb_segment_blocks_end(row);
 }
 
 /* Reads the items of one segment. */
