@@ -3,14 +3,19 @@
  * with that in the pointer, then its structure is checked. So the rest of the tree can
  * rely on both, even if somebody has constructed a malicious file.
  *
- * Up to WB_TREE_NODES_MAX pages that were read are kept. Which one is removed to make
- * room is decided by a clock hand: it goes around the ring and removes the first page
- * that was not used since it passed last. Changed pages are in a separate list, and are
- * never removed this way. Nothing here writes to the file.
+ * Up to WB_TREE_NODES_MAX pages that were read are kept, as far as the process may keep that
+ * much (kept.h). Which one is removed to make room is decided by a clock hand: it goes around the
+ * ring and removes the first page that was not used since it passed last. Changed pages are in a
+ * separate list, and are never removed this way. Nothing here writes to the file.
+ *
+ * Every commit replaces pages, and nobody asks for the old ones any more. Which ones those are is
+ * not known, but there are never more useful ones than the file has pages. So no more than that
+ * are kept: what a handle keeps of a small repository stays small, however many commits come and go.
  */
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/kept.h"
 #include "base/mem.h"
 #include "tree/tree_own.h"
 
@@ -68,30 +73,89 @@ static void unchain(struct wb_tree *tree, struct wb_tree_node *node)
     *at = node->chain;
 }
 
+/* How many pages this handle keeps at most. */
+static unsigned nodes_max(const struct wb_tree *tree)
+{
+    uint32_t pages = tree->writing && tree->next.pages > tree->newest.pages ? tree->next.pages : tree->newest.pages;
+
+    return pages < WB_TREE_NODES_MAX - WB_TREE_NODES_SPARE ? pages + WB_TREE_NODES_SPARE : WB_TREE_NODES_MAX;
+}
+
+/* The page that has to go: the first one that was not used since the hand passed. NULL if all pages are in use. */
+static struct wb_tree_node **find_unused(struct wb_tree *tree)
+{
+    struct wb_tree_nodes *nodes = &tree->nodes;
+
+    WB_CHECK(nodes->count <= WB_TREE_NODES_MAX);
+    for (unsigned i = 0; i < 2 * nodes->count; i++) {
+        struct wb_tree_node **place = &nodes->ring[nodes->hand % nodes->count];
+        nodes->hand = (nodes->hand + 1) % nodes->count;
+        if ((*place)->pins)
+            continue;
+        if (!(*place)->recent)
+            return place;
+        (*place)->recent = false;
+    }
+    return NULL;
+}
+
+/* Gives back a place that is not used any more. */
+static void give_back(struct wb_tree *tree, struct wb_tree_node **place)
+{
+    struct wb_tree_nodes *nodes = &tree->nodes;
+
+    WB_CHECK(nodes->count > 0);
+    WB_CHECK(place >= nodes->ring);
+    WB_CHECK(place < nodes->ring + nodes->count);
+    wb_free(*place);
+    *place = nodes->ring[--nodes->count];
+    nodes->hand = nodes->count ? nodes->hand % nodes->count : 0;
+    wb_kept_drop(WB_KEPT_CATALOG, sizeof **place);
+}
+
+/* Gives up a page that is not in use. Returns false if there is none. */
+static bool give_up(struct wb_tree *tree)
+{
+    struct wb_tree_node **place = find_unused(tree);
+
+    if (place) {
+        unchain(tree, *place);
+        give_back(tree, place);
+    }
+    return place != NULL;
+}
+
+/* A new place in the ring; it is counted already. */
+static struct wb_tree_node **add_place(struct wb_tree_nodes *nodes)
+{
+    WB_CHECK(nodes->count < WB_TREE_NODES_MAX);
+    nodes->ring[nodes->count] = NULL;
+    return &nodes->ring[nodes->count++];
+}
+
 /* Finds a place in the ring: a new one, or that of a page that has to go. NULL if all pages are in use. */
 static struct wb_tree_node **make_place(struct wb_tree *tree)
 {
     struct wb_tree_nodes *nodes = &tree->nodes;
+    unsigned most = nodes_max(tree);
 
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(nodes->count <= WB_TREE_NODES_MAX);
-    WB_CHECK(nodes->hand < WB_TREE_NODES_MAX);
-    if (nodes->count < WB_TREE_NODES_MAX) {
-        nodes->ring[nodes->count] = NULL;
-        return &nodes->ring[nodes->count++];
+    if (wb_kept_pressed(&nodes->pressed) && nodes->count > most / 2)
+        most = nodes->count / 2;
+    while (nodes->count > most && give_up(tree))
+        continue;
+    if (nodes->count < most && wb_kept_add(WB_KEPT_CATALOG, sizeof **nodes->ring))
+        return add_place(nodes);
+    struct wb_tree_node **place = find_unused(tree);
+    if (place) {
+        unchain(tree, *place);
+        return place;
     }
-    for (unsigned i = 0; i < 2 * WB_TREE_NODES_MAX; i++) {
-        struct wb_tree_node **place = &nodes->ring[nodes->hand];
-        nodes->hand = (nodes->hand + 1) % WB_TREE_NODES_MAX;
-        if ((*place)->pins)
-            continue;
-        if (!(*place)->recent) {
-            unchain(tree, *place);
-            return place;
-        }
-        (*place)->recent = false;
-    }
-    return NULL;
+    if (nodes->count == WB_TREE_NODES_MAX)
+        return NULL;
+    wb_kept_need(WB_KEPT_CATALOG, sizeof **nodes->ring); /* a transaction needs the pages that it is looking at */
+    return add_place(nodes);
 }
 
 /* Puts a node into a place of the ring and into its bucket. */
@@ -107,19 +171,6 @@ static void keep(struct wb_tree *tree, struct wb_tree_node **place, struct wb_tr
     node->chain = *bucket;
     *bucket = node;
     node->recent = true;
-}
-
-/* Gives back a place from make_place() that was not filled after all. */
-static void give_back(struct wb_tree *tree, struct wb_tree_node **place)
-{
-    struct wb_tree_nodes *nodes = &tree->nodes;
-
-    WB_CHECK(nodes->count > 0);
-    WB_CHECK(place >= nodes->ring);
-    WB_CHECK(place < nodes->ring + nodes->count);
-    wb_free(*place);
-    *place = nodes->ring[--nodes->count];
-    nodes->hand = nodes->count ? nodes->hand % nodes->count : 0;
 }
 
 /* Reads and checks a page of a table. */
@@ -291,5 +342,6 @@ void wb_tree_nodes_release(struct wb_tree *tree)
         wb_tree_node_drop(tree, tree->changed);
     for (unsigned i = 0; i < tree->nodes.count; i++)
         wb_free(tree->nodes.ring[i]);
+    wb_kept_drop(WB_KEPT_CATALOG, tree->nodes.count * sizeof **tree->nodes.ring);
     tree->nodes.count = 0;
 }

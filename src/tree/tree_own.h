@@ -28,6 +28,7 @@
 enum {
     WB_TREE_MAGIC = 0x57425452,
     WB_TREE_NODES_MAX = 8192,  /* pages kept in memory: 32 MB */
+    WB_TREE_NODES_SPARE = 16,  /* so many more are kept than the file has: those of a way down the tree */
     WB_TREE_BUCKETS = 8192,    /* of the hash table that finds them */
     WB_TREE_DIRTY_MAX = 4096,  /* changed pages in memory before they are written ahead of the commit: 16 MB */
     WB_TREE_OUT_PAGES = 64,    /* neighbouring pages are written together, up to this many */
@@ -62,6 +63,7 @@ struct wb_tree_nodes {
     struct wb_tree_node *buckets[WB_TREE_BUCKETS];
     struct wb_tree_node *ring[WB_TREE_NODES_MAX]; /* all of them; a clock hand chooses which one is removed */
     unsigned count, hand;
+    uint64_t pressed; /* for wb_kept_pressed() */
 };
 
 /* Neighbouring pages that will be written together. */

@@ -72,6 +72,10 @@ static int open_segment(uint32_t number, uint32_t revision, const uint8_t *id, u
 {
     struct wb_catalog_segment row = {.number = number, .revision = revision, .map_at = map_at, .map_count = map_count};
     struct wb_segment segment;
+    if (revision) {
+        row.bytes = map_at + 32 + map_count * 16;
+        row.logical_end = UINT64_MAX;
+    }
     int err = wb_segment_open(node, id, &row, false, &segment);
 
     wb_segment_close(&segment);
@@ -179,13 +183,32 @@ static void test_map(void **state)
     must_ok(wb_segment_write_map(&segment, 1000, map, COUNT(map), &bytes));
     wb_segment_close(&segment);
     assert_int_equal(bytes, 32 + COUNT(map) * 16);
+    row.bytes = 1000 + bytes + 300; /* blocks were appended behind the map */
+    row.logical_end = 64 + COUNT(map) * 1000 + 300;
     must_ok(wb_segment_open(node, repo_id, &row, false, &segment));
+    must_ok(wb_segment_locate(&segment, row.logical_end - 300, &physical));
+    assert_int_equal(physical, 1000 + bytes);
+    must_ok(wb_segment_locate(&segment, row.logical_end - 1, &physical));
+    assert_int_equal(physical, row.bytes - 1);
+    assert_int_equal(wb_segment_name_at(&segment, row.bytes), row.logical_end);
+    assert_int_equal(wb_segment_seek(&segment, 0, row.bytes), 64);
+    assert_int_equal(wb_segment_seek(&segment, map[7].logical + 1, row.bytes), map[8].physical);
+    assert_int_equal(wb_segment_seek(&segment, map[99].logical + 1, row.bytes), 1000 + bytes);
+    assert_int_equal(wb_segment_seek(&segment, row.logical_end - 1, row.bytes), row.bytes - 1);
+    assert_int_equal(wb_segment_seek(&segment, row.logical_end, row.bytes), row.bytes);
+    assert_int_equal(wb_segment_blocks_end(&row), row.bytes);
     for (size_t i = 0; i < COUNT(map); i++) {
         must_ok(wb_segment_locate(&segment, map[i].logical, &physical));
         assert_int_equal(physical, map[i].physical);
         assert_int_equal(wb_segment_locate(&segment, map[i].logical + 1, &physical), WB_E_CORRUPT);
     }
     assert_int_equal(wb_segment_locate(&segment, 0, &physical), WB_E_CORRUPT);
+    wb_segment_close(&segment);
+    row.bytes -= 300;
+    row.logical_end -= 300;
+    assert_int_equal(wb_segment_blocks_end(&row), 1000); /* nothing was: what follows is the map */
+    row.logical_end = map[COUNT(map) - 1].logical;
+    assert_int_equal(wb_segment_open(node, repo_id, &row, false, &segment), WB_E_CORRUPT);
     wb_segment_close(&segment);
     assert_int_equal(open_segment(4, 1, repo_id, 1000, COUNT(map) - 1), WB_E_CORRUPT);
     assert_int_equal(open_segment(4, 1, repo_id, 1001, COUNT(map)), WB_E_CORRUPT);
