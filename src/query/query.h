@@ -30,6 +30,9 @@ struct wb_index *wb_searcher_index(struct wb_searcher *searcher);
 struct wb_text_cache;
 int wb_text_cache_new(size_t bytes, uint64_t seed, struct wb_text_cache **cache_out);
 void wb_text_cache_free(struct wb_text_cache *cache);
+
+/* Gives up the texts of all generations but this one. */
+void wb_text_cache_forget(struct wb_text_cache *cache, uint32_t generation);
 void wb_searcher_use_cache(struct wb_searcher *searcher, struct wb_text_cache *cache);
 
 /* ---- searching ----------------------------------------------------------------------------------- */

@@ -8,11 +8,14 @@
  * driven out. What was taken down is not found, so nobody asks for its texts.
  *
  * The cache is set-associative: an entry is in one of WAYS places of the set that its key hashes to, and takes the
- * place of the one that was used least recently. Entries are small, so the number of places bounds the memory.
+ * place of the one that was used least recently. Entries are small, so the number of places bounds the memory; and
+ * the process may keep less (kept.h). Texts of a generation go when the next one is in use.
  */
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/kept.h"
 #include "base/mem.h"
 #include "query/present.h"
 
@@ -53,11 +56,24 @@ int wb_text_cache_new(size_t bytes, uint64_t seed, struct wb_text_cache **cache_
         return WB_E_NOMEM;
     }
     cache->sets = sets;
+    wb_kept_need(WB_KEPT_TEXTS, sets * WAYS * sizeof *cache->places);
     cache->seed = seed;
     for (size_t i = 0; i < LOCKS; i++)
         pthread_mutex_init(&cache->locks[i].mutex, NULL);
     *cache_out = cache;
     return 0;
+}
+
+static size_t weight(const struct cached_text *entry)
+{
+    return sizeof *entry + entry->key_len + entry->len;
+}
+
+static void drop(struct cached_text *entry)
+{
+    if (entry)
+        wb_kept_drop(WB_KEPT_TEXTS, weight(entry));
+    wb_free(entry);
 }
 
 void wb_text_cache_free(struct wb_text_cache *cache)
@@ -67,7 +83,8 @@ void wb_text_cache_free(struct wb_text_cache *cache)
     for (size_t i = 0; i < LOCKS; i++)
         pthread_mutex_destroy(&cache->locks[i].mutex);
     for (size_t i = 0; i < cache->sets * WAYS; i++)
-        wb_free(cache->places[i]);
+        drop(cache->places[i]);
+    wb_kept_drop(WB_KEPT_TEXTS, cache->sets * WAYS * sizeof *cache->places);
     wb_free(cache->places);
     wb_free(cache);
 }
@@ -102,6 +119,19 @@ int wb_text_cache_find(struct wb_text_cache *cache, struct wb_slice key, struct 
     return found;
 }
 
+/* Empties a set. */
+static void drop_all(struct wb_text_cache *cache, size_t set)
+{
+    struct cache_lock *lock = &cache->locks[set % LOCKS];
+
+    pthread_mutex_lock(&lock->mutex);
+    for (size_t at = set * WAYS; at < set * WAYS + WAYS; at++) {
+        drop(cache->places[at]);
+        cache->places[at] = NULL;
+    }
+    pthread_mutex_unlock(&lock->mutex);
+}
+
 void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct wb_slice text)
 {
     size_t set = set_of(cache, key), oldest = set * WAYS;
@@ -109,9 +139,16 @@ void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct 
 
     if (sizeof(struct cached_text) + key.len > ENTRY_MAX || text.len > ENTRY_MAX - sizeof(struct cached_text) - key.len)
         return;
-    struct cached_text *entry = wb_alloc(sizeof *entry + key.len + text.len), *old = NULL;
-    if (!entry)
-        return; /* it can be made again */
+    size_t bytes = sizeof(struct cached_text) + key.len + text.len;
+    if (!wb_kept_add(WB_KEPT_TEXTS, bytes)) {
+        drop_all(cache, set); /* so that texts give up something, too, and the next one may be kept */
+        return;
+    }
+    struct cached_text *entry = wb_alloc(bytes), *old = NULL;
+    if (!entry) { /* it can be made again */
+        wb_kept_drop(WB_KEPT_TEXTS, bytes);
+        return;
+    }
     entry->key_len = (uint32_t)key.len;
     entry->len = (uint32_t)text.len;
     memcpy(entry->bytes, key.ptr, key.len);
@@ -129,5 +166,19 @@ void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct 
     entry->used = ++lock->now;
     cache->places[oldest] = entry;
     pthread_mutex_unlock(&lock->mutex);
-    wb_free(old);
+    drop(old);
+}
+
+void wb_text_cache_forget(struct wb_text_cache *cache, uint32_t generation)
+{
+    for (size_t at = 0; at < cache->sets * WAYS; at++) {
+        struct cache_lock *lock = &cache->locks[at / WAYS % LOCKS];
+        pthread_mutex_lock(&lock->mutex);
+        struct cached_text *entry = cache->places[at];
+        if (entry && (entry->key_len < 4 || wb_get32(entry->bytes) != generation)) { /* keys begin with it */
+            cache->places[at] = NULL;
+            drop(entry);
+        }
+        pthread_mutex_unlock(&lock->mutex);
+    }
 }

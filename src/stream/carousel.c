@@ -5,6 +5,7 @@
 #include "stream/carousel.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/kept.h"
 #include "base/mem.h"
 #include "stream/carousel_own.h"
 
@@ -21,6 +22,7 @@ void wb_carousel_free(struct wb_carousel *c)
     WB_CHECK(c->members == 0);
     for (uint64_t i = c->first; i < c->end; i++)
         wb_batch_unref(wb_carousel_batch(c, i));
+    wb_kept_drop(WB_KEPT_STREAMS, c->parcel_bytes + c->page_bytes);
     wb_vec_release(&c->window);
     wb_store_scan_close(c->scan);
     wb_store_close(c->store);
@@ -115,10 +117,13 @@ static void count(struct wb_carousels *set, uint64_t *counter)
 static void drop_oldest(struct wb_carousel *c)
 {
     struct wb_batch *batch = wb_carousel_batch(c, c->first);
+    size_t parcel = wb_batch_bytes(batch), pages = 0;
 
-    c->parcel_bytes -= wb_batch_bytes(batch);
     for (size_t i = 0; i < WB_BATCH_DEPTHS; i++)
-        c->page_bytes -= batch->pages[i] ? batch->pages[i]->bytes : 0;
+        pages += batch->pages[i] ? batch->pages[i]->bytes : 0;
+    c->parcel_bytes -= parcel;
+    c->page_bytes -= pages;
+    wb_kept_drop(WB_KEPT_STREAMS, parcel + pages);
     wb_batch_unref(batch);
     c->first++;
     c->gone++;
@@ -136,15 +141,21 @@ static int append(struct wb_carousel *c, struct wb_batch *batch)
 
     if (err < 0)
         return err;
+    size_t bytes = wb_batch_bytes(batch);
     batch->number = c->end++;
-    c->parcel_bytes += wb_batch_bytes(batch);
+    c->parcel_bytes += bytes;
     if (batch->parcel.count) {
         c->last = batch->parcel.pages[batch->parcel.count - 1].position;
         c->has_last = true;
     }
     size_t limit = c->listed ? c->set->limits.parcel_bytes : 0; /* nobody else will come */
-    while (c->parcel_bytes > limit && c->end - c->first > 1)
+    bool fits = wb_kept_add(WB_KEPT_STREAMS, bytes);
+    while ((c->parcel_bytes > limit || !fits) && c->end - c->first > 1) {
         drop_oldest(c);
+        fits = fits || wb_kept_add(WB_KEPT_STREAMS, bytes);
+    }
+    if (!fits) /* its members are about to read it */
+        wb_kept_need(WB_KEPT_STREAMS, bytes);
     return 0;
 }
 
@@ -175,10 +186,14 @@ int wb_carousel_read(struct wb_carousel *c)
     return err < 0 ? err : batch != NULL;
 }
 
-/* Gives up pages that were not used for the longest time. */
-static void limit_pages(struct wb_carousel *c)
+/* Counts pages that have just been added, and gives up those that were not used for the longest time. */
+static void limit_pages(struct wb_carousel *c, size_t added)
 {
-    while (c->page_bytes > c->set->limits.page_bytes) {
+    bool fits = wb_kept_add(WB_KEPT_STREAMS, added);
+
+    if (!fits)
+        wb_kept_need(WB_KEPT_STREAMS, added);
+    while (c->page_bytes > c->set->limits.page_bytes || (!fits && wb_kept_all() > wb_kept_bound())) {
         struct wb_batch_pages **oldest = NULL;
         uint64_t used = UINT64_MAX;
         for (uint64_t n = c->first; n < c->end; n++)
@@ -193,6 +208,7 @@ static void limit_pages(struct wb_carousel *c)
         if (used == c->clock) /* somebody needs it at this moment */
             return;
         c->page_bytes -= (*oldest)->bytes;
+        wb_kept_drop(WB_KEPT_STREAMS, (*oldest)->bytes);
         wb_batch_pages_unref(*oldest);
         *oldest = NULL;
     }
@@ -217,7 +233,7 @@ int wb_carousel_unpack(struct wb_carousel *c, struct wb_batch *batch, enum wb_ba
     }
     if (err == 0 && batch->number >= c->first) {
         c->page_bytes += pages->bytes;
-        limit_pages(c);
+        limit_pages(c, pages->bytes);
     }
     wb_batch_unref(batch);
     pthread_cond_broadcast(&c->changed);

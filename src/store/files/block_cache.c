@@ -1,14 +1,16 @@
 /*
  * block_cache.c - keeps the starts of blocks in memory. Two rules remove them: within a
  * set, the least recently used one makes way for a new one; and while the whole cache
- * holds more than CACHE_BYTES_MAX, a hand goes around and empties one place after the
- * other. It never reads a file: callers put in what they have read and checked.
+ * holds more than CACHE_BYTES_MAX, or the process more than it may (kept.h), a hand goes around and
+ * empties one place after the other. It never reads a file: callers put in what they have read and
+ * checked.
  */
 #include "store/files/block_cache.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/kept.h"
 #include "base/mem.h"
 
 #define CACHE_BYTES_MAX ((size_t)64 << 20)
@@ -40,6 +42,7 @@ static void drop(struct wb_block_cache *cache, struct wb_block_start *start)
     WB_CHECK(start < cache->starts + START_COUNT);
     WB_CHECK(cache->bytes >= weight(start));
     cache->bytes -= weight(start);
+    wb_kept_drop(WB_KEPT_BLOCKS, weight(start));
     wb_block_start_release(start);
     *start = (struct wb_block_start){0};
 }
@@ -49,6 +52,7 @@ void wb_block_cache_release(struct wb_block_cache *cache)
     for (size_t i = 0; cache->starts && i < START_COUNT; i++)
         drop(cache, &cache->starts[i]);
     WB_CHECK(cache->bytes == 0);
+    wb_kept_drop(WB_KEPT_BLOCKS, cache->starts ? START_COUNT * sizeof *cache->starts : 0);
     wb_free(cache->starts);
     *cache = (struct wb_block_cache){0};
 }
@@ -103,33 +107,60 @@ const struct wb_block_start *wb_block_cache_find(struct wb_block_cache *cache, c
     return NULL;
 }
 
-/* Empties places, but not `except`, until the cache is within its bound. */
-static void make_room(struct wb_block_cache *cache, const struct wb_block_start *except)
+/* Empties places until at most `most` bytes are kept. Returns false if nothing was. */
+static bool empty_places(struct wb_block_cache *cache, size_t most)
 {
-    WB_CHECK(except >= cache->starts);
+    size_t before = cache->bytes;
+
+    WB_CHECK(cache->starts != NULL);
     WB_CHECK(cache->hand < START_COUNT);
-    for (size_t tried = 0; cache->bytes > CACHE_BYTES_MAX && tried < START_COUNT; tried++) {
-        struct wb_block_start *start = &cache->starts[cache->hand];
+    while (cache->bytes > most) {
+        drop(cache, &cache->starts[cache->hand]);
         cache->hand = (cache->hand + 1) % START_COUNT;
-        if (start != except)
-            drop(cache, start);
         cache->full = true;
     }
-    WB_CHECK(cache->bytes <= CACHE_BYTES_MAX || cache->bytes == weight(except));
+    return cache->bytes < before;
 }
 
-int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start,
-                       const struct wb_block_start **kept_out)
+/* Makes room for so many bytes, and counts them. False: there is none, even if the cache is empty. */
+static bool make_room(struct wb_block_cache *cache, size_t bytes)
+{
+    if (wb_kept_pressed(&cache->pressed))
+        empty_places(cache, cache->bytes / 2);
+    if (bytes > CACHE_BYTES_MAX)
+        return false;
+    empty_places(cache, CACHE_BYTES_MAX - bytes);
+    while (!wb_kept_add(WB_KEPT_BLOCKS, bytes))
+        if (!empty_places(cache, cache->bytes > bytes ? cache->bytes - bytes : 0))
+            return false;
+    return true;
+}
+
+void wb_block_cache_forget(struct wb_block_cache *cache, uint32_t segment, uint32_t but)
+{
+    WB_CHECK(segment > 0);
+    for (size_t i = 0; cache->starts && i < START_COUNT; i++)
+        if (cache->starts[i].index.entries.count && cache->starts[i].name.segment == segment &&
+            cache->starts[i].name.revision != but)
+            drop(cache, &cache->starts[i]);
+}
+
+int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start)
 {
     WB_CHECK(start->name.segment > 0);
     WB_CHECK(start->index.entries.count > 0);
     WB_CHECK(start->directory.len > 0);
-    *kept_out = NULL;
     if (!cache->starts) {
+        if (!wb_kept_add(WB_KEPT_BLOCKS, START_COUNT * sizeof *cache->starts))
+            return 0;
         cache->starts = wb_alloc_zero(START_COUNT, sizeof *cache->starts);
-        if (!cache->starts)
+        if (!cache->starts) {
+            wb_kept_drop(WB_KEPT_BLOCKS, START_COUNT * sizeof *cache->starts);
             return WB_E_NOMEM;
+        }
     }
+    if (!make_room(cache, weight(start)))
+        return 0;
     struct wb_block_start *set = set_of(cache, &start->name), *oldest = set;
     for (size_t i = 1; i < WB_BLOCK_CACHE_WAYS; i++)
         if (set[i].used < oldest->used)
@@ -140,9 +171,7 @@ int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *star
     oldest->used = ++cache->now;
     *start = (struct wb_block_start){0}; /* the cache owns its memory now */
     cache->bytes += weight(oldest);
-    make_room(cache, oldest);
     WB_CHECK(cache->bytes >= weight(oldest));
     WB_CHECK(oldest->index.entries.count > 0);
-    *kept_out = oldest;
     return 0;
 }

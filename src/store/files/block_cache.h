@@ -40,6 +40,7 @@ struct wb_block_cache {
     bool full;                          /* something was emptied to make room */
     uint64_t seen[WB_BLOCK_CACHE_SEEN]; /* hashes of blocks that were not found, the last for each place */
     uint64_t now;                  /* number of lookups so far */
+    uint64_t pressed;              /* for wb_kept_pressed() */
     size_t hand;                   /* the next place to be emptied when the cache holds too many bytes */
 };
 
@@ -54,10 +55,11 @@ bool wb_block_cache_wants(struct wb_block_cache *cache, const struct wb_block_na
 void wb_block_start_release(struct wb_block_start *start);
 
 /*
- * Moves a block into the cache: start is empty afterwards. *kept_out is where it is now,
- * valid until the next put. On error start still owns its buffers.
+ * Moves a block into the cache: start is empty afterwards. If it still owns its buffers, on error too, it was not kept.
  */
-int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start,
-                       const struct wb_block_start **kept_out);
+int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start);
+
+/* Forgets the blocks of all revisions of a segment but one: that file was replaced. UINT32_MAX: of all of them. */
+void wb_block_cache_forget(struct wb_block_cache *cache, uint32_t segment, uint32_t but);
 
 #endif

@@ -21,6 +21,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/kept.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -179,6 +180,7 @@ static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)
         goto done;
     }
     segment->map_count = (size_t)count;
+    wb_kept_need(WB_KEPT_SEGMENTS, segment->map_count * sizeof *segment->map);
     if (!decode_map(bytes.ptr, segment))
         err = map_damaged(segment, at, "is not in order");
 done:
@@ -257,6 +259,7 @@ void wb_segment_close(struct wb_segment *segment)
     WB_CHECK(segment->file.node == NULL || segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->map_count == 0 || segment->revision > 0);
     wb_node_file_close(&segment->file);
+    wb_kept_drop(WB_KEPT_SEGMENTS, segment->map_count * sizeof *segment->map);
     wb_free(segment->map);
     *segment = WB_SEGMENT_INIT;
 }
@@ -495,7 +498,6 @@ static int keep_start(struct wb_segment_reader *source, const struct wb_block_na
 {
     const struct wb_block_index *index = &source->index;
     struct wb_block_start start = {.name = *name};
-    const struct wb_block_start *kept;
     struct wb_slice lead = WB_SLICE_EMPTY;
     int err;
 
@@ -509,7 +511,7 @@ static int keep_start(struct wb_segment_reader *source, const struct wb_block_na
     if (err == 0)
         err = wb_buf_append_slice(&start.lead, lead);
     if (err == 0)
-        err = wb_block_cache_put(&source->cache, &start, &kept);
+        err = wb_block_cache_put(&source->cache, &start);
     wb_block_start_release(&start);
     return err;
 }

@@ -6,6 +6,7 @@
  * file in between.
  */
 #include "base/check.h"
+#include "base/kept.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "store/hash/hash_store.h"
@@ -47,6 +48,45 @@ int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context)
     return err;
 }
 
+enum { MISSES = 16 }; /* so many files are opened between two looks at those that are open */
+
+/*
+ * Closes files that the catalog does not name any more, and forgets what was read from them: nobody will ask for that
+ * again. Otherwise a handle that lives long would keep deleted files on disk, and their blocks in memory.
+ */
+static int close_replaced(struct wb_log *log)
+{
+    struct wb_catalog_segment row;
+    int err = 0;
+
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    for (size_t i = 0; i < WB_LOG_FILES_MAX && err == 0; i++) {
+        struct wb_segment *file = &log->files[i];
+        if (!file->file.node)
+            continue;
+        err = wb_catalog_segment_get(&log->reader, file->number, &row);
+        if (err == WB_E_NOTFOUND || (err == 0 && row.revision != file->revision)) {
+            wb_block_cache_forget(&log->source.cache, file->number, err == 0 ? row.revision : UINT32_MAX);
+            wb_segment_close(file);
+            err = 0;
+        }
+    }
+    return err;
+}
+
+/* A place for one more open file. If the process keeps too much, half of them are closed first. */
+static struct wb_segment *make_place(struct wb_log *log)
+{
+    bool pressed = wb_kept_pressed(&log->pressed);
+
+    for (size_t i = 0; i < WB_LOG_FILES_MAX / 2 && pressed; i++)
+        wb_segment_close(&log->files[(log->file_next + i) % WB_LOG_FILES_MAX]);
+    struct wb_segment *file = &log->files[log->file_next];
+    log->file_next = (log->file_next + 1) % WB_LOG_FILES_MAX;
+    wb_segment_close(file);
+    return file;
+}
+
 /* Returns an open file of the segment, from the cache if it is there. */
 static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
 {
@@ -54,19 +94,23 @@ static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *r
     WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(log->file_next < WB_LOG_FILES_MAX);
     WB_CHECK(row->number > 0);
+    bool replaced = false;
     *segment_out = NULL;
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
         struct wb_segment *file = &log->files[i];
-        if (file->file.node && file->number == row->number && file->revision == row->revision) {
+        bool same = file->file.node && file->number == row->number;
+        if (same && file->revision == row->revision) {
             *segment_out = file;
             return 0;
         }
+        replaced = replaced || same;
     }
-    struct wb_segment *file = &log->files[log->file_next];
-    log->file_next = (log->file_next + 1) % WB_LOG_FILES_MAX;
-    wb_segment_close(file);
+    int err = replaced || ++log->file_misses % MISSES == 0 ? close_replaced(log) : 0;
+    if (err < 0)
+        return err;
+    struct wb_segment *file = make_place(log);
     struct wb_node *node;
-    int err = wb_log_node(log, row->node, &node);
+    err = wb_log_node(log, row->node, &node);
     if (err == 0)
         err = wb_segment_open(node, log->superblock.id, row, false, file);
     if (err == 0)
