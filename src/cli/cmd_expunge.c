@@ -69,7 +69,7 @@ static int write_words(const struct wb_expunge_stat *stat, const char *what, boo
 int wb_cmd_expunge(const struct wb_options *options)
 {
     struct wb_update_options o = {.dir = options->dir, .dispenser = wb_options_text(options, "dispenser"),
-                                  .memory_bytes = wb_options_number(options, "memory", 0)};
+                                  .memory_bytes = wb_options_size(options, "memory", 0)};
     const char *what = options->arg_count ? options->args[0] : NULL;
     bool allow = wb_options_flag(options, "allow");
     struct expunge_show shown = {.json = options->json};

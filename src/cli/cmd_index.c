@@ -89,7 +89,7 @@ int wb_cmd_index(const struct wb_options *options)
 {
     struct wb_update_options update = {.dir = options->dir,
                                        .dispenser = wb_options_text(options, "dispenser"),
-                                       .memory_bytes = wb_options_number(options, "memory", 0)};
+                                       .memory_bytes = wb_options_size(options, "memory", 0)};
     struct wb_index_options index = {.index_dir = wb_options_text(options, "index-dir"),
                                      .from_scratch = wb_options_flag(options, "from-scratch")};
     struct column_sources columns = WB_VEC_INIT;

@@ -139,6 +139,7 @@ int wb_cmd_serve(const struct wb_options *options)
         .token = wb_slice_str(token ? token : ""),
         .open = wb_options_flag(options, "public"),
         .replay_scripts = wb_options_flag(options, "replay-scripts"),
+        .memory_bytes = wb_options_size(options, "memory", 0),
         .query_ms = (unsigned)wb_options_duration(options, "query-time", 0),
         .ready = on_ready,
         .say = on_message,

@@ -55,7 +55,7 @@ static int write_words(const struct wb_webdb_merge *merge, uint64_t freed)
 int wb_cmd_update(const struct wb_options *options)
 {
     struct wb_update_options o = {.dir = options->dir, .dispenser = wb_options_text(options, "dispenser"),
-                                  .memory_bytes = wb_options_number(options, "memory", 0),
+                                  .memory_bytes = wb_options_size(options, "memory", 0),
                                   .rebuild = wb_options_flag(options, "rebuild")};
     struct wb_cycle_show show;
     struct wb_webdb_merge merge;

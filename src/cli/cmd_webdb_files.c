@@ -14,7 +14,7 @@
 
 static size_t memory_of(const struct wb_options *options)
 {
-    uint64_t bytes = wb_options_number(options, "memory", WB_INGEST_MEMORY_BYTES);
+    uint64_t bytes = wb_options_size(options, "memory", WB_INGEST_MEMORY_BYTES);
 
     return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }

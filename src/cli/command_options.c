@@ -60,7 +60,7 @@ const struct wb_option wb_common_options[] = {
 
 #define SNAPSHOT_OPTION {"snapshot", 0, WB_OPTION_TEXT, "N|NAME", "the state of this snapshot instead of the latest"}
 #define DISPENSER_OPTION {"dispenser", 0, WB_OPTION_TEXT, "URL", "use this list of sites instead of the last crawl's"}
-#define MEMORY_OPTION {"memory", 0, WB_OPTION_NUMBER, "BYTES", "memory for sorting and merging (default 268435456)"}
+#define MEMORY_OPTION {"memory", 0, WB_OPTION_SIZE, "BYTES", "memory for sorting and merging (default 268435456)"}
 #define BUDGET_OPTION {"budget", 0, WB_OPTION_NUMBER, "N", "fetch at most N pages in a cycle (default no limit)"}
 #define REFRESH_OPTIONS                                                                                                \
     {"policy", 0, WB_OPTION_CHOICE, "optimal|uniform|proportional|adaptive", "how often pages are visited again "      \
@@ -69,13 +69,13 @@ const struct wb_option wb_common_options[] = {
                                                  "(seconds, or 10m, 6h, 1d)"},                                         \
     {"max-interval", 0, WB_OPTION_DURATION, "S", "visit every existing page at least this often"}
 
-/* The options of run, which `serve --run` takes as well. */
+/* The options of run, which `serve --run` takes as well: its --memory is the server's, too. */
 #define RUN_OPTIONS                                                                                                    \
     CRAWL_OPTIONS                                                                                                      \
     {"cycles", 0, WB_OPTION_NUMBER, "N", "stop after N cycles (default never)"},                                       \
     {"every", 0, WB_OPTION_DURATION, "S", "time from the start of a cycle to the start of the next, such as 30s, 6h "  \
                                           "or 1d (default 1d; with --cycles or --budget 0, which means at once)"},     \
-    BUDGET_OPTION, REFRESH_OPTIONS, MEMORY_OPTION,
+    BUDGET_OPTION, REFRESH_OPTIONS,
 
 /* What selects pages by facts that every page has. */
 #define SELECTION_OPTIONS                                                                                              \
@@ -237,6 +237,8 @@ const struct wb_option wb_serve_options[] = {
     {"key", 0, WB_OPTION_FILE, "FILE", "the certificate's key, if it is in another file"},
     {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in frames and an origin of their own"},
     {"query-time", 0, WB_OPTION_DURATION, "S", "a query that takes longer answers with what it has (default: 2)"},
+    {"memory", 0, WB_OPTION_SIZE, "SIZE", "how much all caches together may keep in memory, beyond mapped files "
+                                          "(default 256M); --run sorts and merges in as much again"},
     {"run", 0, WB_OPTION_FLAG, NULL, "also crawl, update and index forever, as 'webbase run' does; all options below "
                                      "are for this"},
     RUN_OPTIONS
@@ -296,6 +298,7 @@ const struct wb_option wb_expunge_options[] = {
 
 const struct wb_option wb_run_options[] = {
     RUN_OPTIONS
+    MEMORY_OPTION,
     END,
 };
 

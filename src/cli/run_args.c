@@ -15,7 +15,7 @@ int wb_run_args_fill(const struct wb_options *options, struct wb_cycle_options *
         .cycles = wb_options_number(options, "cycles", 0),
         /* Without an end and without a budget, once a day is enough. */
         .every_ms = wb_options_duration(options, "every", bounded ? 0 : WB_DAY_MS),
-        .memory_bytes = wb_options_number(options, "memory", 0),
+        .memory_bytes = wb_options_size(options, "memory", 0),
     };
     int err = wb_crawl_args_fill(options, &o->crawl);
     if (err == 0)
@@ -44,7 +44,7 @@ static bool is_given(const struct wb_options *options, const struct wb_option *o
 const char *wb_run_args_given(const struct wb_options *options)
 {
     for (const struct wb_option *option = wb_run_options; option->name; option++)
-        if (is_given(options, option))
+        if (is_given(options, option) && strcmp(option->name, "memory") != 0) /* it is the server's as well */
             return option->name;
     return options->arg_count ? "" : NULL;
 }

@@ -150,6 +150,11 @@ void wb_http_wake(struct wb_httpd *httpd)
     tell_loop(httpd);
 }
 
+void wb_httpd_rest(struct wb_httpd *httpd)
+{
+    wb_httpd_crew_rest(&httpd->crew);
+}
+
 void wb_httpd_stat(struct wb_httpd *httpd, struct wb_httpd_stat *stat_out)
 {
     *stat_out = (struct wb_httpd_stat){

@@ -151,6 +151,8 @@ struct wb_httpd_app {
      */
     void (*served)(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,
                    uint64_t microseconds);
+    /* Called in each worker that has nothing to do, after wb_httpd_rest(). May be NULL. */
+    void (*rest)(void *context, void *worker);
 };
 
 struct wb_httpd_options {
@@ -191,6 +193,9 @@ void wb_httpd_stop(struct wb_httpd *httpd);
 
 /* From any thread: sources that said WB_HTTP_LATER are asked again soon. */
 void wb_http_wake(struct wb_httpd *httpd);
+
+/* From any thread: workers let go of what is out of date, each as soon as it has nothing to do. */
+void wb_httpd_rest(struct wb_httpd *httpd);
 
 struct wb_httpd_stat {
     uint64_t connections;       /* open */

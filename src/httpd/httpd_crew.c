@@ -73,6 +73,8 @@ static void finish_job(struct wb_httpd_crew *crew, struct wb_httpd_job *job)
 
 static void run_jobs(struct wb_httpd_crew *crew, void *worker)
 {
+    uint64_t rests = 0;
+
     pthread_mutex_lock(&crew->lock);
     for (;;) {
         struct wb_httpd_job *job = take_job(crew);
@@ -83,6 +85,12 @@ static void run_jobs(struct wb_httpd_crew *crew, void *worker)
             finish_job(crew, job);
         } else if (crew->stopping && !crew->queues[WB_JOB_PIECE].first && !crew->queues[WB_JOB_SLOW].first) {
             break;
+        } else if (rests != crew->rests) {
+            rests = crew->rests;
+            pthread_mutex_unlock(&crew->lock);
+            if (crew->app->rest)
+                crew->app->rest(crew->app->context, worker);
+            pthread_mutex_lock(&crew->lock);
         } else {
             pthread_cond_wait(&crew->work, &crew->lock);
         }
@@ -157,6 +165,14 @@ int wb_httpd_crew_start(struct wb_httpd_crew *crew, const struct wb_httpd_app *a
     struct wb_error_copy error = crew->error;
     wb_httpd_crew_stop(crew);
     return wb_error_restore(&error);
+}
+
+void wb_httpd_crew_rest(struct wb_httpd_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->rests++;
+    pthread_cond_broadcast(&crew->work);
+    pthread_mutex_unlock(&crew->lock);
 }
 
 void wb_httpd_crew_stop(struct wb_httpd_crew *crew)

@@ -45,6 +45,7 @@ struct wb_httpd_crew {
     unsigned running[WB_JOB_KINDS];
     unsigned passed;             /* quick requests that were taken while others could have been */
     enum wb_httpd_job_kind last; /* which of the other two kinds was taken last */
+    uint64_t rests;              /* how often workers were asked to rest */
     bool stopping;
     struct wb_error_copy error; /* of the worker that could not be opened */
 };
@@ -61,6 +62,9 @@ bool wb_httpd_crew_cancel(struct wb_httpd_crew *crew, struct wb_httpd_job *job);
 
 /* Takes all jobs that are done. */
 struct wb_list wb_httpd_crew_collect(struct wb_httpd_crew *crew);
+
+/* Lets each worker call rest() when it has nothing to do. */
+void wb_httpd_crew_rest(struct wb_httpd_crew *crew);
 
 /* Lets the workers finish all jobs, and ends them. */
 void wb_httpd_crew_stop(struct wb_httpd_crew *crew);

@@ -108,6 +108,7 @@ struct wb_searcher {
     bool all_shown;
     uint64_t barred;             /* how many documents were taken down */
     bool bars_read;
+    size_t counted;              /* memory of the sets and columns below and above, for kept.h */
     uint64_t bars_version;       /* of the bars that `allowed` reflects, or of some before them */
     uint32_t *inlinks;           /* in-links without those of pages that were taken down; NULL: see the column */
     const uint32_t *statics;     /* what PageRank adds to a score; NULL until it is needed */

@@ -6,6 +6,7 @@
  * documents that may be shown is made again.
  */
 #include "base/error.h"
+#include "base/kept.h"
 #include "base/map.h"
 #include "query/engine.h"
 #include "url/url.h"
@@ -47,11 +48,19 @@ void wb_searcher_close(struct wb_searcher *searcher)
     wb_store_close(searcher->store);
     wb_index_close(searcher->index);
     wb_arena_release(&searcher->scratch);
+    wb_kept_drop(WB_KEPT_GENERATIONS, searcher->counted);
     wb_free(searcher->static_max);
     wb_free(searcher->inlinks);
     wb_free(searcher->shown);
     wb_free(searcher->allowed);
     wb_free(searcher);
+}
+
+/* Counts what a search cannot do without. It goes with the generation. */
+static void count_memory(struct wb_searcher *searcher, size_t bytes)
+{
+    searcher->counted += bytes;
+    wb_kept_need(WB_KEPT_GENERATIONS, bytes);
 }
 
 struct wb_index *wb_searcher_index(struct wb_searcher *searcher)
@@ -244,6 +253,11 @@ static int read_bars(struct wb_searcher *searcher)
         searcher->allowed = wb_alloc_zero(searcher->bit_words, sizeof *searcher->allowed);
         searcher->shown = wb_alloc_zero(searcher->bit_words, sizeof *searcher->shown);
         err = searcher->allowed && searcher->shown ? 0 : WB_E_NOMEM;
+        count_memory(searcher, 2 * searcher->bit_words * sizeof *searcher->allowed);
+    }
+    if (searcher->inlinks) {
+        searcher->counted -= (size_t)searcher->urls * sizeof *searcher->inlinks;
+        wb_kept_drop(WB_KEPT_GENERATIONS, (size_t)searcher->urls * sizeof *searcher->inlinks);
     }
     wb_free(searcher->inlinks);
     searcher->inlinks = NULL;
@@ -283,6 +297,7 @@ int wb_searcher_statics(struct wb_searcher *searcher)
     searcher->static_max = wb_alloc_zero(panes, sizeof *searcher->static_max);
     if (!searcher->static_max)
         return WB_E_NOMEM;
+    count_memory(searcher, panes * sizeof *searcher->static_max);
     for (uint32_t docid = 0; docid < searcher->urls; docid++) {
         uint32_t value = ((const uint32_t *)statics)[docid], *max = &searcher->static_max[docid / WB_PANE];
         *max = value > *max ? value : *max;
@@ -324,11 +339,13 @@ static int count_inlinks(struct wb_searcher *searcher, const uint32_t *column)
             if (inlinks[targets[i]])
                 inlinks[targets[i]]--;
     }
-    if (err < 0)
+    if (err < 0) {
         wb_free(inlinks);
-    else
-        searcher->inlinks = inlinks;
-    return err;
+        return err;
+    }
+    searcher->inlinks = inlinks;
+    count_memory(searcher, (size_t)searcher->urls * sizeof *inlinks);
+    return 0;
 }
 
 int wb_searcher_inlinks(struct wb_searcher *searcher, const uint32_t **inlinks_out)

@@ -138,6 +138,19 @@ static int newest_generation(struct wb_server *server, uint32_t *generation_out)
     return 0;
 }
 
+/* A generation was opened, so what is kept of those before it can go. */
+static void give_up_older(struct wb_server *server, uint32_t generation)
+{
+    uint32_t opened = atomic_load(&server->opened);
+
+    while (opened < generation)
+        if (atomic_compare_exchange_weak(&server->opened, &opened, generation)) {
+            wb_text_cache_forget(server->texts, generation);
+            wb_httpd_rest(server->httpd);
+            return;
+        }
+}
+
 /*
  * If the new generation cannot be opened, the old one goes on answering. What is opened may be newer than what was last
  * looked up. The others are told at once, so that a client that has seen an answer of it never gets an older one.
@@ -163,6 +176,7 @@ int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
         wb_searcher_use_cache(fresh, call->server->texts);
         worker->generation = wb_index_info(wb_searcher_index(fresh))->generation;
         raise_generation(call->server, worker->generation);
+        give_up_older(call->server, worker->generation);
     }
     *searcher_out = worker->searcher;
     return worker->searcher ? 0 : err;

@@ -3,6 +3,7 @@
  * are asked for when somebody looks.
  */
 #include "base/error.h"
+#include "base/kept.h"
 #include "base/mem.h"
 #include "serve/server.h"
 
@@ -269,6 +270,18 @@ static int add_connections(struct wb_buf *out, struct wb_server *server)
     return err < 0 ? err : wb_buf_printf(out, "webbase_http_connections_refused_total %" PRIu64 "\n", s.refused);
 }
 
+/* What the caches of this process keep, and what they may keep. */
+static int add_caches(struct wb_buf *out)
+{
+    int err = add_family(out, "cache_bytes", "gauge", "Memory that is kept of what could be read or made again.");
+
+    for (enum wb_kept kind = 0; kind < WB_KEPT_COUNT && err == 0; kind++)
+        err = wb_buf_printf(out, "webbase_cache_bytes{cache=\"%s\"} %" PRIu64 "\n", wb_kept_word(kind),
+                            wb_kept_bytes(kind));
+    return err < 0 ? err : add_gauge(out, "cache_limit_bytes", "How much all caches together may keep.",
+                                     wb_kept_bound());
+}
+
 void wb_handle_metrics(struct wb_call *call)
 {
     struct wb_buf *out = &call->reply->body;
@@ -282,6 +295,8 @@ void wb_handle_metrics(struct wb_call *call)
         err = add_nodes(out, call->worker->store);
     if (err == 0)
         err = add_connections(out, call->server);
+    if (err == 0)
+        err = add_caches(out);
     if (err == 0)
         err = add_requests(out, call->server->metrics);
     if (err == 0)

@@ -1,7 +1,9 @@
 /* serve.c - starts the server and stops it again. */
 #include "serve/serve.h"
 #include "base/error.h"
+#include "base/kept.h"
 #include "os/clock.h"
+#include "os/heap.h"
 #include "os/random.h"
 #include "serve/dash.h"
 #include "serve/delivery.h"
@@ -10,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { TEXTS_BYTES = 64 << 20 };
+enum { TEXTS_BYTES = 64 << 20, TEXTS_PART = 4 };
 
 static int admit(void *context, const struct wb_http_request *head, uint64_t *body_max_out, struct wb_http_reply *reply)
 {
@@ -64,11 +66,17 @@ int wb_serve(const struct wb_serve_options *options)
                                              .admit = admit,
                                              .is_slow = is_slow,
                                              .handle = handle,
-                                             .served = served}};
+                                             .served = served,
+                                             .rest = wb_serve_worker_rest}};
     struct wb_runkeeper *runkeeper = NULL;
     uint64_t seed;
 
+    uint64_t bound = options->memory_bytes ? options->memory_bytes : WB_SERVE_MEMORY_BYTES;
+    size_t texts = bound / TEXTS_PART < TEXTS_BYTES ? (size_t)(bound / TEXTS_PART) : TEXTS_BYTES;
+
     wb_random_bytes(&seed, sizeof seed);
+    wb_heap_share();
+    wb_kept_set_bound(bound);
     int err = wb_metrics_new(&server.metrics);
     if (err == 0)
         err = wb_watch_new(options->query_ms, &server.watch);
@@ -77,7 +85,7 @@ int wb_serve(const struct wb_serve_options *options)
     if (err == 0)
         err = wb_pusher_open(options->dir, &server.pusher);
     if (err == 0)
-        err = wb_text_cache_new(TEXTS_BYTES, seed, &server.texts);
+        err = wb_text_cache_new(texts, seed, &server.texts);
     if (err == 0)
         err = wb_stream_home_open(options->dir, &server.streams);
     if (err == 0)

@@ -12,6 +12,8 @@
 #include "base/slice.h"
 #include "httpd/httpd.h"
 
+#define WB_SERVE_MEMORY_BYTES UINT64_C(256000000)
+
 /* A provider of content, who may push pages and announcements of its own sites. */
 struct wb_serve_provider {
     struct wb_slice token;
@@ -29,6 +31,7 @@ struct wb_serve_options {
     const struct wb_serve_provider *providers;
     size_t provider_count;
     bool replay_scripts; /* replayed pages may run scripts, in an origin of their own */
+    uint64_t memory_bytes; /* that all caches together keep (base/kept.h), beyond mapped files; 0: the usual bound */
     unsigned query_ms;   /* a query that takes longer answers with what it has; 0: 2 s */
     unsigned workers;    /* 0: as httpd chooses */
     struct wb_httpd_limits limits;

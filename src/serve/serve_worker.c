@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
+#include "os/heap.h"
 #include "replay/replay.h"
 #include "serve/server.h"
 
@@ -28,6 +29,22 @@ int wb_serve_worker_open(void *context, void **worker_out)
     }
     *worker_out = worker;
     return 0;
+}
+
+/*
+ * A worker that nobody asks would keep its generation, and each of them another one. If the newest generation cannot be
+ * opened, they keep what they have: it goes on answering.
+ */
+void wb_serve_worker_rest(void *context, void *handle)
+{
+    struct wb_server *server = context;
+    struct wb_serve_worker *worker = handle;
+
+    if (!worker->searcher || worker->generation >= atomic_load(&server->opened))
+        return;
+    wb_searcher_close(worker->searcher);
+    worker->searcher = NULL;
+    wb_heap_trim();
 }
 
 void wb_serve_worker_close(void *context, void *handle)

@@ -31,6 +31,7 @@ struct wb_server {
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */
+    _Atomic uint32_t opened;            /* the newest that a worker has opened: nobody needs an older one any more */
     _Atomic int64_t looked_ns;          /* when that was looked up */
     struct wb_text_cache *texts;        /* of the searchers of all workers */
     int64_t began_ms;
@@ -156,6 +157,9 @@ int wb_call_search(struct wb_call *call, struct wb_searcher *searcher, struct wb
 
 int wb_serve_worker_open(void *server, void **worker_out);
 void wb_serve_worker_close(void *server, void *worker);
+
+/* Lets go of a generation that was replaced. */
+void wb_serve_worker_rest(void *server, void *worker);
 
 /* ---- patience (patience.c) ----------------------------------------------------------------------- */
 
