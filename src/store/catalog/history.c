@@ -492,6 +492,7 @@ void wb_history_trim(struct wb_history *history, const struct wb_history_rule *r
         history->floor_ms = INT64_MIN;
         history->gone_ms = 0;
     }
+    wb_history_thin(history, rule);
     check_history(history);
 }
 

@@ -106,6 +106,12 @@ struct wb_history_rule {
 /* Whether the version is visible in one of the held epochs. */
 bool wb_history_is_held(const struct wb_history_version *version, const struct wb_history_rule *rule);
 
+/* So many captures of a version are kept, unless the policy keeps all: the first one, and the newest. */
+enum { WB_HISTORY_CAPTURES_MAX = 16 };
+
+/* Gives up the others (history_thin.c); trim() ends with this. */
+void wb_history_thin(struct wb_history *history, const struct wb_history_rule *rule);
+
 /* Drops the versions that nobody keeps, and turns those into ghosts that only held epochs keep. */
 void wb_history_trim(struct wb_history *history, const struct wb_history_rule *rule);
 

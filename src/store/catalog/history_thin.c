@@ -1,0 +1,33 @@
+/*
+ * history_thin.c - gives up captures in the middle of a version.
+ *
+ * A page that is fetched every hour and never changes gets 8,760 captures of one version in a year: more bytes than its
+ * links, and all that they say is that it was the same again. Who has asked for the past (history all) gets them all.
+ * Otherwise the first one stays, which says since when the page has been like this, and the newest ones, which say how
+ * often it was seen lately. So what the catalog has of a page depends on its versions, and not on how often somebody
+ * came by. A capture that was given up and comes again joins the same version and is given up again.
+ */
+#include "base/check.h"
+#include "store/catalog/history.h"
+
+void wb_history_thin(struct wb_history *history, const struct wb_history_rule *rule)
+{
+    int64_t *times = history->times.items;
+    size_t to = 0;
+
+    WB_CHECK(rule->policy.keep <= WB_STORE_KEEP_DURATION);
+    if (rule->policy.keep == WB_STORE_KEEP_ALL)
+        return;
+    for (size_t i = 0; i < history->versions.count; i++) {
+        struct wb_history_version *version = &history->versions.items[i];
+        size_t from = version->first, count = version->count;
+        WB_CHECK(to <= from);
+        WB_CHECK(count > 0);
+        version->first = to;
+        for (size_t k = 0; k < count; k++)
+            if (k == 0 || count - k < WB_HISTORY_CAPTURES_MAX)
+                times[to++] = times[from + k];
+        version->count = to - version->first;
+    }
+    history->times.count = to;
+}
