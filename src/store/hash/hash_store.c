@@ -272,8 +272,6 @@ int wb_hash_recover(struct wb_log *log, uint32_t node)
     return wb_log_node_failed(log, err) ? 0 : err;
 }
 
-enum { WORTH_A_COPY = 8 }; /* a thrifty compaction writes a file anew if it can free this part of it */
-
 /* ---- compaction
  * ---------------------------------------------------------------------------------------------------------- */
 
@@ -281,7 +279,8 @@ enum { WORTH_A_COPY = 8 }; /* a thrifty compaction writes a file anew if it can 
 static bool needs_work(const struct wb_log *log, const struct wb_catalog_segment *row)
 {
     uint64_t ideal = wb_hash_buckets_for(row->map_at), dead = row->pages - row->live;
-    bool much = log->store.thrifty ? row->bytes_dead > row->bytes / WORTH_A_COPY || dead > row->pages / WORTH_A_COPY
+    bool much = log->store.thrifty ? row->bytes_dead > row->bytes / WB_STORE_WORTHWHILE ||
+                                         dead > row->pages / WB_STORE_WORTHWHILE
                                    : row->bytes_dead || dead;
 
     WB_CHECK(row->number > 0);

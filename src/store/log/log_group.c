@@ -24,7 +24,6 @@ enum {
     PLAN_MAX = 1 << 20,          /* pages that one compaction groups; the next one does the rest */
     RELOCATE_AT_ONCE = 2000,     /* versions whose places are changed in one transaction */
     GROUP_BYTES_MAX = 64 << 20,  /* of versions that are added to one block: they are in memory at the same time */
-    WORTH_MOVING = 8,            /* a thrifty compaction moves old versions to a segment if they are this part of it */
     SLOTS_MAX = 65000,           /* slots are never used again, so a block can run out of them */
 };
 
@@ -140,7 +139,7 @@ static bool is_part(const struct wb_catalog_segment *row)
 bool wb_log_group_wants(const struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
     size_t first = first_item(c, row->number), count = 0;
-    uint64_t least = c->log->store.thrifty ? row->live / WORTH_MOVING + 1 : 1; /* items, to copy the segment for them */
+    uint64_t least = c->log->store.thrifty ? row->live / WB_STORE_WORTHWHILE + 1 : 1; /* items, to copy the segment for them */
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     if (is_part(row))

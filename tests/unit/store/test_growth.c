@@ -139,11 +139,11 @@ static void test_copied(void **state)
         put_some(&rig, 2, false);
         tidy(&copied);
     }
-    if (copied > 10 * put)
+    if (copied > 6 * put)
         fail_msg("%llu bytes were copied for %llu that were stored", (unsigned long long)copied,
                  (unsigned long long)put);
     struct wb_store_stat stat = stat_now();
-    assert_true(stat.bytes_dead <= stat.bytes_stored / 4);
+    assert_true(stat.bytes_dead <= stat.bytes_stored / 3);
     verify_clean(dir);
 }
 
