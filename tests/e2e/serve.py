@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """webbase serve: every call, its errors, its paging, and who may ask."""
-import re, stat
+import pathlib, re, stat, threading
 
 from e2e import *
 from serving import *
@@ -386,6 +386,36 @@ def samples(text):
             out[key] = float(value)
     assert len(set(described)) == len(described)
     return out
+
+
+@test
+def caches_stay_within_memory_and_old_generations_go(folder):
+    c = corpus(folder)
+    assert b'--memory takes a number of bytes' in call(c.repo, 'serve', '--memory', 'much', status=2).stderr
+    with Server(c.repo, '--memory', '4M') as s:
+        def kept(cache=None):
+            found = {dict(labels)['cache']: v for (name, labels), v in samples(s.ask('/metrics').body).items() if name == 'webbase_cache_bytes'}
+            assert set(found) >= {'catalog', 'blocks', 'segments', 'texts', 'streams', 'generations'}, found
+            return found[cache] if cache else sum(found.values())
+
+        def many():
+            threads = [threading.Thread(target=s.ask, args=('/api/search',), kwargs={'q': 'quokka number%d' % n}) for n in range(24)]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
+            return kept('generations')
+
+        s.get('/api/search', q='quokka')
+        one = kept('generations')
+        wait_for(lambda: many() >= 2 * one > 0, 'two workers have the generation', s)
+        for n in range(60):
+            s.ask('/view/http://s%d.example/p/%d' % (n % 3, n))
+        assert kept() <= 4e6, kept()
+        assert samples(s.ask('/metrics').body)[('webbase_cache_limit_bytes', ())] == 4e6
+        c.put([page(n, 'third', '2026-03-03T04:05:06Z') for n in range(5)])
+        c.publish()
+        wait_for(lambda: s.get('/api/search', q='third')['total'] == 5, 'the new generation answers', s)
+        wait_for(lambda: '/index/00000001/' not in pathlib.Path('/proc/%d/maps' % s.process.pid).read_text(),
+                 'idle workers let go of the old generation', s)
 
 
 @test

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "base/kept.h"
 #include "query/present.h"
 #include "query/query.h"
 
@@ -162,6 +164,38 @@ static void test_cache(void **state)
     wb_text_cache_free(NULL);
 }
 
+/* Texts of older generations go when a new one is in use, and nothing is kept beyond what the process may keep. */
+static void test_cache_gives_up(void **state)
+{
+    (void)state;
+    struct wb_text_cache *cache;
+    char key[32];
+    uint64_t none = wb_kept_bytes(WB_KEPT_TEXTS);
+
+    assert_int_equal(wb_text_cache_new(256 << 10, 1, &cache), 0);
+    uint64_t empty = wb_kept_bytes(WB_KEPT_TEXTS);
+    for (unsigned generation = 1; generation <= 500; generation++) {
+        for (unsigned i = 0; i < 20; i++) {
+            snprintf(key, sizeof key, "%04u text %u", generation, i); /* a key begins with four bytes of its generation */
+            put(cache, key, key);
+        }
+        snprintf(key, sizeof key, "%04u", generation);
+        wb_text_cache_forget(cache, wb_get32(key));
+        assert_true(wb_kept_bytes(WB_KEPT_TEXTS) <= empty + 20 * 100);
+    }
+    assert_true(has(cache, "0500 text 7", "0500 text 7"));
+    assert_false(has(cache, "0499 text 7", "0499 text 7"));
+    wb_kept_set_bound(wb_kept_all() + 200);
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(key, sizeof key, "0500 more %u", i);
+        put(cache, key, key);
+        assert_true(wb_kept_all() <= wb_kept_bound());
+    }
+    wb_kept_set_bound(UINT64_MAX);
+    wb_text_cache_free(cache);
+    assert_int_equal(wb_kept_bytes(WB_KEPT_TEXTS), none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_not_text),
         cmocka_unit_test(test_other_encoding),
         cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_cache_gives_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
