@@ -588,8 +588,8 @@ int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *p
 
 /*
  * The same, for whoever compacts again and again: a file is copied only if a quarter of it can be freed, or if it has
- * something that was taken down. So each byte that dies pays for a few that are copied, however often this is called, and
- * not much more than a quarter of a file is dead.
+ * something that was taken down. So each byte that dies pays for a few that are copied, however often this is called,
+ * and not much more than a quarter of a file is dead.
  */
 enum { WB_STORE_WORTHWHILE = 4 };
 int wb_store_compact_worthwhile(struct wb_store *store, wb_store_progress progress, void *progress_context,

@@ -60,12 +60,12 @@ def the_first_writer_upgrades(folder):
 @test
 def a_newer_format_is_refused(folder):
     repo = copied(folder)
-    text = (repo / 'webbase.repo').read_text().replace('format 2', 'format 5')
+    text = (repo / 'webbase.repo').read_text().replace('format 2', 'format 6')
     (repo / 'webbase.repo').write_text(text)
     before = files(repo)
     for command in 'stat', 'verify', 'compact':
-        message = refused(repo, 'format 5', command)
-        assert 'up to 4' in message, message
+        message = refused(repo, 'format 6', command)
+        assert 'up to 5' in message, message
     assert files(repo) == before
 
 

@@ -321,8 +321,8 @@ static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalo
     uint64_t part = c->log->store.thrifty ? WB_STORE_WORTHWHILE : WORTH_A_COPY;
     bool many = row->pages > row->live && (row->pages - row->live) * part >= row->live;
     uint64_t least = c->log->store.thrifty ? row->bytes / part + 1 : 1;
-    return row->pages > 0 && (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || old || apart || many ||
-                              (c->grouping && wb_log_group_wants(c, row)));
+    return row->pages > 0 && (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || old || apart ||
+                              many || (c->grouping && wb_log_group_wants(c, row)));
 }
 
 /*

@@ -139,7 +139,7 @@ static bool is_part(const struct wb_catalog_segment *row)
 bool wb_log_group_wants(const struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
     size_t first = first_item(c, row->number), count = 0;
-    uint64_t least = c->log->store.thrifty ? row->live / WB_STORE_WORTHWHILE + 1 : 1; /* items, to copy the segment for them */
+    uint64_t least = c->log->store.thrifty ? row->live / WB_STORE_WORTHWHILE + 1 : 1; /* to copy it for them */
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     if (is_part(row))

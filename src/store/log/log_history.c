@@ -251,7 +251,8 @@ static int find_forgettable(void *context, struct wb_pageid id, struct wb_slice 
     int err = wb_log_view_load(&f->txn, true, id, &f->view);
     if (err < 0)
         return err;
-    size_t versions = f->view.history.versions.count, ghosts = f->view.history.ghosts, captures = f->view.history.times.count;
+    size_t versions = f->view.history.versions.count, ghosts = f->view.history.ghosts;
+    size_t captures = f->view.history.times.count;
     wb_history_trim(&f->view.history, &f->rule);
     bool forgets = f->view.history.versions.count < versions || f->view.history.ghosts != ghosts ||
                    f->view.history.times.count < captures;

@@ -176,7 +176,7 @@ static void test_cache_gives_up(void **state)
     uint64_t empty = wb_kept_bytes(WB_KEPT_TEXTS);
     for (unsigned generation = 1; generation <= 500; generation++) {
         for (unsigned i = 0; i < 20; i++) {
-            snprintf(key, sizeof key, "%04u text %u", generation, i); /* a key begins with four bytes of its generation */
+            snprintf(key, sizeof key, "%04u text %u", generation, i); /* its generation comes first: four bytes */
             put(cache, key, key);
         }
         snprintf(key, sizeof key, "%04u", generation);

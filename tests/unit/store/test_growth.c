@@ -1,7 +1,7 @@
 /*
  * test_growth.c - what a repository that is changed again and again takes: files, bytes that are copied, the catalog,
- * and the memory of a handle that lives as long as a server. All of that follows from the pages, and not from the number
- * of commits.
+ * and the memory of a handle that lives as long as a server. All of that follows from the pages, and not from how many
+ * commits there were.
  */
 #include "store_support.h"
 #include "base/kept.h"
@@ -19,7 +19,7 @@ struct rig {
     uint32_t times[PAGES]; /* the second of each page's newest capture */
 };
 
-/* A page whose content depends on the time, or is always the same. Random bytes: what is stored is as long as they are. */
+/* A page whose content depends on the time, or is always the same. Its bytes are random: they do not become fewer. */
 static struct spec page_at(uint32_t number, int64_t time_ms, bool same)
 {
     return (struct spec){.site = 1, .number = number, .time_ms = time_ms, .size = 2000, .variant = 5, .content = same};
