@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/kept.h"
 #include "os/clock.h"
-#include "os/heap.h"
+#include "os/heaps.h"
 #include "os/random.h"
 #include "serve/dash.h"
 #include "serve/delivery.h"
@@ -75,7 +75,7 @@ int wb_serve(const struct wb_serve_options *options)
     size_t texts = bound / TEXTS_PART < TEXTS_BYTES ? (size_t)(bound / TEXTS_PART) : TEXTS_BYTES;
 
     wb_random_bytes(&seed, sizeof seed);
-    wb_heap_share();
+    wb_heaps_share();
     wb_kept_set_bound(bound);
     int err = wb_metrics_new(&server.metrics);
     if (err == 0)

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
-#include "os/heap.h"
+#include "os/heaps.h"
 #include "replay/replay.h"
 #include "serve/server.h"
 
@@ -44,7 +44,7 @@ void wb_serve_worker_rest(void *context, void *handle)
         return;
     wb_searcher_close(worker->searcher);
     worker->searcher = NULL;
-    wb_heap_trim();
+    wb_heaps_trim();
 }
 
 void wb_serve_worker_close(void *context, void *handle)

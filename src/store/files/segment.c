@@ -199,7 +199,7 @@ uint64_t wb_segment_blocks_end(const struct wb_catalog_segment *row)
     return row->revision == 0 || row->bytes > tail_of(row) ? row->bytes : row->map_at;
 }
 
-/* Names and positions grow together with each block that is appended, so their difference follows from where they are. */
+/* Names and positions grow together with each block that is appended, so both ends tell where it began. */
 static int know_tail(struct wb_segment *segment, const struct wb_catalog_segment *row)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);

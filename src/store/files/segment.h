@@ -93,7 +93,7 @@ uint64_t wb_segment_name_at(const struct wb_segment *segment, uint64_t physical)
 /* The position of the first block whose name is not before `logical`; at most `end`, where the blocks end. */
 uint64_t wb_segment_seek(const struct wb_segment *segment, uint64_t logical, uint64_t end);
 
-/* Where the blocks of a row's file end. What follows in a compacted file is the map, unless blocks were appended to it. */
+/* Where the blocks of a row's file end: at its map, if nothing was appended since it was compacted. */
 uint64_t wb_segment_blocks_end(const struct wb_catalog_segment *row);
 
 /* The position of the next block, if the last one ended at `at`: passes over the map if blocks follow it. */
