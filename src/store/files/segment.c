@@ -264,10 +264,24 @@ void wb_segment_close(struct wb_segment *segment)
     *segment = WB_SEGMENT_INIT;
 }
 
-int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out)
+/* The number of the first entry of the map whose name is not before `logical`. */
+static size_t find_in_map(const struct wb_segment *segment, uint64_t logical)
 {
     size_t low = 0, high = segment->map_count;
 
+    WB_CHECK(segment->map != NULL || segment->map_count == 0);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (segment->map[middle].logical < logical)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out)
+{
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number > 0);
     *physical_out = logical;
@@ -275,18 +289,11 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
         *physical_out = segment->tail_at + (logical - segment->tail_logical);
         return 0;
     }
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (segment->map[middle].logical == logical) {
-            *physical_out = segment->map[middle].physical;
-            return 0;
-        }
-        if (segment->map[middle].logical < logical)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return wb_fail(WB_E_CORRUPT, "%s has no block %llu", segment->file.path, (unsigned long long)logical);
+    size_t at = find_in_map(segment, logical);
+    if (at == segment->map_count || segment->map[at].logical != logical)
+        return wb_fail(WB_E_CORRUPT, "%s has no block %llu", segment->file.path, (unsigned long long)logical);
+    *physical_out = segment->map[at].physical;
+    return 0;
 }
 
 uint64_t wb_segment_name_at(const struct wb_segment *segment, uint64_t physical)
@@ -298,19 +305,12 @@ uint64_t wb_segment_name_at(const struct wb_segment *segment, uint64_t physical)
 
 uint64_t wb_segment_seek(const struct wb_segment *segment, uint64_t logical, uint64_t end)
 {
-    size_t low = 0, high = segment->map_count;
+    size_t entry = find_in_map(segment, logical);
     uint64_t at = segment->tail_at;
 
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (segment->map[middle].logical < logical)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < segment->map_count)
-        at = segment->map[low].physical;
+    if (entry < segment->map_count)
+        at = segment->map[entry].physical;
     else if (logical > segment->tail_logical)
         at += logical - segment->tail_logical;
     return at < end ? at : end;
