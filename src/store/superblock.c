@@ -3,7 +3,7 @@
  * across it understands what it is:
  *
  *   webbase repository
- *   format 5
+ *   format 4
  *   design Incr[hash,log]
  *   id 0123456789abcdef0123456789abcdef
  *   created 2026-01-02T03:04:05.678Z
@@ -28,7 +28,6 @@
 enum {
     SUPERBLOCK_BYTES_MAX = 4096,
     FORMAT_LMDB = 1,
-    FORMAT_DESIGN = 4,    /* from here on, there is a line with the design */
     FORMAT_MAX = 1000000, /* a larger number is not a format */
 };
 
@@ -41,7 +40,7 @@ static bool take_design(struct wb_slice *text, uint64_t format, struct wb_design
 
     WB_CHECK(text->ptr != NULL);
     *design_out = (struct wb_design){0};
-    if (format >= FORMAT_DESIGN)
+    if (format == WB_SUPERBLOCK_FORMAT)
         return wb_checked_text_take(text, "design", &design) && wb_design_parse(design, design_out) == 0;
     return wb_checked_text_take(text, "organisation", &organisation) && wb_checked_text_take(text, "update", &update) &&
            wb_slice_equal(organisation, WB_SLICE_LIT("log")) && wb_slice_equal(update, WB_SLICE_LIT("incremental"));

@@ -48,7 +48,7 @@ def reading_changes_nothing(folder):
 def the_first_writer_upgrades(folder):
     repo = copied(folder)
     call(repo, 'compact')
-    assert format_of(repo) == 'format 5'
+    assert format_of(repo) == 'format 4'
     out = read_all(repo, folder)
     # What is there already is not stored again.
     end = done(ask(repo, 'import', '--no-journal', out))
@@ -60,12 +60,12 @@ def the_first_writer_upgrades(folder):
 @test
 def a_newer_format_is_refused(folder):
     repo = copied(folder)
-    text = (repo / 'webbase.repo').read_text().replace('format 2', 'format 6')
+    text = (repo / 'webbase.repo').read_text().replace('format 2', 'format 5')
     (repo / 'webbase.repo').write_text(text)
     before = files(repo)
     for command in 'stat', 'verify', 'compact':
-        message = refused(repo, 'format 6', command)
-        assert 'up to 5' in message, message
+        message = refused(repo, 'format 5', command)
+        assert 'up to 4' in message, message
     assert files(repo) == before
 
 

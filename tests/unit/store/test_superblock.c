@@ -34,7 +34,7 @@ static void test_round_trip(void **state)
     assert_int_equal(wb_path_read(path, 4096, &bytes), 0);
     assert_true(
         wb_slice_starts(wb_buf_slice(&bytes),
-                        WB_SLICE_LIT("webbase repository\nformat 5\ndesign Batch[U(hash,hashed-log),R(hash,log)]\n"
+                        WB_SLICE_LIT("webbase repository\nformat 4\ndesign Batch[U(hash,hashed-log),R(hash,log)]\n"
                                      "id 010203ff000000000000000000000000\n"
                                      "created 2023-11-14T22:13:20.123Z\ncheck ")));
     wb_buf_release(&bytes);
@@ -87,7 +87,7 @@ static void test_rules(void **state)
 
     (void)state;
     assert_int_equal(read_text(LINE1 "format 4\ndesign Incr[uniform,hash]\n" ID CREATED, true), 0);
-    /* A writer makes these format 5 (test_upgrade.c). */
+    /* A writer makes these format 4 (test_upgrade.c). */
     assert_int_equal(read_text(LINE1 "format 3\n" OLD_KIND ID CREATED, true), 0);
     assert_int_equal(read_text(LINE1 "format 2\n" OLD_KIND ID CREATED, true), 0);
     for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -105,9 +105,9 @@ static void test_newer(void **state)
 
     (void)state;
     /* We do not judge what else a newer format contains, or how it ends. */
-    assert_int_equal(read_text(LINE1 "format 6\nsomething else\n", false), WB_E_NEWER);
-    assert_non_null(strstr(wb_error_message(), "has format 6"));
-    assert_non_null(strstr(wb_error_message(), "up to 5"));
+    assert_int_equal(read_text(LINE1 "format 5\nsomething else\n", false), WB_E_NEWER);
+    assert_non_null(strstr(wb_error_message(), "has format 5"));
+    assert_non_null(strstr(wb_error_message(), "up to 4"));
     assert_non_null(strstr(wb_error_message(), path));
     assert_int_equal(wb_store_open(dir, WB_STORE_WRITE, &store), WB_E_NEWER);
     assert_non_null(strstr(wb_error_message(), path));
