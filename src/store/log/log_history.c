@@ -284,7 +284,8 @@ static int find_next(struct wb_log *log, struct forgetting *f)
 /* Loads and saves the pages that were found: saving forgets. */
 static int forget_found(struct wb_log *log, const struct forgetting *f, uint64_t *versions_inout)
 {
-    struct wb_log_edit edit = {.log = log, .forgetting = true};
+    /* Scrubbing would copy the segment, however little there is to free. */
+    struct wb_log_edit edit = {.log = log, .forgetting = !log->store.thrifty};
     int err = wb_log_edit_begin(log, &edit);
     uint64_t before = edit.summary.versions;
 
