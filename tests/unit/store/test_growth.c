@@ -128,7 +128,7 @@ static void test_files(void **state)
 /* Each byte is copied a few times, and not once for each compaction that comes by. */
 static void copy_some(bool held)
 {
-    enum { COMMITS = 200 };
+    enum { COMMITS = 100 };
     struct rig rig;
     uint32_t snapshot = 0;
     uint64_t copied = 0, put = (uint64_t)COMMITS * 2 * 2000;
