@@ -167,7 +167,7 @@ static int check_file(struct wb_log_hold *hold)
     int err;
 
     WB_CHECK(hold->row.number > 0);
-    wb_segment_walk_init(&walk, &hold->from, wb_log_blocks_end(&hold->row));
+    wb_segment_walk_init(&walk, &hold->from, wb_segment_blocks_end(&hold->row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
         err = wb_log_check_block(&walk, block, NULL, at);
         if (err < 0)
