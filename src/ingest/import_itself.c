@@ -1,12 +1,13 @@
 /*
  * import_itself.c - redirects of a page to another spelling of itself: from http to https, from /a to /a/.
  *
- * Such an answer has the same key as the page that it leads to, and an archive usually has both. It says nothing about
- * the page but how it is spelled, so it must never be shown in place of the page, in whatever order the two arrive:
+ * Such an answer has the same key as the page that it leads to, and an archive usually has both. Where old versions are
+ * kept, it is one of them, like any other answer. But a repository that keeps one version of each page keeps the page: an
+ * answer that says nothing but how it is spelled must not displace it, in whatever order the two arrive:
  *
  *   it comes when there is a page that is as old, or older    it is kept out
  *   it comes first, and then a page that is older             it makes room
- *   otherwise                                                 it is a version like any other, before those of the page
+ *   otherwise                                                 it is replaced by the page, which is newer
  */
 #include "ingest/import_itself.h"
 #include "base/error.h"
@@ -42,7 +43,7 @@ static int latest_is_itself(struct wb_importer *importer, struct wb_pageid id, i
 int wb_import_itself_yields(struct wb_importer *importer, const struct wb_page *page)
 {
     int64_t time_ms;
-    int is = is_itself(importer, page);
+    int is = importer->newest_only ? is_itself(importer, page) : 0;
 
     if (is <= 0)
         return is;
@@ -70,7 +71,7 @@ static int only_redirects(struct wb_importer *importer, struct wb_pageid id)
 int wb_import_itself_gives_way(struct wb_importer *importer, const struct wb_page *page)
 {
     int64_t time_ms;
-    int is = is_itself(importer, page);
+    int is = importer->newest_only ? is_itself(importer, page) : 1;
 
     if (is != 0)
         return is < 0 ? is : 0;

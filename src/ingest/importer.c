@@ -12,10 +12,14 @@
 
 int wb_importer_begin(struct wb_importer *importer)
 {
+    struct wb_store_history history = {0};
     struct wb_store_stat stat;
     int err = wb_store_stat(importer->store, &stat);
 
     importer->waiting = err == 0 && stat.revisits > 0;
+    if (err == 0)
+        err = wb_store_history(importer->store, &history);
+    importer->newest_only = err == 0 && history.keep == WB_STORE_KEEP_NEWEST;
     return err;
 }
 

@@ -22,6 +22,7 @@ struct wb_importer {
     struct wb_store_commit_counts commit;  /* what is durable, since the start of the import */
     uint64_t uncommitted;     /* pages and revisits taken since the last commit */
     bool waiting;             /* revisits wait in the repository, perhaps for a page of this import */
+    bool newest_only;         /* the history policy keeps one version of each page */
     struct wb_buf body;       /* holds the original of a revisit */
     /*
      * Revisits of pages elsewhere: those that the page just put is the original of, and those whose original was not
