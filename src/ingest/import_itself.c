@@ -1,9 +1,9 @@
 /*
  * import_itself.c - redirects of a page to another spelling of itself: from http to https, from /a to /a/.
  *
- * Such an answer has the same key as the page that it leads to, and an archive usually has both. Where old versions are
- * kept, it is one of them, like any other answer. But a repository that keeps one version of each page keeps the page: an
- * answer that says nothing but how it is spelled must not displace it, in whatever order the two arrive:
+ * Such an answer has the same key as the page that it leads to, and an archive usually has both. Where old versions
+ * are kept, it is one of them, like any other answer. But a repository that keeps one version of each page keeps the
+ * page: an answer that says nothing but how it is spelled must not displace it, in whatever order the two arrive:
  *
  *   it comes when there is a page that is as old, or older    it is kept out
  *   it comes first, and then a page that is older             it makes room
