@@ -483,7 +483,6 @@ static void test_wrong_segment(void **state)
     } wrong[] = {
         {32, 6},  /* more live pages than pages */
         {104, 5}, /* more old pages than live ones */
-        {0, 1},   /* a compacted file that is not sealed */
         {64, 1},  /* a map of a file that was not compacted */
         {80, 1},  /* the oldest page arrived after the newest */
         {136, 0}, /* no node */
