@@ -146,7 +146,7 @@ static int write_captures(struct archive_export *e, const struct wb_page *page)
 
     if (!wb_selection_has_site(&e->selection, page->key))
         return 0;
-    err = wb_captures_begin(e->captures, page->id, page, INT64_MIN);
+    err = wb_captures_begin(e->captures, page->id, page, INT64_MIN, 0);
     if (err == WB_E_CORRUPT) { /* nothing is known about the past of this page */
         e->errors++;
         wb_report_damage();
@@ -196,7 +196,11 @@ static int write_pages(struct archive_export *e)
     int err = wb_store_stat(e->store, &stat);
     if (err == 0)
         err = wb_store_scan_open(e->store, &options, &scan);
-    struct wb_captures_options captures = {.store = e->store, .selection = &e->selection};
+    struct wb_store_scan_holds holds = {0};
+    if (err == 0)
+        err = wb_store_scan_holds(scan, &holds);
+    /* The captures are those of the state that the scan shows, whatever arrives meanwhile. */
+    struct wb_captures_options captures = {.store = e->store, .selection = &e->selection, .epoch = holds.epoch};
     if (err == 0 && e->versions)
         err = wb_captures_new(&captures, &e->captures);
     wb_progress_init(&progress, "export");

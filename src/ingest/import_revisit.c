@@ -114,16 +114,27 @@ static int put_copy(struct wb_importer *importer, const struct wb_store_revisit 
 
 /* ---- originals elsewhere ------------------------------------------------------------------------------------- */
 
-/* Reads the version that has a capture at this time. 1, 0 or an error. */
-static int read_version(struct wb_importer *importer, const struct wb_store_revisit *revisit, int64_t time_ms,
-                        struct wb_page *page_out)
+/* Reads a version, of which a capture has this time. 1, 0 or an error. */
+static int read_version(struct wb_importer *importer, const struct wb_store_revisit *revisit,
+                        const struct wb_store_version *version, int64_t time_ms, struct wb_page *page_out)
 {
-    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = time_ms};
+    /* There may be several captures of one time. */
+    struct wb_store_when when = {.kind = WB_STORE_WHEN_CAPTURE, .time_ms = time_ms, .content = version->content};
     int err = wb_store_get_when(importer->store, revisit->original, &when, page_out, &importer->body);
 
     if (err < 0)
         return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
     return !revisit->has_sha1 || is_original(page_out, revisit);
+}
+
+/* The version that has the capture with this index. */
+static const struct wb_store_version *owner_of(const struct wb_store_timeline *timeline, size_t capture)
+{
+    size_t i = timeline->count;
+
+    while (i > 1 && timeline->versions[i - 1].first > capture)
+        i--;
+    return &timeline->versions[i - 1];
 }
 
 /* Looks for the original among the committed versions, newest first. 1, 0 or an error. */
@@ -135,12 +146,12 @@ static int search_versions(struct wb_importer *importer, const struct wb_store_r
 
     for (size_t i = timeline->time_count; got == 0 && revisit->original_ms && i-- > 0;)
         if (same_second(timeline->times[i], revisit->original_ms))
-            got = read_version(importer, revisit, timeline->times[i], page_out);
+            got = read_version(importer, revisit, owner_of(timeline, i), timeline->times[i], page_out);
     if (!revisit->has_sha1)
         return got;
     for (size_t i = timeline->count; got == 0 && i-- > 0 && looked < VERSIONS_MAX;)
         if (timeline->versions[i].same == i) {
-            got = read_version(importer, revisit, timeline->versions[i].time_ms, page_out);
+            got = read_version(importer, revisit, &timeline->versions[i], timeline->versions[i].time_ms, page_out);
             looked++;
         }
     return got;

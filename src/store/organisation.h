@@ -87,7 +87,10 @@ struct wb_store_ops {
                          int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context);
     int (*history)(struct wb_store *store, struct wb_store_history *history_out);
     int (*set_history)(struct wb_store *store, const struct wb_store_history *history);
-    int (*timeline)(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+
+    /* As of an epoch; 0: now. */
+    int (*timeline)(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                    struct wb_store_timeline *timeline_out);
 
     /*
      * Of the latest version: must include what the caller of this handle has put but not

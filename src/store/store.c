@@ -431,7 +431,18 @@ int wb_store_timeline(struct wb_store *store, struct wb_pageid id, struct wb_sto
 {
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     *timeline_out = (struct wb_store_timeline){0};
-    int err = store->ops->timeline(store, id, timeline_out);
+    int err = store->ops->timeline(store, id, 0, timeline_out);
+    WB_CHECK((err == 0) == (timeline_out->count > 0));
+    return err;
+}
+
+int wb_store_timeline_in(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                         struct wb_store_timeline *timeline_out)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(epoch > 0);
+    *timeline_out = (struct wb_store_timeline){0};
+    int err = store->ops->timeline(store, id, epoch, timeline_out);
     WB_CHECK((err == 0) == (timeline_out->count > 0));
     return err;
 }
@@ -448,7 +459,7 @@ int wb_store_get_when(struct wb_store *store, struct wb_pageid id, const struct 
 
 int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    return wb_store_get_when(store, id, &(struct wb_store_when){WB_STORE_WHEN_LATEST, 0, 0}, page_out, mem_out);
+    return wb_store_get_when(store, id, &(struct wb_store_when){.kind = WB_STORE_WHEN_LATEST}, page_out, mem_out);
 }
 
 int wb_store_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,

@@ -16,17 +16,23 @@
  * survives kill -9 and power loss. When it fails, nothing of it was stored (but see
  * WB_E_IO there). Uncommitted work is lost when the store is closed.
  *
- * Versions and captures. A *capture* is a page and the time at which it was seen. A
+ * Versions and captures. A *capture* is a page, the time at which it was seen, and its content then. A
  * *version* is one combination of status, media type and body, seen by one or more captures
  * in a row. The set of captures alone determines the versions, in whatever order they
  * arrive: an older capture takes its place in the past and never becomes the latest.
  * Putting a capture twice changes nothing. A content that returns after another one is a
  * version of its own, although its bytes are stored only once.
  *
+ * Captures of equal times are in the order in which they arrived, so the last one is the page. A body that was cut
+ * short comes before those of its time that are whole; and if one of these, or a longer one, begins with it, it is
+ * the same capture, of which only the longer record counts.
+ *
  * Epochs. Every commit that changes a page begins an epoch. A version has the epoch in
  * which it arrived and the one in which it ceased to be the latest. These two numbers say
  * where it is visible: in the state of epoch e if it had arrived by e and had not ceased by
- * then. A snapshot is an epoch that is held. So sealing and dropping take constant time, and
+ * then. A state shows the captures that had arrived by then: those that come later change
+ * neither the time that it gives for a page nor the number of captures. A snapshot is an epoch
+ * that is held. So sealing and dropping take constant time, and
  * any number of snapshots can exist. In the words of the WebBase paper (section 3.3), seen from a
  * snapshot: class A versions are in it but no longer the latest, class B versions
  * are in it and the latest, class C versions arrived later.
@@ -324,7 +330,10 @@ int wb_store_snapshot_each(struct wb_store *store,
 int wb_store_history(struct wb_store *store, struct wb_store_history *history_out);
 int wb_store_set_history(struct wb_store *store, const struct wb_store_history *history);
 
-/* A version of a page that can be read: kept by the policy, or visible in a snapshot, or the latest. */
+/*
+ * A version of a page that can be read: kept by the policy, or visible in a snapshot, or the latest. What only a
+ * snapshot shows because it was replaced by a longer record of the same capture is not among them.
+ */
 struct wb_store_version {
     int64_t time_ms;          /* of its first capture */
     int64_t last_ms;          /* of its last capture */
@@ -333,19 +342,27 @@ struct wb_store_version {
     uint64_t body_bytes;
     uint16_t status;
     size_t same;              /* the first version that has the same content; its own index if that is itself */
+    uint64_t content;         /* names its content among those of the page; of no other meaning */
 };
 
 /* Everything that is known about the past of a page. */
 struct wb_store_timeline {
     struct wb_store_version *versions; /* oldest first */
     size_t count;
-    int64_t *times;                    /* of all captures, in order */
+    int64_t *times;                    /* of all captures, in order; may be equal in neighbours */
     size_t time_count;
     int64_t gone_ms;                   /* since when the page has been gone; 0 if it has a latest version */
 };
 
 /* The committed versions of a page. WB_E_NOTFOUND if there is none. */
 int wb_store_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+
+/*
+ * The same as of an epoch: the captures that had arrived by then, as far as they are still known. Nothing that a
+ * snapshot or a running scan of that epoch sees is missing.
+ */
+int wb_store_timeline_in(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                         struct wb_store_timeline *timeline_out);
 void wb_store_timeline_release(struct wb_store_timeline *timeline);
 
 /* ---- reading ------------------------------------------------------------------ */
@@ -363,9 +380,11 @@ struct wb_store_when {
         WB_STORE_WHEN_LATEST,
         WB_STORE_WHEN_TIME,     /* the version that has the newest capture at or before time_ms, or else the oldest */
         WB_STORE_WHEN_SNAPSHOT, /* the version in that snapshot */
+        WB_STORE_WHEN_CAPTURE,  /* the version of that content, preferably the one that has a capture at time_ms */
     } kind;
     int64_t time_ms;
     uint32_t snapshot;
+    uint64_t content; /* as a timeline names it */
 };
 
 /* The same for any committed version. WB_E_NOTFOUND, also if the snapshot is gone: the message says which. */
@@ -373,13 +392,14 @@ int wb_store_get_when(struct wb_store *store, struct wb_pageid id, const struct 
                       struct wb_page *page_out, struct wb_buf *mem_out);
 
 /*
- * Reads a version that a timeline lists. Returns 1; 0 if the page has changed since then, so that the timeline must be
- * read again; or an error. The page borrows from mem_out, whose earlier content is dropped.
+ * Reads a version that a timeline lists. Returns 1; 0 if it is not there any more, so that the timeline must be
+ * read again; or an error. The page borrows from mem_out, whose earlier content is dropped. Its time is that of the
+ * timeline.
  */
 int wb_store_get_version(struct wb_store *store, struct wb_pageid id, const struct wb_store_version *version,
                          struct wb_page *page_out, struct wb_buf *mem_out);
 
-/* Whether the page is this version. */
+/* Whether a page that a scan has returned is this version. */
 bool wb_store_is_version(const struct wb_page *page, const struct wb_store_version *version);
 
 /*

@@ -3,7 +3,7 @@
  * across it understands what it is:
  *
  *   webbase repository
- *   format 4
+ *   format 5
  *   design Incr[hash,log]
  *   id 0123456789abcdef0123456789abcdef
  *   created 2026-01-02T03:04:05.678Z
@@ -12,9 +12,9 @@
  * Valid if and only if it has exactly these lines in this order, and `check` is the XXH3 (64
  * bits, hexadecimal) of everything before its line. A higher format number is believed
  * without looking at the checksum, because the rest of the file may be different in that
- * format. Formats 2 and 3 have the lines `organisation log` and `update incremental` instead of the design, and
- * differ in rows of the catalog; a writer makes them format 4 (log_recover.c). Format 1 had another catalog, an LMDB
- * file.
+ * format. Format 2 has the lines `organisation log` and `update incremental` instead of the design, and
+ * differs in rows of the catalog; a writer makes it format 5 (log_recover.c). The others are refused: format 1 had
+ * another catalog, an LMDB file; formats 3 and 4 had hashes of contents that did not tell what was cut short.
  */
 #include "store/superblock.h"
 #include "base/check.h"
@@ -28,10 +28,12 @@
 enum {
     SUPERBLOCK_BYTES_MAX = 4096,
     FORMAT_LMDB = 1,
+    FORMAT_FIRST = 2,     /* the oldest one that is read; it has no hashes of contents */
+    FORMAT_DESIGN = 4,    /* the first one that names the design */
     FORMAT_MAX = 1000000, /* a larger number is not a format */
 };
 
-_Static_assert((int)FORMAT_LMDB < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOCK_FORMAT < (int)FORMAT_MAX, "formats");
+_Static_assert((int)FORMAT_FIRST < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOCK_FORMAT < (int)FORMAT_MAX, "formats");
 
 /* The lines that say how pages are stored. Older formats knew only the default. */
 static bool take_design(struct wb_slice *text, uint64_t format, struct wb_design *design_out)
@@ -40,7 +42,7 @@ static bool take_design(struct wb_slice *text, uint64_t format, struct wb_design
 
     WB_CHECK(text->ptr != NULL);
     *design_out = (struct wb_design){0};
-    if (format == WB_SUPERBLOCK_FORMAT)
+    if (format >= FORMAT_DESIGN)
         return wb_checked_text_take(text, "design", &design) && wb_design_parse(design, design_out) == 0;
     return wb_checked_text_take(text, "organisation", &organisation) && wb_checked_text_take(text, "update", &update) &&
            wb_slice_equal(organisation, WB_SLICE_LIT("log")) && wb_slice_equal(update, WB_SLICE_LIT("incremental"));
@@ -67,11 +69,12 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
     WB_CHECK(text.ptr <= bytes.ptr + bytes.len);
     if (!wb_checked_text_open(bytes, &lines) || text.ptr != lines.ptr + lines.len)
         return wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
-    if (format == FORMAT_LMDB)
-        return wb_fail(WB_E_INVALID,
-                       "%s: the repository has format 1, which this version does not read: export its pages with the "
-                       "version that made it (webbase export --warc FILE) and import FILE into a new repository",
-                       path);
+    if (format != FORMAT_FIRST && format != WB_SUPERBLOCK_FORMAT)
+        return wb_fail(
+            WB_E_INVALID,
+            "%s: the repository has format %llu, which this version does not read: export its pages with the "
+            "version that made it (webbase export --warc FILE) and import FILE into a new repository",
+            path, (unsigned long long)format);
     return 0;
 }
 

@@ -13,7 +13,7 @@
 #define WB_SUPERBLOCK_UNFINISHED "webbase.unfinished" /* there instead in a copy that is not complete (convert.c) */
 #define WB_SUPERBLOCK_LOCK_NAME "webbase.lock" /* locked while a repository is being created */
 
-enum { WB_SUPERBLOCK_FORMAT = 4, WB_SUPERBLOCK_ID_BYTES = 16 };
+enum { WB_SUPERBLOCK_FORMAT = 5, WB_SUPERBLOCK_ID_BYTES = 16 };
 
 struct wb_superblock {
     uint32_t format;                           /* of everything in the directory */

@@ -38,11 +38,14 @@ struct wb_captures {
     bool read;                         /* `page` is the current version */
     bool passed;                       /* the first capture of the current version was looked at */
     struct wb_page page;
-    int64_t last_ms;  /* the capture that was returned last */
-    int64_t reach_ms; /* the newest capture of the versions so far */
-    int64_t skip_ms;  /* captures up to this one were returned before... */
-    bool known;       /* ...and it is still there... */
-    bool seeking;     /* ...and it was not reached yet */
+    int64_t last_ms;     /* the capture that was returned last... */
+    uint64_t last_tie;   /* ...and its number among those of its time */
+    int64_t reach_ms;    /* the newest capture of the versions so far */
+    int64_t skip_ms;     /* captures up to this time were returned before... */
+    uint64_t skip_tie;   /* ...and so many of that time... */
+    uint64_t passed_tie; /* ...of which so many were passed over */
+    bool known;          /* ...and one is still there... */
+    bool seeking;        /* ...and the last one was not reached yet */
     int tries;
 };
 
@@ -107,19 +110,13 @@ static bool is_wanted(const struct wb_captures *c, size_t at)
     return wb_selection_has_time(c->options.selection, time_ms) && !is_repeated(c, time_ms);
 }
 
-/* Whether the current version is wanted at all, as far as its timeline says. */
-static bool has_arrived(const struct wb_captures *c)
-{
-    return c->options.epoch == 0 || c->timeline.versions[c->version].arrived <= c->options.epoch;
-}
-
 /* Goes to the next capture that is wanted, of this version or a later one; false if there is none. */
 static bool find_wanted(struct wb_captures *c)
 {
     for (; c->version < c->timeline.count; c->version++) {
         const struct wb_store_version *v = &c->timeline.versions[c->version];
         c->at = c->passed ? c->at : v->first;
-        for (; has_arrived(c) && c->at < v->first + v->captures; c->at++)
+        for (; c->at < v->first + v->captures; c->at++)
             if (is_wanted(c, c->at)) {
                 c->passed = true;
                 return true;
@@ -181,7 +178,8 @@ static int load_timeline(struct wb_captures *c)
     c->version = 0;
     c->read = c->passed = false;
     c->reach_ms = INT64_MIN;
-    int err = wb_store_timeline(c->options.store, c->id, &c->timeline);
+    int err = c->options.epoch ? wb_store_timeline_in(c->options.store, c->id, c->options.epoch, &c->timeline)
+                               : wb_store_timeline(c->options.store, c->id, &c->timeline);
     if (err == WB_E_NOTFOUND) { /* taken down since somebody read it */
         c->timeline = (struct wb_store_timeline){.count = 0};
         return 0;
@@ -192,15 +190,18 @@ static int load_timeline(struct wb_captures *c)
     for (size_t i = 0; i < c->timeline.time_count; i++)
         c->known = c->known || c->timeline.times[i] == c->skip_ms;
     c->seeking = c->known;
+    c->passed_tie = 0;
     c->contents = wb_alloc_zero(c->timeline.count + 1, sizeof *c->contents);
     return c->contents ? 0 : WB_E_NOMEM;
 }
 
-int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const struct wb_page *newest, int64_t after_ms)
+int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const struct wb_page *newest, int64_t after_ms,
+                      uint64_t after_tie)
 {
     captures->id = id;
     captures->newest = newest;
     captures->skip_ms = captures->last_ms = after_ms;
+    captures->skip_tie = captures->last_tie = after_tie;
     captures->tries = 0;
     return load_timeline(captures);
 }
@@ -232,7 +233,7 @@ static bool was_returned(struct wb_captures *c, int64_t time_ms)
 {
     bool before = c->known ? c->seeking : time_ms <= c->skip_ms;
 
-    if (time_ms == c->skip_ms)
+    if (time_ms == c->skip_ms && ++c->passed_tie >= c->skip_tie)
         c->seeking = false;
     return before;
 }
@@ -266,7 +267,9 @@ static int look_at(struct wb_captures *c, struct wb_capture *capture_out)
         return err;
     if (was_returned(c, time_ms))
         return 0;
+    c->last_tie = time_ms == c->last_ms ? c->last_tie + 1 : 1;
     c->last_ms = time_ms;
+    capture_out->tie = c->last_tie;
     return 1;
 }
 
@@ -281,6 +284,7 @@ int wb_captures_next(struct wb_captures *captures, struct wb_capture *capture_ou
         if (++captures->tries > TRIES)
             return wb_fail(WB_E_BUSY, "a page changes faster than its versions can be read");
         captures->skip_ms = captures->last_ms;
+        captures->skip_tie = captures->last_tie;
         int err = load_timeline(captures);
         if (err < 0)
             return err;

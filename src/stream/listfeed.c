@@ -182,7 +182,8 @@ static int begin_captures(struct wb_stream *stream)
 
     if (err == 0)
         err = wb_captures_begin(feed->captures, id_at(stream, stream->place.index), NULL,
-                                stream->place.within ? stream->place.capture_ms : INT64_MIN);
+                                stream->place.within ? stream->place.capture_ms : INT64_MIN,
+                                stream->place.within ? stream->place.capture_tie : 0);
     feed->begun = err == 0;
     return err;
 }
@@ -212,6 +213,7 @@ static int next_capture(struct wb_stream *stream, struct wb_stream_record *recor
         }
         stream->place.within = true;
         stream->place.capture_ms = capture.page.time_ms;
+        stream->place.capture_tie = capture.tie;
         int wanted = wb_stream_has_language(stream, &capture.page);
         if (wanted < 0)
             return wanted;

@@ -312,12 +312,13 @@ struct wb_capture {
     struct wb_page page; /* its time is that of the capture; without a body if that is not wanted */
     bool revisit;
     int64_t original_ms; /* of a revisit: the capture whose bytes they are */
+    uint64_t tie;        /* its number among those of its time, from 1 */
 };
 
 struct wb_captures_options {
     struct wb_store *store;               /* must stay open, as the selection */
     const struct wb_selection *selection; /* since and until select captures, type and status select versions */
-    uint64_t epoch;                       /* only versions that had arrived by then; 0: all */
+    uint64_t epoch;                       /* the captures that had arrived by then; 0: all */
     bool bodies;                          /* revisits have bodies too; otherwise only URL, time and SHA-1 */
 };
 struct wb_captures;
@@ -325,11 +326,11 @@ int wb_captures_new(const struct wb_captures_options *options, struct wb_capture
 void wb_captures_free(struct wb_captures *captures);
 
 /*
- * Begins with a page. newest: the page as a scan returned it, valid until the last capture; or NULL. Captures up to
- * after_ms are passed over; INT64_MIN: none.
+ * Begins with a page. newest: the page as a scan returned it, valid until the last capture; or NULL. Captures
+ * before after_ms are passed over, and so many of that time; INT64_MIN: none.
  */
 int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const struct wb_page *newest,
-                      int64_t after_ms);
+                      int64_t after_ms, uint64_t after_tie);
 
 /*
  * Returns 1 and the next capture, valid until the next call; 0 after the last one; or an error. WB_E_CORRUPT: a version

@@ -13,7 +13,7 @@ enum { PLACE_WITHIN = 1, PLACE_AT = 2, PLACE_START = 4, PLACE_WRAPPED = 8, PLACE
 
 /* A position is mostly zeros: a bit for each byte that is not zero, then these bytes. */
 enum { POSITION_MASK = (WB_STORE_POSITION_BYTES + 7) / 8 };
-#define PLACE_BYTES_MAX (4 * WB_VARINT_MAX + 2 * (POSITION_MASK + WB_STORE_POSITION_BYTES))
+#define PLACE_BYTES_MAX (5 * WB_VARINT_MAX + 2 * (POSITION_MASK + WB_STORE_POSITION_BYTES))
 
 uint64_t wb_token_repository(const char *id)
 {
@@ -43,7 +43,7 @@ static char *put_place(char *p, const struct wb_stream_place *place)
     p = wb_fields_put(p, place->position);
     p = wb_fields_put(p, place->index);
     if (place->within)
-        p = wb_fields_put_signed(p, place->capture_ms);
+        p = wb_fields_put(wb_fields_put_signed(p, place->capture_ms), place->capture_tie);
     if (place->has_at)
         p = put_position(p, &place->at);
     if (place->has_start)
@@ -128,8 +128,10 @@ static void take_place(struct wb_fields *fields, struct wb_stream_place *place_o
                                           .wrapped = flags & PLACE_WRAPPED};
     place_out->position = wb_fields_take(fields, UINT64_MAX);
     place_out->index = wb_fields_take(fields, UINT64_MAX);
-    if (place_out->within)
+    if (place_out->within) {
         place_out->capture_ms = wb_fields_take_signed(fields);
+        place_out->capture_tie = wb_fields_take(fields, UINT64_MAX);
+    }
     if (place_out->has_at)
         take_position(fields, &place_out->at);
     if (place_out->has_start)

@@ -17,6 +17,7 @@ struct wb_stream_place {
     uint64_t index;                  /* of streams with a list: the number of the next page in it... */
     bool within;                     /* ...of which the captures up to this time were delivered */
     int64_t capture_ms;
+    uint64_t capture_tie;            /* ...and of those of this time so many */
     bool has_at, has_start, wrapped; /* of streams without a list: the last page; where they began... */
     struct wb_store_position at, start; /* ...and whether they now deliver what is before that */
 };

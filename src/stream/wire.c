@@ -54,7 +54,7 @@ enum {
     FIELDS_MAX = 4 << 20,
     MESSAGE_MAX = 1000,
     POSITION_MASK = (WB_STORE_POSITION_BYTES + 7) / 8,
-    RECORD_FIELDS_MAX = 1 + 11 * WB_VARINT_MAX + WB_PAGEID_BYTES + POSITION_MASK + WB_STORE_POSITION_BYTES,
+    RECORD_FIELDS_MAX = 1 + 12 * WB_VARINT_MAX + WB_PAGEID_BYTES + POSITION_MASK + WB_STORE_POSITION_BYTES,
     START_KEPT = 1 << 20, /* bytes that were read are moved out of the way when there are this many */
 };
 #define BLOCK_MAX ((uint64_t)WB_STORE_BODY_MAX + (256u << 20))
@@ -172,7 +172,7 @@ static char *put_record(char *p, const struct wb_store_parcel_page *page, const 
         p = wb_fields_put_signed(p, record->original_ms);
     p = wb_fields_put_signed(p, (int64_t)(place->index - before->place.index));
     if (place->within)
-        p = wb_fields_put_signed(p, place->capture_ms);
+        p = wb_fields_put(wb_fields_put_signed(p, place->capture_ms), place->capture_tie);
     return place->has_at ? put_position(p, &place->at, &before->place.at) : p;
 }
 
@@ -378,6 +378,7 @@ static void take_record(struct wb_fields *fields, struct wb_store_parcel_page *p
     place->index += (uint64_t)wb_fields_take_signed(fields);
     place->within = flags & RECORD_WITHIN;
     place->capture_ms = place->within ? wb_fields_take_signed(fields) : 0;
+    place->capture_tie = place->within ? wb_fields_take(fields, UINT64_MAX) : 0;
     place->wrapped = flags & RECORD_WRAPPED;
     place->has_at = flags & RECORD_AT;
     if (place->has_at)

@@ -63,7 +63,8 @@ def a_snapshot_stays_as_it_was(folder):
                 assert 'snapshot %s' % which in text, text
     assert exported(repo, folder) == {a: b'a3', b: b'b3', c: b'c3', d: b'd3'}
     assert exported(repo, folder, '--snapshot', '2', '--site', 'nobody.example') == {}
-    assert len(exported(repo, folder, '--snapshot', '1', '--since', '2026-01-01', '--until', '2026-01-02')) == 1
+    assert len(exported(repo, folder, '--snapshot', '1', '--since', '2026-01-01', '--until', '2026-01-02')) == 2
+    assert exported(repo, folder, '--snapshot', '2', '--until', '2026-01-02') == {}
     assert [x['snapshot'] for x in listed(repo)] == [1, 2] and listed(repo)[0] == s
     stat = ask(repo, 'stat')[0]
     assert (stat['snapshot'], stat['snapshots'], stat['pages'], stat['versions']) == (2, 2, 4, 8), stat

@@ -48,7 +48,7 @@ def reading_changes_nothing(folder):
 def the_first_writer_upgrades(folder):
     repo = copied(folder)
     call(repo, 'compact')
-    assert format_of(repo) == 'format 4'
+    assert format_of(repo) == 'format 5'
     out = read_all(repo, folder)
     # What is there already is not stored again.
     end = done(ask(repo, 'import', '--no-journal', out))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The past of a page: history policies, versions, get --at, and archives of every capture."""
-import base64, concurrent.futures, functools, http.server, subprocess
+import base64, concurrent.futures, functools, http.server, itertools, subprocess
 
 from e2e import *
 
@@ -393,6 +393,138 @@ def a_signal_ends_an_export_of_captures(folder):
     _, errors = p.communicate(timeout=PATIENCE)
     assert p.returncode == 1 and b'stopped by a signal' in errors, (p.returncode, errors)
     verified(repo)
+
+
+def whole_and_cut(body, date, cut=None):
+    """A record of URL, or its beginning, marked as truncated."""
+    shown = body if cut is None else body[:cut]
+    head = b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(shown)
+    fields = ['WARC/1.0', 'WARC-Type: response', 'WARC-Target-URI: ' + URL, 'WARC-Date: ' + date,
+              'WARC-Record-ID: <urn:uuid:%s>' % hashlib.md5(shown).hexdigest(),
+              'Content-Type: application/http; msgtype=response', 'Content-Length: %d' % len(head + shown)]
+    fields += ['WARC-Truncated: length'] if cut is not None else []
+    return '\r\n'.join(fields).encode() + b'\r\n\r\n' + head + shown + b'\r\n\r\n'
+
+
+def seen(repo):
+    """Everything that commands say about URL."""
+    facts = ask(repo, 'get', '--json', URL)[0]
+    return (rows(repo), call(repo, 'get', URL).stdout, facts.get('truncated'), facts['length'], facts['md5'],
+            facts['sha1'], facts['time'])
+
+
+DESIGNS = ('Incr[hash,log]', 'Incr[uniform,hash]', 'Incr[hash,hashed-log]', 'Batch[U(hash,log),R(hash,hash)]')
+
+
+def brought(repo, path):
+    """Imports an archive so that readers see it."""
+    call(repo, 'import', path)
+    if ask(repo, 'stat')[0]['design'].startswith('Batch'):
+        call(repo, 'transfer')
+
+
+@test
+def captures_of_one_second(folder):
+    bodies, path, out = [b'first', b'second', b'', b'last of them'], folder / 'a.warc', folder / 'out.warc'
+    path.write_bytes(b''.join(whole_and_cut(b, day(3)) for b in bodies))
+    for n, design in enumerate(DESIGNS):
+        for policy in 'all', 'newest':
+            repo, copy, other = (folder / ('%s%d-%s' % (name, n, policy)) for name in ('r', 'copy', 'to'))
+            call(repo, 'init', '--design', design, '--history', policy)
+            brought(repo, path)
+            before = seen(repo)
+            assert before[1] == bodies[-1] and len(before[0]) == (4 if policy == 'all' else 1), before
+            brought(repo, path) # nothing of it is new
+            assert seen(repo) == before
+            call(repo, 'export', '--warc', out, '--versions', '--force')
+            call(copy, 'init', '--history', policy)
+            brought(copy, out)
+            assert seen(copy) == before
+            call(repo, 'convert', other, '--design', 'Incr[hash,hash]')
+            assert seen(other) == before
+            brought(other, path)
+            assert seen(other) == before
+            verified(repo), verified(other)
+
+
+@test
+def a_stream_goes_on_between_captures_of_one_second(folder):
+    path, repo = folder / 'a.warc', folder / 'r'
+    call(repo, 'init', '--history', 'all')
+    path.write_bytes(b''.join(whole_and_cut(b'<p>%d' % i, day(3)) for i in range(4)))
+    call(repo, 'import', path)
+    records = [r for r in ask(repo, 'stream', '--latest', '--versions', '--format', 'jsonl') if 'token' in r]
+    assert [r['text'].strip() for r in records] == ['0', '1', '2', '3'], records
+    for i, record in enumerate(records):
+        rest = [r for r in ask(repo, 'stream', '--resume', record['token'], '--format', 'jsonl') if 'token' in r]
+        assert [r['text'] for r in rest] == [r['text'] for r in records[i + 1:]], (i, rest)
+
+
+@test
+def the_longer_record_of_a_capture_counts(folder):
+    body, path = b'<title>long</title>' + b'text ' * 100, folder / 'a.warc'
+    for n, design in enumerate(DESIGNS):
+        policy, results = ('all', 'newest')[n % 2], []
+        for order in itertools.permutations((50, 120, None)):
+            repo = folder / ('%d-%s' % (n, '-'.join(map(str, order))))
+            call(repo, 'init', '--design', design, '--history', policy)
+            for i, cut in enumerate(order):
+                path.write_bytes(whole_and_cut(body, day(3), cut))
+                brought(repo, path)
+                if i == 0:
+                    call(repo, 'snapshot', '--name', 'first')
+            results.append(seen(repo))
+            assert results[-1] == results[0] and len(results[0][0]) == 1, results
+            assert results[-1][1] == body and not results[-1][2], results[-1]
+            # The snapshot has what it had.
+            assert call(repo, 'get', URL, '--snapshot', 'first').stdout == body[:order[0]], (design, order)
+            facts = ask(repo, 'get', URL, '--snapshot', 'first', '--json')[0]
+            assert bool(facts.get('truncated')) == (order[0] is not None), facts
+            verified(repo)
+
+
+@test
+def webdb_and_index_follow_a_repair(folder):
+    body, path = b'<title>long</title><a href="http://b.example/linked">' + b'needle ' * 30, folder / 'a.warc'
+    for n, order in enumerate(((40, None), (None, 40))):
+        repo = folder / str(n)
+        call(repo, 'init', '--history', ('newest', 'all')[n])
+        for cut in order:
+            path.write_bytes(whole_and_cut(body, day(3), cut))
+            call(repo, 'import', path)
+            call(repo, 'update')
+            call(repo, 'index')
+        page = ask(repo, 'webdb', 'page', URL)[0]
+        assert (page['result'], page['md5'], page['bytes']) == ('stored', hashlib.md5(body).hexdigest(), len(body)), page
+        assert page['changes'] == 0, page
+        hits = [h for h in ask(repo, 'search', 'needle') if h.get('url') == URL]
+        assert len(hits) == 1, hits
+        call(repo, 'export', '--facts', folder / 'f.jsonl', '--force')
+        facts = [json.loads(line) for line in (folder / 'f.jsonl').read_text().splitlines()]
+        assert [f['length'] for f in facts if f.get('url') == URL] == [len(body)], facts
+
+
+@test
+def what_a_snapshot_says_is_frozen(folder):
+    path, out = folder / 'a.warc', folder / 'o.warc'
+    for n, design in enumerate(DESIGNS):
+        repo = folder / str(n)
+        call(repo, 'init', '--design', design, '--history', ('all', 'newest')[n % 2])
+        path.write_bytes(whole_and_cut(b'the same', day(3)))
+        brought(repo, path)
+        for k, when in enumerate((7, 5, 9)):
+            call(repo, 'snapshot', '--name', 's%d' % k)
+            path.write_bytes(whole_and_cut(b'the same', day(when)))
+            brought(repo, path)
+        for k, last in enumerate((3, 7, 7)):
+            held = '--snapshot', 's%d' % k
+            assert ask(repo, 'get', URL, *held, '--json')[0]['time'] == full(day(last)), (design, k)
+            for until, pages in (last, 0), (last + 1, 1):
+                end = done(ask(repo, 'export', '--warc', out, '--force', *held, '--until', day(until)))
+                urls = call(repo, 'stream', *held, '--until', day(until), '--format', 'urls').stdout.split()
+                assert (end['pages'], len(urls)) == (pages, pages), (design, k, until, end, urls)
+        assert ask(repo, 'get', URL, '--json')[0]['time'] == full(day(9))
+        verified(repo)
 
 
 run()

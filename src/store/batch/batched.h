@@ -52,7 +52,7 @@ struct wb_batched_outlook {
     uint64_t update_content;          /* of the latest version on the update nodes; 0: there is none */
     uint64_t epoch;                   /* what the history takes for the next one */
     struct wb_history_rule rule;      /* of the read nodes */
-    const struct wb_history *waiting; /* while it is computed: what is on the update nodes */
+    struct wb_history *waiting;       /* while it is computed: what is on the update nodes */
 };
 
 /* An open repository of a batch design. */
@@ -80,9 +80,22 @@ int wb_batched_open_update(struct wb_batched *batch);
 int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id);
 void wb_batched_outlook_release(struct wb_batched_outlook *outlook);
 
-/* Adds a capture to the outlook; place.segment says who has its bytes, 0: nobody. */
+/* A capture for the outlook. */
+struct wb_batched_capture {
+    int64_t time_ms;
+    uint64_t content, replaces; /* as in struct wb_history_capture */
+    uint32_t segment;           /* who has its bytes; 0: nobody */
+    bool forgotten;             /* as in struct wb_history_capture */
+    uint64_t body_bytes;
+    uint16_t status;
+};
+
+/* Adds a capture to the outlook; segment says who has its bytes, 0: nobody. */
 int wb_batched_outlook_add(struct wb_batched_outlook *outlook, int64_t time_ms, uint64_t content, uint32_t segment,
                            enum wb_store_outcome *outcome_out);
+
+/* The same for a page that is to wait on the update nodes. */
+int wb_batched_outlook_put(struct wb_batched *batch, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 
 /* ---- writing (batched_write.c) ----------------------------------------------------------------------------- */
 
@@ -101,7 +114,8 @@ int wb_batched_allow(struct wb_store *store, const struct wb_store_bar *bar);
 int wb_batched_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when,
                    struct wb_page *page_out, struct wb_buf *mem_out);
 int wb_batched_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
-int wb_batched_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+int wb_batched_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                        struct wb_store_timeline *timeline_out);
 int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                          size_t *count_out);
 int wb_batched_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);

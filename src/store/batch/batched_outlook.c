@@ -27,48 +27,91 @@ static struct wb_catalog_place place_of(uint32_t segment, uint64_t content)
 /* Begins with what is on the read nodes. */
 static int take_read(struct wb_batched *batch, const struct wb_history *from)
 {
-    struct wb_batched_outlook *o = &batch->outlook;
-    struct wb_history *to = &o->history;
-    int err = wb_vec_reserve(&to->versions, from->versions.count + 1);
+    struct wb_history *to = &batch->outlook.history;
+    int err = wb_history_copy(from, to);
 
-    WB_CHECK(to->versions.count == 0);
-    if (err == 0)
-        err = wb_vec_reserve(&to->times, from->times.count + 1);
-    if (err < 0)
-        return err;
-    if (from->versions.count) {
-        memcpy(to->versions.items, from->versions.items, from->versions.count * sizeof *to->versions.items);
-        memcpy(to->times.items, from->times.items, from->times.count * sizeof *to->times.items);
-    }
-    to->versions.count = from->versions.count;
-    to->times.count = from->times.count;
-    to->ghosts = from->ghosts;
-    to->floor_ms = from->floor_ms;
-    to->gone_ms = from->gone_ms;
-    for (size_t i = 0; i < to->versions.count; i++)
+    for (size_t i = 0; i < to->versions.count && err == 0; i++)
         if (to->versions.items[i].place.segment)
             to->versions.items[i].place = place_of(WB_BATCHED_READ_SEGMENT, to->versions.items[i].content);
-    WB_CHECK(to->ghosts <= to->versions.count);
-    return 0;
+    WB_CHECK(err < 0 || to->ghosts <= to->versions.count);
+    return err;
 }
 
-int wb_batched_outlook_add(struct wb_batched_outlook *outlook, int64_t time_ms, uint64_t content, uint32_t segment,
-                           enum wb_store_outcome *outcome_out)
+static int add(struct wb_batched_outlook *outlook, const struct wb_batched_capture *from,
+               enum wb_store_outcome *outcome_out)
 {
-    const struct wb_history_version *known = content ? wb_history_find(&outlook->history, content) : NULL;
-    struct wb_history_version bytes = {.content = content};
-    struct wb_history_capture capture = {.time_ms = time_ms,
-                                         .content = content,
+    const struct wb_history_version *known = from->content ? wb_history_find(&outlook->history, from->content) : NULL;
+    struct wb_history_version bytes = {
+        .content = from->content, .body_bytes = from->body_bytes, .status = from->status};
+    struct wb_history_capture capture = {.time_ms = from->time_ms,
+                                         .content = from->content,
+                                         .replaces = from->replaces,
+                                         .forgotten = from->forgotten && !known,
                                          .epoch = outlook->epoch,
-                                         .now_ms = outlook->rule.now_ms,
+                                         .rule = &outlook->rule,
                                          .bytes = &bytes};
 
     WB_CHECK(outlook->epoch > 0);
     if (known)
         bytes = *known;
-    else if (segment)
-        bytes.place = place_of(segment, content);
+    else if (from->segment)
+        bytes.place = place_of(from->segment, from->content);
     return wb_history_add(&outlook->history, &capture, outcome_out);
+}
+
+int wb_batched_outlook_add(struct wb_batched_outlook *outlook, int64_t time_ms, uint64_t content, uint32_t segment,
+                           enum wb_store_outcome *outcome_out)
+{
+    return add(outlook, &(struct wb_batched_capture){.time_ms = time_ms, .content = content, .segment = segment},
+               outcome_out);
+}
+
+/* A version of this content; while the outlook is computed, the view of the update nodes must stay as it is. */
+static int find_rival(struct wb_batched *batch, struct wb_log *part, bool waits, struct wb_pageid id, uint64_t content,
+                      struct wb_history_version *found_out)
+{
+    struct wb_history *history = waits ? batch->outlook.waiting : NULL;
+    struct wb_log_view *view;
+    int err = history ? 0 : wb_log_view(part, id, &view);
+
+    WB_CHECK(content != 0);
+    if (err < 0)
+        return err;
+    const struct wb_history_version *found = wb_history_find(history ? history : &view->history, content);
+    if (!found)
+        return wb_store_not_found();
+    *found_out = *found;
+    return 0;
+}
+
+/* Reads a content of the page from the part that has its bytes. */
+static int read_rival(void *context, struct wb_pageid id, const struct wb_history_version *version,
+                      struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct wb_batched *batch = context;
+    bool waits = version->place.segment == WB_BATCHED_UPDATE_SEGMENT;
+    struct wb_log *part = waits ? wb_batched_update_log(batch) : wb_batched_read_log(batch);
+    struct wb_history_version found;
+    int err = find_rival(batch, part, waits, id, version->content, &found);
+
+    WB_CHECK(version->place.segment != 0);
+    return err < 0 ? err : wb_log_read_version(part, id, &found, page_out, mem_out);
+}
+
+int wb_batched_outlook_put(struct wb_batched *batch, const struct wb_page *page, enum wb_store_outcome *outcome_out)
+{
+    struct wb_batched_outlook *o = &batch->outlook;
+    struct wb_batched_capture capture = {.time_ms = page->time_ms,
+                                         .content = wb_history_content(page, wb_batched_read_log(batch)->content_seed),
+                                         .segment = WB_BATCHED_UPDATE_SEGMENT,
+                                         .body_bytes = page->body.len,
+                                         .status = page->status};
+    int covered = wb_log_rival(&o->history, page, read_rival, batch, &capture.replaces);
+
+    *outcome_out = WB_STORE_PUT_KNOWN;
+    if (covered != 0)
+        return covered < 0 ? covered : 0;
+    return add(o, &capture, outcome_out);
 }
 
 static int gather_event(void *context, const struct wb_catalog_event *event)
@@ -132,17 +175,54 @@ static int apply_events(struct wb_batched_outlook *o, size_t *at_inout, int64_t 
 }
 
 /* What the update nodes have forgotten still tells apart what comes before and after it. */
-static int apply_floor(struct wb_batched_outlook *o, int64_t floor_ms)
+static int apply_floor(struct wb_batched_outlook *o, const struct wb_history *from)
 {
+    struct wb_batched_capture mark = {.time_ms = from->floor_ms, .content = WB_BATCHED_FORGOTTEN, .forgotten = true};
     enum wb_store_outcome ignored;
 
     WB_CHECK(o->epoch > 0);
-    return floor_ms == INT64_MIN ? 0 : wb_batched_outlook_add(o, floor_ms, WB_BATCHED_FORGOTTEN, 0, &ignored);
+    if (from->versions.count == 0 || from->floor_ms == INT64_MIN)
+        return 0;
+    int err = add(o, &mark, &ignored);
+    for (size_t i = 0; i < from->forgotten.count && err == 0; i++) {
+        mark.content = from->forgotten.items[i];
+        err = add(o, &mark, &ignored);
+    }
+    return err;
+}
+
+/* One capture that waits. If the body of the page must be compared with others of its time, it is read. */
+static int take_capture(struct wb_batched *batch, struct wb_pageid id, const struct wb_history_version *version,
+                        int64_t time_ms)
+{
+    struct wb_batched_outlook *o = &batch->outlook;
+    uint32_t segment = version->place.segment ? WB_BATCHED_UPDATE_SEGMENT : 0;
+    struct wb_buf memory = WB_BUF_INIT;
+    enum wb_store_outcome ignored;
+    struct wb_page page;
+
+    WB_CHECK(version->count > 0);
+    if (segment == 0 || !wb_log_has_rival(&o->history, time_ms, version)) {
+        struct wb_batched_capture capture = {.time_ms = time_ms,
+                                             .content = version->content,
+                                             .segment = segment,
+                                             .body_bytes = version->body_bytes,
+                                             .status = version->status};
+        return add(o, &capture, &ignored);
+    }
+    int err = wb_log_read_version(wb_batched_update_log(batch), id, version, &page, &memory);
+    if (err == 0) {
+        page.time_ms = time_ms;
+        err = wb_batched_outlook_put(batch, &page, &ignored);
+    }
+    wb_buf_release(&memory);
+    return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* nor can a transfer bring it */
 }
 
 /* The captures on the update nodes together with the events. */
-static int take_update(struct wb_batched_outlook *o, const struct wb_history *from)
+static int take_update(struct wb_batched *batch, struct wb_pageid id, const struct wb_history *from)
 {
+    struct wb_batched_outlook *o = &batch->outlook;
     size_t at = 0;
     int err = 0;
 
@@ -154,18 +234,16 @@ static int take_update(struct wb_batched_outlook *o, const struct wb_history *fr
             end_page(o, o->events.items[i].time_ms);
     for (size_t v = from->ghosts; v < from->versions.count && err == 0; v++) {
         const struct wb_history_version *version = &from->versions.items[v];
-        uint32_t segment = version->place.segment ? WB_BATCHED_UPDATE_SEGMENT : 0;
         for (size_t k = 0; k < version->count && err == 0; k++) {
             int64_t time_ms = from->times.items[version->first + k];
-            enum wb_store_outcome ignored;
             err = apply_events(o, &at, time_ms);
             if (err == 0)
-                err = wb_batched_outlook_add(o, time_ms, version->content, segment, &ignored);
+                err = take_capture(batch, id, version, time_ms);
         }
     }
     if (err == 0)
         err = apply_events(o, &at, INT64_MAX);
-    return err < 0 ? err : apply_floor(o, from->versions.count ? from->floor_ms : INT64_MIN);
+    return err < 0 ? err : apply_floor(o, from);
 }
 
 int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id)
@@ -194,7 +272,7 @@ int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id)
     o->waits = o->events.count > 0 || view->history.versions.count > 0;
     o->waiting = &view->history;
     if (o->waits)
-        err = take_update(o, &view->history);
+        err = take_update(batch, id, &view->history);
     o->waiting = NULL;
     wb_history_trim(&o->history, &o->rule);
     const struct wb_history_version *there = wb_history_latest(&view->history);

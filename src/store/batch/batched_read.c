@@ -89,7 +89,7 @@ int wb_batched_get(struct wb_store *store, struct wb_pageid id, const struct wb_
     struct wb_batched *batch = wb_batched_of(store);
     struct wb_store *part = batch->read;
 
-    WB_CHECK(when->kind <= WB_STORE_WHEN_SNAPSHOT);
+    WB_CHECK(when->kind <= WB_STORE_WHEN_CAPTURE);
     if (store->mode == WB_STORE_WRITE && when->kind == WB_STORE_WHEN_LATEST)
         return get_latest(batch, id, page_out, mem_out);
     if (store->mode == WB_STORE_WRITE && when->kind == WB_STORE_WHEN_TIME) {
@@ -97,7 +97,10 @@ int wb_batched_get(struct wb_store *store, struct wb_pageid id, const struct wb_
         if (err < 0)
             return err;
     }
-    return wb_store_get_when(part, id, when, page_out, mem_out);
+    int err = wb_store_get_when(part, id, when, page_out, mem_out);
+    if (err == WB_E_NOTFOUND && store->mode == WB_STORE_WRITE && when->kind == WB_STORE_WHEN_CAPTURE)
+        err = wb_store_get_when(batch->update, id, when, page_out, mem_out); /* as the timeline */
+    return err;
 }
 
 int wb_batched_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
@@ -117,14 +120,16 @@ int wb_batched_time(struct wb_store *store, struct wb_pageid id, int64_t *time_m
     return 0;
 }
 
-int wb_batched_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
+int wb_batched_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                        struct wb_store_timeline *timeline_out)
 {
     struct wb_batched *batch = wb_batched_of(store);
-    int err = wb_store_timeline(batch->read, id, timeline_out);
+    int err = epoch ? wb_store_timeline_in(batch->read, id, epoch, timeline_out)
+                    : wb_store_timeline(batch->read, id, timeline_out);
 
     WB_CHECK(err < 0 || timeline_out->count > 0);
     /* An import looks for originals of revisits in this way; an index asks only for pages that readers see. */
-    if (err == WB_E_NOTFOUND && store->mode == WB_STORE_WRITE)
+    if (err == WB_E_NOTFOUND && store->mode == WB_STORE_WRITE && epoch == 0)
         err = wb_store_timeline(batch->update, id, timeline_out);
     return err;
 }

@@ -36,15 +36,12 @@ static bool forgets(struct wb_batched *batch)
 int wb_batched_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
     struct wb_batched *batch = wb_batched_of(store);
-    struct wb_batched_outlook *o = &batch->outlook;
     enum wb_store_outcome forecast = WB_STORE_PUT_OLDER, there;
     int err = wb_batched_outlook(batch, page->id);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
     if (err == 0)
-        err =
-            wb_batched_outlook_add(o, page->time_ms, wb_history_content(page, wb_batched_read_log(batch)->content_seed),
-                                   WB_BATCHED_UPDATE_SEGMENT, &forecast);
+        err = wb_batched_outlook_put(batch, page, &forecast);
     if (err < 0)
         return err;
     if (forecast == WB_STORE_PUT_PAST && forgets(batch))

@@ -193,15 +193,15 @@ static int bring_version(struct involved_page *p, const struct wb_store_version 
 /* How far the update nodes have forgotten the past of the page. */
 static int bring_floor(struct involved_page *p)
 {
-    struct wb_catalog_event forgotten = {
-        .id = p->id, .kind = WB_CATALOG_EVENT_CAPTURE, .content = WB_BATCHED_FORGOTTEN};
     struct wb_log_view view = {0};
     int err = wb_log_view_load(&p->t->waiting, true, p->id, &view);
 
     WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
-    forgotten.time_ms = view.history.floor_ms;
-    if (err == 0 && forgotten.time_ms != INT64_MIN)
-        err = wb_log_put_content(p->t->to, &forgotten);
+    int64_t floor_ms = view.history.floor_ms;
+    if (err == 0 && floor_ms != INT64_MIN)
+        err = wb_log_put_forgotten(p->t->to, p->id, floor_ms, WB_BATCHED_FORGOTTEN);
+    for (size_t i = 0; i < view.history.forgotten.count && err == 0; i++)
+        err = wb_log_put_forgotten(p->t->to, p->id, floor_ms, view.history.forgotten.items[i]);
     wb_log_view_release(&view);
     return err;
 }

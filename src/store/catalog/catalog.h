@@ -91,6 +91,7 @@ struct wb_catalog_entry {
     uint32_t body_bytes;
     uint32_t stored_bytes;   /* bytes that compaction frees when the page dies; 0 in a lead */
     uint64_t epoch;          /* in which it arrived */
+    uint64_t seen_epoch;     /* in which its newest capture arrived: states before it show an older time */
     uint64_t content;        /* hash of status, type and body (wb_history_content); 0 in a row of format 2 */
     bool history;            /* table history has rows of this page */
     int64_t floor_ms;        /* wb_history.floor_ms; INT64_MIN if nothing was forgotten */

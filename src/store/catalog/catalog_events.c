@@ -2,8 +2,9 @@
  * catalog_events.c - the rows of table events (catalog.h): what happened to pages that may be on the read nodes only,
  * until a transfer repeats it there. Only the catalog of the update nodes of a batch design has such rows.
  *
- *   key    page id (16), time (8, big-endian, the highest bit inverted), kind (1)
- *   value  hash of the content of a capture, or 0 (8); name of the site
+ *   key    page id (16), time (8, big-endian, the highest bit inverted), kind (1), hash of the content of a capture,
+ *          or 0 (8)
+ *   value  the same hash (8); name of the site
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -14,7 +15,8 @@
 #include <string.h>
 
 enum {
-    EVENT_KEY_BYTES = WB_PAGEID_BYTES + 8 + 1,
+    EVENT_KIND_AT = WB_PAGEID_BYTES + 8,
+    EVENT_KEY_BYTES = EVENT_KIND_AT + 1 + 8,
     EVENT_BYTES_MIN = 8,
     EVENT_SITE_MAX = 1024, /* a longer name cannot be that of a site */
 };
@@ -28,7 +30,8 @@ static struct wb_slice event_key(const struct wb_catalog_event *event, char key[
     wb_pageid_put(event->id, key);
     wb_put32_be(key + WB_PAGEID_BYTES, (uint32_t)(time >> 32));
     wb_put32_be(key + WB_PAGEID_BYTES + 4, (uint32_t)time);
-    key[EVENT_KEY_BYTES - 1] = (char)event->kind;
+    key[EVENT_KIND_AT] = (char)event->kind;
+    wb_put64(key + EVENT_KIND_AT + 1, event->content);
     return wb_slice(key, EVENT_KEY_BYTES);
 }
 
@@ -69,18 +72,18 @@ static int walk_event(void *context, struct wb_slice key, struct wb_slice row)
     WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(walk->each != NULL);
     if (key.len != EVENT_KEY_BYTES || row.len < EVENT_BYTES_MIN || row.len > EVENT_BYTES_MIN + EVENT_SITE_MAX ||
-        key.ptr[EVENT_KEY_BYTES - 1] < WB_CATALOG_EVENT_FORGOTTEN ||
-        key.ptr[EVENT_KEY_BYTES - 1] > WB_CATALOG_EVENT_NAME)
+        key.ptr[EVENT_KIND_AT] < WB_CATALOG_EVENT_FORGOTTEN || key.ptr[EVENT_KIND_AT] > WB_CATALOG_EVENT_NAME)
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_EVENTS, "a row that is not an event");
     uint64_t time = (uint64_t)wb_get32_be(key.ptr + WB_PAGEID_BYTES) << 32 | wb_get32_be(key.ptr + WB_PAGEID_BYTES + 4);
     struct wb_catalog_event event = {
         .id = wb_pageid_get(key.ptr),
         .time_ms = (int64_t)(time ^ (uint64_t)1 << 63),
-        .kind = (enum wb_catalog_event_kind)key.ptr[EVENT_KEY_BYTES - 1],
+        .kind = (enum wb_catalog_event_kind)key.ptr[EVENT_KIND_AT],
         .content = wb_get64(row.ptr),
         .site = wb_slice(row.ptr + EVENT_BYTES_MIN, row.len - EVENT_BYTES_MIN),
     };
-    if ((event.kind == WB_CATALOG_EVENT_CAPTURE) != (event.content != 0))
+    if ((event.kind == WB_CATALOG_EVENT_CAPTURE) != (event.content != 0) ||
+        event.content != wb_get64(key.ptr + EVENT_KIND_AT + 1))
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_EVENTS, "a capture without a content");
     if (walk->only && !wb_pageid_equal(*walk->only, event.id))
         return 1;

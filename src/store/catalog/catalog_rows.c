@@ -32,7 +32,7 @@ enum {
     STATE_BYTES_2 = 68, /* in format 2 */
 };
 
-enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2 };
+enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2, ENTRY_HAS_SEEN = 4, ENTRY_FLAGS = 7 };
 
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
@@ -141,9 +141,10 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         if (!wb_get_varint(&at, end, &v[i]))
             return false;
     bool format_2 = end - at == ENTRY_SITE_BYTES;
-    uint64_t flags = 0, floor = 0;
-    if (!format_2 && (!wb_get_varint(&at, end, &flags) || flags > (ENTRY_HAS_HISTORY | ENTRY_HAS_FLOOR) ||
-                      (flags & ENTRY_HAS_FLOOR && !wb_get_varint(&at, end, &floor)) || end - at != ENTRY_HASHES_BYTES))
+    uint64_t flags = 0, floor = 0, seen = 0;
+    if (!format_2 && (!wb_get_varint(&at, end, &flags) || flags > ENTRY_FLAGS ||
+                      (flags & ENTRY_HAS_FLOOR && !wb_get_varint(&at, end, &floor)) ||
+                      (flags & ENTRY_HAS_SEEN && !wb_get_varint(&at, end, &seen)) || end - at != ENTRY_HASHES_BYTES))
         return false;
     *entry_out = (struct wb_catalog_entry){
         .time_ms = (int64_t)wb_unzigzag(v[0]),
@@ -152,6 +153,7 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         .body_bytes = (uint32_t)v[5],
         .stored_bytes = (uint32_t)v[6],
         .epoch = v[7],
+        .seen_epoch = v[7] + wb_unzigzag(seen),
         .lifetime = (uint16_t)v[8],
         .lifetime_count = (uint16_t)v[9],
         .history = flags & ENTRY_HAS_HISTORY,
@@ -159,7 +161,8 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         .content = format_2 ? 0 : wb_get64(at),
         .site = wb_get64(end - ENTRY_SITE_BYTES),
     };
-    return entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0;
+    return entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0 &&
+           entry_out->seen_epoch > 0;
 }
 
 /* Returns the row's length. */
@@ -178,9 +181,13 @@ static size_t entry_to_row(const struct wb_catalog_entry *entry, char row[ENTRY_
         len += wb_put_varint(row + len, v[i]);
     /* The floor is usually close to the time. If the page has a history, that knows the floor. */
     bool floor = !entry->history && entry->floor_ms != INT64_MIN;
-    len += wb_put_varint(row + len, (entry->history ? ENTRY_HAS_HISTORY : 0) | (floor ? ENTRY_HAS_FLOOR : 0));
+    bool seen = entry->seen_epoch && entry->seen_epoch != entry->epoch;
+    len += wb_put_varint(row + len, (entry->history ? ENTRY_HAS_HISTORY : 0) | (floor ? ENTRY_HAS_FLOOR : 0) |
+                                        (seen ? ENTRY_HAS_SEEN : 0));
     if (floor)
         len += wb_put_varint(row + len, wb_zigzag((uint64_t)entry->time_ms - (uint64_t)entry->floor_ms));
+    if (seen)
+        len += wb_put_varint(row + len, wb_zigzag(entry->seen_epoch - entry->epoch));
     WB_CHECK(len + ENTRY_HASHES_BYTES <= ENTRY_BYTES_MAX);
     wb_put64(row + len, entry->content);
     wb_put64(row + len + 8, entry->site);

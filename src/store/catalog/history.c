@@ -1,175 +1,33 @@
 /*
- * history.c - adds captures to the past of a page, and forgets what nobody keeps. Pure
- * computation (history.h has the picture); history_bytes.c turns it into bytes.
+ * history.c - adds captures to the past of a page. Pure computation (history.h has the picture); history_list.c changes
+ * the lists, history_keep.c forgets what nobody keeps, and history_bytes.c turns all of it into bytes.
  */
-#include "store/catalog/history.h"
 #include "base/bytes.h"
 #include "base/check.h"
-#include "base/hash.h"
+#include "store/catalog/history_list.h"
 #include "store/organisation.h"
 
-/* What is always true: ghosts come first, and every version has a capture. */
-static void check_history(const struct wb_history *history)
+/* ---- times that cannot be --------------------------------------------------------------------------------- */
+
+/* Those who see a version go on seeing the captures that it is about to lose. */
+static int freeze_ahead(struct wb_history *history, const struct wb_history_capture *capture)
 {
-    WB_CHECK(history->ghosts <= history->versions.count);
-    WB_CHECK(history->versions.count <= history->times.count);
-}
+    int64_t now_ms = capture->rule->now_ms;
+    size_t ignored;
 
-void wb_history_clear(struct wb_history *history)
-{
-    wb_vec_clear(&history->versions);
-    wb_vec_clear(&history->times);
-    history->ghosts = 0;
-    history->floor_ms = INT64_MIN;
-    history->gone_ms = 0;
-}
-
-void wb_history_release(struct wb_history *history)
-{
-    wb_vec_release(&history->versions);
-    wb_vec_release(&history->times);
-}
-
-uint64_t wb_history_content(const struct wb_page *page, uint64_t seed)
-{
-    uint64_t parts[2] = {wb_hash64_seeded(page->type.ptr, page->type.len, seed + page->status),
-                         wb_hash64_seeded(page->body.ptr, page->body.len, seed)};
-    struct wb_slice location;
-    /* Most redirects have no body, or always the same one: what they say is where they lead. */
-    if (wb_http_status_redirects(page->status) && wb_http_header(page->head, "location", &location))
-        parts[1] = wb_hash64_seeded(location.ptr, location.len, parts[1]);
-    uint64_t content = wb_hash64_seeded(parts, sizeof parts, seed);
-
-    WB_CHECK(page->body.ptr || page->body.len == 0);
-    return content ? content : 1;
-}
-
-struct wb_history_version *wb_history_latest(struct wb_history *history)
-{
-    WB_CHECK(history->ghosts <= history->versions.count);
-    if (history->versions.count == history->ghosts)
-        return NULL;
-    struct wb_history_version *last = &history->versions.items[history->versions.count - 1];
-    WB_CHECK(!last->ghost);
-    return last->ceased == 0 ? last : NULL;
-}
-
-struct wb_history_version *wb_history_find(struct wb_history *history, uint64_t content)
-{
-    WB_CHECK(history->ghosts <= history->versions.count);
-    WB_CHECK(content != 0);
-    for (size_t i = history->versions.count; i > 0; i--)
-        if (history->versions.items[i - 1].content == content && history->versions.items[i - 1].place.segment)
-            return &history->versions.items[i - 1];
-    return NULL;
-}
-
-int wb_history_push(struct wb_history *history, const struct wb_history_version *version, int64_t time_ms)
-{
-    struct wb_history_version pushed = *version;
-    int err = wb_vec_reserve(&history->versions, history->versions.count + 1);
-
-    WB_CHECK(version->place.segment > 0);
-    WB_CHECK(version->arrived > 0);
-    WB_CHECK(!version->ghost);
-    pushed.first = history->times.count;
-    pushed.count = 1;
-    if (err == 0)
-        err = wb_vec_push(&history->times, time_ms);
-    return err < 0 ? err : wb_vec_push(&history->versions, pushed);
-}
-
-/* ---- changing the list; there is room for two versions and one time ----------------------------- */
-
-static void insert_version(struct wb_history *history, size_t at, const struct wb_history_version *version)
-{
-    WB_CHECK(at <= history->versions.count);
-    WB_CHECK(history->versions.count < history->versions.cap);
-    struct wb_history_version *items = history->versions.items;
-    memmove(items + at + 1, items + at, (history->versions.count - at) * sizeof *items);
-    items[at] = *version;
-    history->versions.count++;
-}
-
-/* Puts a time at index `at`, into version number `owner`; the versions after it move on. */
-static void insert_time(struct wb_history *history, size_t at, size_t owner, int64_t time_ms)
-{
-    WB_CHECK(owner < history->versions.count);
-    WB_CHECK(at >= history->versions.items[owner].first);
-    WB_CHECK(at <= history->versions.items[owner].first + history->versions.items[owner].count);
-    WB_CHECK(at <= history->times.count);
-    WB_CHECK(history->times.count < history->times.cap);
-    int64_t *items = history->times.items;
-    memmove(items + at + 1, items + at, (history->times.count - at) * sizeof *items);
-    items[at] = time_ms;
-    history->times.count++;
-    history->versions.items[owner].count++;
-    for (size_t i = owner + 1; i < history->versions.count; i++)
-        history->versions.items[i].first++;
-}
-
-/* Takes away the captures [from, to) of version number `owner`. */
-static void remove_times(struct wb_history *history, size_t owner, size_t from, size_t to)
-{
-    size_t count = to - from;
-
-    WB_CHECK(owner < history->versions.count);
-    WB_CHECK(from >= history->versions.items[owner].first);
-    WB_CHECK(from <= to);
-    WB_CHECK(to <= history->times.count);
-    WB_CHECK(history->versions.items[owner].count >= count);
-    int64_t *items = history->times.items;
-    memmove(items + from, items + to, (history->times.count - to) * sizeof *items);
-    history->times.count -= count;
-    history->versions.items[owner].count -= count;
-    for (size_t i = owner + 1; i < history->versions.count; i++)
-        history->versions.items[i].first -= count;
-}
-
-/* Removes a version and its captures. */
-static void remove_version(struct wb_history *history, size_t at)
-{
-    WB_CHECK(at < history->versions.count);
-    struct wb_history_version *items = history->versions.items;
-    remove_times(history, at, items[at].first, items[at].first + items[at].count);
-    history->ghosts -= items[at].ghost;
-    memmove(items + at, items + at + 1, (history->versions.count - at - 1) * sizeof *items);
-    history->versions.count--;
-}
-
-/* Where the captures begin that take part: those of ghosts do not. */
-static size_t first_time(const struct wb_history *history)
-{
-    check_history(history);
-    return history->ghosts < history->versions.count ? history->versions.items[history->ghosts].first
-                                                     : history->times.count;
-}
-
-/* ---- adding ----------------------------------------------------------------------------------------- */
-
-/* Makes a version a ghost before its time: it and its captures move to the end of the other ghosts. */
-static void make_ghost(struct wb_history *history, size_t index)
-{
-    struct wb_history_version *versions = history->versions.items, moved = versions[index];
-    size_t begin = first_time(history);
-
-    WB_CHECK(!moved.ghost);
-    WB_CHECK(moved.count > 0);
-    WB_CHECK(begin <= moved.first);
-    WB_CHECK(index >= history->ghosts);
-    WB_CHECK(moved.ceased != 0);
-    for (size_t i = 0; i < moved.count; i++) {
-        int64_t *to = &history->times.items[begin + i], time_ms = history->times.items[moved.first + i];
-        memmove(to + 1, to, (moved.first - begin) * sizeof *to);
-        *to = time_ms;
+    wb_history_check(history);
+    for (size_t i = history->versions.count; i > history->ghosts; i--) {
+        const struct wb_history_version *version = &history->versions.items[i - 1];
+        if (!wb_store_time_is_ahead(wb_history_last_ms(history, version), now_ms))
+            break;
+        if (version->ceased != 0 && wb_store_time_is_ahead(history->times.items[version->first], now_ms))
+            continue; /* it becomes a ghost as a whole */
+        int frozen = wb_history_freeze(history, i - 1, capture, &ignored);
+        if (frozen < 0)
+            return frozen;
+        i += (size_t)frozen;
     }
-    for (size_t i = index; i > history->ghosts; i--) {
-        versions[i] = versions[i - 1];
-        versions[i].first += moved.count;
-    }
-    moved.first = begin;
-    moved.ghost = true;
-    versions[history->ghosts++] = moved;
+    return 0;
 }
 
 /*
@@ -178,94 +36,98 @@ static void make_ghost(struct wb_history *history, size_t index)
  * Older versions that have no other captures become ghosts, in case a snapshot sees them. What was forgotten up to
  * such a time, or gone since then, must not lock out the new capture either.
  */
-static void settle_ahead(struct wb_history *history, const struct wb_history_capture *capture)
+static int settle_ahead(struct wb_history *history, const struct wb_history_capture *capture)
 {
-    size_t begin = first_time(history), end = history->times.count, keep = end;
+    int64_t now_ms = capture->rule->now_ms;
 
-    WB_CHECK(begin <= end);
-    if (wb_store_time_is_ahead(capture->time_ms, capture->now_ms))
-        return;
-    while (keep > begin && wb_store_time_is_ahead(history->times.items[keep - 1], capture->now_ms))
+    if (wb_store_time_is_ahead(capture->time_ms, now_ms))
+        return 0;
+    int err = freeze_ahead(history, capture);
+    if (err < 0)
+        return err;
+    size_t begin = wb_history_first_time(history), end = history->times.count, keep = end;
+    while (keep > begin && wb_store_time_is_ahead(history->times.items[keep - 1], now_ms))
         keep--;
     int64_t before = keep > begin ? history->times.items[keep - 1] : INT64_MIN;
-    if (wb_store_time_is_ahead(history->floor_ms, capture->now_ms))
+    if (wb_store_time_is_ahead(history->floor_ms, now_ms)) {
         history->floor_ms = INT64_MIN;
-    if (wb_store_time_is_ahead(history->gone_ms, capture->now_ms))
+        wb_vec_clear(&history->forgotten);
+    }
+    if (wb_store_time_is_ahead(history->gone_ms, now_ms))
         history->gone_ms = before > 1 ? before : 1;
-    int64_t moved = before < capture->time_ms - 1 ? capture->time_ms - 1 : before + 1;
+    const struct wb_history_version *latest = wb_history_latest(history);
+    /* What was cut short does not come after others of its time. */
+    int64_t room = latest && wb_history_is_cut(latest->content) && before < INT64_MAX ? before + 1 : before;
+    int64_t moved = before < capture->time_ms - 1 ? capture->time_ms - 1 : room;
     for (size_t i = history->versions.count; i > history->ghosts && keep < end;) {
         struct wb_history_version *version = &history->versions.items[i - 1];
         size_t from = version->first < keep ? keep : version->first, to = version->first + version->count;
         if (from >= to)
             break;
         if (version->ceased != 0 && from == version->first) {
-            make_ghost(history, i - 1); /* the one before it has moved to its place */
+            wb_history_make_ghost(history, i - 1); /* the one before it has moved to its place */
             keep += to - from;
             continue;
         }
-        if (version->ceased == 0 && from == version->first)
+        if (version->ceased == 0 && from == version->first) {
+            history->epochs.items[from] = capture->epoch;
             history->times.items[from++] = moved;
-        remove_times(history, i - 1, from, to);
+        }
+        wb_history_remove_times(history, i - 1, from, to);
         i--;
     }
+    return 0;
 }
 
-/* The index of the first capture that is not older; only those that take part. */
-static size_t find_time(const struct wb_history *history, int64_t time_ms)
+/* ---- what is known already -------------------------------------------------------------------------------- */
+
+static uint64_t content_of(struct wb_history *history, const struct wb_history_capture *capture)
 {
-    size_t low = first_time(history), high = history->times.count;
+    const struct wb_history_version *latest = wb_history_latest(history);
 
-    WB_CHECK(low <= high);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (history->times.items[middle] < time_ms)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    WB_CHECK(low <= history->times.count);
-    return low;
+    return capture->content ? capture->content : latest ? latest->content : 0;
 }
 
-/*
- * Whether the capture changes nothing: it is too old, or known. Decided before anything gives way to it. If there is
- * no moment left for the latest version between the new capture and the one before it, the new one counts as known.
- */
-static bool is_refused(const struct wb_history *history, const struct wb_history_capture *capture,
+/* Whether a capture of this time has the content. */
+static bool is_known(struct wb_history *history, const struct wb_history_capture *capture)
+{
+    uint64_t content = content_of(history, capture);
+    size_t first, count = wb_history_tie(history, capture->time_ms, &first);
+
+    WB_CHECK(first + count <= history->times.count);
+    for (size_t i = first; i < first + count; i++)
+        if (wb_history_owner(history, i)->content == content)
+            return true;
+    return false;
+}
+
+/* Whether the capture changes nothing: it is too old, or known. Decided before anything gives way to it. */
+static bool is_refused(struct wb_history *history, const struct wb_history_capture *capture,
                        enum wb_store_outcome *outcome_out)
 {
-    const int64_t *times = history->times.items;
-    size_t begin = first_time(history), at = find_time(history, capture->time_ms);
-    bool plausible = !wb_store_time_is_ahead(capture->time_ms, capture->now_ms);
-    const struct wb_history_version *last =
-        history->versions.count > history->ghosts ? &history->versions.items[history->versions.count - 1] : NULL;
+    int64_t now_ms = capture->rule->now_ms, floor_ms = history->floor_ms;
+    bool plausible = !wb_store_time_is_ahead(capture->time_ms, now_ms);
+    uint64_t content = content_of(history, capture);
+    size_t first;
 
-    WB_CHECK(at >= begin);
-    WB_CHECK(at <= history->times.count);
-    if (capture->time_ms <= history->floor_ms &&
-        !(plausible && wb_store_time_is_ahead(history->floor_ms, capture->now_ms))) {
-        *outcome_out = WB_STORE_PUT_OLDER;
-        return true;
+    *outcome_out = WB_STORE_PUT_OLDER;
+    if (capture->time_ms <= floor_ms && !(plausible && wb_store_time_is_ahead(floor_ms, now_ms))) {
+        /* At the time of the floor itself, it is known what was forgotten of that which could be added. */
+        bool more =
+            wb_history_tie(history, floor_ms, &first) > 0 ||
+            (history->ghosts < history->versions.count && history->versions.items[history->ghosts].content == content);
+        /* What was cut short may be the beginning of something that was forgotten. */
+        if (capture->time_ms < floor_ms || !more || (wb_history_is_cut(content) && !is_known(history, capture)))
+            return true;
+        *outcome_out = WB_STORE_PUT_KNOWN;
+        if (wb_history_was_forgotten(history, content))
+            return true;
     }
-    bool known = at < history->times.count && times[at] == capture->time_ms;
-    bool tight = plausible && last && last->ceased == 0 &&
-                 wb_store_time_is_ahead(times[last->first], capture->now_ms) && at > begin &&
-                 times[at - 1] == capture->time_ms - 1 && wb_store_time_is_ahead(times[at], capture->now_ms);
     *outcome_out = WB_STORE_PUT_KNOWN;
-    return known || tight;
+    return is_known(history, capture);
 }
 
-/* The version that has the capture with this index. */
-static size_t owner_of(const struct wb_history *history, size_t time)
-{
-    size_t i = history->versions.count;
-
-    WB_CHECK(time < history->times.count);
-    while (i > 0 && history->versions.items[i - 1].first > time)
-        i--;
-    WB_CHECK(i > 0);
-    return i - 1;
-}
+/* ---- adding ----------------------------------------------------------------------------------------------- */
 
 /* An addition in progress: where the capture belongs. */
 struct placing {
@@ -276,16 +138,31 @@ struct placing {
     size_t before, after; /* the versions of its neighbours in time */
 };
 
+/* After the other captures of its time. But what was cut short comes before all that is whole. */
+static size_t find_place(const struct placing *p, uint64_t content)
+{
+    size_t first, count = wb_history_tie(p->history, p->capture->time_ms, &first), at = first;
+
+    WB_CHECK(first + count <= p->history->times.count);
+    if (p->capture->forgotten)
+        return first;
+    if (!wb_history_is_cut(content))
+        return first + count;
+    while (at < first + count && wb_history_is_cut(wb_history_owner(p->history, at)->content))
+        at++;
+    return at;
+}
+
 static bool has_same_content(const struct placing *p, size_t version)
 {
-    struct wb_history *history = p->history;
-    const struct wb_history_version *latest = wb_history_latest(history);
-    uint64_t content = p->capture->content ? p->capture->content : latest ? latest->content : 0;
+    WB_CHECK(version < p->history->versions.count);
+    return p->history->versions.items[version].content == content_of(p->history, p->capture);
+}
 
-    WB_CHECK(version < history->versions.count);
-    if (content == 0)
-        return latest == &history->versions.items[version];
-    return history->versions.items[version].content == content;
+/* The capture is one more of a version. */
+static void join_version(const struct placing *p, size_t version)
+{
+    wb_history_insert_time(p->history, p->at, version, p->capture->time_ms, p->capture->epoch);
 }
 
 /* Begins a version with this capture, as number `index`. */
@@ -299,46 +176,60 @@ static void begin_version(const struct placing *p, size_t index, bool latest)
     version.content = p->capture->content ? p->capture->content : version.content;
     version.arrived = p->capture->epoch;
     version.ceased = latest ? 0 : p->capture->epoch;
-    version.ghost = false;
+    version.ghost = version.replaced = false;
     version.first = p->at;
     version.count = 0;
-    insert_version(p->history, index, &version);
-    insert_time(p->history, p->at, index, p->capture->time_ms);
+    wb_history_insert_version(p->history, index, &version);
+    join_version(p, index);
 }
 
-/* Cuts a version in two before the capture; the newer part stays what it was in all snapshots. */
-static void split(const struct placing *p)
+/* Cuts a version in two before the capture; the newer part stays what it was. */
+static int split(struct placing *p)
 {
-    struct wb_history_version older = p->history->versions.items[p->before];
+    size_t copied;
+    int frozen = wb_history_freeze(p->history, p->before, p->capture, &copied);
 
     WB_CHECK(p->before == p->after);
+    int err = frozen < 0 ? frozen : wb_history_reserve(p->history, 2, 1); /* again: the ghost has taken room */
+    if (err < 0)
+        return err;
+    p->before += (size_t)frozen;
+    p->after += (size_t)frozen;
+    p->at += copied;
+    struct wb_history_version older = p->history->versions.items[p->before];
     WB_CHECK(p->at > older.first);
     older.count = p->at - older.first;
     older.arrived = older.ceased = p->capture->epoch;
-    insert_version(p->history, p->before, &older);
+    wb_history_insert_version(p->history, p->before, &older);
     struct wb_history_version *newer = &p->history->versions.items[p->before + 1];
     newer->first = p->at;
     newer->count -= older.count;
     WB_CHECK(newer->count > 0);
+    return 0;
 }
 
 /* The capture is older than another one, or the page was gone by then. */
-static enum wb_store_outcome add_to_past(const struct placing *p)
+static int add_to_past(struct placing *p, enum wb_store_outcome *outcome_out)
 {
+    int err = 0;
+
     WB_CHECK(p->has_before || p->has_after);
     WB_CHECK(!p->has_before || p->before >= p->history->ghosts);
+    *outcome_out = WB_STORE_PUT_CAPTURE;
     if (p->has_before && has_same_content(p, p->before)) {
-        insert_time(p->history, p->at, p->before, p->capture->time_ms);
-        return WB_STORE_PUT_CAPTURE;
+        join_version(p, p->before);
+        return 0;
     }
     if (p->has_after && has_same_content(p, p->after)) {
-        insert_time(p->history, p->at, p->after, p->capture->time_ms);
-        return WB_STORE_PUT_CAPTURE;
+        join_version(p, p->after);
+        return 0;
     }
     if (p->has_before && p->has_after && p->before == p->after)
-        split(p);
-    begin_version(p, p->has_before ? p->before + 1 : p->history->ghosts, false);
-    return WB_STORE_PUT_PAST;
+        err = split(p);
+    if (err == 0)
+        begin_version(p, p->has_before ? p->before + 1 : p->history->ghosts, false);
+    *outcome_out = WB_STORE_PUT_PAST;
+    return err;
 }
 
 /* The capture is the newest one. */
@@ -349,7 +240,7 @@ static enum wb_store_outcome add_to_present(const struct placing *p)
     WB_CHECK(!p->has_after);
     WB_CHECK(!latest || p->has_before);
     if (latest && has_same_content(p, p->before)) {
-        insert_time(p->history, p->at, p->before, p->capture->time_ms);
+        join_version(p, p->before);
         return WB_STORE_PUT_CAPTURE;
     }
     if (p->capture->bytes->place.segment == 0)
@@ -361,36 +252,97 @@ static enum wb_store_outcome add_to_present(const struct placing *p)
     return latest ? WB_STORE_PUT_VERSION : WB_STORE_PUT_NEW;
 }
 
+/* ---- replacing -------------------------------------------------------------------------------------------- */
+
+/* Versions `index - 1` and `index` have become neighbours: if they have the same content, they are one. */
+static int join_neighbours(struct wb_history *history, size_t index, const struct wb_history_capture *capture)
+{
+    struct wb_history_version *items = history->versions.items;
+    size_t ignored;
+
+    WB_CHECK(index >= history->ghosts);
+    if (index == history->ghosts || index == history->versions.count ||
+        items[index - 1].content != items[index].content || items[index - 1].place.segment == 0 ||
+        items[index].place.segment == 0 ||
+        history->times.items[items[index].first] == history->times.items[items[index].first - 1])
+        return 0;
+    for (size_t i = 0; i < 2; i++) {
+        int frozen = wb_history_freeze(history, index - 1 + i, capture, &ignored);
+        if (frozen < 0)
+            return frozen;
+        index += (size_t)frozen;
+    }
+    items = history->versions.items;
+    items[index].first = items[index - 1].first;
+    items[index].count += items[index - 1].count;
+    memmove(items + index - 1, items + index, (history->versions.count - index) * sizeof *items);
+    history->versions.count--;
+    wb_history_check(history);
+    return 0;
+}
+
+/* Takes away the capture that the new one replaces. It is nobody's latest: the new one comes after it. */
+static int take_replaced(struct wb_history *history, const struct wb_history_capture *capture)
+{
+    size_t at, count = wb_history_tie(history, capture->time_ms, &at), end = at + count, copied;
+
+    while (at < end && wb_history_owner(history, at)->content != capture->replaces)
+        at++;
+    if (at == end) /* it has gone since the new one was compared with it */
+        return 0;
+    size_t index = wb_history_owner_of(history, at);
+    const struct wb_history_version *version = &history->versions.items[index];
+    if (version->count > 1) {
+        int frozen = wb_history_freeze(history, index, capture, &copied);
+        if (frozen >= 0)
+            wb_history_remove_times(history, index + (size_t)frozen, at + copied, at + copied + 1);
+        return frozen < 0 ? frozen : 0;
+    }
+    if (version->ceased == 0)
+        return 0;
+    if (wb_history_is_held(version, capture->rule)) {
+        wb_history_make_ghost(history, index);
+        history->versions.items[history->ghosts - 1].replaced = true;
+        index++;
+    } else {
+        wb_history_remove_version(history, index);
+    }
+    return join_neighbours(history, index, capture);
+}
+
 int wb_history_add(struct wb_history *history, const struct wb_history_capture *capture,
                    enum wb_store_outcome *outcome_out)
 {
     struct placing p = {.history = history, .capture = capture};
-    int err = wb_vec_reserve(&history->versions, history->versions.count + 2);
 
-    check_history(history);
+    wb_history_check(history);
     WB_CHECK(capture->bytes != NULL);
     WB_CHECK(capture->epoch > 0);
     *outcome_out = WB_STORE_PUT_OLDER;
-    if (err == 0)
-        err = wb_vec_reserve(&history->times, history->times.count + 1);
-    if (err < 0)
-        return err;
     if (is_refused(history, capture, outcome_out))
         return 0;
-    settle_ahead(history, capture);
-    p.at = find_time(history, capture->time_ms);
+    int err = settle_ahead(history, capture);
+    if (err == 0)
+        err = wb_history_reserve(history, 2, 1);
+    if (err < 0)
+        return err;
+    *outcome_out = WB_STORE_PUT_CAPTURE;
+    if (is_known(history, capture)) /* the latest version was moved to just this time */
+        return 0;
+    p.at = find_place(&p, content_of(history, capture));
     p.has_after = p.at < history->times.count;
-    WB_CHECK(!p.has_after || history->times.items[p.at] != capture->time_ms);
-    p.has_before = p.at > first_time(history);
-    p.after = p.has_after ? owner_of(history, p.at) : 0;
-    p.before = p.has_before ? owner_of(history, p.at - 1) : 0;
+    p.has_before = p.at > wb_history_first_time(history);
+    p.after = p.has_after ? wb_history_owner_of(history, p.at) : 0;
+    p.before = p.has_before ? wb_history_owner_of(history, p.at - 1) : 0;
     bool gone = p.has_before && !wb_history_latest(history);
     if (p.has_after || (gone && capture->time_ms <= history->gone_ms))
-        *outcome_out = add_to_past(&p);
+        err = add_to_past(&p, outcome_out);
     else
         *outcome_out = add_to_present(&p);
-    check_history(history);
-    return 0;
+    if (err == 0 && capture->replaces && *outcome_out <= WB_STORE_PUT_PAST)
+        err = take_replaced(history, capture);
+    wb_history_check(history);
+    return err;
 }
 
 void wb_history_end(struct wb_history *history, int64_t gone_ms, uint64_t epoch)
@@ -405,136 +357,4 @@ void wb_history_end(struct wb_history *history, int64_t gone_ms, uint64_t epoch)
     if (history->gone_ms < 1)
         history->gone_ms = 1;
     WB_CHECK(!wb_history_latest(history));
-}
-
-void wb_history_drop(struct wb_history *history, size_t version)
-{
-    check_history(history);
-    WB_CHECK(version < history->versions.count);
-    remove_version(history, version);
-    check_history(history);
-}
-
-/* ---- forgetting ----------------------------------------------------------------------------------------- */
-
-bool wb_history_is_held(const struct wb_history_version *version, const struct wb_history_rule *rule)
-{
-    size_t low = 0, high = rule->held_count;
-
-    WB_CHECK(version->arrived > 0);
-    WB_CHECK(version->ceased == 0 || version->ceased >= version->arrived);
-    WB_CHECK(rule->held_count == 0 || rule->held);
-    while (low < high) { /* the first held epoch in which it had arrived */
-        size_t middle = (low + high) / 2;
-        if (rule->held[middle] < version->arrived)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < rule->held_count && (version->ceased == 0 || rule->held[low] < version->ceased);
-}
-
-/* The number of the first version that the policy keeps. Policies keep the newest ones, so those before it go. */
-static size_t first_kept(const struct wb_history *history, const struct wb_history_rule *rule)
-{
-    size_t count = history->versions.count, i = count;
-
-    WB_CHECK(rule->policy.keep <= WB_STORE_KEEP_DURATION);
-    switch (rule->policy.keep) {
-    case WB_STORE_KEEP_NEWEST:
-        break;
-    case WB_STORE_KEEP_ALL:
-        i = history->ghosts;
-        break;
-    case WB_STORE_KEEP_COUNT:
-        i = count - history->ghosts > rule->policy.value ? count - (size_t)rule->policy.value : history->ghosts;
-        break;
-    case WB_STORE_KEEP_DURATION:
-        for (; i > history->ghosts; i--) {
-            const struct wb_history_version *next = i < count ? &history->versions.items[i] : NULL;
-            int64_t end_ms = next ? history->times.items[next->first] : history->gone_ms;
-            bool latest = !next && history->versions.items[i - 1].ceased == 0;
-            if (!latest && end_ms < rule->now_ms - (int64_t)rule->policy.value)
-                break;
-        }
-        break;
-    }
-    if (i == count && count > history->ghosts && history->versions.items[count - 1].ceased == 0)
-        i = count - 1; /* the latest is always kept */
-    WB_CHECK(i >= history->ghosts);
-    WB_CHECK(i <= count);
-    return i;
-}
-
-void wb_history_trim(struct wb_history *history, const struct wb_history_rule *rule)
-{
-    size_t kept = first_kept(history, rule);
-
-    check_history(history);
-    for (size_t i = 0; i < history->versions.count;) {
-        struct wb_history_version *version = &history->versions.items[i];
-        bool hollow = version->place.segment == 0, forgotten = i < kept;
-        if (forgotten && !version->ghost && history->floor_ms < wb_history_last_ms(history, version))
-            history->floor_ms = wb_history_last_ms(history, version);
-        if (!hollow && (!forgotten || wb_history_is_held(version, rule))) {
-            if (forgotten && !version->ghost) {
-                version->ghost = true;
-                history->ghosts++;
-            }
-            i++;
-            continue;
-        }
-        WB_CHECK(version->ceased != 0);
-        remove_version(history, i);
-        kept -= forgotten;
-    }
-    if (history->versions.count == history->ghosts) {
-        history->floor_ms = INT64_MIN;
-        history->gone_ms = 0;
-    }
-    wb_history_thin(history, rule);
-    check_history(history);
-}
-
-/* ---- looking ---------------------------------------------------------------------------------------------- */
-
-const struct wb_history_version *wb_history_at(const struct wb_history *history, int64_t time_ms)
-{
-    const struct wb_history_version *found = NULL, *oldest = NULL;
-    int64_t best = 0;
-
-    for (size_t i = 0; i < history->versions.count; i++) {
-        const struct wb_history_version *version = &history->versions.items[i];
-        const int64_t *times = history->times.items + version->first;
-        WB_CHECK(version->count > 0);
-        if (!oldest || times[0] < history->times.items[oldest->first])
-            oldest = version;
-        size_t low = 0, high = version->count; /* the number of its captures at or before time_ms */
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (times[middle] <= time_ms)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low > 0 &&
-            (!found || times[low - 1] > best || (times[low - 1] == best && version->arrived > found->arrived))) {
-            found = version;
-            best = times[low - 1];
-        }
-    }
-    WB_CHECK(oldest || history->versions.count == 0);
-    return found ? found : oldest;
-}
-
-const struct wb_history_version *wb_history_in(const struct wb_history *history, uint64_t epoch)
-{
-    check_history(history);
-    WB_CHECK(epoch > 0);
-    for (size_t i = history->versions.count; i > 0; i--) {
-        const struct wb_history_version *version = &history->versions.items[i - 1];
-        if (version->arrived <= epoch && (version->ceased == 0 || version->ceased > epoch))
-            return version;
-    }
-    return NULL;
 }

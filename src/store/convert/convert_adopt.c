@@ -88,6 +88,10 @@ int wb_convert_adopt(struct wb_convert *convert, struct wb_log_edit *edit, struc
     convert->latest += latest;
     convert->gone += !latest;
     err = move_versions(convert, &edit->view, notes, count, &as_stored);
+    if (edit->view.history.forgotten.count) {
+        edit->view.history.forgotten.items[0] = WB_HISTORY_FORGOTTEN_ALL;
+        edit->view.history.forgotten.count = 1;
+    }
     if (err == 0 && edit->view.history.versions.count == 0)
         err = wb_catalog_corrupt(source->catalog, WB_CATALOG_PAGES, "a page none of whose records is a version");
     if (err < 0)

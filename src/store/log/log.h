@@ -153,10 +153,12 @@ struct wb_log_op {
     int64_t previous;                /* the op before this one that concerns the same page; -1: there is none */
     int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
     uint64_t content;                /* of a put or capture (wb_history_content); of a touch: 0, or what was seen */
+    uint64_t replaces;               /* of a put: a content of its time that it replaces, because it is longer; or 0 */
     enum wb_catalog_event_kind event; /* of an event */
     struct wb_buf record;            /* of a put that has not been appended yet; of a capture: see below */
     struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
+    bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
     bool learned;                    /* the latest version had no hash of its content, but was found to have this one */
     bool appended;
     bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
@@ -291,6 +293,18 @@ int wb_log_site_index(struct wb_log_writer *writer, struct wb_slice site, uint32
 
 /* After a failed flush nothing more can be added: returns the error of the flush. */
 int wb_log_check_usable(const struct wb_log_writer *writer);
+
+/*
+ * Compares a page that is to be put with the captures of its time (log_rival.c). 1: one of them begins with this page,
+ * which was cut short, and has more of it or is whole: there is nothing to be put. 0: *replaces_out is the content of
+ * one that was cut short and with which this page begins, or 0. read(context) reads the bytes of a version.
+ * wb_log_has_rival() tells without reading anything whether that need not be asked.
+ */
+typedef int (*wb_log_read_rival)(void *context, struct wb_pageid id, const struct wb_history_version *version,
+                                 struct wb_page *page_out, struct wb_buf *mem_out);
+bool wb_log_has_rival(const struct wb_history *history, int64_t time_ms, const struct wb_history_version *version);
+int wb_log_rival(const struct wb_history *history, const struct wb_page *page, wb_log_read_rival read, void *context,
+                 uint64_t *replaces_out);
 
 /* Reads a page that was put by this op but not committed. */
 int wb_log_get_pending(struct wb_log *log, size_t op, struct wb_page *page_out, struct wb_buf *mem_out);
@@ -490,7 +504,8 @@ int wb_log_snapshot_each(struct wb_store *store,
                          int (*each)(void *context, const struct wb_store_snapshot *snapshot), void *context);
 int wb_log_history(struct wb_store *store, struct wb_store_history *history_out);
 int wb_log_set_history(struct wb_store *store, const struct wb_store_history *history);
-int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+int wb_log_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                    struct wb_store_timeline *timeline_out);
 
 /* The epoch of a snapshot that can be read, in a transaction. WB_E_NOTFOUND names it. */
 int wb_log_snapshot_epoch(struct wb_catalog_txn *txn, uint32_t number, uint64_t *epoch_out);

@@ -292,7 +292,7 @@ static int settle(struct wb_log_edit *edit, const struct wb_log_place *was, cons
     WB_CHECK(is->place.segment > 0);
     WB_CHECK(is->arrived > 0);
     WB_CHECK(!was || wb_catalog_place_equal(&was->place, &is->place));
-    if (was && was->latest == is->latest && !(is->latest && touched))
+    if (was && was->latest == is->latest && !(is->latest && (touched || was->arrived != is->arrived)))
         return 0;
     int err = wb_log_edit_row_of(edit, &is->place, edit->view.id, &row);
     if (err < 0)

@@ -37,6 +37,17 @@ int wb_log_put_content(struct wb_log *log, const struct wb_catalog_event *event)
     return err < 0 ? err : wb_log_op_add(log, &op);
 }
 
+int wb_log_put_forgotten(struct wb_log *log, struct wb_pageid id, int64_t time_ms, uint64_t content)
+{
+    struct wb_log_op op = {
+        .kind = WB_LOG_OP_TOUCH, .id = id, .time_ms = time_ms, .content = content, .forgotten = true};
+    int err = wb_log_check_usable(log->writer);
+
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(content != 0);
+    return err < 0 ? err : wb_log_op_add(log, &op);
+}
+
 /* A lookup of committed events. */
 struct event_lookup {
     struct wb_log *log;

@@ -18,6 +18,9 @@ int wb_log_event_of(struct wb_log *log, struct wb_pageid id, wb_catalog_each_eve
  */
 int wb_log_put_content(struct wb_log *log, const struct wb_catalog_event *event);
 
+/* The same for a content that was forgotten elsewhere. If the page has others of that time, they came later. */
+int wb_log_put_forgotten(struct wb_log *log, struct wb_pageid id, int64_t time_ms, uint64_t content);
+
 /* The hash of the content that a revisit means, of this writer and committed ones; 0 if the page does not have it. */
 int wb_log_revisit_content(struct wb_log *log, const struct wb_store_revisit *revisit, uint64_t *content_out);
 

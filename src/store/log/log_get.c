@@ -138,14 +138,14 @@ struct page_lookup {
 };
 
 /* The entry of a version that is not the latest. */
-static struct wb_catalog_entry entry_of(const struct wb_history *history, const struct wb_history_version *version)
+static struct wb_catalog_entry entry_of(const struct wb_history_version *version, int64_t time_ms)
 {
     WB_CHECK(version->place.segment > 0);
     WB_CHECK(version->body_bytes <= UINT32_MAX);
     WB_CHECK(version->ceased != 0);
     return (struct wb_catalog_entry){
         .place = version->place,
-        .time_ms = wb_history_last_ms(history, version),
+        .time_ms = time_ms,
         .body_bytes = (uint32_t)version->body_bytes,
         .epoch = version->arrived,
         .status = version->status,
@@ -153,38 +153,60 @@ static struct wb_catalog_entry entry_of(const struct wb_history *history, const 
     };
 }
 
+/* The version that is meant, in a view of the page that is trimmed to what can be read, unless a state is meant. */
+static const struct wb_history_version *choose_version(const struct page_lookup *l, struct wb_history *history,
+                                                       uint64_t epoch)
+{
+    size_t first, count;
+
+    WB_CHECK(l->when->kind != WB_STORE_WHEN_LATEST);
+    if (l->when->kind == WB_STORE_WHEN_SNAPSHOT)
+        return wb_history_in(history, epoch);
+    if (l->when->kind == WB_STORE_WHEN_TIME)
+        return wb_history_at(history, l->when->time_ms);
+    count = wb_history_tie(history, l->when->time_ms, &first);
+    for (size_t i = first; i < first + count; i++)
+        if (wb_history_owner(history, i)->content == l->when->content)
+            return wb_history_owner(history, i);
+    for (size_t i = 0; i < history->versions.count; i++) /* its captures may only be those of a state any more */
+        if (history->versions.items[i].content == l->when->content)
+            return &history->versions.items[i];
+    return NULL;
+}
+
 /* Looks in the past of the page. */
 static int find_version(struct page_lookup *l, struct wb_log_view *view, struct wb_log_epochs *held)
 {
     struct wb_catalog_txn *txn = &l->log->reader;
-    const struct wb_history_version *version;
     struct wb_catalog_summary summary;
     uint64_t epoch = 0;
     int err = wb_catalog_summary_get(txn, &summary);
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    WB_CHECK(l->when->kind != WB_STORE_WHEN_LATEST);
-    if (err == 0 && l->when->kind == WB_STORE_WHEN_SNAPSHOT)
+    bool state = l->when->kind == WB_STORE_WHEN_SNAPSHOT;
+    if (err == 0 && state)
         err = wb_log_snapshot_epoch(txn, l->when->snapshot, &epoch);
     if (err == 0)
         err = wb_log_view_load(txn, summary.gone > 0, l->id, view);
-    if (err == 0 && l->when->kind == WB_STORE_WHEN_TIME)
+    if (err == 0 && !state)
         err = wb_log_held(txn, wb_clock_wall_ms(), held);
     if (err < 0)
         return err;
-    if (l->when->kind == WB_STORE_WHEN_SNAPSHOT) {
-        version = wb_history_in(&view->history, epoch);
-    } else { /* only what the policy or a snapshot keeps can be read */
+    if (!state) { /* only what the policy or a snapshot keeps can be read */
         struct wb_history_rule rule = {summary.history, held->items, held->count, wb_clock_wall_ms()};
         wb_history_trim(&view->history, &rule);
-        version = wb_history_at(&view->history, l->when->time_ms);
     }
-    if (!version)
+    const struct wb_history_version *version = choose_version(l, &view->history, epoch);
+    if (!version || version->place.segment == 0)
         return wb_store_not_found();
+    int64_t time_ms = wb_history_last_ms(&view->history, version);
+    if (state)
+        time_ms = wb_history_last_in(&view->history, version, epoch);
     if (version == wb_history_latest(&view->history))
         wb_log_view_entry(view, &l->entry);
     else
-        l->entry = entry_of(&view->history, version);
+        l->entry = entry_of(version, time_ms);
+    l->entry.time_ms = time_ms;
     return 0;
 }
 
@@ -195,7 +217,7 @@ static int look_up_version(void *context)
     struct wb_log_epochs held = {0};
     int err;
 
-    WB_CHECK(l->when->kind <= WB_STORE_WHEN_SNAPSHOT);
+    WB_CHECK(l->when->kind <= WB_STORE_WHEN_CAPTURE);
     WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (l->when->kind == WB_STORE_WHEN_LATEST)
         return wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
@@ -273,7 +295,7 @@ int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_ou
     int err;
 
     if (!wb_log_has_ops(log, id)) {
-        err = wb_log_find(log, id, &(struct wb_store_when){WB_STORE_WHEN_LATEST, 0, 0}, &entry);
+        err = wb_log_find(log, id, &(struct wb_store_when){.kind = WB_STORE_WHEN_LATEST}, &entry);
         *time_ms_out = entry.time_ms;
         return err;
     }
@@ -356,7 +378,7 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, const struct wb_stor
     struct wb_log *log = wb_log_of(store);
     struct page_lookup l = {.log = log, .id = id, .when = when};
 
-    WB_CHECK(when->kind <= WB_STORE_WHEN_SNAPSHOT);
+    WB_CHECK(when->kind <= WB_STORE_WHEN_CAPTURE);
     if (when->kind == WB_STORE_WHEN_LATEST && wb_log_has_ops(log, id))
         return get_changed(log, id, page_out, mem_out);
     if (log->hash)

@@ -16,6 +16,7 @@
 struct past_read {
     struct wb_log *log;
     struct wb_pageid id;
+    uint64_t epoch; /* 0: now */
     struct wb_log_view view;
     struct wb_log_epochs held;
 };
@@ -36,14 +37,18 @@ static int read_past(void *context)
         return err;
     struct wb_history_rule rule = {summary.history, r->held.items, r->held.count, wb_clock_wall_ms()};
     wb_history_trim(&r->view.history, &rule);
-    return r->view.history.versions.count ? 0 : wb_store_not_found();
+    if (r->epoch)
+        err = wb_history_rewind(&r->view.history, r->epoch);
+    for (size_t i = r->view.history.ghosts; i > 0; i--) /* what only states show is no part of it */
+        if (r->view.history.versions.items[i - 1].replaced)
+            wb_history_drop(&r->view.history, i - 1);
+    return err < 0 ? err : r->view.history.versions.count ? 0 : wb_store_not_found();
 }
 
 /* For sorting: the number of a version, by its first capture. */
 struct version_order {
     int64_t time_ms;
-    uint64_t arrived; /* versions of a page that was removed and came back may have the same time */
-    size_t index;
+    size_t index; /* versions whose first captures have the same time are in the order of the history */
 };
 
 static int compare_order(const void *a, const void *b)
@@ -52,7 +57,7 @@ static int compare_order(const void *a, const void *b)
 
     if (x->time_ms != y->time_ms)
         return x->time_ms < y->time_ms ? -1 : 1;
-    return x->arrived < y->arrived ? -1 : x->arrived > y->arrived;
+    return x->index < y->index ? -1 : x->index > y->index;
 }
 
 /* For finding versions with the same content: where its bytes are. */
@@ -97,8 +102,7 @@ static void fill_timeline(const struct wb_history *history, struct version_order
     WB_CHECK(count > 0);
     WB_CHECK(timeline_out->time_count == 0);
     for (size_t i = 0; i < count; i++)
-        order[i] = (struct version_order){history->times.items[history->versions.items[i].first],
-                                          history->versions.items[i].arrived, i};
+        order[i] = (struct version_order){history->times.items[history->versions.items[i].first], i};
     qsort(order, count, sizeof *order, compare_order);
     for (size_t i = 0; i < count; i++) {
         const struct wb_history_version *version = &history->versions.items[order[i].index];
@@ -113,6 +117,7 @@ static void fill_timeline(const struct wb_history *history, struct version_order
             .body_bytes = version->body_bytes,
             .status = version->status,
             .same = i,
+            .content = version->content,
         };
         memcpy(timeline_out->times + timeline_out->time_count, history->times.items + version->first,
                version->count * sizeof *timeline_out->times);
@@ -123,9 +128,9 @@ static void fill_timeline(const struct wb_history *history, struct version_order
     timeline_out->gone_ms = history->gone_ms;
 }
 
-int wb_log_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
+int wb_log_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch, struct wb_store_timeline *timeline_out)
 {
-    struct past_read r = {.log = wb_log_of(store), .id = id};
+    struct past_read r = {.log = wb_log_of(store), .id = id, .epoch = epoch};
     struct version_order *order = NULL;
     int err = wb_log_read(r.log, read_past, &r);
 
@@ -174,14 +179,19 @@ static int discount(void *context, struct wb_pageid id, struct wb_slice bytes)
         return err;
     struct wb_history *history = &c->view.history;
     uint64_t versions = history->versions.count, captures = history->times.count, stored = 0;
+    size_t shown = 0, seen = 0;
     for (size_t i = 0; i < history->versions.count; i++)
         stored += history->versions.items[i].stored_bytes;
     wb_history_trim(history, &c->rule);
     WB_CHECK(history->versions.count <= versions);
-    for (size_t i = 0; i < history->versions.count; i++)
-        stored -= history->versions.items[i].stored_bytes;
-    readable->versions -= versions - history->versions.count;
-    readable->captures -= captures - history->times.count;
+    for (size_t i = 0; i < history->versions.count; i++) {
+        const struct wb_history_version *version = &history->versions.items[i];
+        stored -= version->stored_bytes;
+        shown += !version->replaced;
+        seen += version->replaced ? 0 : version->count;
+    }
+    readable->versions -= versions - shown;
+    readable->captures -= captures - seen;
     readable->bytes_dead += stored;
     return 0;
 }

@@ -39,7 +39,7 @@ static const struct wb_history_version *find_by_time(const struct wb_history *hi
     }
     for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
-        for (size_t k = 0; k < version->count && version->place.segment; k++)
+        for (size_t k = 0; k < version->count && version->place.segment && !version->replaced; k++)
             if (same_second(history->times.items[version->first + k], revisit->original_ms))
                 return version;
     }
@@ -72,7 +72,7 @@ static int find_by_digest(struct wb_log *log, const struct wb_log_view *view, co
     *found_out = -1;
     for (size_t i = view->history.versions.count; i > 0 && *found_out < 0 && err == 0; i--) {
         const struct wb_history_version *version = &view->history.versions.items[i - 1];
-        if (version->place.segment == 0)
+        if (version->place.segment == 0 || version->replaced)
             continue;
         err = wb_log_read_version(log, view->id, version, &page, &memory);
         if (err == 0 && has_digest(revisit, page.sha1, page.has_payload_sha1 ? page.payload_sha1 : NULL))
@@ -205,26 +205,15 @@ static int forecast(struct wb_log *log, const struct wb_log_view *view, const st
         .time_ms = time_ms,
         .content = version->content,
         .epoch = log->writer->moment.epoch,
-        .now_ms = log->writer->moment.rule.now_ms,
+        .rule = &log->writer->moment.rule,
         .bytes = &bytes,
     };
-    int err = wb_vec_reserve(&copy.versions, view->history.versions.count + 1);
+    int err = wb_history_copy(&view->history, &copy);
 
     WB_CHECK(version->place.segment > 0);
     WB_CHECK(log->writer->moment_known);
     if (err == 0)
-        err = wb_vec_reserve(&copy.times, view->history.times.count + 1);
-    if (err == 0) {
-        memcpy(copy.versions.items, view->history.versions.items,
-               view->history.versions.count * sizeof *copy.versions.items);
-        memcpy(copy.times.items, view->history.times.items, view->history.times.count * sizeof *copy.times.items);
-        copy.versions.count = view->history.versions.count;
-        copy.times.count = view->history.times.count;
-        copy.ghosts = view->history.ghosts;
-        copy.floor_ms = view->history.floor_ms;
-        copy.gone_ms = view->history.gone_ms;
         err = wb_history_add(&copy, &capture, outcome_out);
-    }
     wb_history_release(&copy);
     return err;
 }
@@ -448,7 +437,7 @@ static const struct wb_history_version *resolve(struct wb_log_edit *edit, const 
         return find_by_time(history, revisit);
     for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
-        if (version->place.segment && was_brought(edit, version, revisit, order, count))
+        if (version->place.segment && !version->replaced && was_brought(edit, version, revisit, order, count))
             return version;
     }
     return NULL;

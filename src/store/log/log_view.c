@@ -43,7 +43,8 @@ static bool complete_latest(struct wb_log_view *view, const struct wb_catalog_en
     struct wb_history_version *latest = wb_history_latest(&view->history);
 
     WB_CHECK(view->had_entry);
-    if (!latest || latest->arrived != entry->epoch || wb_history_last_ms(&view->history, latest) != entry->time_ms)
+    if (!latest || latest->arrived != entry->epoch || wb_history_last_ms(&view->history, latest) != entry->time_ms ||
+        view->history.epochs.items[latest->first + latest->count - 1] != entry->seen_epoch)
         return false;
     size_t first = latest->first, count = latest->count;
     *latest = version_of(entry);
@@ -95,7 +96,7 @@ static int load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, 
     if (entry.history)
         return load_rows(txn, &entry, view_out);
     struct wb_history_version latest = version_of(&entry);
-    err = wb_history_push(&view_out->history, &latest, entry.time_ms);
+    err = wb_history_push(&view_out->history, &latest, entry.time_ms, entry.seen_epoch);
     view_out->history.floor_ms = entry.floor_ms;
     return err;
 }
@@ -146,8 +147,10 @@ static int add_capture(struct wb_log_view *view, const struct wb_log_op *op, str
     struct wb_history_capture capture = {
         .time_ms = op->time_ms,
         .content = op->content,
+        .replaces = op->replaces,
+        .forgotten = op->forgotten && !known,
         .epoch = moment->epoch,
-        .now_ms = moment->rule.now_ms,
+        .rule = &moment->rule,
         .bytes = &bytes,
     };
     int err = wb_history_add(history, &capture, outcome_out);
@@ -228,6 +231,7 @@ void wb_log_view_entry(struct wb_log_view *view, struct wb_catalog_entry *entry_
         .body_bytes = (uint32_t)latest->body_bytes,
         .stored_bytes = latest->stored_bytes,
         .epoch = latest->arrived,
+        .seen_epoch = view->history.epochs.items[latest->first + latest->count - 1],
         .content = latest->content,
         .history = wb_log_view_needs_rows(view),
         .floor_ms = view->history.floor_ms,
@@ -243,7 +247,7 @@ bool wb_log_view_needs_rows(struct wb_log_view *view)
     size_t captures = view->history.times.count;
 
     WB_CHECK(view->history.versions.count <= captures);
-    return captures > 1 || (captures == 1 && !wb_history_latest(&view->history));
+    return captures > 1 || (captures == 1 && !wb_history_latest(&view->history)) || view->history.forgotten.count > 0;
 }
 
 int wb_log_view_save(struct wb_catalog_txn *txn, struct wb_log_view *view)

@@ -19,6 +19,7 @@
 #include "store/log/hashed_log.h"
 #include "store/log/log.h"
 #include "store/log/log_block.h"
+#include "store/log/log_event.h"
 #include "store/log/log_ops.h"
 
 enum { WORKERS_MAX = 8 };
@@ -381,12 +382,19 @@ static void hollow_out(struct wb_log_view *view, struct wb_catalog_place place)
             view->history.versions.items[i].place = (struct wb_catalog_place){0};
 }
 
+/* Reads the bytes of a version of the page. */
+static int read_rival(void *context, struct wb_pageid id, const struct wb_history_version *version,
+                      struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    return wb_log_read_version(context, id, version, page_out, mem_out);
+}
+
 /*
  * What the commit will make of a put. Decides whether its bytes must be stored (then its kind is PUT), or
  * whether its time is enough (CAPTURE). *needed_out is false if the op would change nothing at all, and *spare_out
  * is true if its bytes may become necessary, because others could give up the content.
  */
-static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view **view_out,
+static int forecast(struct wb_log *log, struct wb_log_op *op, const struct wb_page *page, struct wb_log_view **view_out,
                     enum wb_store_outcome *outcome_out, bool *needed_out, bool *spare_out)
 {
     struct wb_log_writer *writer = log->writer;
@@ -400,8 +408,11 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, struct wb_log_view
         err = wb_hash_can_change(log, *view_out);
     if (err == 0)
         err = learn_content(log, op->id, *view_out);
-    if (err < 0)
-        return err;
+    if (err == 0)
+        err = wb_log_rival(&(*view_out)->history, page, read_rival, log, &op->replaces);
+    *outcome_out = WB_STORE_PUT_KNOWN;
+    if (err != 0) /* covered, or failed */
+        return err < 0 ? err : 0;
     struct wb_history *history = &(*view_out)->history;
     const struct wb_history_version *latest = wb_history_latest(history);
     op->learned = latest && latest->content == op->content;
@@ -484,7 +495,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     };
     op.has_payload_sha1 = page->has_payload_sha1;
     memcpy(op.payload_sha1, page->payload_sha1, sizeof op.payload_sha1);
-    err = forecast(log, &op, &view, outcome_out, &needed, &spare);
+    err = forecast(log, &op, page, &view, outcome_out, &needed, &spare);
     if (err < 0 || !needed) {
         writer->older += err == 0;
         return err;

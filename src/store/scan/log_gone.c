@@ -1,7 +1,7 @@
 /*
  * log_gone.c - the second phase of a scan: pages that have no latest version, but a past. They are
- * returned in the order of their ids, each in its newest version. What the history policy and the snapshots
- * keep at this moment is what can be read.
+ * returned in the order of their ids, each in its newest version as of the epoch of the scan. What the history policy
+ * and the snapshots keep at this moment is what can be read.
  */
 #include "base/check.h"
 #include "os/clock.h"
@@ -35,7 +35,8 @@ static int find_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     if (err < 0)
         return err;
     bool mine = scan->shares <= 1 || id.hi % scan->shares == scan->share - 1;
-    if (wb_history_latest(&scan->view.history) || (scan->site && site != scan->site_hash) || !mine)
+    const struct wb_history_version *latest = wb_history_latest(&scan->view.history);
+    if ((latest && latest->arrived <= scan->epoch) || (scan->site && site != scan->site_hash) || !mine)
         return 0;
     return wb_vec_push(&search->ids, id);
 }
@@ -89,9 +90,10 @@ static int read_gone(struct wb_log_scan *scan, struct wb_pageid id, struct wb_pa
     struct wb_history_rule rule = {scan->summary.history, held.items, held.count, wb_clock_wall_ms()};
     if (err == 0)
         wb_history_trim(&scan->view.history, &rule);
+    if (err == 0) /* what the first phase has shown has a latest version then */
+        err = wb_history_rewind(&scan->view.history, scan->epoch);
     const struct wb_history_version *version = err == 0 ? wb_history_at(&scan->view.history, INT64_MAX) : NULL;
     bool there = version && !wb_history_latest(&scan->view.history) && version->arrived > scan->since;
-    WB_CHECK(!there || version->ceased != 0);
     if (there)
         err = wb_log_row_of(&scan->txn, &scan->known_parts, version->place.segment, id, &row);
     if (err == 0 && there)

@@ -292,9 +292,11 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
     WB_CHECK(scan->open > 0);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     *visible_out = false;
-    if (err == 0 &&
-        entry_out->epoch <= scan->epoch) { /* the latest version is the one to be shown: no need for its past */
-        *visible_out = wb_catalog_place_equal(&entry_out->place, &place) && entry_out->epoch > scan->since;
+    /* The latest version is the one to be shown, and was not seen again later: no need for its past. */
+    bool shown = err == 0 && entry_out->epoch <= scan->epoch;
+    bool here = shown && wb_catalog_place_equal(&entry_out->place, &place) && entry_out->epoch > scan->since;
+    if (shown && (!here || entry_out->seen_epoch <= scan->epoch)) {
+        *visible_out = here;
         return 0;
     }
     if (err == 0 || err == WB_E_NOTFOUND)
@@ -308,7 +310,7 @@ static int look_up(struct wb_log_scan *scan, const struct wb_block_entry *block_
     *visible_out = true;
     *entry_out = (struct wb_catalog_entry){
         .place = place,
-        .time_ms = wb_history_last_ms(history, version),
+        .time_ms = wb_history_last_in(history, version, scan->epoch),
         .epoch = version->arrived,
         .status = version->status,
         .lifetime = scan->view.lifetime,

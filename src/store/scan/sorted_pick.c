@@ -107,6 +107,7 @@ static int take_entry(void *context, struct wb_pageid id, const struct wb_catalo
     bool late = entry->epoch > scan->epoch; /* its past tells what the state shows */
     if ((scan->site && entry->site != scan->site_hash) || (!late && entry->epoch <= scan->since))
         return 0;
+    late = late || entry->seen_epoch > scan->epoch;
     struct wb_sorted_item item = {.id = id, .entry = *entry};
     if (late)
         item.entry.place.segment = 0;
@@ -122,12 +123,14 @@ static int pass_entries(void *context)
 /* ---- the past --------------------------------------------------------------------------------------- */
 
 /* The entry of a version that need not be the latest one. */
-static struct wb_catalog_entry entry_of(const struct wb_log_view *view, const struct wb_history_version *version)
+static struct wb_catalog_entry entry_of(const struct wb_sorted_scan *scan, const struct wb_history_version *version)
 {
+    const struct wb_log_view *view = &scan->view;
+
     WB_CHECK(version->arrived > 0);
     return (struct wb_catalog_entry){
         .place = version->place,
-        .time_ms = wb_history_last_ms(&view->history, version),
+        .time_ms = wb_history_last_in(&view->history, version, scan->epoch),
         .body_bytes = (uint32_t)version->body_bytes,
         .stored_bytes = version->stored_bytes,
         .epoch = version->arrived,
@@ -138,7 +141,7 @@ static struct wb_catalog_entry entry_of(const struct wb_log_view *view, const st
     };
 }
 
-/* Decides about the items whose latest version arrived after the state. */
+/* Decides about the items whose latest version arrived, or was seen again, after the state. */
 static int look_back(struct wb_sorted_scan *scan)
 {
     size_t kept = 0;
@@ -155,7 +158,7 @@ static int look_back(struct wb_sorted_scan *scan)
             const struct wb_history_version *version = wb_history_in(&scan->view.history, scan->epoch);
             if (!version || version->arrived <= scan->since)
                 continue;
-            item->entry = entry_of(&scan->view, version);
+            item->entry = entry_of(scan, version);
         }
         scan->chunk.items.items[kept++] = *item;
     }
@@ -171,19 +174,25 @@ struct gone_walk {
     uint64_t bytes;
 };
 
-/* The version of a page without a latest one that the scan shows, or NULL. */
-static const struct wb_history_version *choose_version(struct gone_walk *g)
+/* The version of a page without a latest one that the scan shows. NULL: none. */
+static int choose_version(struct gone_walk *g, const struct wb_history_version **version_out)
 {
     struct wb_sorted_scan *scan = g->pick->scan;
     struct wb_history *history = &scan->view.history;
     const struct wb_history_version *version = wb_history_in(history, scan->epoch);
 
-    WB_CHECK(!wb_history_latest(history));
+    *version_out = NULL;
+    if (version && wb_history_latest(history)) /* look_back() has found it */
+        return 0;
     if (!version && scan->gone) {
         wb_history_trim(history, &g->rule);
+        int err = wb_history_rewind(history, scan->epoch);
+        if (err < 0)
+            return err;
         version = wb_history_at(history, INT64_MAX);
     }
-    return version && version->arrived > scan->since ? version : NULL;
+    *version_out = version && version->arrived > scan->since ? version : NULL;
+    return 0;
 }
 
 /* A row of table history. Returns 1 behind the last id of the chunk. */
@@ -205,12 +214,13 @@ static int take_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     }
     if (err < 0)
         return err;
-    if (wb_history_latest(&scan->view.history) || (scan->site && site != scan->site_hash))
+    const struct wb_history_version *version, *latest = wb_history_latest(&scan->view.history);
+    if ((latest && latest->arrived <= scan->epoch) || (scan->site && site != scan->site_hash))
         return 0;
-    const struct wb_history_version *version = choose_version(g);
-    if (!version)
-        return 0;
-    struct wb_sorted_item item = {.id = id, .entry = entry_of(&scan->view, version)};
+    err = choose_version(g, &version);
+    if (err < 0 || !version)
+        return err;
+    struct wb_sorted_item item = {.id = id, .entry = entry_of(scan, version)};
     uint64_t cost = cost_of(scan, &item.entry);
     if (scan->chunk.items.count - g->first == ITEMS_MAX || (g->bytes && g->bytes + cost > scan->source->chunk_bytes)) {
         g->pick->full = true; /* the chunk ends here; items of table pages that are behind it are dropped */

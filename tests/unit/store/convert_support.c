@@ -208,7 +208,7 @@ static void compare_stores(struct wb_store *a, struct wb_store *b)
             compare_in_snapshots(&p, id);
             compare_revisits(&p, id);
             compare_bars(&p, &spec);
-            compare_get_when(&p, id, &(struct wb_store_when){WB_STORE_WHEN_TIME, 1002000, 0});
+            compare_get_when(&p, id, &(struct wb_store_when){.kind = WB_STORE_WHEN_TIME, .time_ms = 1002000});
         }
     compare_whole(&p);
 }

@@ -195,7 +195,8 @@ static int note_nothing(void *context, size_t index, int err, const struct wb_pa
 /* Old versions, one by one and many at once. */
 static int do_get_versions(void)
 {
-    const struct wb_store_when sealed_one = {WB_STORE_WHEN_SNAPSHOT, 0, 1}, early = {WB_STORE_WHEN_TIME, 1000, 0};
+    const struct wb_store_when sealed_one = {.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = 1},
+                               early = {.kind = WB_STORE_WHEN_TIME, .time_ms = 1000};
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_store_timeline timeline = {0};
     struct wb_page page;

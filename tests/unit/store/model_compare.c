@@ -47,7 +47,7 @@ void compare_get(struct pair *p, struct wb_pageid id)
 
     must(err == wb_store_time(p->twin, id, &twin_ms));
     must(log_ms == twin_ms);
-    compare_get_when(p, id, &(struct wb_store_when){WB_STORE_WHEN_LATEST, 0, 0});
+    compare_get_when(p, id, &(struct wb_store_when){.kind = WB_STORE_WHEN_LATEST});
 }
 
 /* What get_many returned for each id. */
@@ -191,14 +191,51 @@ void compare_snapshots(struct pair *p)
     release_list(&twin);
 }
 
+/* The version that an epoch shows, with its captures. The timeline has it last, but ghosts may lie behind it. */
+static const struct wb_store_version *shown_in(const struct wb_store_timeline *timeline)
+{
+    for (size_t i = 0; i < timeline->count; i++)
+        if (timeline->versions[i].ceased == 0)
+            return &timeline->versions[i];
+    return NULL;
+}
+
+/* What a sealed epoch says about a page is what it was then: also how often and when it was seen. */
+static void compare_shown(struct pair *p, struct wb_pageid id, uint64_t epoch)
+{
+    struct wb_store_timeline log, twin;
+    int log_err = wb_store_timeline_in(p->log, id, epoch, &log),
+        twin_err = wb_store_timeline_in(p->twin, id, epoch, &twin);
+    const struct wb_store_version *shown = shown_in(&log), *expected = shown_in(&twin);
+
+    must(log_err == 0 || log_err == WB_E_NOTFOUND);
+    bool same = !shown == !expected;
+    if (same && shown)
+        same = shown->captures == expected->captures && shown->arrived == expected->arrived &&
+               shown->body_bytes == expected->body_bytes && shown->status == expected->status &&
+               memcmp(log.times + shown->first, twin.times + expected->first, shown->captures * sizeof *log.times) == 0;
+    if (!same) {
+        fprintf(stderr, "timeline of %016llx in epoch %llu says %d, the twin %d\n", (unsigned long long)id.hi,
+                (unsigned long long)epoch, log_err, twin_err);
+        print_timeline("log", &log);
+        print_timeline("twin", &twin);
+        must(false); /* the states differ */
+    }
+    wb_store_timeline_release(&log);
+    wb_store_timeline_release(&twin);
+}
+
 void compare_in_snapshots(struct pair *p, struct wb_pageid id)
 {
     struct snapshot_list list = WB_VEC_INIT;
 
     must_ok(wb_store_snapshot_each(p->twin, gather_snapshot, &list));
-    for (size_t i = 0; i < list.count; i++)
-        compare_get_when(p, id, &(struct wb_store_when){WB_STORE_WHEN_SNAPSHOT, 0, list.items[i].number});
-    compare_get_when(p, id, &(struct wb_store_when){WB_STORE_WHEN_SNAPSHOT, 0, 1000000});
+    for (size_t i = 0; i < list.count; i++) {
+        compare_get_when(p, id,
+                         &(struct wb_store_when){.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = list.items[i].number});
+        compare_shown(p, id, list.items[i].epoch);
+    }
+    compare_get_when(p, id, &(struct wb_store_when){.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = 1000000});
     release_list(&list);
 }
 

@@ -1,8 +1,10 @@
 /*
  * model_convert.c - a step of the model test: the repository is converted to some other design, and the trace goes on
- * with the copy. For the twin nothing changes, except that snapshots lose those holders that a copy does not have.
+ * with the copy. For the twin nothing changes, except that snapshots lose those holders that a copy does not have, and
+ * that it is not known any more which contents were forgotten.
  */
 #include "model_trace.h"
+#include "twin.h"
 
 struct lost_holders {
     struct {
@@ -50,6 +52,7 @@ void step_convert(struct trace *t)
     remove_tree(t->dir);
     strcpy(t->dir, to);
     t->p.log = open_store(t->dir, WB_STORE_WRITE);
+    wb_twin_converted(t->p.twin);
     must_ok(wb_store_snapshot_each(t->p.twin, gather_lost, &lost));
     for (size_t i = 0; i < lost.count; i++)
         must_ok(wb_store_let_go(t->p.twin, lost.list[i].number, &lost.list[i].holder));

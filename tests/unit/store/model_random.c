@@ -8,9 +8,9 @@ void say(const struct trace *t, const char *what, const struct spec *spec)
         return;
     fprintf(stderr, "%u %s", t->step, what);
     if (spec)
-        fprintf(stderr, " site %u number %u (%016llx) time %lld size %u variant %u content %u", spec->site,
-                spec->number, (unsigned long long)spec_id(spec).hi, (long long)spec->time_ms, spec->size, spec->variant,
-                spec->content);
+        fprintf(stderr, " site %u number %u (%016llx) time %lld size %u cut %u variant %u content %u", spec->site,
+                spec->number, (unsigned long long)spec_id(spec).hi, (long long)spec->time_ms, spec->size, spec->cut,
+                spec->variant, spec->content);
     fprintf(stderr, "\n");
 }
 
@@ -40,8 +40,8 @@ int64_t random_time(struct trace *t, struct wb_pageid id)
         time_ms =
             last_unit(t) - (int64_t)chance_below(&t->chance, 60) * UNIT_MS + (int64_t)chance_below(&t->chance, 3000);
     else if (r < 6 && wb_store_timeline(t->p.twin, id, &timeline) == 0) {
-        time_ms =
-            timeline.times[chance_below(&t->chance, timeline.time_count)] + (int64_t)chance_below(&t->chance, 3) - 1;
+        time_ms = timeline.times[chance_below(&t->chance, timeline.time_count)] +
+                  (int64_t)(chance_below(&t->chance, 12) / 5) - 1;
         wb_store_timeline_release(&timeline);
     } else if (r < 7)
         time_ms += (int64_t)chance_below(&t->chance, 6) * WB_DAY_MS / 2;
@@ -81,6 +81,8 @@ struct spec random_spec(struct trace *t)
     };
 
     choose_content(t, &spec);
+    if (chance_one_in(&t->chance, 8))
+        spec.cut = 1 + (uint32_t)chance_below(&t->chance, spec.size + 1);
     spec.time_ms = random_time(t, spec_id(&spec));
     return spec;
 }

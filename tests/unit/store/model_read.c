@@ -11,7 +11,7 @@ void compare_page(struct trace *t, struct wb_pageid id)
 {
     compare_get(&t->p, id);
     compare_timeline(&t->p, id);
-    compare_get_when(&t->p, id, &(struct wb_store_when){WB_STORE_WHEN_TIME, random_time(t, id), 0});
+    compare_get_when(&t->p, id, &(struct wb_store_when){.kind = WB_STORE_WHEN_TIME, .time_ms = random_time(t, id)});
     compare_revisits(&t->p, id);
     if (chance_one_in(&t->chance, 4))
         compare_in_snapshots(&t->p, id);
@@ -34,7 +34,7 @@ void compare_many(struct trace *t)
 {
     struct wb_pageid ids[40];
     size_t count = chance_below(&t->chance, COUNT(ids));
-    struct wb_store_when when = {(enum wb_store_when_kind)chance_below(&t->chance, 3), 0, 0};
+    struct wb_store_when when = {.kind = (enum wb_store_when_kind)chance_below(&t->chance, 3)};
 
     for (size_t i = 0; i < count; i++) {
         struct spec spec = random_spec(t);

@@ -196,6 +196,7 @@ void make_page(const struct spec *spec, struct made *made_out)
         must_ok(wb_buf_printf(&made.text, "HTTP/1.1 %u OK\r\nServer: test\r\nX-Number: %u\r\n", 200 + spec->variant % 3,
                               spec->number));
     fill_body(&made.body, spec);
+    made.body.len -= spec->cut < made.body.len ? spec->cut : made.body.len;
     struct wb_page page = {
         .key = wb_slice(made.text.ptr, url_at),
         .url = wb_slice(made.text.ptr + url_at, head_at - url_at),
@@ -204,10 +205,10 @@ void make_page(const struct spec *spec, struct made *made_out)
         .charset = wb_slice_str(charsets[look % COUNT(charsets)]),
         .body = wb_buf_slice(&made.body),
         .time_ms = spec->time_ms,
-        .body_bytes = spec->size,
+        .body_bytes = made.body.len,
         .status = (uint16_t)(200 + spec->variant % 3),
         .kind = look % 4 == 1 ? WB_PAGE_RESOURCE : WB_PAGE_RESPONSE,
-        .truncated = look % 6 == 5,
+        .truncated = spec->cut || spec->variant % 6 == 5,
         .has_payload_sha1 = look % 8 == 2,
         .lifetime = look % 9 < 5 ? 0 : look % 9 * 30,
     };

@@ -54,6 +54,7 @@ struct spec {
     uint32_t size;    /* of the body */
     uint32_t variant; /* of everything else */
     uint32_t content; /* if not 0, the body depends on this instead of the time: contents that return */
+    uint32_t cut;     /* if not 0, so many bytes at the end are missing, and the page is truncated */
     uint32_t dress;   /* changes what is not content: URL, head, charset, lifetime, digest of the payload */
 };
 

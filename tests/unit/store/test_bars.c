@@ -104,7 +104,7 @@ static void test_wrong_clock(void **state)
     assert_int_equal(put(store, 1, 1, ahead), WB_STORE_PUT_NEW);
     commit(store);
     assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_VERSION);
-    assert_int_equal(put(store, 1, 1, now - 1), WB_STORE_PUT_KNOWN); /* what gave way is there now */
+    assert_int_equal(put(store, 1, 1, now - 1), WB_STORE_PUT_OLDER); /* another content than what has given way */
     assert_int_equal(put(store, 1, 1, now - 2), WB_STORE_PUT_OLDER);
     /* Less than a day ahead: somebody's clock is a little fast. */
     assert_int_equal(put(store, 1, 1, now + 1000), WB_STORE_PUT_VERSION);

@@ -223,7 +223,7 @@ static bool read_history(struct wb_store *store, const struct repository *reposi
     for (uint32_t i = 0; i < SNAPSHOTS; i++)
         for (size_t j = 0; j < repository->snapshots[i].count; j++) {
             const struct seen *seen = &repository->snapshots[i].list[j];
-            struct wb_store_when when = {WB_STORE_WHEN_SNAPSHOT, 0, i + 1};
+            struct wb_store_when when = {.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = i + 1};
             int err = wb_store_get_when(store, seen->id, &when, &page, &memory);
             must(err == 0 || (err == WB_E_CORRUPT && strstr(wb_error_message(), repository->dir)));
             must(err < 0 || page_hash(&page, WITHOUT_EPOCH) == seen->hash);

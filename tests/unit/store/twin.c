@@ -71,21 +71,21 @@ static void count(struct wb_twin *twin, enum wb_store_outcome outcome)
  * Adds a capture to `now`. The lifetime belongs to the page: a new latest version takes it over.
  */
 static enum wb_store_outcome insert(struct wb_twin *twin, struct wb_pageid id, int64_t time_ms,
-                                    struct wb_twin_record *record)
+                                    struct wb_twin_record *record, bool put)
 {
     struct wb_twin_page *page = wb_twin_page_make(&twin->now, id);
     const struct wb_twin_version *latest = wb_twin_latest(page);
     uint32_t lifetime = latest ? latest->lifetime : 0, lifetime_count = latest ? latest->lifetime_count : 0;
-    struct wb_twin_version *version;
     struct wb_twin_rule rule;
 
     wb_twin_rule_now(twin, &rule);
-    enum wb_store_outcome outcome = wb_twin_insert(page, &rule, time_ms, record, twin->committed.epoch + 1, &version);
+    enum wb_store_outcome outcome = wb_twin_insert(page, &rule, time_ms, record, put, twin->committed.epoch + 1);
     wb_twin_rule_release(&rule);
     if (outcome > WB_STORE_PUT_PAST)
         return outcome;
     page->concerned = twin->now.changed = true;
     if (outcome == WB_STORE_PUT_NEW || outcome == WB_STORE_PUT_VERSION) {
+        struct wb_twin_version *version = wb_twin_latest(page);
         version->lifetime = lifetime;
         version->lifetime_count = lifetime_count;
     }
@@ -116,7 +116,10 @@ static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_
         return 0;
     }
     struct wb_twin_record *record = wb_twin_record_new(page);
-    enum wb_store_outcome outcome = insert(twin, page->id, page->time_ms, record);
+    const struct wb_twin_page *known = wb_twin_page_find(&twin->now, page->id);
+    enum wb_store_outcome outcome = known && wb_twin_covered(known, page->time_ms, record)
+                                        ? WB_STORE_PUT_KNOWN
+                                        : insert(twin, page->id, page->time_ms, record, true);
     struct wb_twin_version *latest = renewed(twin, page->id, page->time_ms, outcome);
     wb_twin_record_unref(record);
     if (latest) {
@@ -137,7 +140,7 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
         return wb_store_not_found();
     struct wb_twin_record *record = wb_twin_record_ref(latest->record);
     bool renews = latest->lifetime_count != latest->lifetime;
-    enum wb_store_outcome outcome = insert(twin, id, time_ms, record);
+    enum wb_store_outcome outcome = insert(twin, id, time_ms, record, false);
     wb_twin_record_unref(record);
     if (renews && outcome > WB_STORE_PUT_PAST)
         outcome = WB_STORE_PUT_CAPTURE;
@@ -162,6 +165,7 @@ static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_sl
     twin->counts.removed++;
     twin->now.changed = true;
     if (everywhere) {
+        WB_CHECK(wb_vec_push(&twin->taken_down, id) == 0);
         wb_twin_page_drop(&twin->now, page);
         return 0;
     }
@@ -185,7 +189,7 @@ static bool resolve(struct wb_twin *twin, const struct wb_store_revisit *revisit
     if (!original)
         return false;
     struct wb_twin_record *record = wb_twin_record_ref(original->record);
-    *outcome_out = insert(twin, revisit->id, revisit->time_ms, record);
+    *outcome_out = insert(twin, revisit->id, revisit->time_ms, record, false);
     struct wb_twin_version *latest = renewed(twin, revisit->id, revisit->time_ms, *outcome_out);
     wb_twin_record_unref(record);
     if (latest)
@@ -293,6 +297,14 @@ static void trim(struct wb_twin *twin, bool all)
 
 static void publish(struct wb_twin *twin)
 {
+    while (twin->taken_down.count) {
+        struct wb_pageid id = wb_vec_pop(&twin->taken_down);
+        for (size_t i = 0; i < twin->snapshots.list.count; i++) {
+            struct wb_twin_page *page = wb_twin_page_find(&twin->snapshots.list.items[i].state, id);
+            if (page)
+                wb_twin_page_drop(&twin->snapshots.list.items[i].state, page);
+        }
+    }
     wb_twin_state_release(&twin->committed);
     wb_twin_state_copy(&twin->now, &twin->committed);
 }
@@ -393,8 +405,7 @@ static int twin_seal(struct wb_store *store, struct wb_slice name, const struct 
     int64_t now_ms = wb_clock_wall_ms();
 
     commit_quietly(store);
-    int err = wb_twin_seal(&twin->snapshots, name, holder, twin->committed.epoch, wb_twin_count_pages(&twin->committed),
-                           now_ms);
+    int err = wb_twin_seal(&twin->snapshots, name, holder, &twin->committed, now_ms);
     if (err == 0)
         wb_twin_snapshot_show(&twin->snapshots.list.items[twin->snapshots.list.count - 1], now_ms, snapshot_out);
     return err;
@@ -459,6 +470,7 @@ static void twin_close(struct wb_store *store)
     wb_vec_release(&twin->scans);
     wb_twin_state_release(&twin->now);
     wb_twin_state_release(&twin->committed);
+    wb_vec_release(&twin->taken_down);
     wb_twin_bars_release(&twin->bars);
     wb_twin_snapshots_release(&twin->snapshots);
     wb_store_release(&twin->store);
@@ -515,11 +527,28 @@ int wb_twin_open(struct wb_store **store_out)
     return 0;
 }
 
+static void forget_contents(struct wb_twin_state *state)
+{
+    for (size_t i = 0; i < state->pages.count; i++) {
+        struct wb_twin_page *page = &state->pages.items[i];
+        page->forgotten_all = page->forgotten_all || page->forgotten.count > 0;
+        while (page->forgotten.count)
+            wb_twin_record_unref(wb_vec_pop(&page->forgotten));
+    }
+}
+
+void wb_twin_converted(struct wb_store *store)
+{
+    forget_contents(&wb_twin_of(store)->now);
+    forget_contents(&wb_twin_of(store)->committed);
+}
+
 void wb_twin_reopen(struct wb_store *store)
 {
     struct wb_twin *twin = wb_twin_of(store);
 
     WB_CHECK(store->ops == &twin_ops);
+    wb_vec_clear(&twin->taken_down);
     wb_twin_state_release(&twin->now);
     wb_twin_state_copy(&twin->committed, &twin->now);
     twin->counts = (struct wb_store_commit_counts){0};

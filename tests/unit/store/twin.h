@@ -16,6 +16,11 @@
 int wb_twin_open(struct wb_store **store_out);
 
 /* Does what closing and reopening does to a store on disk: drops everything that was not committed. */
+/* The repository was copied: which contents were forgotten is not known any more. */
+void wb_twin_converted(struct wb_store *store);
 void wb_twin_reopen(struct wb_store *store);
+
+/* The repository was copied: which contents were forgotten is not known any more. */
+void wb_twin_converted(struct wb_store *store);
 
 #endif

@@ -10,7 +10,9 @@ static bool comes_before(const struct wb_twin_version *a, const struct wb_twin_v
 {
     int64_t a_ms = wb_twin_version_first(a), b_ms = wb_twin_version_first(b);
 
-    return a_ms != b_ms ? a_ms < b_ms : a->arrived < b->arrived;
+    if (a_ms != b_ms || a->ghost != b->ghost)
+        return a_ms != b_ms ? a_ms < b_ms : a->ghost;
+    return a->ghost && a->arrived < b->arrived; /* the others are in the order of the timeline already */
 }
 
 struct wb_twin_page wb_twin_page_read(struct wb_twin *twin, const struct wb_twin_page *page)
@@ -22,6 +24,9 @@ struct wb_twin_page wb_twin_page_read(struct wb_twin *twin, const struct wb_twin
     wb_twin_rule_now(twin, &rule);
     wb_twin_trim(&copied, &rule);
     wb_twin_rule_release(&rule);
+    for (size_t i = copied.versions.count; i-- > 0;)
+        if (copied.versions.items[i].replaced)
+            wb_twin_version_drop(&copied, i);
     for (size_t i = 1; i < copied.versions.count; i++)
         for (size_t at = i; at > 0 && comes_before(&copied.versions.items[at], &copied.versions.items[at - 1]); at--) {
             struct wb_twin_version moved = copied.versions.items[at];
@@ -34,28 +39,17 @@ struct wb_twin_page wb_twin_page_read(struct wb_twin *twin, const struct wb_twin
 /* The version of the newest capture at or before the time, or else of the oldest capture. */
 static const struct wb_twin_version *find_at(const struct wb_twin_page *page, int64_t time_ms)
 {
-    const struct wb_twin_version *version = page->versions.count ? &page->versions.items[0] : NULL;
-    int64_t newest_ms = INT64_MIN;
+    const struct wb_twin_version *found = wb_twin_seen_by(page, time_ms);
 
-    for (size_t i = 0; i < page->versions.count; i++)
-        for (size_t j = 0; j < page->versions.items[i].times.count; j++) {
-            int64_t seen_ms = page->versions.items[i].times.items[j];
-            bool later =
-                seen_ms > newest_ms || (seen_ms == newest_ms && page->versions.items[i].arrived > version->arrived);
-            if (seen_ms <= time_ms && later) {
-                newest_ms = seen_ms;
-                version = &page->versions.items[i];
-            }
-        }
-    return version;
+    return found || page->versions.count == 0 ? found : &page->versions.items[0];
 }
 
-static const struct wb_twin_version *find_in(const struct wb_twin_page *page, uint64_t epoch)
+/* What a snapshot shows is what there was when it was sealed. */
+static const struct wb_twin_version *find_in(const struct wb_twin_snapshot *snapshot, struct wb_pageid id)
 {
-    for (size_t i = 0; i < page->versions.count; i++)
-        if (wb_twin_visible(&page->versions.items[i], epoch))
-            return &page->versions.items[i];
-    return NULL;
+    const struct wb_twin_page *page = wb_twin_page_find(&snapshot->state, id);
+
+    return page ? wb_twin_latest(page) : NULL;
 }
 
 /* Copies a version, so that the page borrows from mem_out alone. */
@@ -85,7 +79,7 @@ static int get(struct wb_twin *twin, const struct wb_twin_state *state, struct w
             wb_twin_snapshot_find(&twin->snapshots, when->snapshot, wb_clock_wall_ms());
         if (!snapshot)
             return wb_twin_no_snapshot(when->snapshot);
-        return show(page ? find_in(page, snapshot->sealed.epoch) : NULL, page_out, mem_out);
+        return show(find_in(snapshot, id), page_out, mem_out);
     }
     if (!page || when->kind == WB_STORE_WHEN_LATEST)
         return show(page ? wb_twin_latest(page) : NULL, page_out, mem_out);
@@ -150,10 +144,16 @@ static void fill_version(const struct wb_twin_page *page, size_t at, struct wb_s
         version_out->same++;
 }
 
-int wb_twin_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out)
+/* The timeline of an epoch is asked for only if a snapshot has sealed it. */
+int wb_twin_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                     struct wb_store_timeline *timeline_out)
 {
     struct wb_twin *twin = wb_twin_of(store);
-    const struct wb_twin_page *found = wb_twin_page_find(&twin->committed, id);
+    const struct wb_twin_state *state = &twin->committed;
+    for (size_t i = 0; epoch && i < twin->snapshots.list.count; i++)
+        if (twin->snapshots.list.items[i].sealed.epoch == epoch)
+            state = &twin->snapshots.list.items[i].state;
+    const struct wb_twin_page *found = wb_twin_page_find(state, id);
     struct wb_twin_page page = found ? wb_twin_page_read(twin, found) : (struct wb_twin_page){0};
     WB_VEC(struct wb_store_version) versions = WB_VEC_INIT;
     WB_VEC(int64_t) times = WB_VEC_INIT;

@@ -41,20 +41,11 @@ static struct wb_pageid id_of(const struct wb_twin_version *version)
 }
 
 /* The version of a page that the scan shows, or NULL. */
-static const struct wb_twin_version *pick(const struct wb_twin_page *page, const struct wb_store_scan_options *options,
-                                          uint64_t epoch)
+static const struct wb_twin_version *pick(const struct wb_twin_page *page, const struct wb_store_scan_options *options)
 {
-    const struct wb_twin_version *newest = NULL;
+    const struct wb_twin_version *latest = wb_twin_latest(page);
 
-    for (size_t i = 0; i < page->versions.count; i++) {
-        const struct wb_twin_version *version = &page->versions.items[i];
-        if (options->snapshot ? wb_twin_visible(version, epoch) : version->ceased == 0)
-            return version;
-        int64_t last_ms = wb_twin_version_last(version), newest_ms = newest ? wb_twin_version_last(newest) : INT64_MIN;
-        if (!newest || last_ms > newest_ms || (last_ms == newest_ms && version->arrived > newest->arrived))
-            newest = version;
-    }
-    return options->gone ? newest : NULL;
+    return latest || !options->gone ? latest : wb_twin_seen_by(page, INT64_MAX);
 }
 
 static bool is_wanted(const struct wb_twin_page *page, const struct wb_twin_version *version,
@@ -100,9 +91,10 @@ int wb_twin_scan_open(struct wb_store *store, const struct wb_store_scan_options
     scan->epoch = snapshot ? snapshot->sealed.epoch : twin->committed.epoch;
     scan->opened_ms = now_ms;
     scan->facts = options->facts;
-    for (size_t i = 0; i < twin->committed.pages.count; i++) {
-        struct wb_twin_page page = wb_twin_page_read(twin, &twin->committed.pages.items[i]);
-        const struct wb_twin_version *version = pick(&page, options, scan->epoch);
+    const struct wb_twin_state *state = snapshot ? &snapshot->state : &twin->committed;
+    for (size_t i = 0; i < state->pages.count; i++) {
+        struct wb_twin_page page = wb_twin_page_read(twin, &state->pages.items[i]);
+        const struct wb_twin_version *version = pick(&page, options);
         if (version && is_wanted(&page, version, options))
             show(scan, version);
         wb_twin_page_release(&page);

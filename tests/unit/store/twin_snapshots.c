@@ -57,9 +57,10 @@ void wb_twin_snapshot_show(const struct wb_twin_snapshot *snapshot, int64_t now_
 }
 
 int wb_twin_seal(struct wb_twin_snapshots *snapshots, struct wb_slice name, const struct wb_store_holder *holder,
-                 uint64_t epoch, uint64_t pages, int64_t now_ms)
+                 const struct wb_twin_state *state, int64_t now_ms)
 {
-    struct wb_twin_snapshot added = {.sealed = {.epoch = epoch, .pages = pages, .time_ms = now_ms}};
+    struct wb_twin_snapshot added = {
+        .sealed = {.epoch = state->epoch, .pages = wb_twin_count_pages(state), .time_ms = now_ms}};
 
     for (size_t i = 0; name.len && i < snapshots->list.count; i++)
         if (wb_slice_equal(wb_slice_str(snapshots->list.items[i].sealed.name), name) &&
@@ -67,6 +68,7 @@ int wb_twin_seal(struct wb_twin_snapshots *snapshots, struct wb_slice name, cons
             return wb_fail(WB_E_INVALID, "there is a snapshot %.*s already", WB_SLICE_ARG(name));
     added.sealed.number = ++snapshots->last;
     snprintf(added.sealed.name, sizeof added.sealed.name, "%.*s", WB_SLICE_ARG(name));
+    wb_twin_state_copy(state, &added.state);
     WB_CHECK(wb_vec_push(&added.holders, *holder) == 0);
     WB_CHECK(wb_vec_push(&snapshots->list, added) == 0);
     return 0;
@@ -127,7 +129,9 @@ int wb_twin_drop(struct wb_twin_snapshots *snapshots, uint32_t number, int64_t n
 
 void wb_twin_snapshots_release(struct wb_twin_snapshots *snapshots)
 {
-    for (size_t i = 0; i < snapshots->list.count; i++)
+    for (size_t i = 0; i < snapshots->list.count; i++) {
         wb_vec_release(&snapshots->list.items[i].holders);
+        wb_twin_state_release(&snapshots->list.items[i].state);
+    }
     wb_vec_release(&snapshots->list);
 }

@@ -47,7 +47,8 @@ bool wb_twin_record_same(const struct wb_twin_record *a, const struct wb_twin_re
 
     decode(a, &x);
     decode(b, &y);
-    return x.status == y.status && wb_slice_equal(x.type, y.type) && wb_slice_equal(x.body, y.body);
+    return x.status == y.status && x.truncated == y.truncated && wb_slice_equal(x.type, y.type) &&
+           wb_slice_equal(x.body, y.body);
 }
 
 /* ---- versions ------------------------------------------------------------------------------------ */
@@ -142,6 +143,9 @@ void wb_twin_page_release(struct wb_twin_page *page)
 {
     while (page->versions.count)
         wb_twin_version_drop(page, page->versions.count - 1);
+    while (page->forgotten.count)
+        wb_twin_record_unref(wb_vec_pop(&page->forgotten));
+    wb_vec_release(&page->forgotten);
     wb_vec_release(&page->versions);
 }
 
@@ -157,6 +161,9 @@ void wb_twin_page_copy(const struct wb_twin_page *from, struct wb_twin_page *to_
 {
     *to_out = *from;
     memset(&to_out->versions, 0, sizeof to_out->versions);
+    memset(&to_out->forgotten, 0, sizeof to_out->forgotten);
+    for (size_t i = 0; i < from->forgotten.count; i++)
+        WB_CHECK(wb_vec_push(&to_out->forgotten, wb_twin_record_ref(from->forgotten.items[i])) == 0);
     for (size_t i = 0; i < from->versions.count; i++) {
         struct wb_twin_version *version = wb_vec_add(&to_out->versions);
         WB_CHECK(version);

@@ -33,7 +33,7 @@ struct wb_twin_record *wb_twin_record_new(const struct wb_page *page);
 struct wb_twin_record *wb_twin_record_ref(struct wb_twin_record *record);
 void wb_twin_record_unref(struct wb_twin_record *record);
 
-/* Status, media type and body are equal. */
+/* Status, media type and body are equal, and whether that was cut short. */
 bool wb_twin_record_same(const struct wb_twin_record *a, const struct wb_twin_record *b);
 
 struct wb_twin_version {
@@ -42,13 +42,16 @@ struct wb_twin_version {
     uint64_t arrived, ceased; /* epochs; ceased is 0 in the latest version */
     uint32_t lifetime, lifetime_count;
     bool ghost;  /* the policy has given it up, and only snapshots and scans still see it */
+    bool replaced; /* a ghost that is an older form of another version: nobody else sees it */
     bool hollow; /* the policy keeps no past, so its bytes were not stored; it goes with the commit */
 };
 
 struct wb_twin_page {
     struct wb_pageid id;
     WB_VEC(struct wb_twin_version) versions; /* in the order of time, ghosts anywhere */
-    int64_t floor_ms;                        /* captures at or before this are not kept */
+    int64_t floor_ms;                        /* captures before this are not kept ... */
+    WB_VEC(struct wb_twin_record *) forgotten; /* ... nor those of its time that have one of these contents */
+    bool forgotten_all;                      /* ... or whatever they have: it is not known any more */
     int64_t gone_ms;                         /* 0: not gone */
     bool concerned;                          /* the next commit has an op of this page, and trims it */
 };
@@ -106,17 +109,21 @@ struct wb_twin_rule {
 /* The latest version, or NULL. */
 struct wb_twin_version *wb_twin_latest(const struct wb_twin_page *page);
 
+/* Whether a put is no more than the beginning of a capture of the same time. */
+bool wb_twin_covered(const struct wb_twin_page *page, int64_t time_ms, const struct wb_twin_record *record);
+
+/* The version of the newest capture at or before the time; of equal times the last one counts. */
+const struct wb_twin_version *wb_twin_seen_by(const struct wb_twin_page *page, int64_t time_ms);
+
 /* Whether the version is part of the state of an epoch. */
 bool wb_twin_visible(const struct wb_twin_version *version, uint64_t epoch);
 
 /*
- * Adds a capture of a content. *version_out is the version that the capture
- * belongs to; NULL if the outcome is KNOWN or OLDER. A policy that keeps no past also has the outcome PAST: such a
- * version only divides what was around it until the page is trimmed.
+ * Adds a capture of a content. With put, it replaces what was cut short and is its beginning. A policy that keeps no
+ * past also has the outcome PAST: such a version only divides what was around it until the page is trimmed.
  */
 enum wb_store_outcome wb_twin_insert(struct wb_twin_page *page, const struct wb_twin_rule *rule, int64_t time_ms,
-                                     struct wb_twin_record *record, uint64_t epoch,
-                                     struct wb_twin_version **version_out);
+                                     struct wb_twin_record *record, bool put, uint64_t epoch);
 
 /* There is no latest version any more. There must be one. */
 void wb_twin_end(struct wb_twin_page *page, int64_t time_ms, uint64_t epoch, const struct wb_twin_rule *rule);
@@ -144,6 +151,7 @@ void wb_twin_bars_release(struct wb_twin_bars *bars);
 
 struct wb_twin_snapshot {
     struct wb_store_snapshot sealed; /* without holders */
+    struct wb_twin_state state;      /* as it was then, without what was taken down since */
     WB_VEC(struct wb_store_holder) holders;
 };
 
@@ -159,7 +167,7 @@ struct wb_twin_snapshot *wb_twin_snapshot_find(struct wb_twin_snapshots *snapsho
 void wb_twin_snapshot_show(const struct wb_twin_snapshot *snapshot, int64_t now_ms,
                            struct wb_store_snapshot *snapshot_out);
 int wb_twin_seal(struct wb_twin_snapshots *snapshots, struct wb_slice name, const struct wb_store_holder *holder,
-                 uint64_t epoch, uint64_t pages, int64_t now_ms);
+                 const struct wb_twin_state *state, int64_t now_ms);
 int wb_twin_drop(struct wb_twin_snapshots *snapshots, uint32_t number, int64_t now_ms);
 int wb_twin_hold(struct wb_twin_snapshots *snapshots, uint32_t number, const struct wb_store_holder *holder,
                  int64_t now_ms);
@@ -180,6 +188,7 @@ struct wb_twin {
     struct wb_store_commit_counts counts; /* since the last commit */
     struct wb_twin_bars bars;
     uint64_t bar_changes;
+    WB_VEC(struct wb_pageid) taken_down; /* since the last commit */
     struct wb_twin_snapshots snapshots;
     struct wb_store_history history;
     WB_VEC(struct wb_twin_scan *) scans; /* that are open */
@@ -205,7 +214,8 @@ int wb_twin_get(struct wb_store *store, struct wb_pageid id, const struct wb_sto
 int wb_twin_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t id_count,
                      const struct wb_store_when *when, wb_store_each_page each, void *context);
 int wb_twin_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
-int wb_twin_timeline(struct wb_store *store, struct wb_pageid id, struct wb_store_timeline *timeline_out);
+int wb_twin_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                     struct wb_store_timeline *timeline_out);
 int wb_twin_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                       size_t *count_out);
 int wb_twin_stat(struct wb_store *store, struct wb_store_stat *stat_out);

@@ -73,12 +73,13 @@ static void assert_written(struct wb_store *store, const struct wb_selection *se
         assert_int_equal(wb_warc_writer_new(WB_WARC_PLAIN, take_bytes, &archive, &writer), 0);
         assert_int_equal(wb_captures_new(&options, &captures), 0);
         if (wb_selection_has_site(selection, newest->key)) {
-            assert_int_equal(wb_captures_begin(captures, newest->id, newest, INT64_MIN), 0);
+            assert_int_equal(wb_captures_begin(captures, newest->id, newest, INT64_MIN, 0), 0);
             while ((got = wb_captures_next(captures, &capture)) == 1) {
                 assert_true(!options.bodies || capture.page.body.len > 0);
                 add_record(writer, &capture);
                 if (pass & 2)
-                    assert_int_equal(wb_captures_begin(captures, newest->id, NULL, capture.page.time_ms), 0);
+                    assert_int_equal(wb_captures_begin(captures, newest->id, NULL, capture.page.time_ms, capture.tie),
+                                     0);
             }
         }
         assert_int_equal(got, 0);

@@ -45,6 +45,7 @@ static void random_token(uint64_t *chance, struct wb_stream_ticket *ticket, stru
                                       .has_start = chance_one_in(chance, 2),
                                       .wrapped = chance_one_in(chance, 2)};
     place->capture_ms = place->within ? (int64_t)chance_next(chance) : 0;
+    place->capture_tie = place->within ? chance_next(chance) >> chance_below(chance, 64) : 0;
     if (place->has_at)
         random_position(chance, &place->at);
     if (place->has_start)
@@ -58,7 +59,8 @@ static void assert_same(const struct wb_stream_ticket *a, const struct wb_stream
     assert_true(a->holder == b->holder && a->sealed == b->sealed && a->kept == b->kept && a->listed == b->listed);
     assert_true(a->list_hash == b->list_hash && wb_slice_equal(a->spec, b->spec));
     assert_true(x->position == y->position && x->index == y->index && x->within == y->within);
-    assert_true(x->capture_ms == y->capture_ms && x->has_at == y->has_at && x->has_start == y->has_start);
+    assert_true(x->capture_ms == y->capture_ms && x->capture_tie == y->capture_tie && x->has_at == y->has_at &&
+                x->has_start == y->has_start);
     assert_true(x->wrapped == y->wrapped && memcmp(&x->at, &y->at, sizeof x->at) == 0);
     assert_memory_equal(&x->start, &y->start, sizeof x->start);
 }

@@ -17,6 +17,7 @@ static struct wb_stream_place place_of(uint64_t position)
         place.at.bytes[i] = (char)(position * (i + 1));
     place.within = position % 5 == 2;
     place.capture_ms = place.within ? 77 * (int64_t)position : 0;
+    place.capture_tie = place.within ? position % 3 : 0;
     place.has_start = true;
     place.wrapped = position > RECORDS / 2;
     place.start.bytes[3] = 9;
