@@ -258,7 +258,8 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
 {
     const struct wb_edit_page *visit = &edit->visit;
     struct wb_webdb_page *page = &fold->page;
-    bool known = page->has_content && page->last_seen_ms != 0 && !(page->flags & WB_PAGE_LOADED);
+    bool known = page->has_content && page->last_seen_ms != 0 && page->last_seen_ms != edit->time_ms &&
+                 !(page->flags & WB_PAGE_LOADED);
     bool changed = known && memcmp(page->md5, visit->md5, WB_MD5_BYTES) != 0;
     int64_t modified_ms = 0;
 
@@ -403,6 +404,39 @@ static int take_outcome(struct wb_pagefold *fold, const struct wb_pageedit *edit
     return 0;
 }
 
+/*
+ * Of several answers of one moment, the last one that was read is the page, as in the store. But one that was cut short
+ * never takes the place of one that is whole, or that has more.
+ */
+static bool replaces(const struct wb_webdb_page *page, const struct wb_pageedit *edit)
+{
+    const struct wb_edit_page *visit = &edit->visit;
+    bool cut = visit->outcome == WB_OUTCOME_TRUNCATED, was_cut = page->outcome == WB_OUTCOME_TRUNCATED;
+    bool answer = cut || visit->outcome == WB_OUTCOME_STORED || visit->outcome == WB_OUTCOME_DUPLICATE ||
+                  visit->outcome == WB_OUTCOME_UNCHANGED;
+
+    if (edit->time_ms != page->last_tried_ms || page->last_seen_ms != page->last_tried_ms || !page->has_content ||
+        !visit->has_content || !answer)
+        return false;
+    if (memcmp(page->md5, visit->md5, WB_MD5_BYTES) == 0)
+        return was_cut && !cut;
+    return !cut || (was_cut && visit->bytes > page->bytes);
+}
+
+/* It is no further visit: nothing is learned about how often the page changes. */
+static int replace_content(struct wb_pagefold *fold, const struct wb_pageedit *edit)
+{
+    struct wb_visitlog *history = &fold->page.history;
+
+    check_fold(fold);
+    fold->touched = true;
+    fold->page.outcome = edit->visit.outcome;
+    if (history->fetch_count)
+        history->fetches[history->fetch_count - 1].outcome = edit->visit.outcome;
+    int err = visit_content(fold, edit);
+    return err < 0 ? err : 1;
+}
+
 static int apply_visit(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     const struct wb_edit_page *visit = &edit->visit;
@@ -415,6 +449,8 @@ static int apply_visit(struct wb_pagefold *fold, const struct wb_pageedit *edit)
         fold->touched = true;
     }
     bool late = page->last_tried_ms && edit->time_ms <= page->last_tried_ms;
+    if (late && is_page(fold) && !(page->flags & WB_PAGE_BARRED) && replaces(page, edit))
+        return replace_content(fold, edit);
     if (is_page(fold) && (page->flags & WB_PAGE_BARRED || late))
         return 0;
     int err = is_page(fold) ? 0 : make_page(fold, edit, visit->depth, 0);

@@ -370,11 +370,33 @@ static void take_answer(struct wb_webdb_page *row, const struct twin_edit *edit)
     row->flags |= edit->outcome == WB_OUTCOME_GONE ? WB_PAGE_GONE : robots ? WB_PAGE_BLOCKED : 0;
 }
 
+/* Of several contents of one moment, the last one is the page; but what was cut short gives way to what has more. */
+static bool replaces(const struct wb_webdb_page *row, const struct twin_edit *edit)
+{
+    bool cut = edit->outcome == WB_OUTCOME_TRUNCATED, was_cut = row->outcome == WB_OUTCOME_TRUNCATED;
+    bool answer = cut || edit->outcome == WB_OUTCOME_STORED || edit->outcome == WB_OUTCOME_DUPLICATE ||
+                  edit->outcome == WB_OUTCOME_UNCHANGED;
+    uint8_t md5[WB_MD5_BYTES];
+
+    if (!answer || edit->md5 < 0 || !row->has_content || edit->time_ms != row->last_tried_ms ||
+        row->last_seen_ms != row->last_tried_ms)
+        return false;
+    twin_md5(edit->md5, md5);
+    if (memcmp(md5, row->md5, sizeof md5) == 0)
+        return was_cut && !cut;
+    return !cut || (was_cut && edit->variant / 7 > row->bytes);
+}
+
 static void apply_visit(struct twin *twin, const struct twin_edit *edit)
 {
     struct twin_page *page = &twin->pages[edit->url];
     bool itself = edit->outcome == WB_OUTCOME_REDIRECT && edit->location == edit->url;
 
+    if (page->there && !(page->row.flags & WB_PAGE_BARRED) && replaces(&page->row, edit)) {
+        take_answer(&page->row, edit);
+        page->by_hand = page->spelled_anyhow = false;
+        return;
+    }
     if (page->there &&
         (page->row.flags & WB_PAGE_BARRED || (page->row.last_tried_ms && edit->time_ms <= page->row.last_tried_ms)))
         return;
