@@ -501,9 +501,34 @@ static void test_orders(void **state)
     }
 }
 
+/* Of many captures of one version few stay; but an epoch that is held goes on showing those that it has shown. */
+static void test_thinned(void **state)
+{
+    struct life l;
+
+    (void)state;
+    begin_life(&l, 1);
+    for (int64_t i = 0; i < 60; i++) {
+        struct wb_history_rule rule = {l.rule.policy, l.rule.held.items, l.rule.held.count, l.now_ms};
+        l.epoch++;
+        put_history(&l, 0, 1 + i, false);
+        wb_history_trim(&l.history, &rule);
+        if (i == 29)
+            must(wb_vec_push(&l.rule.held, l.epoch) == 0);
+    }
+    const struct wb_history_version *latest = wb_history_latest(&l.history);
+    assert_int_equal(latest->count, 2 * WB_HISTORY_CAPTURES_MAX - 1);
+    assert_int_equal(wb_history_last_in(&l.history, latest, 30), 30);
+    must_ok(wb_history_rewind(&l.history, 30));
+    assert_int_equal(wb_history_latest(&l.history)->count, WB_HISTORY_CAPTURES_MAX);
+    assert_int_equal(l.history.times.items[0], 1);
+    end_life(&l);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lives), cmocka_unit_test(test_orders)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lives), cmocka_unit_test(test_orders),
+                                       cmocka_unit_test(test_thinned)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
