@@ -48,10 +48,10 @@ def only_its_own_names(folder):
         return {s.raw(('GET %s%s HTTP/%s\r\n%sConnection: close\r\n\r\n' % (
             target, call_, version, ''.join('Host: %s\r\n' % h for h in hosts))).encode())[9:12].decode() for call_ in calls}
     with Server(c.repo) as s:
-        for host in ('localhost', 'LOCALHOST.:%d' % s.port, '127.0.0.1:%d' % s.port, '[::1]:%d' % s.port):
+        for host in ('localhost', 'LOCALHOST.:%d' % s.port, 'archive:%d' % s.port, '127.0.0.1:%d' % s.port, '[::1]:%d' % s.port):
             assert statuses(s, host) == {'200', '404'}, host
             assert statuses(s, host, target='http://' + host) == {'200', '404'}, host
-        for host in ('attacker.example', 'localhost.attacker.example:%d' % s.port, '127.0.0.1.attacker.example', 'x', '192.0.2.1', ''):
+        for host in ('attacker.example', 'localhost.attacker.example:%d' % s.port, '127.0.0.1.attacker.example', '2130706433', '192.0.2.1', ''):
             assert statuses(s, host) == {'421'}, host
         assert statuses(s, 'localhost', target='http://attacker.example') == {'421'}
         assert statuses(s, 'attacker.example', target='http://localhost') == {'421'}
