@@ -148,7 +148,7 @@ void wb_history_drop(struct wb_history *history, size_t version);
 /* Whether the version is visible in one of the held epochs. */
 bool wb_history_is_held(const struct wb_history_version *version, const struct wb_history_rule *rule);
 
-/* So many captures of a version are kept, unless the policy keeps all: the first one, and the newest. */
+/* With the policy newest, so many captures of a version are kept: the first one, and the newest. */
 enum { WB_HISTORY_CAPTURES_MAX = 16 };
 
 /* Gives up the others, except those that a held epoch shows (history_thin.c); trim() does this. */

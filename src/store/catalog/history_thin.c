@@ -2,11 +2,11 @@
  * history_thin.c - gives up captures in the middle of a version.
  *
  * A page that is fetched every hour and never changes gets 8,760 captures of one version in a year: more bytes than its
- * links, and all that they say is that it was the same again. Who has asked for the past (history all) gets them all.
- * Otherwise the first one stays, which says since when the page has been like this, and the newest ones, which say how
- * often it was seen lately. So what the catalog has of a page depends on its versions, and not on how often somebody
- * came by. A capture that was given up and comes again joins the same version and is given up again. What a held epoch
- * shows stays, because it must go on saying how often the page had been seen.
+ * links, and all that they say is that it was the same again. Who has asked for the past, with any other history policy
+ * than newest, gets them all. With newest, the first one stays, which says since when the page has been like this, and
+ * the newest ones, which say how often it was seen lately. So what the catalog has of a page does not depend on how
+ * often somebody came by. A capture that was given up and comes again joins the same version and is given up again. What a
+ * held epoch shows stays, because it must go on saying how often the page had been seen.
  */
 #include "base/check.h"
 #include "store/catalog/history.h"
@@ -30,7 +30,7 @@ void wb_history_thin(struct wb_history *history, const struct wb_history_rule *r
 
     WB_CHECK(rule->policy.keep <= WB_STORE_KEEP_DURATION);
     WB_CHECK(history->epochs.count == history->times.count);
-    if (rule->policy.keep == WB_STORE_KEEP_ALL)
+    if (rule->policy.keep != WB_STORE_KEEP_NEWEST)
         return;
     for (size_t i = 0; i < history->versions.count; i++) {
         struct wb_history_version *version = &history->versions.items[i];
