@@ -1,12 +1,12 @@
 /*
  * history_thin.c - gives up captures in the middle of a version.
  *
- * A page that is fetched every hour and never changes gets 8,760 captures of one version in a year: more bytes than its
- * links, and all that they say is that it was the same again. Who has asked for the past, with any other history policy
- * than newest, gets them all. With newest, the first one stays, which says since when the page has been like this, and
- * the newest ones, which say how often it was seen lately. So what the catalog has of a page does not depend on how
- * often somebody came by. A capture that was given up and comes again joins the same version and is given up again. What a
- * held epoch shows stays, because it must go on saying how often the page had been seen.
+ * A page that is fetched every hour and never changes gets 8,760 captures of one version in a year: more bytes than
+ * its links, and all that they say is that it was the same again. Who has asked for the past, with any other history
+ * policy than newest, gets them all. With newest, the first one stays, which says since when the page has been like
+ * this, and the newest ones, which say how often it was seen lately. So what the catalog has of a page does not
+ * depend on how often somebody came by. A capture that was given up and comes again joins the same version and is
+ * given up again. What a held epoch shows stays, because it must go on saying how often the page had been seen.
  */
 #include "base/check.h"
 #include "store/catalog/history.h"
