@@ -400,10 +400,18 @@ struct wb_stream_sink {
 struct wb_handler_options {
     const char *const *paths;
     size_t count;
-    unsigned worker, workers;                   /* 1 of 1 if there are no others */
+    unsigned worker, workers;                   /* 1 of 1 if there are no others; 0 of N: the parent of N workers */
+    const struct wb_stream_sink *parent;        /* of a worker: what its parent has made, before it forked */
     void (*say)(const char *line);              /* prints a line for people; may be NULL */
 };
+#define WB_STREAM_WORKERS_MAX 256
 int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_sink **sink_out);
+
+/*
+ * When all workers have ended well: lets handlers that can merge make one result of their shares, and says where the
+ * files of the others are. The sink is that of the parent, which gets no records.
+ */
+int wb_handlers_merge(struct wb_stream_sink *parent);
 
 /* How many records handlers called useless so far. */
 uint64_t wb_handlers_skipped(const struct wb_stream_sink *sink);
