@@ -254,6 +254,7 @@ struct stream_work {
     const struct wb_options *options;
     const char *where;
     struct wb_stream_sink *parent; /* of handlers that several workers run; otherwise NULL */
+    uint32_t snapshot;             /* that all workers deliver, whatever is published meanwhile; 0: what is asked for */
 };
 
 /* One worker, or all of it. The exit status. */
@@ -263,12 +264,15 @@ static int run_part(void *context, unsigned worker, unsigned workers)
     const struct wb_options *options = work->options;
     const char *where = work->where;
     struct stream_run run = {.options = options, .parent = work->parent, .worker = worker, .workers = workers};
-    char part[32];
+    char part[32], snapshot[16];
     int err = wb_stream_args(options, &run.spec);
 
     snprintf(part, sizeof part, "%u/%u", worker, workers);
+    snprintf(snapshot, sizeof snapshot, "%" PRIu32, work->snapshot);
     if (err == 0 && workers > 1)
         err = wb_stream_spec_set(&run.spec, "partition", wb_slice_str(part), false);
+    if (err == 0 && work->snapshot)
+        err = wb_stream_spec_set(&run.spec, "snapshot", wb_slice_str(snapshot), false);
     wb_stop_on_signals();
     if (err == 0)
         err = open_sink(&run);
@@ -286,6 +290,23 @@ static int run_part(void *context, unsigned worker, unsigned workers)
                   wb_output_plural(run.damaged));
         return 1;
     }
+    return err;
+}
+
+/*
+ * The workers start one after the other, and another generation may become active in between: all of them deliver the
+ * state of the one that is active now.
+ */
+static int choose_snapshot(struct stream_work *work)
+{
+    const struct wb_options *o = work->options;
+    struct wb_index_info info = {0};
+    int err = 0;
+
+    if (!is_remote(work->where) && !wb_options_flag(o, "latest") && !wb_options_flag(o, "versions") &&
+        !wb_options_text(o, "snapshot"))
+        err = wb_index_newest(work->where, &info);
+    work->snapshot = info.snapshot;
     return err;
 }
 
@@ -320,6 +341,9 @@ static int run_stream(const struct wb_options *options, const char *where)
         return wb_options_usage("--workers needs --handler or --exec: the output of several workers would be mixed");
     if (wb_options_text(options, "partition") || wb_options_text(options, "resume") || wb_options_text(options, "name"))
         return wb_options_usage("--workers excludes --partition, --resume and --name");
+    int err = choose_snapshot(&work);
+    if (err < 0)
+        return err;
     return handlers ? run_handlers(&work, (unsigned)workers)
                     : wb_stream_workers((unsigned)workers, false, run_part, &work);
 }
