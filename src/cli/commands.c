@@ -364,7 +364,8 @@ const struct wb_command wb_commands[] = {
 
     {"get", "URL|ID [--body | --headers | --record] [--at TIME | --snapshot N|NAME]", NULL, "print a page",
      "Prints the latest version of a page. Every spelling of its URL with the same normal form\n"
-     "finds it. ID is the page id, 32 hexadecimal digits, which --json and 'webbase url' show.\n"
+     "finds it, with or without http:// in front. ID is the page id, 32 hexadecimal digits, which\n"
+     "--json and 'webbase url' show.\n"
      "With --json it prints everything about the page except the body.\n"
      "\n"
      "--at TIME prints the version that has the newest capture at or before TIME, or else the\n"
@@ -463,6 +464,7 @@ const struct wb_command wb_commands[] = {
      "versions counts those that can be read, at least one for each page, and captures how\n"
      "often they were seen. bytes_pages is the total size of the bodies of the latest versions,\n"
      "bytes_stored the size of the repository on disk, and bytes_dead what compact could free.\n"
+     "waiting counts the pages of a batch design that a transfer has still to bring.\n"
      "epoch grows with every commit that changes a page; snapshot is the number of the newest\n"
      "snapshot, even if it was dropped, and 0 if there was none. webdb says how much is known\n"
      "about pages and links, unmerged how much update would merge, and cycle what run is doing\n"

@@ -173,6 +173,41 @@ def json_and_words(folder):
 
 
 @test
+def no_other_spelling_for_a_word_that_has_hits(folder):
+    """However rare it is, and however often the other word occurs."""
+    repo, rare = folder / 'r', [Page('http://zoo.example/', b'<p>zebra animal')]
+    call(repo, 'import', archive(folder / 'a.warc', rare + [Page('http://zoo.example/%d' % n, b'<p>jebra animal %d' % n)
+                                                            for n in range(40)]))
+    call(repo, 'index')
+    for query in ('zebra', 'zebra animal', 'zebras', 'zebra -animal', 'title:zebra', 'zebra nothing'):
+        assert b'did you mean' not in call(repo, 'search', query).stdout, query
+    assert b'did you mean: jebra animal' in call(repo, 'search', 'jebrra animal').stdout
+    assert b'did you mean: zebra jebra' in call(repo, 'search', 'zebra jebrra').stdout
+
+
+@test
+def urls_as_people_write_them(folder):
+    """Without a scheme, and with a port, everywhere where a URL is expected."""
+    repo = folder / 'r'
+    links = b'<p>word <a href="http://safe.example/x">to x</a> <a href="http://port.example:8080/y">to y</a>'
+    call(repo, 'import', archive(folder / 'a.warc', [Page('http://plain.example/', links),
+                                                     Page('https://safe.example/x', b'<p>safe word'),
+                                                     Page('http://port.example:8080/y', b'<p>port word')]))
+    call(repo, 'index')
+    for text, url in (('plain.example', 'http://plain.example/'), ('safe.example/x', 'https://safe.example/x'),
+                      ('safe.example:443/x', 'https://safe.example/x'),
+                      ('port.example:8080/y', 'http://port.example:8080/y')):
+        for command in (['get'], ['versions'], ['links', '--out'], ['links', '--in'], ['similar'], ['webdb', 'page'],
+                        ['webdb', 'links', '--to']):
+            assert call(repo, *command, text).stdout == call(repo, *command, url).stdout, (command, text)
+        assert ask(repo, 'get', text)[0]['url'] == url
+    assert [ask(repo, 'why', text)[0]['verdict'] for text in ('safe.example/x', 'port.example:8080/y')] == ['fetched'] * 2
+    assert len(lines(call(repo, '--json', 'links', '--in', 'port.example:8080/y').stdout)) == 1
+    for wrong in ('two words', '/x', 'http://'):
+        refused(repo, wrong, 'get', wrong)
+
+
+@test
 def facets_orders_and_paging(folder):
     repo = shared()
     _, end = search(repo, 'web OR zebras', '--facet', 'site', '--facet', 'type', '--facet', 'status', '--facet', 'lang')
