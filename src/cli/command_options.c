@@ -199,6 +199,7 @@ const struct wb_option wb_index_options[] = {
     {"rank", 0, WB_OPTION_LIST, "NAME=FILE", "make a column of the rank from your own seeds: lines of a URL or host; "
                                              "NAME= removes it"},
     {"index-dir", 0, WB_OPTION_DIR, "DIR", "keep the index in this directory from now on, such as on another disk"},
+    {"force", 0, WB_OPTION_FLAG, NULL, "build a generation even if nothing is new"},
     {"from-scratch", 0, WB_OPTION_FLAG, NULL, "read every page again instead of only the changed ones"},
     DISPENSER_OPTION,
     MEMORY_OPTION,

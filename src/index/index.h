@@ -73,6 +73,7 @@ struct wb_index_info {
     uint64_t arcs;
     uint64_t terms, bytes; /* bytes: of all its files */
     uint64_t rules;        /* by which its words were found; generations with other rules are not merged */
+    uint64_t damaged;      /* pages that could not be read, and are missing */
 };
 
 /* Opens the active generation. WB_E_NOTFOUND if there is none yet. */
@@ -178,6 +179,7 @@ struct wb_index_options {
     size_t memory_bytes;   /* 0: 512 MiB */
     unsigned threads;      /* 0: one for each processor */
     bool from_scratch;     /* do not build on the last generation */
+    bool if_changed;       /* build nothing if the last generation is what would be built */
     bool serial;           /* load, process and flush one after the other, to measure what the pipeline gains */
     const struct wb_index_column_source *columns;
     size_t column_count;
@@ -188,6 +190,7 @@ struct wb_index_options {
 
 struct wb_index_result {
     struct wb_index_info info;
+    bool unchanged;      /* nothing is new: info is that of the generation that is active, the rest is 0 */
     uint64_t read;       /* pages that were read; the others were taken from the last generation */
     uint64_t unknown;    /* stored pages that webdb does not know: not indexed */
     uint64_t damaged;    /* pages that could not be read */
@@ -200,7 +203,7 @@ struct wb_index_result {
 
 /*
  * Seals a snapshot and builds the next generation over it and the edition; then gives up older generations that nobody
- * uses. WB_E_BUSY if another build is at work.
+ * uses. WB_E_BUSY if another build is at work. With if_changed, it may find that there is nothing to do.
  */
 int wb_index_build(const struct wb_index_options *options, struct wb_index_result *result_out);
 

@@ -257,10 +257,6 @@ static int open_fact(struct wb_index *index, enum wb_fact fact)
     char name[64];
 
     WB_CHECK(!index->fact_open[fact]);
-    if (!wb_generation_has(&index->manifest, fact))
-        return wb_fail(WB_E_INVALID,
-                       "generation %u was built by an older program and has no %s; 'webbase index' adds it",
-                       index->manifest.info.generation, kind->name);
     snprintf(name, sizeof name, "%s.wbc", kind->name);
     char *path = wb_path_join(index->path, name);
     int err = path ? wb_column_open(path, kind->kind, kind->bytes, column) : WB_E_NOMEM;

@@ -187,8 +187,6 @@ static int check_facts(struct index_check *check)
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++) {
         const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
         char name[64];
-        if (check->manifest_ok && !wb_generation_has(&check->manifest, (enum wb_fact)fact))
-            continue;
         snprintf(name, sizeof name, "%s.wbc", kind->name);
         err = check_column(check, name, kind->kind, kind->bytes,
                            wb_fact_is_of_pages((enum wb_fact)fact) ? info->pages : info->urls);
@@ -484,7 +482,7 @@ static int check_values(struct index_check *check, struct wb_index *index)
     if (err == 0)
         err = check_rank(check, index);
     turn_to(check, "hostrank.wbc");
-    if (err == 0 && check->problems == before && wb_generation_has(&index->manifest, WB_FACT_HOSTRANK))
+    if (err == 0 && check->problems == before)
         err = check_hostrank(check, index, sites.records);
     for (size_t i = 0; err == 0 && i < index->manifest.columns.count; i++)
         if (index->manifest.columns.items[i].rank)
