@@ -2,8 +2,8 @@
  * excerpt.c - decides which part of a page a snippet is made of: pages may have megabytes, and a list of results has
  * ten of them.
  *
- *   the first 8 KB, if all wanted words are in it and there is enough text
- *   the first 32 KB, if any of them is
+ *   the first 8 KB, if all wanted words are in its main text and there is enough text
+ *   the first 32 KB, if any of them is, and the others are not further on
  *   what is around a place further on that looks like a wanted word: a few such places
  *   the whole page, if it is not long or its bytes may spell the words in a way that was not looked for
  *   its beginning
@@ -148,63 +148,122 @@ static bool cut_part(const struct wb_page *page, size_t at, struct wb_page *part
 /* ---- snippets -------------------------------------------------------------------------------------- */
 
 static int make(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-                struct wb_buf *html_out, uint64_t *found_out)
+                struct wb_buf *html_out, struct wb_snippet_found *found_out)
 {
     wb_buf_clear(html_out);
     return wb_snippet(snippeter, page, wish, html_out, found_out);
 }
 
-/* Tries places behind the first part. Returns 1 if one of them was good, 0 if none was, 2 if the whole page is needed.
- */
-static int look_further(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-                        struct wb_buf *html_out)
-{
-    bool unsure = !is_html(page) && !wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"));
-    unsigned tries = 0;
+/* What has been made so far of parts that lie further on. */
+struct further {
+    struct wb_buf rest; /* the first snippet whose words are not in main text; empty: none */
+    unsigned tries;
+    bool unsure; /* the words may be spelt in ways that were not looked for */
+};
 
-    for (size_t i = 0; i < wish->count && i < WANTED_MAX && !unsure; i++) {
+/* One place. Returns 1 if it has wanted words in main text. What it has elsewhere is kept for want of better. */
+static int try_place(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                     size_t at, struct further *f, struct wb_buf *html_out)
+{
+    struct wb_snippet_found found = {0, 0};
+    struct wb_page part;
+
+    f->unsure = !cut_part(page, at, &part);
+    if (f->unsure || !is_visible(page->body, at))
+        return 0;
+    int err = make(snippeter, &part, wish, html_out, &found);
+    if (err == 0 && !found.main && found.rest && f->rest.len == 0)
+        err = wb_buf_append_slice(&f->rest, wb_buf_slice(html_out));
+    return err < 0 ? err : found.main != 0;
+}
+
+/* Tries places behind the first part. Returns 1 if one of them was good, 0 if none was. */
+static int try_places(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                      struct further *f, struct wb_buf *html_out)
+{
+    int got = 0;
+
+    for (size_t i = 0; got == 0 && i < wish->count && i < WANTED_MAX && !f->unsure; i++) {
         struct needle needle;
         size_t at = PART_BYTES;
-        unsure = !make_needle(&wish->wanted[i], &needle);
-        for (unsigned own = 0; !unsure && tries < TRIES && own < TRIES / 2; own++, tries++) {
-            struct wb_page part;
-            uint64_t found = 0;
+        f->unsure = !make_needle(&wish->wanted[i], &needle);
+        for (unsigned own = 0; got == 0 && !f->unsure && f->tries < TRIES && own < TRIES / 2; own++, f->tries++) {
             at = find_needle(page->body, at, &needle);
             if (at == page->body.len)
                 break;
-            unsure = !cut_part(page, at, &part);
-            int err = unsure || !is_visible(page->body, at) ? 0 : make(snippeter, &part, wish, html_out, &found);
-            if (err < 0 || found)
-                return err < 0 ? err : 1;
+            got = try_place(snippeter, page, wish, at, f, html_out);
             at += AFTER_BYTES;
             at = at < page->body.len ? at : page->body.len;
         }
     }
-    return unsure ? 2 : 0;
+    return got;
+}
+
+/* Returns 1 if what lies further on is shown, 0 if nothing is worth it, 2 if the whole page is needed, or an error. */
+static int look_further(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                        struct wb_buf *html_out)
+{
+    struct further f = {.unsure = !is_html(page) && !wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"))};
+    int got = try_places(snippeter, page, wish, &f, html_out);
+
+    if (got == 0 && f.unsure) {
+        got = 2;
+    } else if (got == 0 && f.rest.len) {
+        wb_buf_clear(html_out);
+        got = wb_buf_append_slice(html_out, wb_buf_slice(&f.rest));
+        got = got < 0 ? got : 1;
+    }
+    wb_buf_release(&f.rest);
+    return got;
+}
+
+/* Whether a word that was not found may be further on in a page that is not long. */
+static bool is_more_behind(const struct wb_page *page, const struct wb_snippet_wish *wish, uint64_t found)
+{
+    if (page->body.len > WHOLE_BYTES)
+        return false;
+    for (size_t i = 0; i < wish->count && i < WANTED_MAX; i++) {
+        struct needle needle;
+        if (!(found >> i & 1) && make_needle(&wish->wanted[i], &needle) &&
+            find_needle(page->body, PART_BYTES, &needle) < page->body.len)
+            return true;
+    }
+    return false;
+}
+
+/* Makes a snippet of the first `size` bytes. Returns 1 if it is good, 0 if a larger part may give a better one. */
+static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                      size_t size, struct wb_buf *html_out)
+{
+    uint64_t all = wish->count < 64 ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
+    struct wb_snippet_found found = {0, 0};
+    struct wb_page part = *page;
+
+    part.body.len = part.body.len > size ? size : part.body.len;
+    int err = make(snippeter, &part, wish, html_out, &found);
+    if (err < 0)
+        return err;
+    /* Some pages begin with kilobytes of head and menus, and hardly any text. */
+    bool enough = html_out->len >= ENOUGH_BYTES || page->body.len > WHOLE_BYTES;
+    if (part.body.len == page->body.len || ((found.main & all) == all && html_out->len >= ENOUGH_BYTES))
+        return 1;
+    return size == PART_BYTES && found.main && enough && !is_more_behind(page, wish, found.main);
 }
 
 int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
                struct wb_buf *html_out)
 {
-    static const size_t sizes[] = {FIRST_BYTES, PART_BYTES};
-    uint64_t all = wish->count < 64 ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
+    struct wb_snippet_found found;
+    int got = make_first(snippeter, page, wish, FIRST_BYTES, html_out);
 
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct wb_page part = *page;
-        uint64_t found = 0;
-        part.body.len = part.body.len > sizes[i] ? sizes[i] : part.body.len;
-        int err = make(snippeter, &part, wish, html_out, &found);
-        /* Some pages begin with kilobytes of head and menus, and hardly any text. */
-        bool enough = html_out->len >= ENOUGH_BYTES;
-        bool last = sizes[i] == PART_BYTES && found && (enough || page->body.len > WHOLE_BYTES);
-        if (err < 0 || part.body.len == page->body.len || ((found & all) == all && enough) || last)
-            return err;
-    }
-    int done = look_further(snippeter, page, wish, html_out);
-    if (done == 1 || done < 0)
-        return done < 0 ? done : 0;
+    if (got == 0)
+        got = make_first(snippeter, page, wish, PART_BYTES, html_out);
+    if (got == 0)
+        got = look_further(snippeter, page, wish, html_out);
+    if (got == 1 || got < 0)
+        return got < 0 ? got : 0;
     struct wb_page part = *page;
-    if (done == 0 && page->body.len > WHOLE_BYTES)
+    if (got == 0 && page->body.len > WHOLE_BYTES)
         part.body.len = PART_BYTES;
-    return make(snippeter, &part, wish, html_out, &all);
+    return make(snippeter, &part, wish, html_out, &found);
 }
