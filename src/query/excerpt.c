@@ -2,7 +2,7 @@
  * excerpt.c - decides which part of a page a snippet is made of: pages may have megabytes, and a list of results has
  * ten of them.
  *
- *   the first 8 KB, if all wanted words are in its main text and there is enough text
+ *   the first 8 KB, if all wanted words are in its prose and there is enough text
  *   the first 32 KB, if any of them is, and the others are not further on
  *   what is around a place further on that looks like a wanted word: a few such places
  *   the whole page, if it is not long or its bytes may spell the words in a way that was not looked for
@@ -156,25 +156,25 @@ static int make(struct wb_snippeter *snippeter, const struct wb_page *page, cons
 
 /* What has been made so far of parts that lie further on. */
 struct further {
-    struct wb_buf rest; /* the first snippet whose words are not in main text; empty: none */
+    struct wb_buf rest; /* the first snippet whose words are not in prose; empty: none */
     unsigned tries;
     bool unsure; /* the words may be spelt in ways that were not looked for */
 };
 
-/* One place. Returns 1 if it has wanted words in main text. What it has elsewhere is kept for want of better. */
+/* One place. Returns 1 if it has wanted words in its prose. What it has elsewhere is kept for want of better. */
 static int try_place(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
                      size_t at, struct further *f, struct wb_buf *html_out)
 {
-    struct wb_snippet_found found = {0, 0};
+    struct wb_snippet_found found = {{0}};
     struct wb_page part;
 
     f->unsure = !cut_part(page, at, &part);
     if (f->unsure || !is_visible(page->body, at))
         return 0;
     int err = make(snippeter, &part, wish, html_out, &found);
-    if (err == 0 && !found.main && found.rest && f->rest.len == 0)
+    if (err == 0 && !found.in[0] && (found.in[1] || found.in[2]) && f->rest.len == 0)
         err = wb_buf_append_slice(&f->rest, wb_buf_slice(html_out));
-    return err < 0 ? err : found.main != 0;
+    return err < 0 ? err : found.in[0] != 0;
 }
 
 /* Tries places behind the first part. Returns 1 if one of them was good, 0 if none was. */
@@ -236,7 +236,7 @@ static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page
                       size_t size, struct wb_buf *html_out)
 {
     uint64_t all = wish->count < 64 ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
-    struct wb_snippet_found found = {0, 0};
+    struct wb_snippet_found found = {{0}};
     struct wb_page part = *page;
 
     part.body.len = part.body.len > size ? size : part.body.len;
@@ -245,9 +245,9 @@ static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page
         return err;
     /* Some pages begin with kilobytes of head and menus, and hardly any text. */
     bool enough = html_out->len >= ENOUGH_BYTES || page->body.len > WHOLE_BYTES;
-    if (part.body.len == page->body.len || ((found.main & all) == all && html_out->len >= ENOUGH_BYTES))
+    if (part.body.len == page->body.len || ((found.in[0] & all) == all && html_out->len >= ENOUGH_BYTES))
         return 1;
-    return size == PART_BYTES && found.main && enough && !is_more_behind(page, wish, found.main);
+    return size == PART_BYTES && found.in[0] && enough && !is_more_behind(page, wish, found.in[0]);
 }
 
 int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,

@@ -31,10 +31,9 @@ struct wb_snippet_wish {
     const char *language; /* of the page: determines the stems of its words, as in the index */
 };
 
-/* Which wanted words a page has. Bit i: word i. */
+/* Which wanted words a page has, bit i for word i: in prose, in short blocks of its main text, in navigation. */
 struct wb_snippet_found {
-    uint64_t main; /* in its main text */
-    uint64_t rest; /* in navigation, footers and the like */
+    uint64_t in[3];
 };
 
 /*

@@ -6,9 +6,10 @@
  * A passage is worth the number of different wanted words in it, then the number of matches; of equal ones the first
  * one counts. The second passage is only shown if it has a word that the first one lacks. Time is linear in the text.
  *
- * Passages come from the main text. Only for a word that it lacks, one may be a block of the rest: of a menu, say. A
- * heading that repeats the title is left out, since the title is shown beside the snippet. sentences.c decides where a
- * passage begins and ends; "…" stands where it cuts a sentence, and between two passages, and never twice in a row.
+ * Passages come from the prose of the main text. Only for a word that it lacks, one may come from a short block there
+ * (an entry of a table of contents, say), and only if that has none either, one may be a block of the rest: of a menu.
+ * A heading that repeats the title is left out, since the title is shown beside the snippet. sentences.c decides where
+ * a passage begins and ends; "…" stands where it cuts a sentence, and between two passages, and never twice in a row.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -23,13 +24,18 @@ enum {
     MATCHES_MAX = 4096,   /* that are looked at */
     WANTED_MAX = 64,      /* words of a query that are highlighted */
     OPENING_BYTES = 60,   /* a block of the rest that is as long is not taken for a menu */
-    REST = -1, TITLE = -2 /* in place of the number of a range */
+    PROSE_BYTES = 80,     /* a block that is as long is prose, even if no sentence ends with it */
 };
+
+/* Where a match is. */
+enum snippet_place { PROSE, LISTED, REST, TITLE, PLACES = TITLE };
+_Static_assert(sizeof(struct wb_snippet_found) == PLACES * sizeof(uint64_t), "one set of words for each place");
 
 struct snippet_match {
     size_t begin, end;
     unsigned wanted;
-    int range; /* of the main text, or REST, or TITLE: in a heading that repeats the title */
+    enum snippet_place place;
+    size_t range; /* of the main text, if it is in there */
 };
 
 struct wb_snippeter {
@@ -126,17 +132,40 @@ static int find_ranges(struct wb_snippeter *snippeter, const struct wb_extract *
     return err;
 }
 
-/* Where a place is; *range_inout and *title_inout only grow, since matches ascend. */
-static int place_of(const struct wb_snippeter *snippeter, size_t at, size_t *range_inout, size_t *title_inout)
+/* Where the search for places is, in ascending order. */
+struct place_cursor {
+    size_t range, title;        /* the first ones that do not end before */
+    struct wb_text_range block; /* of the last match */
+    bool prose;
+};
+
+static bool is_prose(struct wb_slice block)
 {
-    while (*range_inout < snippeter->ranges.count && snippeter->ranges.items[*range_inout].end <= at)
-        ++*range_inout;
-    while (*title_inout < snippeter->titles.count && snippeter->titles.items[*title_inout].end <= at)
-        ++*title_inout;
-    if (*range_inout < snippeter->ranges.count && snippeter->ranges.items[*range_inout].begin <= at)
-        return (int)*range_inout;
-    bool title = *title_inout < snippeter->titles.count && snippeter->titles.items[*title_inout].begin <= at;
-    return title ? TITLE : REST;
+    block = wb_slice_trim(block);
+    return block.len >= PROSE_BYTES || (block.len && memchr(".!?;", block.ptr[block.len - 1], 4)) ||
+           wb_slice_ends(block, WB_SLICE_LIT("。"));
+}
+
+static void find_place(const struct wb_snippeter *snippeter, struct wb_slice text, struct place_cursor *c,
+                       struct snippet_match *match)
+{
+    size_t at = match->begin;
+
+    while (c->range < snippeter->ranges.count && snippeter->ranges.items[c->range].end <= at)
+        c->range++;
+    while (c->title < snippeter->titles.count && snippeter->titles.items[c->title].end <= at)
+        c->title++;
+    match->range = c->range;
+    if (c->range == snippeter->ranges.count || snippeter->ranges.items[c->range].begin > at) {
+        bool title = c->title < snippeter->titles.count && snippeter->titles.items[c->title].begin <= at;
+        match->place = title ? TITLE : REST;
+        return;
+    }
+    if (at >= c->block.end) {
+        c->block = wb_text_block(text, at);
+        c->prose = is_prose(wb_slice(text.ptr + c->block.begin, c->block.end - c->block.begin));
+    }
+    match->place = c->prose ? PROSE : LISTED;
 }
 
 /* ---- matches ----------------------------------------------------------------------------------- */
@@ -192,7 +221,7 @@ static int add_match(struct wb_snippeter *snippeter, const struct wb_snippet_wis
 
     for (unsigned i = 0; err == 0 && i < wish->count && i < WANTED_MAX; i++)
         if (matches(&wish->wanted[i], word))
-            return wb_vec_push(&snippeter->matches, (struct snippet_match){word->begin, word->end, i, REST});
+            return wb_vec_push(&snippeter->matches, (struct snippet_match){word->begin, word->end, i, REST, 0});
     return err;
 }
 
@@ -201,10 +230,10 @@ static int find_matches(struct wb_snippeter *snippeter, struct wb_slice text, co
 {
     struct first_bytes first;
     struct wb_word word;
-    size_t range = 0, title = 0;
+    struct place_cursor cursor = {.range = 0};
     int more = 0, err = wb_words_begin(snippeter->words, text, NULL);
 
-    *found = (struct wb_snippet_found){0, 0};
+    *found = (struct wb_snippet_found){{0}};
     find_first_bytes(wish, &first);
     wb_vec_clear(&snippeter->matches);
     while (err == 0 && snippeter->matches.count < MATCHES_MAX && (more = wb_words_next(snippeter->words, &word)) > 0)
@@ -212,8 +241,9 @@ static int find_matches(struct wb_snippeter *snippeter, struct wb_slice text, co
             err = add_match(snippeter, wish, &word);
     for (size_t i = 0; i < snippeter->matches.count; i++) {
         struct snippet_match *match = &snippeter->matches.items[i];
-        match->range = place_of(snippeter, match->begin, &range, &title);
-        *(match->range == REST ? &found->rest : &found->main) |= UINT64_C(1) << match->wanted;
+        find_place(snippeter, text, &cursor, match);
+        if (match->place < PLACES)
+            found->in[match->place] |= UINT64_C(1) << match->wanted;
     }
     return err < 0 ? err : more < 0 ? more : 0;
 }
@@ -225,7 +255,8 @@ struct passage {
     size_t first, last; /* where its first match begins, and its last one ends */
     uint64_t wanted;    /* a bit for each wanted word in it */
     unsigned matches;
-    int range;
+    enum snippet_place place;
+    size_t range;
 };
 
 /* The passage that begins shortly before match `first`. */
@@ -235,12 +266,15 @@ static struct passage passage_at(const struct wb_snippeter *snippeter, size_t fi
     struct passage passage = {.begin = items[first].begin > BEFORE_BYTES ? items[first].begin - BEFORE_BYTES : 0,
                               .first = items[first].begin,
                               .last = items[first].end,
+                              .place = items[first].place,
                               .range = items[first].range};
 
     passage.end = passage.begin + PASSAGE_BYTES;
     for (size_t i = first; i < snippeter->matches.count && items[i].end <= passage.end; i++) {
-        if (items[i].range != passage.range)
-            break;
+        if (items[i].place >= REST || items[i].range != passage.range) {
+            if (i > first)
+                break;
+        }
         passage.wanted |= UINT64_C(1) << items[i].wanted;
         passage.last = items[i].end;
         passage.matches++;
@@ -253,19 +287,18 @@ static struct passage passage_at(const struct wb_snippeter *snippeter, size_t fi
     return passage;
 }
 
-/* The best passage of the main text or the rest that lies outside `but` and has words that are not in `known`. */
-static struct passage best_passage(const struct wb_snippeter *snippeter, bool rest, const struct passage *but,
-                                   uint64_t known)
+/* The best passage that begins in such a place, lies outside `but`, and has words that are not in `known`. */
+static struct passage best_passage(const struct wb_snippeter *snippeter, enum snippet_place place,
+                                   const struct passage *but, uint64_t known)
 {
     struct passage best = {.matches = 0};
     int best_words = 0;
 
     for (size_t i = 0; i < snippeter->matches.count; i++) {
-        int range = snippeter->matches.items[i].range;
-        if (rest ? range != REST : range < 0)
+        if (snippeter->matches.items[i].place != place)
             continue;
         struct passage passage = passage_at(snippeter, i);
-        if (but && passage.begin < but->end && but->begin < passage.end)
+        if (but->matches && passage.begin < but->end && but->begin < passage.end)
             continue;
         int words = __builtin_popcountll(passage.wanted & ~known);
         if (words > best_words || (words == best_words && words && passage.matches > best.matches)) {
@@ -281,7 +314,7 @@ static void fit(const struct snippet *s, struct passage *passage)
 {
     struct wb_text_range within = {0, s->text.len};
 
-    if (passage->range >= 0)
+    if (passage->place != REST)
         within = s->snippeter->ranges.items[passage->range];
     else /* a menu: only the entry */
         within = wb_text_block(s->text, passage->first);
@@ -413,29 +446,31 @@ static int put_opening(struct snippet *s)
     return put_passage(s, &opening);
 }
 
-/* The best passage, and another one for words that it lacks: of the rest, if the main text lacks them too. */
-static int put_best(struct snippet *s, const struct wb_snippet_found *found)
+/* The best passage, and another one for words that it lacks: of the next place, if the first place lacks them too. */
+static int put_best(struct snippet *s)
 {
-    struct wb_snippeter *snippeter = s->snippeter;
-    struct passage first = best_passage(snippeter, false, NULL, 0), second = {.matches = 0};
+    struct passage first = {.matches = 0}, second = {.matches = 0};
 
-    if (first.matches)
-        second = best_passage(snippeter, false, &first, first.wanted);
-    if (second.matches == 0 && found->rest & ~found->main)
-        second = best_passage(snippeter, true, NULL, found->main);
-    if (first.matches == 0 && second.matches == 0)
+    for (int place = PROSE; place < PLACES && second.matches == 0; place++)
+        if (first.matches == 0) {
+            first = best_passage(s->snippeter, place, &first, 0);
+            if (first.matches)
+                second = best_passage(s->snippeter, place, &first, first.wanted);
+        } else {
+            second = best_passage(s->snippeter, place, &first, first.wanted);
+        }
+    if (first.matches == 0)
         return put_opening(s);
-    if (first.matches)
-        fit(s, &first);
+    fit(s, &first);
     if (second.matches)
         fit(s, &second);
-    bool both = first.matches && second.matches && (second.begin >= first.end || first.begin >= second.end);
-    if (both && second.range >= 0 && second.begin < first.begin) {
+    bool both = second.matches && (second.begin >= first.end || first.begin >= second.end);
+    if (both && second.place != REST && second.begin < first.begin) {
         struct passage other = first;
         first = second;
         second = other;
     }
-    int err = put_passage(s, first.matches ? &first : &second);
+    int err = put_passage(s, &first);
     return err == 0 && both ? put_passage(s, &second) : err;
 }
 
@@ -451,5 +486,5 @@ int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const
     if (err == 0)
         err = find_matches(snippeter, extract.text, wish, found_out);
     struct snippet s = {.snippeter = snippeter, .text = extract.text, .html = html_out};
-    return err < 0 ? err : put_best(&s, found_out);
+    return err < 0 ? err : put_best(&s);
 }
