@@ -217,18 +217,32 @@ static int look_further(struct wb_snippeter *snippeter, const struct wb_page *pa
     return got;
 }
 
-/* Whether a word that was not found may be further on in a page that is not long. */
-static bool is_more_behind(const struct wb_page *page, const struct wb_snippet_wish *wish, uint64_t found)
+/*
+ * The first part lacks words that may be further on in a page that is not long: what is around the first of them is
+ * shown instead, if that has no fewer words.
+ */
+static int look_for_missing(struct wb_snippeter *snippeter, const struct wb_page *page,
+                            const struct wb_snippet_wish *wish, uint64_t found, struct wb_buf *html_inout)
 {
-    if (page->body.len > WHOLE_BYTES)
-        return false;
-    for (size_t i = 0; i < wish->count && i < WANTED_MAX; i++) {
+    struct wb_buf html = WB_BUF_INIT;
+    struct wb_snippet_found there = {{0}};
+    struct wb_page part;
+    size_t at = page->body.len;
+    int err = 0;
+
+    for (size_t i = 0; i < wish->count && i < WANTED_MAX && at == page->body.len; i++) {
         struct needle needle;
-        if (!(found >> i & 1) && make_needle(&wish->wanted[i], &needle) &&
-            find_needle(page->body, PART_BYTES, &needle) < page->body.len)
-            return true;
+        if (!(found >> i & 1) && make_needle(&wish->wanted[i], &needle))
+            at = find_needle(page->body, PART_BYTES, &needle);
     }
-    return false;
+    if (at < page->body.len && cut_part(page, at, &part) && is_visible(page->body, at))
+        err = make(snippeter, &part, wish, &html, &there);
+    if (err == 0 && there.in[0] & ~found && __builtin_popcountll(there.in[0]) >= __builtin_popcountll(found)) {
+        wb_buf_clear(html_inout);
+        err = wb_buf_append_slice(html_inout, wb_buf_slice(&html));
+    }
+    wb_buf_release(&html);
+    return err;
 }
 
 /* Makes a snippet of the first `size` bytes. Returns 1 if it is good, 0 if a larger part may give a better one. */
@@ -247,7 +261,11 @@ static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page
     bool enough = html_out->len >= ENOUGH_BYTES || page->body.len > WHOLE_BYTES;
     if (part.body.len == page->body.len || ((found.in[0] & all) == all && html_out->len >= ENOUGH_BYTES))
         return 1;
-    return size == PART_BYTES && found.in[0] && enough && !is_more_behind(page, wish, found.in[0]);
+    if (size == FIRST_BYTES || !found.in[0] || !enough)
+        return 0;
+    if (page->body.len <= WHOLE_BYTES && (found.in[0] & all) != all)
+        err = look_for_missing(snippeter, page, wish, found.in[0], html_out);
+    return err < 0 ? err : 1;
 }
 
 int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
