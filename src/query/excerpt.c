@@ -245,11 +245,29 @@ static int look_for_missing(struct wb_snippeter *snippeter, const struct wb_page
     return err;
 }
 
+/* The words that the page may have, in *may_out; and how many of its first bytes have each of them at least once. */
+static size_t find_words(const struct wb_page *page, const struct wb_snippet_wish *wish, uint64_t *may_out)
+{
+    struct wb_slice body = page->body;
+    size_t most = 0;
+
+    body.len = body.len < WHOLE_BYTES ? body.len : WHOLE_BYTES;
+    *may_out = 0;
+    for (size_t i = 0; i < wish->count && i < WANTED_MAX; i++) {
+        struct needle needle;
+        size_t at = make_needle(&wish->wanted[i], &needle) ? find_needle(body, 0, &needle) : 0;
+        if (at == body.len)
+            continue;
+        *may_out |= UINT64_C(1) << i;
+        most = at > most ? at : most;
+    }
+    return most;
+}
+
 /* Makes a snippet of the first `size` bytes. Returns 1 if it is good, 0 if a larger part may give a better one. */
 static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-                      size_t size, struct wb_buf *html_out)
+                      uint64_t may, size_t size, struct wb_buf *html_out)
 {
-    uint64_t all = wish->count < 64 ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
     struct wb_snippet_found found = {{0}};
     struct wb_page part = *page;
 
@@ -258,13 +276,13 @@ static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page
     if (err < 0)
         return err;
     /* Some pages begin with kilobytes of head and menus, and hardly any text. */
-    bool enough = html_out->len >= ENOUGH_BYTES || page->body.len > WHOLE_BYTES;
-    if (part.body.len == page->body.len || ((found.in[0] & all) == all && html_out->len >= ENOUGH_BYTES))
+    bool long_enough = html_out->len >= ENOUGH_BYTES, all = (may & ~(found.in[0] | found.in[3])) == 0;
+    if (part.body.len == page->body.len || (found.in[0] && all && long_enough))
         return 1;
-    if (size == FIRST_BYTES || !found.in[0] || !enough)
+    if (size == FIRST_BYTES || !found.in[0] || !(long_enough || page->body.len > WHOLE_BYTES))
         return 0;
-    if (page->body.len <= WHOLE_BYTES && (found.in[0] & all) != all)
-        err = look_for_missing(snippeter, page, wish, found.in[0], html_out);
+    if (page->body.len <= WHOLE_BYTES && !all)
+        err = look_for_missing(snippeter, page, wish, found.in[0] | found.in[3], html_out);
     return err < 0 ? err : 1;
 }
 
@@ -272,10 +290,13 @@ int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const
                struct wb_buf *html_out)
 {
     struct wb_snippet_found found;
-    int got = make_first(snippeter, page, wish, FIRST_BYTES, html_out);
+    uint64_t may;
+    int got = 0;
 
+    if (find_words(page, wish, &may) < FIRST_BYTES || page->body.len <= FIRST_BYTES)
+        got = make_first(snippeter, page, wish, may, FIRST_BYTES, html_out);
     if (got == 0)
-        got = make_first(snippeter, page, wish, PART_BYTES, html_out);
+        got = make_first(snippeter, page, wish, may, PART_BYTES, html_out);
     if (got == 0)
         got = look_further(snippeter, page, wish, html_out);
     if (got == 1 || got < 0)

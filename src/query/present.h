@@ -31,9 +31,12 @@ struct wb_snippet_wish {
     const char *language; /* of the page: determines the stems of its words, as in the index */
 };
 
-/* Which wanted words a page has, bit i for word i: in prose, in short blocks of its main text, in navigation. */
+/*
+ * Which wanted words were found, bit i for word i: in prose, in short blocks of the main text, in navigation and the
+ * like (of words that the main text lacks only), and in headings that repeat the title.
+ */
 struct wb_snippet_found {
-    uint64_t in[3];
+    uint64_t in[4];
 };
 
 /*

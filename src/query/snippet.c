@@ -28,14 +28,14 @@ enum {
 };
 
 /* Where a match is. */
-enum snippet_place { PROSE, LISTED, REST, TITLE, PLACES = TITLE };
+enum snippet_place { PROSE, LISTED, REST, TITLE, PLACES };
 _Static_assert(sizeof(struct wb_snippet_found) == PLACES * sizeof(uint64_t), "one set of words for each place");
 
 struct snippet_match {
     size_t begin, end;
     unsigned wanted;
     enum snippet_place place;
-    size_t range; /* of the main text, if it is in there */
+    size_t range; /* the number of that part of the main text, if it is in there */
 };
 
 struct wb_snippeter {
@@ -132,40 +132,11 @@ static int find_ranges(struct wb_snippeter *snippeter, const struct wb_extract *
     return err;
 }
 
-/* Where the search for places is, in ascending order. */
-struct place_cursor {
-    size_t range, title;        /* the first ones that do not end before */
-    struct wb_text_range block; /* of the last match */
-    bool prose;
-};
-
 static bool is_prose(struct wb_slice block)
 {
     block = wb_slice_trim(block);
     return block.len >= PROSE_BYTES || (block.len && memchr(".!?;", block.ptr[block.len - 1], 4)) ||
            wb_slice_ends(block, WB_SLICE_LIT("。"));
-}
-
-static void find_place(const struct wb_snippeter *snippeter, struct wb_slice text, struct place_cursor *c,
-                       struct snippet_match *match)
-{
-    size_t at = match->begin;
-
-    while (c->range < snippeter->ranges.count && snippeter->ranges.items[c->range].end <= at)
-        c->range++;
-    while (c->title < snippeter->titles.count && snippeter->titles.items[c->title].end <= at)
-        c->title++;
-    match->range = c->range;
-    if (c->range == snippeter->ranges.count || snippeter->ranges.items[c->range].begin > at) {
-        bool title = c->title < snippeter->titles.count && snippeter->titles.items[c->title].begin <= at;
-        match->place = title ? TITLE : REST;
-        return;
-    }
-    if (at >= c->block.end) {
-        c->block = wb_text_block(text, at);
-        c->prose = is_prose(wb_slice(text.ptr + c->block.begin, c->block.end - c->block.begin));
-    }
-    match->place = c->prose ? PROSE : LISTED;
 }
 
 /* ---- matches ----------------------------------------------------------------------------------- */
@@ -215,37 +186,104 @@ static void find_first_bytes(const struct wb_snippet_wish *wish, struct first_by
     }
 }
 
-static int add_match(struct wb_snippeter *snippeter, const struct wb_snippet_wish *wish, struct wb_word *word)
+static int add_match(struct wb_snippeter *snippeter, const struct wb_snippet_wish *wish, struct wb_word *word,
+                     struct snippet_match match)
 {
     int err = word->kind == WB_WORD_PLAIN ? wb_words_stem_last(snippeter->words, word, wish->language, &word->stem) : 0;
 
-    for (unsigned i = 0; err == 0 && i < wish->count && i < WANTED_MAX; i++)
-        if (matches(&wish->wanted[i], word))
-            return wb_vec_push(&snippeter->matches, (struct snippet_match){word->begin, word->end, i, REST, 0});
+    for (match.wanted = 0; err == 0 && match.wanted < wish->count && match.wanted < WANTED_MAX; match.wanted++)
+        if (matches(&wish->wanted[match.wanted], word))
+            return wb_vec_push(&snippeter->matches, match);
     return err;
 }
 
+/* What is looked for, and where. */
+struct match_search {
+    struct wb_snippeter *snippeter;
+    struct wb_slice text;
+    const struct wb_snippet_wish *wish;
+    struct wb_snippet_found *found;
+    struct first_bytes first;
+    struct wb_text_range block; /* of the last match in the main text */
+    bool prose;
+};
+
+/* Short blocks are not prose. Matches of the main text come in order. */
+static enum snippet_place judge_block(struct match_search *m, size_t at)
+{
+    if (at >= m->block.end) {
+        m->block = wb_text_block(m->text, at);
+        m->prose = is_prose(wb_slice(m->text.ptr + m->block.begin, m->block.end - m->block.begin));
+    }
+    return m->prose ? PROSE : LISTED;
+}
+
+/* Adds the matches in a part of the text. place: PROSE stands for all of the main text, and number for the range. */
+static int search_part(struct match_search *m, struct wb_text_range part, enum snippet_place place, size_t number)
+{
+    struct wb_snippeter *snippeter = m->snippeter;
+    struct wb_word word;
+    int more = 0, err = 0;
+
+    if (part.begin < part.end)
+        err = wb_words_begin(snippeter->words, wb_slice(m->text.ptr + part.begin, part.end - part.begin), NULL);
+    while (err == 0 && part.begin < part.end && snippeter->matches.count < MATCHES_MAX &&
+           (more = wb_words_next(snippeter->words, &word)) > 0) {
+        size_t count = snippeter->matches.count;
+        if (!m->first.is[(unsigned char)word.exact.ptr[0]])
+            continue;
+        err = add_match(snippeter, m->wish, &word,
+                        (struct snippet_match){part.begin + word.begin, part.begin + word.end, 0, place, number});
+        if (err < 0 || snippeter->matches.count == count)
+            continue;
+        struct snippet_match *match = &snippeter->matches.items[count];
+        match->place = place == PROSE ? judge_block(m, match->begin) : place;
+        m->found->in[match->place] |= UINT64_C(1) << match->wanted;
+    }
+    return err < 0 ? err : more < 0 ? more : 0;
+}
+
+/* What is neither main text nor a title: only looked through for words that these lack. */
+static int search_rest(struct match_search *m)
+{
+    const struct wb_snippeter *snippeter = m->snippeter;
+    struct wb_text_range part = {0, 0};
+    size_t range = 0, title = 0;
+    int err = 0;
+
+    while (err == 0 && part.end < m->text.len) {
+        const struct wb_text_range *next = NULL;
+        if (range < snippeter->ranges.count)
+            next = &snippeter->ranges.items[range];
+        if (title < snippeter->titles.count && (!next || snippeter->titles.items[title].begin < next->begin))
+            next = &snippeter->titles.items[title++];
+        else
+            range += next != NULL;
+        part.end = next ? next->begin : m->text.len;
+        err = search_part(m, part, REST, 0);
+        part.begin = part.end = next ? next->end : m->text.len;
+    }
+    return err;
+}
+
+/* Matches of one place are in order; those of the main text come first. */
 static int find_matches(struct wb_snippeter *snippeter, struct wb_slice text, const struct wb_snippet_wish *wish,
                         struct wb_snippet_found *found)
 {
-    struct first_bytes first;
-    struct wb_word word;
-    struct place_cursor cursor = {.range = 0};
-    int more = 0, err = wb_words_begin(snippeter->words, text, NULL);
+    struct match_search m = {.snippeter = snippeter, .text = text, .wish = wish, .found = found};
+    uint64_t all = wish->count < WANTED_MAX ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
+    int err = 0;
 
     *found = (struct wb_snippet_found){{0}};
-    find_first_bytes(wish, &first);
+    find_first_bytes(wish, &m.first);
     wb_vec_clear(&snippeter->matches);
-    while (err == 0 && snippeter->matches.count < MATCHES_MAX && (more = wb_words_next(snippeter->words, &word)) > 0)
-        if (first.is[(unsigned char)word.exact.ptr[0]])
-            err = add_match(snippeter, wish, &word);
-    for (size_t i = 0; i < snippeter->matches.count; i++) {
-        struct snippet_match *match = &snippeter->matches.items[i];
-        find_place(snippeter, text, &cursor, match);
-        if (match->place < PLACES)
-            found->in[match->place] |= UINT64_C(1) << match->wanted;
-    }
-    return err < 0 ? err : more < 0 ? more : 0;
+    for (size_t i = 0; err == 0 && i < snippeter->ranges.count; i++)
+        err = search_part(&m, snippeter->ranges.items[i], PROSE, i);
+    for (size_t i = 0; err == 0 && i < snippeter->titles.count; i++)
+        err = search_part(&m, snippeter->titles.items[i], TITLE, i);
+    if (err == 0 && all & ~(found->in[PROSE] | found->in[LISTED] | found->in[TITLE]))
+        err = search_rest(&m);
+    return err;
 }
 
 /* ---- passages ---------------------------------------------------------------------------------- */
@@ -447,17 +485,17 @@ static int put_opening(struct snippet *s)
 }
 
 /* The best passage, and another one for words that it lacks: of the next place, if the first place lacks them too. */
-static int put_best(struct snippet *s)
+static int put_best(struct snippet *s, const struct wb_snippet_found *found)
 {
     struct passage first = {.matches = 0}, second = {.matches = 0};
 
-    for (int place = PROSE; place < PLACES && second.matches == 0; place++)
+    for (int place = PROSE; place <= REST && second.matches == 0; place++)
         if (first.matches == 0) {
-            first = best_passage(s->snippeter, place, &first, 0);
+            first = best_passage(s->snippeter, place, &first, place == REST ? found->in[TITLE] : 0);
             if (first.matches)
                 second = best_passage(s->snippeter, place, &first, first.wanted);
         } else {
-            second = best_passage(s->snippeter, place, &first, first.wanted);
+            second = best_passage(s->snippeter, place, &first, first.wanted | (place == REST ? found->in[TITLE] : 0));
         }
     if (first.matches == 0)
         return put_opening(s);
@@ -486,5 +524,5 @@ int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const
     if (err == 0)
         err = find_matches(snippeter, extract.text, wish, found_out);
     struct snippet s = {.snippeter = snippeter, .text = extract.text, .html = html_out};
-    return err < 0 ? err : put_best(&s);
+    return err < 0 ? err : put_best(&s, found_out);
 }
