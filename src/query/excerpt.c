@@ -27,6 +27,7 @@ enum {
     SCRIPT_BYTES = 64 << 10, /* how far back the beginning of a script is looked for */
     ENOUGH_BYTES = 160,      /* a shorter snippet says too little if the page has more */
     TRIES = 8,
+    TRIES_MORE = 3, /* if what the first part has may do */
     NEEDLE_MAX = 32,
     WANTED_MAX = 16, /* words that are looked for */
 };
@@ -157,7 +158,7 @@ static int make(struct wb_snippeter *snippeter, const struct wb_page *page, cons
 /* What has been made so far of parts that lie further on. */
 struct further {
     struct wb_buf rest; /* the first snippet whose words are not in prose; empty: none */
-    unsigned tries;
+    unsigned tries, tries_max;
     bool unsure; /* the words may be spelt in ways that were not looked for */
 };
 
@@ -187,7 +188,7 @@ static int try_places(struct wb_snippeter *snippeter, const struct wb_page *page
         struct needle needle;
         size_t at = PART_BYTES;
         f->unsure = !make_needle(&wish->wanted[i], &needle);
-        for (unsigned own = 0; got == 0 && !f->unsure && f->tries < TRIES && own < TRIES / 2; own++, f->tries++) {
+        for (unsigned own = 0; got == 0 && !f->unsure && f->tries < f->tries_max && own < TRIES / 2; own++, f->tries++) {
             at = find_needle(page->body, at, &needle);
             if (at == page->body.len)
                 break;
@@ -201,14 +202,14 @@ static int try_places(struct wb_snippeter *snippeter, const struct wb_page *page
 
 /* Returns 1 if what lies further on is shown, 0 if nothing is worth it, 2 if the whole page is needed, or an error. */
 static int look_further(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-                        struct wb_buf *html_out)
+                        unsigned tries, struct wb_buf *html_out)
 {
-    struct further f = {.unsure = !is_html(page) && !wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"))};
+    struct further f = {.tries_max = tries, .unsure = !is_html(page) && !wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"))};
     int got = try_places(snippeter, page, wish, &f, html_out);
 
     if (got == 0 && f.unsure) {
         got = 2;
-    } else if (got == 0 && f.rest.len) {
+    } else if (got == 0 && f.rest.len && tries == TRIES) {
         wb_buf_clear(html_out);
         got = wb_buf_append_slice(html_out, wb_buf_slice(&f.rest));
         got = got < 0 ? got : 1;
@@ -264,15 +265,19 @@ static size_t find_words(const struct wb_page *page, const struct wb_snippet_wis
     return most;
 }
 
-/* Makes a snippet of the first `size` bytes. Returns 1 if it is good, 0 if a larger part may give a better one. */
+/*
+ * Makes a snippet of the first `size` bytes. Returns 1 if it is good, 0 if a larger part may give a better one; then
+ * *any_out says whether its main text has any wanted word.
+ */
 static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-                      uint64_t may, size_t size, struct wb_buf *html_out)
+                      uint64_t may, size_t size, bool *any_out, struct wb_buf *html_out)
 {
     struct wb_snippet_found found = {{0}};
     struct wb_page part = *page;
 
     part.body.len = part.body.len > size ? size : part.body.len;
     int err = make(snippeter, &part, wish, html_out, &found);
+    *any_out = err == 0 && (found.in[0] | found.in[1]);
     if (err < 0)
         return err;
     /* Some pages begin with kilobytes of head and menus, and hardly any text. */
@@ -286,23 +291,41 @@ static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page
     return err < 0 ? err : 1;
 }
 
+/* The first part was not good: looks further, and if nothing is better, at the whole page or back at the first part. */
+static int make_other(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                      bool any, struct wb_buf *html_inout)
+{
+    struct wb_buf first = *html_inout;
+    struct wb_snippet_found found;
+    struct wb_page part = *page;
+
+    *html_inout = WB_BUF_INIT;
+    int got = look_further(snippeter, page, wish, any ? TRIES_MORE : TRIES, html_inout);
+    if (got >= 0 && got != 1 && any) {
+        wb_buf_release(html_inout);
+        *html_inout = first;
+        return 0;
+    }
+    wb_buf_release(&first);
+    if (got == 1 || got < 0)
+        return got < 0 ? got : 0;
+    if (got == 0 && page->body.len > WHOLE_BYTES)
+        part.body.len = PART_BYTES;
+    return make(snippeter, &part, wish, html_inout, &found);
+}
+
 int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
                struct wb_buf *html_out)
 {
-    struct wb_snippet_found found;
     uint64_t may;
+    bool any;
     int got = 0;
 
     if (find_words(page, wish, &may) < FIRST_BYTES || page->body.len <= FIRST_BYTES)
-        got = make_first(snippeter, page, wish, may, FIRST_BYTES, html_out);
+        got = make_first(snippeter, page, wish, may, FIRST_BYTES, &any, html_out);
     if (got == 0)
-        got = make_first(snippeter, page, wish, may, PART_BYTES, html_out);
+        got = make_first(snippeter, page, wish, may, PART_BYTES, &any, html_out);
     if (got == 0)
-        got = look_further(snippeter, page, wish, html_out);
-    if (got == 1 || got < 0)
-        return got < 0 ? got : 0;
-    struct wb_page part = *page;
-    if (got == 0 && page->body.len > WHOLE_BYTES)
-        part.body.len = PART_BYTES;
-    return make(snippeter, &part, wish, html_out, &found);
+        got = make_other(snippeter, page, wish, any, html_out);
+    return got < 0 ? got : 0;
 }
