@@ -27,7 +27,8 @@ enum {
     SCRIPT_BYTES = 64 << 10, /* how far back the beginning of a script is looked for */
     ENOUGH_BYTES = 160,      /* a shorter snippet says too little if the page has more */
     TRIES = 8,
-    TRIES_MORE = 3, /* if what the first part has may do */
+    TRIES_MORE = 3,         /* if what the first part has may do... */
+    MORE_BYTES = 256 << 10, /* ...and then not further on than this */
     NEEDLE_MAX = 32,
     WANTED_MAX = 16, /* words that are looked for */
 };
@@ -300,7 +301,9 @@ static int make_other(struct wb_snippeter *snippeter, const struct wb_page *page
     struct wb_page part = *page;
 
     *html_inout = WB_BUF_INIT;
-    int got = look_further(snippeter, page, wish, any ? TRIES_MORE : TRIES, html_inout);
+    if (any && part.body.len > MORE_BYTES)
+        part.body.len = MORE_BYTES;
+    int got = look_further(snippeter, &part, wish, any ? TRIES_MORE : TRIES, html_inout);
     if (got >= 0 && got != 1 && any) {
         wb_buf_release(html_inout);
         *html_inout = first;
