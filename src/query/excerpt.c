@@ -28,7 +28,7 @@ enum {
     ENOUGH_BYTES = 160,      /* a shorter snippet says too little if the page has more */
     TRIES = 8,
     TRIES_MORE = 3,         /* if what the first part has may do... */
-    MORE_BYTES = 256 << 10, /* ...and then not further on than this */
+    MORE_BYTES = 96 << 10,  /* ...and then not further on than this */
     NEEDLE_MAX = 32,
     WANTED_MAX = 16, /* words that are looked for */
 };
@@ -229,15 +229,17 @@ static int look_for_missing(struct wb_snippeter *snippeter, const struct wb_page
     struct wb_buf html = WB_BUF_INIT;
     struct wb_snippet_found there = {{0}};
     struct wb_page part;
-    size_t at = page->body.len;
+    struct wb_slice body = page->body;
     int err = 0;
 
-    for (size_t i = 0; i < wish->count && i < WANTED_MAX && at == page->body.len; i++) {
+    body.len = body.len < MORE_BYTES ? body.len : MORE_BYTES;
+    size_t at = body.len;
+    for (size_t i = 0; i < wish->count && i < WANTED_MAX && at == body.len; i++) {
         struct needle needle;
         if (!(found >> i & 1) && make_needle(&wish->wanted[i], &needle))
-            at = find_needle(page->body, PART_BYTES, &needle);
+            at = find_needle(body, PART_BYTES, &needle);
     }
-    if (at < page->body.len && cut_part(page, at, &part) && is_visible(page->body, at))
+    if (at < body.len && cut_part(page, at, &part) && is_visible(page->body, at))
         err = make(snippeter, &part, wish, &html, &there);
     if (err == 0 && there.in[0] & ~found && __builtin_popcountll(there.in[0]) >= __builtin_popcountll(found)) {
         wb_buf_clear(html_inout);
@@ -247,18 +249,18 @@ static int look_for_missing(struct wb_snippeter *snippeter, const struct wb_page
     return err;
 }
 
-/* The words that the page may have, in *may_out; and how many of its first bytes have each of them at least once. */
+/* The words that the page may have, in *may_out; and how many of its first bytes have them, PART_BYTES if not all do. */
 static size_t find_words(const struct wb_page *page, const struct wb_snippet_wish *wish, uint64_t *may_out)
 {
     struct wb_slice body = page->body;
     size_t most = 0;
 
-    body.len = body.len < WHOLE_BYTES ? body.len : WHOLE_BYTES;
+    body.len = body.len < PART_BYTES ? body.len : PART_BYTES;
     *may_out = 0;
     for (size_t i = 0; i < wish->count && i < WANTED_MAX; i++) {
         struct needle needle;
         size_t at = make_needle(&wish->wanted[i], &needle) ? find_needle(body, 0, &needle) : 0;
-        if (at == body.len)
+        if (at == page->body.len)
             continue;
         *may_out |= UINT64_C(1) << i;
         most = at > most ? at : most;
