@@ -92,7 +92,7 @@ int wb_selection_host(const char *option, struct wb_slice text, struct wb_buf *h
 
 /* ---- what is asked for --------------------------------------------------------------------------- */
 
-enum wb_stream_order { WB_STREAM_CRAWL, WB_STREAM_URL, WB_STREAM_RANK, WB_STREAM_DATE, WB_STREAM_MODIFIED };
+enum wb_stream_order { WB_STREAM_STORED, WB_STREAM_URL, WB_STREAM_RANK, WB_STREAM_DATE, WB_STREAM_MODIFIED };
 enum wb_stream_state { WB_STREAM_GENERATION, WB_STREAM_LATEST, WB_STREAM_SNAPSHOT };
 
 struct wb_stream_spec {
@@ -165,7 +165,7 @@ struct wb_stream;
  * Opens a stream. WB_E_INVALID: the spec contradicts itself, its token or its name, or the query is wrong;
  * WB_E_NOTFOUND: no such snapshot, or that of the token is gone; WB_E_BUSY: another process uses the name;
  * WB_E_DENIED: this is not for readers; WB_E_CROWDED: readers have too much already. Messages are for people. share:
- * the stream may begin at the place where another one of this home is reading, if its order is the crawl's.
+ * the stream may begin at the place where another one of this home is reading, if its order is the stored one.
  */
 int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spec, bool share,
                    struct wb_stream **stream_out);

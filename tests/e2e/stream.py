@@ -4,7 +4,7 @@ import signal
 
 from e2e import *
 
-ORDERS = 'crawl url rank date modified -crawl -url -rank -date -modified'.split()
+ORDERS = 'stored url rank date modified -stored -url -rank -date -modified'.split()
 
 
 def page(n, word, date='2026-01-02T03:04:05Z', links=()):
@@ -105,7 +105,11 @@ def orders_are_what_they_say(folder):
     assert urls(c.repo, '--order', '-date', '--limit', 3) and \
         [c.pages[u].date for u in urls(c.repo, '--order', '-date')] == sorted((p.date for p in c.pages.values()), reverse=True)
     assert urls(c.repo, '--order', '-url') == urls(c.repo, '--order', 'url')[::-1]
-    assert urls(c.repo, '--order', '-crawl') == urls(c.repo)[::-1]
+    assert urls(c.repo, '--order', '-stored') == urls(c.repo, '--order', 'stored')[::-1] == urls(c.repo)[::-1]
+    assert urls(c.repo, '--order', 'crawl') == by_date and urls(c.repo) != by_date
+    assert urls(c.repo, '--order', '-crawl') == urls(c.repo, '--order', '-date')
+    token = tokens(c.repo, '--order', 'crawl')[50][1]
+    assert urls(c.repo, '--resume', token) == urls(c.repo, '--order', 'crawl', '--resume', token) == by_date[51:]
     ranked = [r['url'] for r in ask(c.repo, 'search', 'first', '--sort', 'rank', '--limit', 5) if 'url' in r]
     assert urls(c.repo, '--order', 'rank', '--limit', 5) == ranked
     for order in ('url', 'rank'):
@@ -384,7 +388,7 @@ def a_damaged_segment(folder):
     data = bytearray(segment.read_bytes())
     data[len(data) // 2:len(data) // 2 + 50] = bytes(50)
     segment.write_bytes(data)
-    for order in ('crawl', 'url'):
+    for order in ('stored', 'url'):
         p = call(c.repo, 'stream', '--format', 'warc', '--order', order, status=1)
         assert b'damaged' in p.stderr, p.stderr
         got = p.stdout.count(b'WARC-Type: response')
