@@ -14,6 +14,7 @@
 #include "index/linkwork.h"
 #include "index/listmerge.h"
 #include "index/pipeline.h"
+#include "index/prints.h"
 #include "index/rankwork.h"
 #include "index/usercolumn.h"
 #include "os/clock.h"
@@ -381,6 +382,8 @@ static int make(struct wb_build *build)
     build->result->merge_s = seconds_since(&at);
     if (err == 0)
         err = wb_factwork_columns(build);
+    if (err == 0)
+        err = wb_prints_write(build);
     if (err == 0)
         err = wb_factwork_titles(build);
     if (err == 0)

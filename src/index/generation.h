@@ -7,6 +7,7 @@
  *   titles.wbt             docid, 4 bytes big-endian -> title; pages only
  *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
  *   NAME.wbc               a column: wb_fact_kinds[].name
+ *   prints.wbc             fingerprints and docids: prints.h
  *   column-NAME.*          a column of a user: usercolumn.h
  *   manifest               written last
  */
@@ -90,6 +91,8 @@ struct wb_index {
     struct wb_docmap docmap;
     struct wb_column facts[WB_FACTS];
     bool fact_open[WB_FACTS];
+    struct wb_column prints;
+    bool prints_open;
     pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts and columns */
     struct wb_postings *postings;
     struct wb_graph *out, *in;

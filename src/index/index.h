@@ -87,6 +87,14 @@ int wb_index_newest(const char *dir, struct wb_index_info *info_out);
 /* The values of a fact, checked and in the byte order of the machine: an array with one item per page or URL. */
 int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values_out);
 
+/*
+ * Calls each() for the pages whose fingerprints (SimHash) differ from `print` in at most `bits` bits, those with the
+ * same fingerprint one after the other, by docid. If it returns more than 0, the rest of these is passed over. Takes a
+ * bounded number of steps, however many pages there are (prints.c).
+ */
+typedef int (*wb_index_each_near)(void *context, uint32_t docid, unsigned distance);
+int wb_index_near(struct wb_index *index, uint64_t print, unsigned bits, wb_index_each_near each, void *context);
+
 struct wb_postings *wb_index_postings(struct wb_index *index);
 
 /* Successors of a docid: the URLs that it links to; and in the other graph, the pages that link to it. */
@@ -115,6 +123,9 @@ int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *doci
 
 /* The URL of a document, without a user and a password: readers do not need them. */
 int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out);
+
+/* The fingerprint of any URL, also of one that is not a page of the snapshot although webdb knows its content; 0: none. */
+int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out);
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out);
 
 /* The name of a site or media type by its number. WB_E_NOTFOUND after the last one. */
