@@ -3,8 +3,8 @@
  *
  * A generation follows from the state of the store, the edition of webdb, the history policy (which says how many
  * versions pages have), the columns of users, and our rules for words. Its manifest says from which of these it was
- * made: the epoch grows with every commit that changes a page, an edition is never changed, and nothing else matters. So
- * numbers are compared, no page is read, and it takes the same time whatever the size.
+ * made: the epoch grows with every commit that changes a page, an edition is never changed, and nothing else matters.
+ * So numbers are compared, no page is read, and it takes the same time whatever the size.
  *
  * Two things numbers do not tell. With a history policy of a duration, versions end with time alone: if any page has
  * several, we build. And the files may have been damaged: if one of them is of another size or younger than the

@@ -124,7 +124,7 @@ int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *doci
 /* The URL of a document, without a user and a password: readers do not need them. */
 int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out);
 
-/* The fingerprint of any URL, also of one that is not a page of the snapshot although webdb knows its content; 0: none. */
+/* The fingerprint of any URL, even if it is no page of the snapshot and only webdb knows its content; 0: none. */
 int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out);
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out);
 

@@ -189,7 +189,8 @@ static int try_places(struct wb_snippeter *snippeter, const struct wb_page *page
         struct needle needle;
         size_t at = PART_BYTES;
         f->unsure = !make_needle(&wish->wanted[i], &needle);
-        for (unsigned own = 0; got == 0 && !f->unsure && f->tries < f->tries_max && own < TRIES / 2; own++, f->tries++) {
+        for (unsigned own = 0; got == 0 && !f->unsure && own < TRIES / 2 && f->tries < f->tries_max; own++) {
+            f->tries++;
             at = find_needle(page->body, at, &needle);
             if (at == page->body.len)
                 break;
@@ -205,7 +206,8 @@ static int try_places(struct wb_snippeter *snippeter, const struct wb_page *page
 static int look_further(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
                         unsigned tries, struct wb_buf *html_out)
 {
-    struct further f = {.tries_max = tries, .unsure = !is_html(page) && !wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"))};
+    bool text = is_html(page) || wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"));
+    struct further f = {.tries_max = tries, .unsure = !text};
     int got = try_places(snippeter, page, wish, &f, html_out);
 
     if (got == 0 && f.unsure) {
@@ -249,7 +251,7 @@ static int look_for_missing(struct wb_snippeter *snippeter, const struct wb_page
     return err;
 }
 
-/* The words that the page may have, in *may_out; and how many of its first bytes have them, PART_BYTES if not all do. */
+/* The words that the page may have; and how many of its first bytes have them all, PART_BYTES if these are not enough. */
 static size_t find_words(const struct wb_page *page, const struct wb_snippet_wish *wish, uint64_t *may_out)
 {
     struct wb_slice body = page->body;

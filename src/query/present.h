@@ -92,8 +92,8 @@ struct wb_extractor *wb_snippeter_extractor(struct wb_snippeter *snippeter);
 struct wb_words *wb_snippeter_words(struct wb_snippeter *snippeter);
 
 /*
- * Finds a word of the index that is spelt like this one, one or two letters apart: the one nearest, of equally near ones
- * that which most documents have. Returns 1 and appends it, or 0.
+ * Finds a word of the index that is spelt like this one, one or two letters apart: the one nearest, of equally near
+ * ones that which most documents have. Returns 1 and appends it, or 0.
  */
 int wb_spell(struct wb_postings *postings, struct wb_slice word, struct wb_buf *word_out);
 

@@ -1,5 +1,6 @@
 /*
- * storedfeed.c - the pages of a stream in the order in which they are stored: those of a supplier that the stream selects.
+ * storedfeed.c - the pages of a stream in the order in which they are stored: those of a supplier that the stream
+ * selects.
  *
  * A supplier that others share may begin in the middle. Then the stream has a start, and when the end of the snapshot
  * is reached, it delivers what is before the start (wrapped).

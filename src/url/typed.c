@@ -40,7 +40,9 @@ static bool has_port(struct wb_slice text, unsigned *port_out)
     const char *colon = memchr(text.ptr, ':', text.len);
     size_t at = colon ? (size_t)(colon - text.ptr) : 0;
 
-    return at > 0 && !is_scheme(wb_slice(text.ptr, at)) && read_port(wb_slice(colon + 1, text.len - at - 1), port_out) &&
+    if (at == 0 || is_scheme(wb_slice(text.ptr, at)))
+        return false;
+    return read_port(wb_slice(colon + 1, text.len - at - 1), port_out) &&
            (*port_out <= PORT_MAX || memchr(text.ptr, '.', at));
 }
 

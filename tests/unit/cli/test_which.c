@@ -7,8 +7,8 @@
 static void test_a_url_or_an_id(void **state)
 {
     static const char *const wrong[] = {"", "two words", "/a", "http://[", "[::1", "http://"};
-    static const char *const same[] = {"h.example/a", "h.example:80/a", "h.example:443/a", "//h.example/a", " H.Example/a#x",
-                                       "https://h.example/a"};
+    static const char *const same[] = {"h.example/a",   "h.example:80/a", "h.example:443/a",
+                                       "//h.example/a", " H.Example/a#x", "https://h.example/a"};
     struct wb_pageid a, b;
     char hex[WB_PAGEID_HEX + 1];
 
