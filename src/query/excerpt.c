@@ -251,7 +251,7 @@ static int look_for_missing(struct wb_snippeter *snippeter, const struct wb_page
     return err;
 }
 
-/* The words that the page may have; and how many of its first bytes have them all, PART_BYTES if these are not enough. */
+/* The words that the page may have; and how many of its first bytes have them all, PART_BYTES if these do not. */
 static size_t find_words(const struct wb_page *page, const struct wb_snippet_wish *wish, uint64_t *may_out)
 {
     struct wb_slice body = page->body;
