@@ -2,7 +2,7 @@
  * excerpt.c - decides which part of a page a snippet is made of: pages may have megabytes, and a list of results has
  * ten of them.
  *
- *   the first 8 KB, if all wanted words are in its prose and there is enough text
+ *   the first 8 KB, if all wanted words are in its main text, one of them in prose, and there is enough text
  *   the first 32 KB, if any of them is, and the others are not further on
  *   what is around a place further on that looks like a wanted word: a few such places
  *   the whole page, if it is not long or its bytes may spell the words in a way that was not looked for
@@ -270,6 +270,15 @@ static size_t find_words(const struct wb_page *page, const struct wb_snippet_wis
     return most;
 }
 
+/* A length not much below `size` at which no word is cut. */
+static size_t whole_words(struct wb_slice body, size_t size)
+{
+    for (size_t len = size; len + NEEDLE_MAX > size; len--)
+        if (wb_ascii_is_space(body.ptr[len]) || body.ptr[len] == '<')
+            return len;
+    return size;
+}
+
 /*
  * Makes a snippet of the first `size` bytes. Returns 1 if it is good, 0 if a larger part may give a better one; then
  * *any_out says whether its main text has any wanted word.
@@ -280,19 +289,20 @@ static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page
     struct wb_snippet_found found = {{0}};
     struct wb_page part = *page;
 
-    part.body.len = part.body.len > size ? size : part.body.len;
+    if (part.body.len > size)
+        part.body.len = whole_words(part.body, size);
     int err = make(snippeter, &part, wish, html_out, &found);
     *any_out = err == 0 && (found.in[0] | found.in[1]);
     if (err < 0)
         return err;
     /* Some pages begin with kilobytes of head and menus, and hardly any text. */
-    bool long_enough = html_out->len >= ENOUGH_BYTES, all = (may & ~(found.in[0] | found.in[3])) == 0;
+    bool long_enough = html_out->len >= ENOUGH_BYTES, all = (may & ~(found.in[0] | found.in[1] | found.in[3])) == 0;
     if (part.body.len == page->body.len || (found.in[0] && all && long_enough))
         return 1;
     if (size == FIRST_BYTES || !found.in[0] || !(long_enough || page->body.len > WHOLE_BYTES))
         return 0;
     if (page->body.len <= WHOLE_BYTES && !all)
-        err = look_for_missing(snippeter, page, wish, found.in[0] | found.in[3], html_out);
+        err = look_for_missing(snippeter, page, wish, found.in[0] | found.in[1] | found.in[3], html_out);
     return err < 0 ? err : 1;
 }
 

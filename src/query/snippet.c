@@ -206,6 +206,7 @@ struct match_search {
     struct first_bytes first;
     struct wb_text_range block; /* of the last match in the main text */
     bool prose;
+    bool lines; /* every line counts as prose: the text has no blocks */
 };
 
 /* Short blocks are not prose. Matches of the main text come in order. */
@@ -213,7 +214,7 @@ static enum snippet_place judge_block(struct match_search *m, size_t at)
 {
     if (at >= m->block.end) {
         m->block = wb_text_block(m->text, at);
-        m->prose = is_prose(wb_slice(m->text.ptr + m->block.begin, m->block.end - m->block.begin));
+        m->prose = m->lines || is_prose(wb_slice(m->text.ptr + m->block.begin, m->block.end - m->block.begin));
     }
     return m->prose ? PROSE : LISTED;
 }
@@ -267,10 +268,14 @@ static int search_rest(struct match_search *m)
 }
 
 /* Matches of one place are in order; those of the main text come first. */
-static int find_matches(struct wb_snippeter *snippeter, struct wb_slice text, const struct wb_snippet_wish *wish,
-                        struct wb_snippet_found *found)
+static int find_matches(struct wb_snippeter *snippeter, const struct wb_extract *extract,
+                        const struct wb_snippet_wish *wish, struct wb_snippet_found *found)
 {
-    struct match_search m = {.snippeter = snippeter, .text = text, .wish = wish, .found = found};
+    struct match_search m = {.snippeter = snippeter,
+                             .text = extract->text,
+                             .wish = wish,
+                             .found = found,
+                             .lines = strcmp(extract->module, "html") != 0};
     uint64_t all = wish->count < WANTED_MAX ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
     int err = 0;
 
@@ -503,7 +508,7 @@ static int put_best(struct snippet *s, const struct wb_snippet_found *found)
     if (second.matches)
         fit(s, &second);
     bool both = second.matches && (second.begin >= first.end || first.begin >= second.end);
-    if (both && second.place != REST && second.begin < first.begin) {
+    if (both && second.place == first.place && second.begin < first.begin) {
         struct passage other = first;
         first = second;
         second = other;
@@ -522,7 +527,7 @@ int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const
     if (err == 0)
         err = find_ranges(snippeter, &extract);
     if (err == 0)
-        err = find_matches(snippeter, extract.text, wish, found_out);
+        err = find_matches(snippeter, &extract, wish, found_out);
     struct snippet s = {.snippeter = snippeter, .text = extract.text, .html = html_out};
     return err < 0 ? err : put_best(&s, found_out);
 }
