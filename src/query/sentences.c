@@ -60,7 +60,7 @@ static size_t find_begin(struct wb_slice text, size_t low, size_t first)
     size_t back = first - low > BACK_BYTES ? first - BACK_BYTES : low;
 
     for (size_t at = first; at > back; at--)
-        if (wb_text_begins(text, at) && text.ptr[at] != '\n')
+        if (at < text.len && text.ptr[at] != '\n' && wb_text_begins(text, at))
             return at;
     if (back == low)
         return low;
@@ -88,7 +88,7 @@ static size_t find_end(struct wb_slice text, size_t begin, size_t least, size_t 
         if (text.ptr[at] == ' ')
             return at;
     size_t at = want > least ? want : least;
-    while (at > begin && is_inside(text, at))
+    while (at > least && is_inside(text, at))
         at--;
     return at;
 }
