@@ -365,8 +365,8 @@ const struct wb_command wb_commands[] = {
 
     {"get", "URL|ID [--body | --headers | --record] [--at TIME | --snapshot N|NAME]", NULL, "print a page",
      "Prints the latest version of a page. Every spelling of its URL with the same normal form\n"
-     "finds it, with or without http:// in front. ID is the page id, 32 hexadecimal digits, which\n"
-     "--json and 'webbase url' show.\n"
+     "finds it, with or without http:// in front. ID is the page id, 32 hexadecimal digits,\n"
+     "which --json and 'webbase url' show.\n"
      "With --json it prints everything about the page except the body.\n"
      "\n"
      "--at TIME prints the version that has the newest capture at or before TIME, or else the\n"

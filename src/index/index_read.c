@@ -298,6 +298,14 @@ static int open_prints(struct wb_index *index)
     return err;
 }
 
+int wb_generation_prints(struct wb_index *index)
+{
+    pthread_mutex_lock(&index->mutex);
+    int err = index->prints_open ? 0 : open_prints(index);
+    pthread_mutex_unlock(&index->mutex);
+    return err;
+}
+
 struct near_page {
     uint64_t pages;
     wb_index_each_near each;
@@ -316,10 +324,8 @@ static int each_near(void *context, uint32_t docid, unsigned distance)
 int wb_index_near(struct wb_index *index, uint64_t print, unsigned bits, wb_index_each_near each, void *context)
 {
     struct near_page near = {index->docmap.pages, each, context};
+    int err = wb_generation_prints(index);
 
-    pthread_mutex_lock(&index->mutex);
-    int err = index->prints_open ? 0 : open_prints(index);
-    pthread_mutex_unlock(&index->mutex);
     return err < 0 ? err : wb_prints_near(index->prints.records, index->prints.count, print, bits, each_near, &near);
 }
 
