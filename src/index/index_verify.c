@@ -501,7 +501,7 @@ static int check_values(struct index_check *check, struct wb_index *index)
     if (err == 0)
         err = check_below(check, index, WB_FACT_SITE, sites.records);
     turn_to(check, "keyorder.wbc");
-    if (err == 0 && wb_generation_has(&index->manifest, WB_FACT_KEYORDER))
+    if (err == 0)
         err = check_order(check, index);
     turn_to(check, "rank.wbc");
     if (err == 0)
