@@ -228,14 +228,16 @@ static void test_main_text_first(void **state)
     struct page_text t;
 
     begin(&t);
-    documentation(&t, "<p>One sentence comes before. In the wild, a zebra has stripes. Another one comes after it.</p>");
+    documentation(&t,
+                  "<p>One sentence comes before. In the wild, a zebra has stripes. Another one comes after it.</p>");
     const char *html = snippet(&t, "text/html", "zebra", "zebra");
     assert_non_null(strstr(html, "In the wild, a <b>zebra</b> has stripes. Another one comes after it."));
     assert_null(strstr(html, "Quick"));
     assert_null(strstr(html, "index"));
     assert_int_not_equal(strncmp(html, "\xe2\x80\xa6", 3), 0); /* a sentence begins */
     /* Only where a word is nowhere else, a menu is shown; and of that, the entry. */
-    documentation(&t, "<p>One sentence and another one, about nothing that anybody looks for in here. It is short.</p>");
+    documentation(&t,
+                  "<p>One sentence and another one, about nothing that anybody looks for in here. It is short.</p>");
     html = snippet(&t, "text/html", "quick", "quick");
     assert_non_null(strstr(html, "<b>Quick</b> search"));
     assert_null(strstr(html, "index"));
@@ -256,7 +258,7 @@ static void test_one_mark_for_each_cut(void **state)
     begin(&t);
     documentation(&t, "<p>\xe2\x80\xa6 \xe2\x80\xa6\xe2\x80\xa6 a zebra...\xe2\x80\xa6\xe2\x80\xa6 and what "
                       "follows\xe2\x80\xa6\xe2\x80\xa6 is text that goes on and on and on and on and on and on and on "
-                      "and on and on and on and on and on and on and on and on and on and on and on and on and on and on "
+                      "and on and on and on and on and on and on and on and on and on and on and on and on and on "
                       "and on and on and on and on and on and on and on and on and on and on and on and on</p>");
     const char *html = snippet(&t, "text/html", "zebra", "zebra");
     assert_non_null(strstr(html, "a <b>zebra</b>"));
@@ -266,10 +268,16 @@ static void test_one_mark_for_each_cut(void **state)
     end(&t);
 }
 
+static void ok_append(struct wb_buf *text, const char *piece)
+{
+    assert_int_equal(wb_buf_append_str(text, piece), 0);
+}
+
 /* Any text and any place give a passage that contains the place, and is not much longer than asked for. */
 static void test_passages_of_any_text(void **state)
 {
-    static const char *const pieces[] = {"word ", "word. ", "W", "\n", " ", "\xe3\x80\x82", "\xc3\xa9", "(x) ", "! ", "?\" "};
+    static const char *const pieces[] = {"word ", "word. ", "W", "\n", " ", "\xe3\x80\x82", "\xc3\xa9",
+                                         "(x) ", "! ", "?\" "};
     uint64_t chance = test_seed();
 
     (void)state;
@@ -277,14 +285,15 @@ static void test_passages_of_any_text(void **state)
         struct wb_buf text = WB_BUF_INIT;
         size_t count = 1 + chance_below(&chance, 300);
         while (count--)
-            assert_int_equal(wb_buf_append_str(&text, pieces[chance_below(&chance, sizeof pieces / sizeof *pieces)]), 0);
+            ok_append(&text, pieces[chance_below(&chance, sizeof pieces / sizeof *pieces)]);
         struct wb_text_range within = {chance_below(&chance, text.len), 0};
         within.end = within.begin + chance_below(&chance, text.len - within.begin + 1);
         size_t first = within.begin + chance_below(&chance, within.end - within.begin + 1);
         size_t last = first + chance_below(&chance, within.end - first + 1);
         size_t want = first + chance_below(&chance, 400);
         struct wb_text_range range = wb_text_passage(wb_buf_slice(&text), within, first, last, want);
-        assert_true(within.begin <= range.begin && range.begin <= first && last <= range.end && range.end <= within.end);
+        assert_true(within.begin <= range.begin && range.begin <= first);
+        assert_true(last <= range.end && range.end <= within.end);
         size_t most = (want > last ? want : last) + 60;
         assert_true(range.end <= most && first - range.begin <= 130);
         (void)wb_text_begins(wb_buf_slice(&text), range.begin);
