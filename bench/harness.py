@@ -31,11 +31,15 @@ def load(name):
 
 
 def build():
-    """Configures (once) and compiles build-bench/."""
+    """Configures (once) and compiles build-bench/. What fails is shown, and ends the program."""
+    steps = [['ninja', '-C', str(BUILD)]]
     if not (BUILD / 'build.ninja').exists():
-        subprocess.run(['meson', 'setup', str(BUILD), str(ROOT), '-Dbench=true', '-Dtests=false'], check=True,
-                       stdout=subprocess.DEVNULL)
-    subprocess.run(['ninja', '-C', str(BUILD)], check=True, stdout=subprocess.DEVNULL)
+        steps.insert(0, ['meson', 'setup', str(BUILD), str(ROOT), '-Dbench=true', '-Dtests=false'])
+    for step in steps:
+        done = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
+        if done.returncode != 0:
+            sys.exit('%s\nbench: %s failed, see above; scripts/deps bench installs what it needs' %
+                     (done.stdout.rstrip(), ' '.join(step[:2])))
 
 
 def choose(words, known, what, default=None):

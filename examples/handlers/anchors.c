@@ -6,7 +6,8 @@
  *
  * Phase 1, process: the links of each page become lines "TARGET<TAB>ANCHOR<TAB>SOURCE", which are sorted in memory and
  * written to a run whenever RUN_BYTES of them have come together. Phase 2, finish: the runs are merged, so that the
- * output has all anchors of a target next to each other. Memory stays bounded however many pages there are.
+ * output has all anchors of a target next to each other. Memory stays bounded however many pages there are. With
+ * --workers N, the output of each worker is a share, and phase 3 merges the shares as phase 2 merges the runs.
  */
 #include <webbase/handler.h>
 
@@ -121,48 +122,77 @@ static void advance(struct cursor *c)
 }
 
 /* Few runs, so the smallest line is found by looking at all of them. */
-static int merge(struct anchors *a, FILE *out)
+static int merge(FILE *const *runs, size_t run_count, FILE *out)
 {
-    struct cursor *cursors = calloc(a->run_count + 1, sizeof(*cursors));
+    struct cursor *cursors = calloc(run_count + 1, sizeof(*cursors));
+    int result = cursors ? WEBBASE_OK : WEBBASE_FAILED;
 
-    if (!cursors)
-        return WEBBASE_FAILED;
-    for (size_t i = 0; i < a->run_count; i++) {
-        rewind(a->runs[i]);
-        cursors[i].run = a->runs[i];
+    for (size_t i = 0; cursors && i < run_count; i++) {
+        rewind(runs[i]);
+        cursors[i].run = runs[i];
         advance(&cursors[i]);
     }
-    for (;;) {
+    while (result == WEBBASE_OK) {
         struct cursor *least = NULL;
-        for (size_t i = 0; i < a->run_count; i++)
+        for (size_t i = 0; i < run_count; i++)
             if (!cursors[i].over && (!least || strcmp(cursors[i].line, least->line) < 0))
                 least = &cursors[i];
-        if (!least || fputs(least->line, out) < 0)
+        if (!least)
             break;
+        result = fputs(least->line, out) < 0 ? WEBBASE_FAILED : WEBBASE_OK;
         advance(least);
     }
+    for (size_t i = 0; i < run_count; i++)
+        if (ferror(runs[i]))
+            result = WEBBASE_FAILED;
     free(cursors);
-    return ferror(out) ? WEBBASE_FAILED : WEBBASE_OK;
+    return result;
+}
+
+/* To a file, or to standard output if path is empty. */
+static int write_merged(const struct webbase_host *host, const char *path, FILE *const *runs, size_t run_count)
+{
+    FILE *out = path[0] ? fopen(path, "w") : stdout;
+    int result = out ? merge(runs, run_count, out) : WEBBASE_FAILED;
+
+    if (out && (path[0] ? fclose(out) : fflush(out)) != 0)
+        result = WEBBASE_FAILED;
+    if (result != WEBBASE_OK)
+        host->say(host, "cannot write %s", path[0] ? path : "to standard output");
+    return result;
 }
 
 int webbase_handler_finish(void *state, int complete)
 {
     struct anchors *a = state;
-    const char *path = a->host->argument;
+    const char *path = a->host->part ? a->host->part : a->host->argument;
     int result = complete ? write_run(a) : WEBBASE_OK;
 
-    if (complete && result == WEBBASE_OK) {
-        FILE *out = path[0] ? fopen(path, "w") : stdout;
-        result = out ? merge(a, out) : WEBBASE_FAILED;
-        if (!out)
-            a->host->say(a->host, "cannot write %s", path);
-        else if ((path[0] ? fclose(out) : fflush(out)) != 0)
-            result = WEBBASE_FAILED;
-    }
+    if (complete && result == WEBBASE_OK)
+        result = write_merged(a->host, path, a->runs, a->run_count);
     for (size_t i = 0; i < a->run_count; i++)
         fclose(a->runs[i]);
     free(a->lines);
     free(a->bytes);
     free(a);
+    return result;
+}
+
+/* ---- phase 3, with several workers ---------------------------------------------------------------- */
+
+int webbase_handler_merge(const struct webbase_host *host, const char *const *parts, size_t count)
+{
+    FILE **shares = calloc(count, sizeof(*shares));
+    int result = shares ? WEBBASE_OK : WEBBASE_FAILED;
+
+    for (size_t i = 0; i < count && result == WEBBASE_OK; i++)
+        if (!(shares[i] = fopen(parts[i], "r")))
+            result = WEBBASE_FAILED;
+    if (result == WEBBASE_OK)
+        result = write_merged(host, host->argument, shares, count);
+    for (size_t i = 0; shares && i < count; i++)
+        if (shares[i])
+            fclose(shares[i]);
+    free(shares);
     return result;
 }

@@ -5,7 +5,8 @@
  *   webbase stream --handler ./words.so=20        the 20 most frequent words (100 unless a number is given)
  *
  * Prints "WORD<TAB>OCCURRENCES<TAB>PAGES", most frequent first. A word is a run of letters, digits and bytes beyond
- * ASCII; capital ASCII letters count as small ones. The table grows with the vocabulary, not with the pages.
+ * ASCII; capital ASCII letters count as small ones. The table grows with the vocabulary, not with the pages. With
+ * --workers N, each worker leaves all its words, and merge adds them up.
  */
 #include <webbase/handler.h>
 
@@ -62,17 +63,27 @@ static int grow(struct statistics *s)
     return WEBBASE_OK;
 }
 
-static int count(struct statistics *s, const char *text)
+/* The entry of a word, which is made if there is none. NULL: no memory. */
+static struct word *entry(struct statistics *s, const char *text)
 {
     if (2 * s->used >= s->size && grow(s) != WEBBASE_OK)
-        return WEBBASE_FAILED;
+        return NULL;
     struct word *word = place(s->table, s->size, text);
     if (!word->text) {
         word->text = strdup(text);
         if (!word->text)
-            return WEBBASE_FAILED;
+            return NULL;
         s->used++;
     }
+    return word;
+}
+
+static int count(struct statistics *s, const char *text)
+{
+    struct word *word = entry(s, text);
+
+    if (!word)
+        return WEBBASE_FAILED;
     word->occurrences++;
     word->pages += word->last_page != s->page;
     word->last_page = s->page;
@@ -130,20 +141,75 @@ static int by_occurrences(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-int webbase_handler_finish(void *state, int complete)
+/* Prints the `top` most frequent words. */
+static int print(struct statistics *s, size_t top, FILE *out)
 {
-    struct statistics *s = state;
-    size_t top = s->host->argument[0] ? strtoul(s->host->argument, NULL, 10) : 100;
-
-    if (complete && s->size) {
+    if (s->size)
         qsort(s->table, s->size, sizeof(*s->table), by_occurrences);
-        for (size_t i = 0; i < top && i < s->used; i++)
-            printf("%s\t%llu\t%llu\n", s->table[i].text, (unsigned long long)s->table[i].occurrences,
-                   (unsigned long long)s->table[i].pages);
-    }
+    for (size_t i = 0; i < top && i < s->used; i++)
+        fprintf(out, "%s\t%llu\t%llu\n", s->table[i].text, (unsigned long long)s->table[i].occurrences,
+                (unsigned long long)s->table[i].pages);
+    return fflush(out) == 0 && !ferror(out) ? WEBBASE_OK : WEBBASE_FAILED;
+}
+
+static size_t wanted(const struct webbase_host *host)
+{
+    return host->argument[0] ? strtoul(host->argument, NULL, 10) : 100;
+}
+
+static void release(struct statistics *s)
+{
     for (size_t i = 0; i < s->size; i++)
         free(s->table[i].text);
     free(s->table);
+}
+
+int webbase_handler_finish(void *state, int complete)
+{
+    struct statistics *s = state;
+    const char *part = s->host->part;
+    int result = WEBBASE_OK;
+
+    if (complete) {
+        FILE *out = part ? fopen(part, "w") : stdout;
+        result = out ? print(s, part ? SIZE_MAX : wanted(s->host), out) : WEBBASE_FAILED;
+        if (part && out)
+            fclose(out);
+    }
+    release(s);
     free(s);
-    return fflush(stdout) == 0 ? WEBBASE_OK : WEBBASE_FAILED;
+    return result;
+}
+
+/* Adds the words of one worker. */
+static int add_part(struct statistics *s, FILE *part)
+{
+    char line[WORD_MAX + 64], text[WORD_MAX + 1];
+    unsigned long long occurrences, pages;
+
+    while (fgets(line, sizeof line, part)) {
+        struct word *word = sscanf(line, "%40s %llu %llu", text, &occurrences, &pages) == 3 ? entry(s, text) : NULL;
+        if (!word)
+            return WEBBASE_FAILED;
+        word->occurrences += occurrences;
+        word->pages += pages;
+    }
+    return ferror(part) ? WEBBASE_FAILED : WEBBASE_OK;
+}
+
+int webbase_handler_merge(const struct webbase_host *host, const char *const *parts, size_t count)
+{
+    struct statistics s = {.host = host};
+    int result = WEBBASE_OK;
+
+    for (size_t i = 0; i < count && result == WEBBASE_OK; i++) {
+        FILE *part = fopen(parts[i], "r");
+        result = part ? add_part(&s, part) : WEBBASE_FAILED;
+        if (part)
+            fclose(part);
+    }
+    if (result == WEBBASE_OK)
+        result = print(&s, wanted(host), stdout);
+    release(&s);
+    return result;
 }

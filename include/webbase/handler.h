@@ -1,12 +1,19 @@
 /*
- * handler.h - what a handler of `webbase stream --handler FILE.so` must define: three functions. examples/handlers has
- * two of them.
+ * handler.h - what a handler of `webbase stream --handler FILE.so` must define: three functions, and a fourth one if
+ * several workers are to make one result. examples/handlers has two handlers.
  *
  *   cc -O2 -shared -fPIC -I include -o words.so examples/handlers/words.c
  *   webbase stream --handler ./words.so
  *
  * The program calls init once, process for every record, and finish once, all from one thread. With --workers N each
- * worker process loads the handler for itself and gets its own part of the records.
+ * worker process calls these for itself and gets its own part of the records. Then
+ *
+ *   a handler that defines merge gets the same ARGUMENT in all workers. In finish, each writes its share to the file
+ *   host->part. When all workers have ended well, merge is called once, in a process of its own, and makes the result
+ *
+ *   a handler that does not gets "ARGUMENT.1" to "ARGUMENT.N", so that each worker writes a file of its own; the
+ *   program says where they are. Without an ARGUMENT, what the workers write to standard output comes one after the
+ *   other, when all have ended
  *
  * Everything in a record comes from the web and may be hostile. Texts are bytes with a length, without a NUL behind them.
  */
@@ -25,7 +32,7 @@ extern "C" {
 extern const unsigned webbase_handler_abi;
 __attribute__((weak, visibility("default"))) const unsigned webbase_handler_abi = WEBBASE_HANDLER_ABI;
 
-/* What init, process and finish return. */
+/* What init, process, finish and merge return. */
 enum webbase_result {
     WEBBASE_OK = 0,
     WEBBASE_SKIPPED = 1, /* a recoverable error: this record was of no use. It is counted, and the stream goes on */
@@ -76,6 +83,9 @@ struct webbase_host {
 
     /* Prints a line on standard error, beside the progress. */
     void (*say)(const struct webbase_host *host, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+    /* With several workers, if the handler defines merge: the file for this worker's share. Otherwise NULL. */
+    const char *part;
 };
 
 /* Called first. *state_out is passed to the other two. */
@@ -86,6 +96,12 @@ int webbase_handler_process(void *state, const struct webbase_record *record);
 
 /* Called last, also if the stream failed or was stopped: then complete is 0. */
 int webbase_handler_finish(void *state, int complete);
+
+/*
+ * Optional; only called with several workers, in a process in which init was not called. parts are the files of
+ * workers 1 to count, as they left them; they may be empty, and the program removes them. host->part is NULL.
+ */
+int webbase_handler_merge(const struct webbase_host *host, const char *const *parts, size_t count);
 
 #ifdef __cplusplus
 }

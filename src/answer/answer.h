@@ -15,8 +15,14 @@
 
 /* ---- which page is meant (which.c) --------------------------------------------------------------- */
 
-/* Reads 32 hexadecimal digits as a page id, anything else as a URL. WB_E_PROTO names the text if it is neither. */
+/*
+ * Reads 32 hexadecimal digits as a page id, anything else as a URL, which need not have a scheme. WB_E_PROTO names the
+ * text if it is neither.
+ */
 int wb_which_page(struct wb_slice text, struct wb_pageid *id_out);
+
+/* The whole URL of a text that may have no scheme; replaces the content of href_out. WB_E_PROTO names the text. */
+int wb_which_url(struct wb_slice text, struct wb_buf *href_out);
 
 /* Finds a snapshot by its number or name. WB_E_NOTFOUND, which names it, also if it was dropped or has expired. */
 int wb_which_snapshot(struct wb_store *store, struct wb_slice text, uint32_t *number_out);

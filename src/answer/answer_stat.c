@@ -116,6 +116,7 @@ void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool s
     wb_json_field_str(j, "organisation", wb_organisation_word(store->design.read.organisation));
     wb_json_field_str(j, "update", store->design.batch ? "batch" : "incremental");
     wb_json_field_u64(j, "nodes", store->nodes);
+    wb_json_field_u64(j, "waiting", store->design.batch ? store->pages_waiting : 0);
     if (store->design.batch)
         wb_json_field_u64(j, "pages_waiting", store->pages_waiting);
     wb_json_field_str(j, "history", history);

@@ -4,7 +4,7 @@
 #include "base/date.h"
 #include "base/error.h"
 
-/* A URL has a scheme, so none looks like an id. */
+/* 32 hexadecimal digits are always an id: a host that looks like one is found with its scheme in front. */
 int wb_which_page(struct wb_slice text, struct wb_pageid *id_out)
 {
     uint8_t bytes[WB_PAGEID_BYTES];
@@ -17,12 +17,24 @@ int wb_which_page(struct wb_slice text, struct wb_pageid *id_out)
         *id_out = wb_pageid_get(bytes);
         return 0;
     }
-    err = wb_url_parse(text, NULL, &url);
+    err = wb_url_parse_typed(text, &url);
     if (err == 0)
         err = wb_url_key(&url, &key);
     if (err == 0)
         *id_out = wb_pageid_of_key(wb_buf_slice(&key));
     wb_buf_release(&key);
+    wb_url_release(&url);
+    return err;
+}
+
+int wb_which_url(struct wb_slice text, struct wb_buf *href_out)
+{
+    struct wb_url url = WB_URL_INIT;
+    int err = wb_url_parse_typed(text, &url);
+
+    wb_buf_clear(href_out);
+    if (err == 0)
+        err = wb_buf_append_slice(href_out, wb_url_href(&url));
     wb_url_release(&url);
     return err;
 }

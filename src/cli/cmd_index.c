@@ -3,6 +3,8 @@
  *
  *   generation 3: 1500 pages (20 of them read), 4200 URLs, 310022 words, 18 MB in 2.1 s
  *   {"event":"done","generation":3,"snapshot":5,...}
+ *   nothing new: generation 3 has everything, 1500 pages and 4200 URLs
+ *   {"event":"unchanged","generation":3}     and then what `done` says about generation 3
  */
 #include "base/error.h"
 #include "base/json.h"
@@ -21,7 +23,15 @@ static int write_json(const struct wb_index_result *result)
 {
     const struct wb_index_info *info = &result->info;
     struct wb_json j;
+    int err = 0;
 
+    if (result->unchanged) {
+        wb_output_object_begin(&j, "unchanged");
+        wb_json_field_u64(&j, "generation", info->generation);
+        err = wb_output_object_end(&j);
+    }
+    if (err < 0)
+        return err;
     wb_output_object_begin(&j, "done");
     wb_json_field_u64(&j, "generation", info->generation);
     wb_json_field_u64(&j, "snapshot", info->snapshot);
@@ -51,6 +61,11 @@ static int write_words(const struct wb_index_result *result)
 {
     const struct wb_index_info *info = &result->info;
 
+    if (result->unchanged)
+        return wb_output_printf("nothing new: generation %" PRIu32 " has everything, %" PRIu64 " page%s and %" PRIu64
+                                " URL%s\n",
+                                info->generation, info->pages, wb_output_plural(info->pages), info->urls,
+                                wb_output_plural(info->urls));
     return wb_output_printf("generation %" PRIu32 ": %" PRIu64 " page%s (%" PRIu64 " read), %" PRIu64 " URL%s, %" PRIu64
                             " link%s, %" PRIu64 " terms; %.1f MB in %.1f s\n",
                             info->generation, info->pages, wb_output_plural(info->pages), result->read, info->urls,
@@ -91,7 +106,8 @@ int wb_cmd_index(const struct wb_options *options)
                                        .dispenser = wb_options_text(options, "dispenser"),
                                        .memory_bytes = wb_options_size(options, "memory", 0)};
     struct wb_index_options index = {.index_dir = wb_options_text(options, "index-dir"),
-                                     .from_scratch = wb_options_flag(options, "from-scratch")};
+                                     .from_scratch = wb_options_flag(options, "from-scratch"),
+                                     .if_changed = !wb_options_flag(options, "force")};
     struct column_sources columns = WB_VEC_INIT;
     struct wb_index_result result;
     struct wb_cycle_show show;

@@ -55,7 +55,7 @@ int wb_cmd_similar(const struct wb_options *options)
     int err = pages ? wb_searcher_open(options->dir, &searcher) : WB_E_NOMEM;
     struct wb_index *index = err == 0 ? wb_searcher_index(searcher) : NULL;
     if (err == 0)
-        err = wb_index_find(index, wb_slice_str(options->args[0]), &docid);
+        err = wb_searcher_find(searcher, wb_slice_str(options->args[0]), &docid);
     if (err == WB_E_NOTFOUND && index)
         err = wb_fail(WB_E_NOTFOUND, "%s is not in the index", options->args[0]);
     if (err == 0)

@@ -47,6 +47,9 @@ static int write_words(const char *dir, const struct wb_store_stat *stat)
         err = wb_output_printf(" (%" PRIu64 " can be read)", stat->snapshots);
     if (err == 0)
         err = wb_output_write("\n", 1);
+    if (err == 0 && stat->pages_waiting)
+        err = wb_output_printf("waiting       %" PRIu64 " pages; 'webbase transfer' makes them visible\n",
+                               stat->pages_waiting);
     if (err == 0 && stat->revisits)
         err = wb_output_printf("revisits      %" PRIu64 " whose original is not here\n", stat->revisits);
     return err;

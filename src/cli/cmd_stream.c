@@ -33,8 +33,9 @@ struct stream_run {
     struct wb_stream *stream;
     struct wb_progress progress;
     uint64_t records, damaged;
-    unsigned worker, workers; /* 1 of 1 without --workers */
-    bool handlers;            /* the sink is that of handlers */
+    const struct wb_stream_sink *parent; /* what the parent of several workers has made for handlers */
+    unsigned worker, workers;            /* 1 of 1 without --workers; 0: the parent */
+    bool handlers;                       /* the sink is that of handlers */
 };
 
 /* The last line, on standard error: standard output has the records. */
@@ -192,7 +193,8 @@ static int open_sink(struct stream_run *run)
     const char *name = wb_options_text(o, "format"), *command = wb_options_text(o, "exec");
     bool tokens = wb_options_flag(o, "tokens");
     enum wb_stream_format format = WB_STREAM_JSONL;
-    struct wb_handler_options handlers = {.worker = run->worker, .workers = run->workers, .say = say_line};
+    struct wb_handler_options handlers = {
+        .worker = run->worker, .workers = run->workers, .parent = run->parent, .say = say_line};
     int err = name ? wb_stream_format_parse(wb_slice_str(name), &format) : 0;
 
     handlers.paths = wb_options_list(o, "handler", &handlers.count);
@@ -247,16 +249,30 @@ static bool is_remote(const char *where)
     return strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
 }
 
+/* What all workers have in common. */
+struct stream_work {
+    const struct wb_options *options;
+    const char *where;
+    struct wb_stream_sink *parent; /* of handlers that several workers run; otherwise NULL */
+    uint32_t snapshot;             /* that all workers deliver, whatever is published meanwhile; 0: what is asked for */
+};
+
 /* One worker, or all of it. The exit status. */
-static int run_part(const struct wb_options *options, const char *where, unsigned worker, unsigned workers)
+static int run_part(void *context, unsigned worker, unsigned workers)
 {
-    struct stream_run run = {.options = options, .worker = worker, .workers = workers};
-    char part[32];
+    const struct stream_work *work = context;
+    const struct wb_options *options = work->options;
+    const char *where = work->where;
+    struct stream_run run = {.options = options, .parent = work->parent, .worker = worker, .workers = workers};
+    char part[32], snapshot[16];
     int err = wb_stream_args(options, &run.spec);
 
     snprintf(part, sizeof part, "%u/%u", worker, workers);
+    snprintf(snapshot, sizeof snapshot, "%" PRIu32, work->snapshot);
     if (err == 0 && workers > 1)
         err = wb_stream_spec_set(&run.spec, "partition", wb_slice_str(part), false);
+    if (err == 0 && work->snapshot)
+        err = wb_stream_spec_set(&run.spec, "snapshot", wb_slice_str(snapshot), false);
     wb_stop_on_signals();
     if (err == 0)
         err = open_sink(&run);
@@ -277,21 +293,59 @@ static int run_part(const struct wb_options *options, const char *where, unsigne
     return err;
 }
 
+/*
+ * The workers start one after the other, and another generation may become active in between: all of them deliver the
+ * state of the one that is active now.
+ */
+static int choose_snapshot(struct stream_work *work)
+{
+    const struct wb_options *o = work->options;
+    struct wb_index_info info = {0};
+    int err = 0;
+
+    if (!is_remote(work->where) && !wb_options_flag(o, "latest") && !wb_options_flag(o, "versions") &&
+        !wb_options_text(o, "snapshot"))
+        err = wb_index_newest(work->where, &info);
+    work->snapshot = info.snapshot;
+    return err;
+}
+
+/* Handlers in several processes: the parent loads them first, and merges their results at last. */
+static int run_handlers(struct stream_work *work, unsigned workers)
+{
+    struct stream_run parent = {.options = work->options, .workers = workers};
+    int err = open_sink(&parent), merged;
+
+    work->parent = parent.sink;
+    if (err == 0)
+        err = wb_stream_workers(workers, true, run_part, work);
+    if (err >= 0 && (merged = wb_handlers_merge(parent.sink)) < 0)
+        err = merged;
+    if (parent.sink)
+        parent.sink->kind.close(parent.sink);
+    return err;
+}
+
 static int run_stream(const struct wb_options *options, const char *where)
 {
+    struct stream_work work = {.options = options, .where = where};
     uint64_t workers = wb_options_number(options, "workers", 1);
     size_t handlers;
 
     (void)wb_options_list(options, "handler", &handlers);
     if (workers == 1)
-        return run_part(options, where, 1, 1);
+        return run_part(&work, 1, 1);
     if (workers > WB_STREAM_WORKERS_MAX)
         return wb_options_usage("--workers: at most %d", WB_STREAM_WORKERS_MAX);
     if (!handlers && !wb_options_text(options, "exec"))
         return wb_options_usage("--workers needs --handler or --exec: the output of several workers would be mixed");
     if (wb_options_text(options, "partition") || wb_options_text(options, "resume") || wb_options_text(options, "name"))
         return wb_options_usage("--workers excludes --partition, --resume and --name");
-    return wb_stream_workers(options, where, (unsigned)workers, run_part);
+    int err = choose_snapshot(&work);
+    if (err < 0)
+        return err;
+    return handlers ? run_handlers(&work, (unsigned)workers)
+                    : wb_stream_workers((unsigned)workers, false, run_part, &work);
 }
 
 /* ---- named streams ------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  * Each row of the table at the end is one action: it opens what it needs, writes rows (webdb_rows.h) and closes. The
  * actions that read and write files are in cmd_webdb_files.c; nothing in this file changes webdb.
  */
+#include "answer/answer.h"
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -29,6 +30,7 @@ struct webdb_view {
     struct wb_webdb_site site;
     bool site_known;
     struct wb_buf near; /* the URL of the page that this page is a near duplicate of */
+    struct wb_buf href; /* the URL that is asked for */
 };
 
 /* ---- pages -------------------------------------------------------------------------------------- */
@@ -115,7 +117,6 @@ static void load_rank(const struct webdb_view *v, struct wb_slice url, struct wb
 
 static int show_page(struct webdb_view *v)
 {
-    struct wb_slice url = wb_slice_str(v->options->args[1]);
     struct wb_webdb_rows_rank rank = {.known = false};
     struct wb_webdb_rows_past past;
     struct wb_webdb_page page;
@@ -123,7 +124,10 @@ static int show_page(struct webdb_view *v)
     struct wb_buf key = WB_BUF_INIT;
 
     /* The site must be looked up first: a page is valid only until webdb is asked something else. */
-    int err = wb_url_parse(url, NULL, &parsed);
+    int err = wb_url_parse_typed(wb_slice_str(v->options->args[1]), &parsed);
+    if (err == 0)
+        err = wb_buf_append_slice(&v->href, wb_url_href(&parsed));
+    struct wb_slice url = wb_buf_slice(&v->href);
     if (err == 0 && !wb_url_is_http(&parsed))
         err = wb_fail(WB_E_INVALID, "%s is not an http or https URL", v->options->args[1]);
     if (err == 0)
@@ -276,11 +280,12 @@ static int open_links(struct webdb_view *v, struct wb_webdb_links **links_out)
     *links_out = NULL;
     if (to && from)
         return wb_options_usage("webdb: --to and --from exclude each other");
+    int err = to ? wb_which_url(wb_slice_str(to), &v->href) : 0;
     if (to)
-        return wb_webdb_links_to(v->webdb, wb_slice_str(to), links_out);
+        return err < 0 ? err : wb_webdb_links_to(v->webdb, wb_buf_slice(&v->href), links_out);
     if (!from)
         return wb_webdb_links(v->webdb, links_out);
-    int err = read_md5("--from", from, md5);
+    err = read_md5("--from", from, md5);
     return err < 0 ? err : wb_webdb_links_from(v->webdb, md5, links_out);
 }
 
@@ -447,6 +452,7 @@ static int run_view(const struct wb_options *options, const struct webdb_action 
     wb_buf_release(&v.key);
     wb_buf_release(&v.site_name);
     wb_buf_release(&v.near);
+    wb_buf_release(&v.href);
     return err;
 }
 

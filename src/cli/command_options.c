@@ -199,6 +199,7 @@ const struct wb_option wb_index_options[] = {
     {"rank", 0, WB_OPTION_LIST, "NAME=FILE", "make a column of the rank from your own seeds: lines of a URL or host; "
                                              "NAME= removes it"},
     {"index-dir", 0, WB_OPTION_DIR, "DIR", "keep the index in this directory from now on, such as on another disk"},
+    {"force", 0, WB_OPTION_FLAG, NULL, "build a generation even if nothing is new"},
     {"from-scratch", 0, WB_OPTION_FLAG, NULL, "read every page again instead of only the changed ones"},
     DISPENSER_OPTION,
     MEMORY_OPTION,
@@ -260,8 +261,8 @@ const struct wb_option wb_stream_options[] = {
     SELECTION_OPTIONS
     {"lang", 0, WB_OPTION_TEXT, "CODE", "only pages in this language, such as de"},
     {"query", 0, WB_OPTION_TEXT, "QUERY", "only pages that match this query, as for 'webbase search'"},
-    {"order", 0, WB_OPTION_TEXT, "[-]ORDER", "crawl, url, rank, date or modified; with - backwards (default crawl, "
-                                             "which is the fastest)"},
+    {"order", 0, WB_OPTION_TEXT, "[-]ORDER", "stored, url, rank, date, crawl (as date) or modified; with - backwards "
+                                             "(default stored, which is the fastest)"},
     {"limit", 0, WB_OPTION_NUMBER, "N", "end after N records"},
     {"partition", 0, WB_OPTION_TEXT, "I/N", "only part I of N, counted from 1"},
     {"latest", 0, WB_OPTION_FLAG, NULL, "the state of this moment instead of that of the index"},

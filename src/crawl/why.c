@@ -577,15 +577,8 @@ static int look_in_webdb(const char *dir, struct wb_slice site, struct findings 
 /* A URL, "host/path", "host" or "host:port". */
 static int read_subject(const char *what, struct findings *f, struct wb_url *url, struct wb_buf *key)
 {
-    struct wb_buf text = WB_BUF_INIT;
-    bool scheme = strstr(what, "://") != NULL;
-
-    f->is_site = !scheme && !strchr(what, '/');
-    int err = scheme ? 0 : wb_buf_append_str(&text, "http://");
-    if (err == 0)
-        err = wb_buf_append_str(&text, what);
-    if (err == 0)
-        err = wb_url_parse(wb_buf_slice(&text), NULL, url);
+    f->is_site = !strpbrk(what, "/?#");
+    int err = wb_url_parse_typed(wb_slice_str(what), url);
     if (err == 0)
         err = wb_url_key(url, key);
     if (err == 0 && !wb_url_is_http(url))
@@ -593,7 +586,6 @@ static int read_subject(const char *what, struct findings *f, struct wb_url *url
     f->href = wb_url_href(url);
     f->id = wb_pageid_of_key(wb_buf_slice(key));
     f->site = wb_key_site(wb_buf_slice(key));
-    wb_buf_release(&text);
     return err;
 }
 

@@ -138,8 +138,8 @@ int wb_expunge(const struct wb_update_options *options, const char *what, bool a
 /* ---- index --------------------------------------------------------------------------------------- */
 
 /*
- * Merges the journal, as wb_update() does, and builds the next generation. Of the options of the index, only index_dir,
- * from_scratch, serial and the columns need to be set.
+ * Merges the journal, as wb_update() does, and builds the next generation; with if_changed, only if there is anything
+ * new. Of the options of the index, only these, index_dir, from_scratch, serial and the columns need to be set.
  */
 int wb_cycle_index(const struct wb_update_options *update, const struct wb_index_options *options,
                    const struct wb_cycle_sink *sink, struct wb_index_result *result_out);

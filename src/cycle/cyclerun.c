@@ -296,7 +296,7 @@ static int step_index(struct loop *loop)
     const struct wb_cycle_options *o = loop->options;
     struct wb_update_options update = {.dir = loop->dir, .dispenser = o->crawl.dispenser,
                                        .memory_bytes = o->memory_bytes};
-    struct wb_index_options options = {.dir = loop->dir};
+    struct wb_index_options options = {.dir = loop->dir, .if_changed = true};
     struct wb_index_result result;
     bool partly;
     int err = wb_cycle_transfer(loop->dir, loop->sink, &partly);

@@ -14,6 +14,7 @@
 #include "index/linkwork.h"
 #include "index/listmerge.h"
 #include "index/pipeline.h"
+#include "index/prints.h"
 #include "index/rankwork.h"
 #include "index/usercolumn.h"
 #include "os/clock.h"
@@ -152,7 +153,8 @@ static int open_root(struct wb_build *build)
     return err;
 }
 
-static int open_build(struct wb_build *build)
+/* The lock, and where the last generation and the new one are. */
+static int open_series(struct wb_build *build)
 {
     const struct wb_index_options *options = build->options;
     char *home = wb_path_join(options->dir, WB_INDEX_DIR);
@@ -171,15 +173,33 @@ static int open_build(struct wb_build *build)
         err = wb_build_tidy(build, build->last);
     if (err == 0)
         err = open_root(build);
-    if (err == 0)
-        err = wb_series_begin(build->root, &build->path);
-    if (err == 0)
-        err = wb_docwords_rules(&build->result->info.rules);
-    /* First what users may have got wrong: then nothing was done yet. */
+    return err < 0 ? err : wb_docwords_rules(&build->result->info.rules);
+}
+
+/*
+ * Begins the new generation, unless there is nothing for it: *current_out. First comes what users may have got wrong,
+ * when nothing was done yet. A column that is given as it was given before is nothing new either.
+ */
+static int open_build(struct wb_build *build, bool *current_out)
+{
+    const struct wb_index_options *options = build->options;
+    int err = open_series(build);
+    uint64_t rules = build->result->info.rules;
+
+    *current_out = false;
+    if (err == 0 && options->if_changed)
+        err = wb_build_is_current(build, current_out);
+    if (err < 0 || (*current_out && options->column_count == 0))
+        return err;
+    err = wb_series_begin(build->root, &build->path);
     if (err == 0)
         err = wb_usercolumns_read(build);
-    if (err == 0)
-        err = hold(build);
+    if (err == 0 && *current_out)
+        err = wb_usercolumns_same(build, current_out);
+    if (err < 0 || *current_out)
+        return err;
+    build->result->info = (struct wb_index_info){.rules = rules}; /* not that of the last generation */
+    err = hold(build);
     return err < 0 ? err : wb_webdb_open_edition(options->dir, options->edition, &build->webdb);
 }
 
@@ -275,6 +295,7 @@ static int write_manifest(struct wb_build *build)
     info->time_ms = wb_clock_wall_ms();
     info->pages = build->roster.known;
     info->urls = build->roster.url_count;
+    info->damaged = build->result->damaged;
     info->terms = build->result->postings.terms;
     for (uint64_t docid = 0; docid < info->pages; docid++) {
         info->words += build->contents[docid].words;
@@ -305,8 +326,9 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
         return 0;
     err = wb_generation_open(build->options->dir, build->last_root, build->last, old_out);
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++)
-        if (wb_generation_has(&(*old_out)->manifest, (enum wb_fact)fact))
-            err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
+        err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
+    if (err == 0)
+        err = wb_generation_prints(*old_out);
     bool other_rules = err == 0 && (*old_out)->manifest.info.rules != build->result->info.rules;
     if (err < 0 && err != WB_E_NOMEM)
         wb_build_warn(build, "%s; everything is indexed again", wb_error_message());
@@ -362,6 +384,8 @@ static int make(struct wb_build *build)
     build->result->merge_s = seconds_since(&at);
     if (err == 0)
         err = wb_factwork_columns(build);
+    if (err == 0)
+        err = wb_prints_write(build);
     if (err == 0)
         err = wb_factwork_titles(build);
     if (err == 0)
@@ -431,22 +455,26 @@ static int build_once(const struct wb_index_options *options, bool from_scratch,
                              .lock = WB_FILE_INIT,
                              .root_lock = WB_FILE_INIT,
                              .from_scratch = from_scratch};
-    bool counts = false;
+    bool counts = false, current = false;
 
     *result_out = (struct wb_index_result){.read = 0};
     build.memory_bytes = options->memory_bytes ? options->memory_bytes : MEMORY_DEFAULT;
     build.memory_bytes = build.memory_bytes > MEMORY_MIN ? build.memory_bytes : MEMORY_MIN;
     build.threads = options->serial ? 1 : options->threads ? options->threads : wb_limits_processors();
     pthread_mutex_init(&build.mutex, NULL);
-    int err = open_build(&build);
-    if (err == 0)
+    int err = open_build(&build, &current);
+    if (err == 0 && !current)
         err = make(&build);
-    if (err == 0)
+    if (err == 0 && !current)
         err = publish(&build, &counts);
-    WB_CHECK(err < 0 || counts);
+    WB_CHECK(err < 0 || counts != current);
+    result_out->unchanged = err == 0 && current;
     *carried_out = build.carry.old != NULL;
     result_out->runs = build.runs.count;
-    if (!counts) {
+    if (result_out->unchanged) {
+        if (build.path)
+            wb_series_remove(build.path);
+    } else if (!counts) {
         undo(&build, err);
     } else if (err == 0) {
         wb_carry_release(&build.carry); /* it uses the last generation */

@@ -82,6 +82,12 @@ int wb_build_run(struct wb_build *build, struct wb_run_writer *writer_out);
  */
 int wb_build_tidy(struct wb_build *build, uint32_t keep);
 
+/*
+ * Whether the last generation is what this build would make, but for columns that are given (current.c): then
+ * result->info is that of the last one. If its files are damaged, the build is from scratch from now on.
+ */
+int wb_build_is_current(struct wb_build *build, bool *current_out);
+
 /* Gives up what the generation that is being built holds. Messages are of no interest here. */
 void wb_build_let_go(struct wb_build *build);
 

@@ -3,9 +3,10 @@
  *
  * The manifest is text, one "name value" per line, so that people can read it too:
  *
- *   webbase generation 2          the version of the format
+ *   webbase generation 4          the version of the format
  *   generation 7                  then the numbers of struct wb_index_info
  *   ...
+ *   history newest                the policy that versions were counted by
  *   language en                   one line for each language of a page, in the order of their numbers
  *   column quality numbers        one line for each column of a user; or "words", or "rank"
  *   checksum 0123456789abcdef     XXH3 of everything before this line
@@ -29,7 +30,7 @@
 
 enum {
     SEALED_MAX = 1 << 20, /* of a text with a checksum */
-    NUMBERS = 12,
+    NUMBERS = 13,
 };
 
 const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
@@ -98,7 +99,7 @@ int wb_sealed_write(const char *path, const char *headline, uint64_t version, st
 
 /* Finds what is between the headline and the checksum, and compares both. */
 static int unseal(const char *path, struct wb_slice text, const char *headline, uint64_t version,
-                  struct wb_slice *lines_out, uint64_t *version_out)
+                  struct wb_slice *lines_out)
 {
     size_t tail = strlen(CHECKSUM) + 16 + 1, head = strlen(headline);
     uint8_t sum[8];
@@ -119,8 +120,9 @@ static int unseal(const char *path, struct wb_slice text, const char *headline, 
         return wb_fail(WB_E_CORRUPT, "%s is damaged: it has no version", path);
     if (written > version)
         return wb_fail(WB_E_NEWER, "%s: a newer program has written it", path);
+    if (written < version)
+        return wb_fail(WB_E_CORRUPT, "%s: an older program has written it; 'webbase index' makes a new one", path);
     *lines_out = wb_slice(line + 1, (size_t)(end - line) - 1);
-    *version_out = written;
     return 0;
 }
 
@@ -141,25 +143,21 @@ static int each_line(struct wb_slice text, wb_sealed_line each, void *context)
     return err;
 }
 
-int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context,
-                   uint64_t *version_out)
+int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context)
 {
     struct wb_buf text = WB_BUF_INIT;
     struct wb_slice lines = WB_SLICE_EMPTY;
-    uint64_t written = 0;
     int err = wb_path_read(path, SEALED_MAX, &text);
 
     if (err == WB_E_LIMIT)
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is too long", path);
     if (err == 0)
-        err = unseal(path, wb_buf_slice(&text), headline, version, &lines, &written);
+        err = unseal(path, wb_buf_slice(&text), headline, version, &lines);
     if (err == 0) {
         err = each_line(lines, each, context);
         if (err == WB_E_CORRUPT)
             err = wb_fail(WB_E_CORRUPT, "%s is damaged: a line has no meaning", path);
     }
-    if (version_out)
-        *version_out = err == 0 ? written : 0;
     wb_buf_release(&text);
     return err;
 }
@@ -186,6 +184,7 @@ static const struct info_number numbers[NUMBERS] = {
     {"terms", offsetof(struct wb_index_info, terms), true},
     {"rules", offsetof(struct wb_index_info, rules), true},
     {"bytes", offsetof(struct wb_index_info, bytes), true},
+    {"damaged", offsetof(struct wb_index_info, damaged), true},
 };
 
 static uint64_t get_number(const struct wb_index_info *info, const struct info_number *number)
@@ -216,6 +215,7 @@ static const char *column_word(const struct wb_manifest_column *column)
 
 int wb_generation_write(const char *path, const struct wb_generation_manifest *manifest)
 {
+    char history[WB_STORE_HISTORY_TEXT_MAX];
     struct wb_buf lines = WB_BUF_INIT;
     int err = 0;
 
@@ -223,6 +223,9 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
     WB_CHECK(manifest->info.pages <= manifest->info.urls);
     for (size_t i = 0; err == 0 && i < NUMBERS; i++)
         err = wb_buf_printf(&lines, "%s %" PRIu64 "\n", numbers[i].name, get_number(&manifest->info, &numbers[i]));
+    wb_store_history_format(&manifest->history, history);
+    if (err == 0)
+        err = wb_buf_printf(&lines, "history %s\n", history);
     for (size_t i = 0; err == 0 && i < manifest->language_count; i++)
         err = wb_buf_printf(&lines, "language %s\n", wb_language_code(manifest->languages[i]));
     for (size_t i = 0; err == 0 && i < manifest->columns.count; i++)
@@ -264,6 +267,10 @@ static int read_line(void *context, size_t line, struct wb_slice name, struct wb
         set_number(&manifest->info, &numbers[line], number);
         return 0;
     }
+    if (line == NUMBERS)
+        return wb_slice_equal(name, WB_SLICE_LIT("history")) && wb_store_history_parse(value, &manifest->history) == 0
+                   ? 0
+                   : WB_E_CORRUPT;
     if (wb_slice_equal(name, WB_SLICE_LIT("column")))
         return read_column(manifest, value);
     if (!wb_slice_equal(name, WB_SLICE_LIT("language")) || manifest->language_count >= sizeof manifest->languages)
@@ -277,10 +284,9 @@ int wb_generation_read(const char *path, struct wb_generation_manifest *manifest
     const struct wb_index_info *info = &manifest_out->info;
 
     *manifest_out = (struct wb_generation_manifest){.language_count = 0};
-    int err = wb_sealed_read(path, HEADLINE, WB_GENERATION_VERSION, read_line, manifest_out, &manifest_out->version);
+    int err = wb_sealed_read(path, HEADLINE, WB_GENERATION_VERSION, read_line, manifest_out);
     /* A manifest without its last number has none of them: a generation has at least one URL. */
-    if (err == 0 &&
-        (manifest_out->version == 0 || info->bytes == 0 || info->pages > info->urls || info->urls >= WB_DOCID_NONE))
+    if (err == 0 && (info->bytes == 0 || info->pages > info->urls || info->urls >= WB_DOCID_NONE))
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: its numbers do not fit together", path);
     if (err < 0)
         wb_generation_release(manifest_out);

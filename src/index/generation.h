@@ -7,6 +7,7 @@
  *   titles.wbt             docid, 4 bytes big-endian -> title; pages only
  *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
  *   NAME.wbc               a column: wb_fact_kinds[].name
+ *   prints.wbc             fingerprints and docids: prints.h
  *   column-NAME.*          a column of a user: usercolumn.h
  *   manifest               written last
  */
@@ -29,7 +30,7 @@
 #define WB_TYPES_FILE "types.wbt"
 #define WB_TYPES_KIND "TYPE"
 #define WB_GENERATION_MANIFEST "manifest"
-#define WB_GENERATION_VERSION 3 /* 1 had no host rank and no personal ranks, 2 no order of URL keys */
+#define WB_GENERATION_VERSION 4
 
 /* The columns. */
 struct wb_fact_kind {
@@ -53,7 +54,7 @@ struct wb_manifest_column {
 
 struct wb_generation_manifest {
     struct wb_index_info info;
-    uint64_t version; /* in which it was written; writing writes the newest one */
+    struct wb_store_history history; /* the policy that versions were counted by */
     uint8_t languages[256];
     size_t language_count;
     WB_VEC(struct wb_manifest_column) columns;
@@ -63,12 +64,6 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
 int wb_generation_read(const char *path, struct wb_generation_manifest *manifest_out);
 void wb_generation_release(struct wb_generation_manifest *manifest);
 
-/* Whether generations of the manifest's version have a column of this fact. */
-static inline bool wb_generation_has(const struct wb_generation_manifest *manifest, enum wb_fact fact)
-{
-    return manifest->version >= (fact == WB_FACT_KEYORDER ? 3 : fact == WB_FACT_HOSTRANK ? 2 : 1);
-}
-
 /* The root of the series of a repository, from the heap: what "where" says, or DIR/index (whereabouts.h). */
 int wb_generation_root(const char *dir, char **root_out);
 
@@ -76,12 +71,11 @@ int wb_generation_root(const char *dir, char **root_out);
  * A small text with a headline, which ends with its version, lines "name value", and a checksum in the last line.
  * Reading calls each() for every line between the first and the last; anything but 0 ends it, and WB_E_CORRUPT becomes
  * an error that names the file. WB_E_NOTFOUND if there is no such file, WB_E_NEWER if its version is greater than
- * `version`. version_out may be NULL.
+ * `version`, WB_E_CORRUPT if it is lower.
  */
 typedef int (*wb_sealed_line)(void *context, size_t line, struct wb_slice name, struct wb_slice value);
 int wb_sealed_write(const char *path, const char *headline, uint64_t version, struct wb_slice lines);
-int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context,
-                   uint64_t *version_out);
+int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context);
 
 /* The holder of a generation, in the store and in webdb: "generation-7". */
 #define WB_GENERATION_HOLDER "generation-"
@@ -97,6 +91,8 @@ struct wb_index {
     struct wb_docmap docmap;
     struct wb_column facts[WB_FACTS];
     bool fact_open[WB_FACTS];
+    struct wb_column prints;
+    bool prints_open;
     pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts and columns */
     struct wb_postings *postings;
     struct wb_graph *out, *in;
@@ -112,6 +108,9 @@ struct wb_index {
         struct wb_cursor *cursor;
     } * open_columns; /* one for each of columns */
 };
+
+/* Opens the fingerprints of an open generation, unless they are open, and checks them. */
+int wb_generation_prints(struct wb_index *index);
 
 /* The edition of an open generation. */
 int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out);

@@ -73,6 +73,7 @@ struct wb_index_info {
     uint64_t arcs;
     uint64_t terms, bytes; /* bytes: of all its files */
     uint64_t rules;        /* by which its words were found; generations with other rules are not merged */
+    uint64_t damaged;      /* pages that could not be read, and are missing */
 };
 
 /* Opens the active generation. WB_E_NOTFOUND if there is none yet. */
@@ -85,6 +86,14 @@ int wb_index_newest(const char *dir, struct wb_index_info *info_out);
 
 /* The values of a fact, checked and in the byte order of the machine: an array with one item per page or URL. */
 int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values_out);
+
+/*
+ * Calls each() for the pages whose fingerprints (SimHash) differ from `print` in at most `bits` bits, those with the
+ * same fingerprint one after the other, by docid. If it returns more than 0, the rest of these is passed over. Takes a
+ * bounded number of steps, however many pages there are (prints.c).
+ */
+typedef int (*wb_index_each_near)(void *context, uint32_t docid, unsigned distance);
+int wb_index_near(struct wb_index *index, uint64_t print, unsigned bits, wb_index_each_near each, void *context);
 
 struct wb_postings *wb_index_postings(struct wb_index *index);
 
@@ -114,6 +123,9 @@ int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *doci
 
 /* The URL of a document, without a user and a password: readers do not need them. */
 int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out);
+
+/* The fingerprint of any URL, even if it is no page of the snapshot and only webdb knows its content; 0: none. */
+int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out);
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out);
 
 /* The name of a site or media type by its number. WB_E_NOTFOUND after the last one. */
@@ -178,6 +190,7 @@ struct wb_index_options {
     size_t memory_bytes;   /* 0: 512 MiB */
     unsigned threads;      /* 0: one for each processor */
     bool from_scratch;     /* do not build on the last generation */
+    bool if_changed;       /* build nothing if the last generation is what would be built */
     bool serial;           /* load, process and flush one after the other, to measure what the pipeline gains */
     const struct wb_index_column_source *columns;
     size_t column_count;
@@ -188,6 +201,7 @@ struct wb_index_options {
 
 struct wb_index_result {
     struct wb_index_info info;
+    bool unchanged;      /* nothing is new: info is that of the generation that is active, the rest is 0 */
     uint64_t read;       /* pages that were read; the others were taken from the last generation */
     uint64_t unknown;    /* stored pages that webdb does not know: not indexed */
     uint64_t damaged;    /* pages that could not be read */
@@ -200,7 +214,7 @@ struct wb_index_result {
 
 /*
  * Seals a snapshot and builds the next generation over it and the edition; then gives up older generations that nobody
- * uses. WB_E_BUSY if another build is at work.
+ * uses. WB_E_BUSY if another build is at work. With if_changed, it may find that there is nothing to do.
  */
 int wb_index_build(const struct wb_index_options *options, struct wb_index_result *result_out);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "index/generation.h"
+#include "index/prints.h"
 #include "index/usercolumn.h"
 #include "index/whereabouts.h"
 #include "os/path.h"
@@ -197,6 +198,7 @@ void wb_index_close(struct wb_index *index)
     wb_postings_close(index->postings);
     for (int fact = 0; fact < WB_FACTS; fact++)
         wb_column_close(&index->facts[fact]);
+    wb_column_close(&index->prints);
     wb_docmap_close(&index->docmap);
     wb_webdb_close(index->webdb);
     wb_generation_release(&index->manifest);
@@ -257,10 +259,6 @@ static int open_fact(struct wb_index *index, enum wb_fact fact)
     char name[64];
 
     WB_CHECK(!index->fact_open[fact]);
-    if (!wb_generation_has(&index->manifest, fact))
-        return wb_fail(WB_E_INVALID,
-                       "generation %u was built by an older program and has no %s; 'webbase index' adds it",
-                       index->manifest.info.generation, kind->name);
     snprintf(name, sizeof name, "%s.wbc", kind->name);
     char *path = wb_path_join(index->path, name);
     int err = path ? wb_column_open(path, kind->kind, kind->bytes, column) : WB_E_NOMEM;
@@ -286,6 +284,51 @@ int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values
     return err;
 }
 
+static int open_prints(struct wb_index *index)
+{
+    char *path = wb_path_join(index->path, WB_PRINTS_FILE);
+    int err = path ? wb_column_open(path, WB_PRINTS_KIND, WB_PRINT_BYTES, &index->prints) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_column_check(&index->prints, 0, index->prints.count);
+    wb_free(path);
+    index->prints_open = err == 0;
+    if (err < 0)
+        wb_column_close(&index->prints);
+    return err;
+}
+
+int wb_generation_prints(struct wb_index *index)
+{
+    pthread_mutex_lock(&index->mutex);
+    int err = index->prints_open ? 0 : open_prints(index);
+    pthread_mutex_unlock(&index->mutex);
+    return err;
+}
+
+struct near_page {
+    uint64_t pages;
+    wb_index_each_near each;
+    void *context;
+};
+
+static int each_near(void *context, uint32_t docid, unsigned distance)
+{
+    const struct near_page *near = context;
+
+    if (docid >= near->pages)
+        return wb_fail(WB_E_CORRUPT, "a fingerprint belongs to a page that does not exist; build the index again");
+    return near->each(near->context, docid, distance);
+}
+
+int wb_index_near(struct wb_index *index, uint64_t print, unsigned bits, wb_index_each_near each, void *context)
+{
+    struct near_page near = {index->docmap.pages, each, context};
+    int err = wb_generation_prints(index);
+
+    return err < 0 ? err : wb_prints_near(index->prints.records, index->prints.count, print, bits, each_near, &near);
+}
+
 /* ---- documents --------------------------------------------------------------------------------- */
 
 int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out)
@@ -305,6 +348,26 @@ int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out)
         }
     }
     *webdb_out = index->webdb;
+    return err;
+}
+
+int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out)
+{
+    struct wb_webdb_page page;
+    struct wb_webdb *webdb;
+    const void *prints;
+
+    *print_out = 0;
+    WB_CHECK(docid < index->docmap.urls);
+    if (docid < index->docmap.pages) {
+        int err = wb_index_fact(index, WB_FACT_SIMHASH, &prints);
+        *print_out = err == 0 ? ((const uint64_t *)prints)[docid] : 0;
+        return err;
+    }
+    int err = wb_generation_webdb(index, &webdb);
+    if (err == 0)
+        err = wb_webdb_get_number(webdb, wb_index_order(index, docid), &page);
+    *print_out = err == 0 && page.has_content ? page.simhash : 0;
     return err;
 }
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "index/columnfile.h"
 #include "index/generation.h"
+#include "index/prints.h"
 #include "index/whereabouts.h"
 #include "os/path.h"
 
@@ -16,6 +17,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define ANY_COUNT UINT64_MAX /* of records: it is checked later */
 
 enum {
     REPORTED_MAX = 20, /* problems per file */
@@ -137,7 +140,7 @@ static int check_column(struct index_check *check, const char *name, const char 
 
     wb_free(path);
     err = judge_error(check, err);
-    if (err == 0)
+    if (err == 0 && wanted != ANY_COUNT)
         expect_count(check, records, wanted);
     return err;
 }
@@ -187,8 +190,6 @@ static int check_facts(struct index_check *check)
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++) {
         const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
         char name[64];
-        if (check->manifest_ok && !wb_generation_has(&check->manifest, (enum wb_fact)fact))
-            continue;
         snprintf(name, sizeof name, "%s.wbc", kind->name);
         err = check_column(check, name, kind->kind, kind->bytes,
                            wb_fact_is_of_pages((enum wb_fact)fact) ? info->pages : info->urls);
@@ -265,6 +266,8 @@ static int check_files(struct index_check *check)
 
     if (err == 0)
         err = check_facts(check);
+    if (err == 0)
+        err = check_column(check, WB_PRINTS_FILE, WB_PRINTS_KIND, WB_PRINT_BYTES, ANY_COUNT);
     if (err == 0 && check->lengths_ok)
         err = check_postings(check);
     if (err == 0)
@@ -460,6 +463,26 @@ static int check_holds(struct index_check *check, struct wb_index *index)
     return err;
 }
 
+static int check_prints(struct index_check *check, struct wb_index *index)
+{
+    struct wb_column column = WB_COLUMN_INIT;
+    const void *prints = NULL;
+    uint64_t record = 0;
+    char *path = wb_path_join(check->path, WB_PRINTS_FILE);
+    int err = path ? wb_index_fact(index, WB_FACT_SIMHASH, &prints) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_column_open(path, WB_PRINTS_KIND, WB_PRINT_BYTES, &column);
+    const char *wrong = err == 0
+                            ? wb_prints_check(column.records, column.count, prints, index->docmap.pages, &record)
+                            : NULL;
+    if (wrong)
+        report(check, "record %llu: %s", (unsigned long long)record, wrong);
+    wb_column_close(&column);
+    wb_free(path);
+    return err;
+}
+
 /* Compares columns whose values are numbers of something, or ranks, with what they are about. */
 static int check_values(struct index_check *check, struct wb_index *index)
 {
@@ -478,17 +501,20 @@ static int check_values(struct index_check *check, struct wb_index *index)
     if (err == 0)
         err = check_below(check, index, WB_FACT_SITE, sites.records);
     turn_to(check, "keyorder.wbc");
-    if (err == 0 && wb_generation_has(&index->manifest, WB_FACT_KEYORDER))
+    if (err == 0)
         err = check_order(check, index);
     turn_to(check, "rank.wbc");
     if (err == 0)
         err = check_rank(check, index);
     turn_to(check, "hostrank.wbc");
-    if (err == 0 && check->problems == before && wb_generation_has(&index->manifest, WB_FACT_HOSTRANK))
+    if (err == 0 && check->problems == before)
         err = check_hostrank(check, index, sites.records);
     for (size_t i = 0; err == 0 && i < index->manifest.columns.count; i++)
         if (index->manifest.columns.items[i].rank)
             err = check_personal(check, index, &index->manifest.columns.items[i]);
+    turn_to(check, WB_PRINTS_FILE);
+    if (err == 0)
+        err = check_prints(check, index);
     turn_to(check, "words.wbc");
     return err < 0 ? err : check_words(check, index);
 }

@@ -292,6 +292,7 @@ static int count_versions(struct wb_build *build, struct wb_roster *roster)
     struct wb_store_stat stat;
     int err = wb_store_stat(build->store, &stat);
 
+    build->manifest.history = stat.history;
     if (err < 0 || stat.versions == stat.pages || stat.history.keep == WB_STORE_KEEP_NEWEST)
         return err;
     uint64_t most = stat.history.keep == WB_STORE_KEEP_COUNT ? stat.history.value : UINT32_MAX;

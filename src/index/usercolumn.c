@@ -131,6 +131,43 @@ int wb_usercolumns_read(struct wb_build *build)
     return err;
 }
 
+/* Compares a column that is given with that of the same name in the last generation. */
+static int is_same(struct wb_build *build, const struct wb_manifest_column *column,
+                   const struct wb_generation_manifest *old, const char *old_path, bool *same_out)
+{
+    int err = 0;
+
+    *same_out = false;
+    for (size_t i = 0; err == 0 && i < old->columns.count; i++) {
+        const struct wb_manifest_column *was = &old->columns.items[i];
+        if (strcmp(was->name, column->name) != 0 || was->words != column->words || was->rank != column->rank)
+            continue;
+        char *from = column_path(old_path, column->name, WB_COLUMNFILE_END);
+        char *to = column_path(build->path, column->name, WB_COLUMNFILE_END);
+        err = from && to ? wb_path_same(from, to, same_out) : WB_E_NOMEM;
+        wb_free(from);
+        wb_free(to);
+    }
+    return err;
+}
+
+int wb_usercolumns_same(struct wb_build *build, bool *same_out)
+{
+    struct wb_generation_manifest old = {.language_count = 0};
+    char *path = wb_series_path(build->last_root, build->last);
+    char *manifest = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
+    int err = manifest ? wb_generation_read(manifest, &old) : WB_E_NOMEM;
+
+    /* A column that is removed is missing here. */
+    *same_out = err == 0 && build->manifest.columns.count == old.columns.count;
+    for (size_t i = 0; err == 0 && *same_out && i < build->manifest.columns.count; i++)
+        err = is_same(build, &build->manifest.columns.items[i], &old, path, same_out);
+    wb_generation_release(&old);
+    wb_free(manifest);
+    wb_free(path);
+    return err;
+}
+
 /* ---- personal ranks ---------------------------------------------------------------------------- */
 
 static int check_seeds(struct wb_build *build, const struct wb_index_column_source *source)

@@ -22,6 +22,9 @@ struct wb_build;
 /* Reads the files of the columns that are given, and takes over the values of those that the last generation has. */
 int wb_usercolumns_read(struct wb_build *build);
 
+/* Whether the columns that were read are those that the last generation has already. */
+int wb_usercolumns_same(struct wb_build *build, bool *same_out);
+
 /*
  * Looks for the seeds of the ranks that are given, as soon as there is a roster: some that are unknown are worth a
  * warning; if all are, that is an error which names the file.

@@ -47,7 +47,7 @@ int wb_whereabouts_read(const char *dir, struct wb_whereabouts *where)
 {
     *where = (struct wb_whereabouts){.home = wb_path_join(dir, WB_INDEX_DIR)};
     char *path = where->home ? wb_path_join(where->home, WB_INDEX_WHERE) : NULL;
-    int err = path ? wb_sealed_read(path, HEADLINE, WHERE_VERSION, read_line, where, NULL) : WB_E_NOMEM;
+    int err = path ? wb_sealed_read(path, HEADLINE, WHERE_VERSION, read_line, where) : WB_E_NOMEM;
 
     if (err == 0 && !where->root)
         err = wb_fail(WB_E_CORRUPT, "%s does not say where the index is", path);

@@ -22,6 +22,8 @@ static enum wb_path_kind kind_of_mode(mode_t mode)
     return S_ISREG(mode) ? WB_PATH_FILE : S_ISDIR(mode) ? WB_PATH_DIR : WB_PATH_OTHER;
 }
 
+enum { COMPARE_BYTES = 64 << 10 };
+
 enum wb_path_kind wb_path_kind(const char *path)
 {
     struct stat st;
@@ -72,6 +74,31 @@ int wb_path_copy(const char *from, const char *to)
         err = copy_bytes(&source, &target);
     wb_file_close(&target);
     wb_file_close(&source);
+    return err;
+}
+
+int wb_path_same(const char *a, const char *b, bool *same_out)
+{
+    struct wb_file files[2] = {WB_FILE_INIT, WB_FILE_INIT};
+    char *bytes = wb_alloc_zero(2, COMPARE_BYTES);
+    uint64_t sizes[2] = {0, 0};
+    size_t got[2] = {1, 1};
+    int err = bytes ? wb_file_open(a, WB_FILE_READ, &files[0]) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_file_open(b, WB_FILE_READ, &files[1]);
+    for (int i = 0; err == 0 && i < 2; i++)
+        err = wb_file_size(&files[i], &sizes[i]);
+    *same_out = err == 0 && sizes[0] == sizes[1];
+    for (uint64_t at = 0; err == 0 && *same_out && got[0]; at += got[0]) {
+        err = wb_file_read_at(&files[0], at, bytes, COMPARE_BYTES, &got[0]);
+        if (err == 0)
+            err = wb_file_read_at(&files[1], at, bytes + COMPARE_BYTES, COMPARE_BYTES, &got[1]);
+        *same_out = err == 0 && got[0] == got[1] && memcmp(bytes, bytes + COMPARE_BYTES, got[0]) == 0;
+    }
+    wb_file_close(&files[0]);
+    wb_file_close(&files[1]);
+    wb_free(bytes);
     return err;
 }
 

@@ -26,6 +26,9 @@ int wb_path_unlink(const char *path);
 /* Makes a copy of a file, which is synced. WB_E_INVALID if `to` exists. */
 int wb_path_copy(const char *from, const char *to);
 
+/* Whether two files have the same bytes. WB_E_NOTFOUND if there is no such file. */
+int wb_path_same(const char *a, const char *b, bool *same_out);
+
 /* Returns the absolute path without symbolic links, allocated (wb_free). NULL after an error, with a message. */
 char *wb_path_real(const char *path);
 

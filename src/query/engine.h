@@ -134,9 +134,6 @@ int wb_searcher_statics(struct wb_searcher *searcher);
 int wb_searcher_arcs(struct wb_searcher *searcher, enum wb_webdb_direction direction, uint32_t docid,
                      const uint32_t **list_out, size_t *count_out);
 
-/* The docid of a URL as people write it, with or without a scheme. WB_E_NOTFOUND also if it cannot be a URL. */
-int wb_searcher_find(struct wb_searcher *searcher, struct wb_slice url, uint32_t *docid_out);
-
 /* ---- the plan ----------------------------------------------------------------------------------- */
 
 /* One word of a leaf: the documents of any of the lists. */

@@ -2,8 +2,8 @@
  * excerpt.c - decides which part of a page a snippet is made of: pages may have megabytes, and a list of results has
  * ten of them.
  *
- *   the first 8 KB, if all wanted words are in it and there is enough text
- *   the first 32 KB, if any of them is
+ *   the first 8 KB, if all wanted words are in its main text, one of them in prose, and there is enough text
+ *   the first 32 KB, if any of them is, and the others are not further on
  *   what is around a place further on that looks like a wanted word: a few such places
  *   the whole page, if it is not long or its bytes may spell the words in a way that was not looked for
  *   its beginning
@@ -27,6 +27,8 @@ enum {
     SCRIPT_BYTES = 64 << 10, /* how far back the beginning of a script is looked for */
     ENOUGH_BYTES = 160,      /* a shorter snippet says too little if the page has more */
     TRIES = 8,
+    TRIES_MORE = 3,         /* if what the first part has may do... */
+    MORE_BYTES = 96 << 10,  /* ...and then not further on than this */
     NEEDLE_MAX = 32,
     WANTED_MAX = 16, /* words that are looked for */
 };
@@ -148,63 +150,199 @@ static bool cut_part(const struct wb_page *page, size_t at, struct wb_page *part
 /* ---- snippets -------------------------------------------------------------------------------------- */
 
 static int make(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-                struct wb_buf *html_out, uint64_t *found_out)
+                struct wb_buf *html_out, struct wb_snippet_found *found_out)
 {
     wb_buf_clear(html_out);
     return wb_snippet(snippeter, page, wish, html_out, found_out);
 }
 
-/* Tries places behind the first part. Returns 1 if one of them was good, 0 if none was, 2 if the whole page is needed.
- */
-static int look_further(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-                        struct wb_buf *html_out)
-{
-    bool unsure = !is_html(page) && !wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"));
-    unsigned tries = 0;
+/* What has been made so far of parts that lie further on. */
+struct further {
+    struct wb_buf rest; /* the first snippet whose words are not in prose; empty: none */
+    unsigned tries, tries_max;
+    bool unsure; /* the words may be spelt in ways that were not looked for */
+};
 
-    for (size_t i = 0; i < wish->count && i < WANTED_MAX && !unsure; i++) {
+/* One place. Returns 1 if it has wanted words in its prose. What it has elsewhere is kept for want of better. */
+static int try_place(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                     size_t at, struct further *f, struct wb_buf *html_out)
+{
+    struct wb_snippet_found found = {{0}};
+    struct wb_page part;
+
+    f->unsure = !cut_part(page, at, &part);
+    if (f->unsure || !is_visible(page->body, at))
+        return 0;
+    int err = make(snippeter, &part, wish, html_out, &found);
+    if (err == 0 && !found.in[0] && (found.in[1] || found.in[2]) && f->rest.len == 0)
+        err = wb_buf_append_slice(&f->rest, wb_buf_slice(html_out));
+    return err < 0 ? err : found.in[0] != 0;
+}
+
+/* Tries places behind the first part. Returns 1 if one of them was good, 0 if none was. */
+static int try_places(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                      struct further *f, struct wb_buf *html_out)
+{
+    int got = 0;
+
+    for (size_t i = 0; got == 0 && i < wish->count && i < WANTED_MAX && !f->unsure; i++) {
         struct needle needle;
         size_t at = PART_BYTES;
-        unsure = !make_needle(&wish->wanted[i], &needle);
-        for (unsigned own = 0; !unsure && tries < TRIES && own < TRIES / 2; own++, tries++) {
-            struct wb_page part;
-            uint64_t found = 0;
+        f->unsure = !make_needle(&wish->wanted[i], &needle);
+        for (unsigned own = 0; got == 0 && !f->unsure && own < TRIES / 2 && f->tries < f->tries_max; own++) {
+            f->tries++;
             at = find_needle(page->body, at, &needle);
             if (at == page->body.len)
                 break;
-            unsure = !cut_part(page, at, &part);
-            int err = unsure || !is_visible(page->body, at) ? 0 : make(snippeter, &part, wish, html_out, &found);
-            if (err < 0 || found)
-                return err < 0 ? err : 1;
+            got = try_place(snippeter, page, wish, at, f, html_out);
             at += AFTER_BYTES;
             at = at < page->body.len ? at : page->body.len;
         }
     }
-    return unsure ? 2 : 0;
+    return got;
+}
+
+/* Returns 1 if what lies further on is shown, 0 if nothing is worth it, 2 if the whole page is needed, or an error. */
+static int look_further(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                        unsigned tries, struct wb_buf *html_out)
+{
+    bool text = is_html(page) || wb_slice_equal(page->type, WB_SLICE_LIT("text/plain"));
+    struct further f = {.tries_max = tries, .unsure = !text};
+    int got = try_places(snippeter, page, wish, &f, html_out);
+
+    if (got == 0 && f.unsure) {
+        got = 2;
+    } else if (got == 0 && f.rest.len && tries == TRIES) {
+        wb_buf_clear(html_out);
+        got = wb_buf_append_slice(html_out, wb_buf_slice(&f.rest));
+        got = got < 0 ? got : 1;
+    }
+    wb_buf_release(&f.rest);
+    return got;
+}
+
+/*
+ * The first part lacks words that may be further on in a page that is not long: what is around the first of them is
+ * shown instead, if that has no fewer words.
+ */
+static int look_for_missing(struct wb_snippeter *snippeter, const struct wb_page *page,
+                            const struct wb_snippet_wish *wish, uint64_t found, struct wb_buf *html_inout)
+{
+    struct wb_buf html = WB_BUF_INIT;
+    struct wb_snippet_found there = {{0}};
+    struct wb_page part;
+    struct wb_slice body = page->body;
+    int err = 0;
+
+    body.len = body.len < MORE_BYTES ? body.len : MORE_BYTES;
+    size_t at = body.len;
+    for (size_t i = 0; i < wish->count && i < WANTED_MAX && at == body.len; i++) {
+        struct needle needle;
+        if (!(found >> i & 1) && make_needle(&wish->wanted[i], &needle))
+            at = find_needle(body, PART_BYTES, &needle);
+    }
+    if (at < body.len && cut_part(page, at, &part) && is_visible(page->body, at))
+        err = make(snippeter, &part, wish, &html, &there);
+    if (err == 0 && there.in[0] & ~found && __builtin_popcountll(there.in[0]) >= __builtin_popcountll(found)) {
+        wb_buf_clear(html_inout);
+        err = wb_buf_append_slice(html_inout, wb_buf_slice(&html));
+    }
+    wb_buf_release(&html);
+    return err;
+}
+
+/* The words that the page may have; and how many of its first bytes have them all, PART_BYTES if these do not. */
+static size_t find_words(const struct wb_page *page, const struct wb_snippet_wish *wish, uint64_t *may_out)
+{
+    struct wb_slice body = page->body;
+    size_t most = 0;
+
+    body.len = body.len < PART_BYTES ? body.len : PART_BYTES;
+    *may_out = 0;
+    for (size_t i = 0; i < wish->count && i < WANTED_MAX; i++) {
+        struct needle needle;
+        size_t at = make_needle(&wish->wanted[i], &needle) ? find_needle(body, 0, &needle) : 0;
+        if (at == page->body.len)
+            continue;
+        *may_out |= UINT64_C(1) << i;
+        most = at > most ? at : most;
+    }
+    return most;
+}
+
+/* A length not much below `size` at which no word is cut. */
+static size_t whole_words(struct wb_slice body, size_t size)
+{
+    for (size_t len = size; len + NEEDLE_MAX > size; len--)
+        if (wb_ascii_is_space(body.ptr[len]) || body.ptr[len] == '<')
+            return len;
+    return size;
+}
+
+/*
+ * Makes a snippet of the first `size` bytes. Returns 1 if it is good, 0 if a larger part may give a better one; then
+ * *any_out says whether its main text has any wanted word.
+ */
+static int make_first(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                      uint64_t may, size_t size, bool *any_out, struct wb_buf *html_out)
+{
+    struct wb_snippet_found found = {{0}};
+    struct wb_page part = *page;
+
+    if (part.body.len > size)
+        part.body.len = whole_words(part.body, size);
+    int err = make(snippeter, &part, wish, html_out, &found);
+    *any_out = err == 0 && (found.in[0] | found.in[1]);
+    if (err < 0)
+        return err;
+    /* Some pages begin with kilobytes of head and menus, and hardly any text. */
+    bool long_enough = html_out->len >= ENOUGH_BYTES, all = (may & ~(found.in[0] | found.in[1] | found.in[3])) == 0;
+    if (part.body.len == page->body.len || (found.in[0] && all && long_enough))
+        return 1;
+    if (size == FIRST_BYTES || !found.in[0] || !(long_enough || page->body.len > WHOLE_BYTES))
+        return 0;
+    if (page->body.len <= WHOLE_BYTES && !all)
+        err = look_for_missing(snippeter, page, wish, found.in[0] | found.in[1] | found.in[3], html_out);
+    return err < 0 ? err : 1;
+}
+
+/* The first part was not good: looks further, and if nothing is better, at the whole page or back at the first part. */
+static int make_other(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
+                      bool any, struct wb_buf *html_inout)
+{
+    struct wb_buf first = *html_inout;
+    struct wb_snippet_found found;
+    struct wb_page part = *page;
+
+    *html_inout = WB_BUF_INIT;
+    if (any && part.body.len > MORE_BYTES)
+        part.body.len = MORE_BYTES;
+    int got = look_further(snippeter, &part, wish, any ? TRIES_MORE : TRIES, html_inout);
+    if (got >= 0 && got != 1 && any) {
+        wb_buf_release(html_inout);
+        *html_inout = first;
+        return 0;
+    }
+    wb_buf_release(&first);
+    if (got == 1 || got < 0)
+        return got < 0 ? got : 0;
+    if (got == 0 && page->body.len > WHOLE_BYTES)
+        part.body.len = PART_BYTES;
+    return make(snippeter, &part, wish, html_inout, &found);
 }
 
 int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
                struct wb_buf *html_out)
 {
-    static const size_t sizes[] = {FIRST_BYTES, PART_BYTES};
-    uint64_t all = wish->count < 64 ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
+    uint64_t may;
+    bool any;
+    int got = 0;
 
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct wb_page part = *page;
-        uint64_t found = 0;
-        part.body.len = part.body.len > sizes[i] ? sizes[i] : part.body.len;
-        int err = make(snippeter, &part, wish, html_out, &found);
-        /* Some pages begin with kilobytes of head and menus, and hardly any text. */
-        bool enough = html_out->len >= ENOUGH_BYTES;
-        bool last = sizes[i] == PART_BYTES && found && (enough || page->body.len > WHOLE_BYTES);
-        if (err < 0 || part.body.len == page->body.len || ((found & all) == all && enough) || last)
-            return err;
-    }
-    int done = look_further(snippeter, page, wish, html_out);
-    if (done == 1 || done < 0)
-        return done < 0 ? done : 0;
-    struct wb_page part = *page;
-    if (done == 0 && page->body.len > WHOLE_BYTES)
-        part.body.len = PART_BYTES;
-    return make(snippeter, &part, wish, html_out, &all);
+    if (find_words(page, wish, &may) < FIRST_BYTES || page->body.len <= FIRST_BYTES)
+        got = make_first(snippeter, page, wish, may, FIRST_BYTES, &any, html_out);
+    if (got == 0)
+        got = make_first(snippeter, page, wish, may, PART_BYTES, &any, html_out);
+    if (got == 0)
+        got = make_other(snippeter, page, wish, any, html_out);
+    return got < 0 ? got : 0;
 }

@@ -4,11 +4,7 @@
 #include "base/error.h"
 #include "query/engine.h"
 
-enum {
-    FEW_RESULTS = 5,   /* a query with more results is not taken for a misspelt one... */
-    RARE = 5,          /* ...nor is a word that more pages have... */
-    TIMES_BETTER = 20, /* ...and a suggestion must be so much more frequent */
-};
+enum { FEW_RESULTS = 5 }; /* a query with more results is not taken for a misspelt one */
 
 /* ---- keys of the cache ---------------------------------------------------------------------------- */
 
@@ -211,14 +207,12 @@ static int spell_slot(const struct wb_qplan *plan, const struct wb_slot *slot, s
     int err = wb_hits_key(plan, WB_TEXT_SPELLING, &key);
 
     if (err == 0)
-        err = put_number(&key, (uint32_t)slot->df);
-    if (err == 0)
         err = wb_buf_append_slice(&key, slot->text);
     int found = err == 0 && cache ? wb_text_cache_find(cache, wb_buf_slice(&key), arena, &known) : err;
     if (found > 0)
         err = wb_buf_append_slice(word, known);
     if (found == 0) {
-        err = wb_spell(wb_index_postings(plan->searcher->index), slot->text, (uint32_t)slot->df * TIMES_BETTER, word);
+        err = wb_spell(wb_index_postings(plan->searcher->index), slot->text, word);
         if (err >= 0 && cache)
             wb_text_cache_put(cache, wb_buf_slice(&key), wb_buf_slice(word));
     }
@@ -226,12 +220,12 @@ static int spell_slot(const struct wb_qplan *plan, const struct wb_slot *slot, s
     return found < 0 ? found : err < 0 ? err : 0;
 }
 
-/* The word that was probably meant instead of this leaf; empty: none. */
+/* The word that was probably meant instead of this leaf; empty: none. A word that any page has is meant as it is. */
 static int spell_leaf(const struct wb_qplan *plan, const struct wb_leaf *leaf, struct wb_arena *arena,
                       struct wb_buf *word)
 {
     wb_buf_clear(word);
-    if (!leaf->ask || leaf->ask->kind != WB_ASK_WORD || leaf->slot_count != 1 || leaf->slots[0].df > RARE ||
+    if (!leaf->ask || leaf->ask->kind != WB_ASK_WORD || leaf->slot_count != 1 || leaf->slots[0].df > 0 ||
         !leaf->slots[0].stems)
         return 0;
     return spell_slot(plan, &leaf->slots[0], arena, word);

@@ -22,6 +22,9 @@ int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out);
 void wb_searcher_close(struct wb_searcher *searcher);
 struct wb_index *wb_searcher_index(struct wb_searcher *searcher);
 
+/* The docid of a URL as people write it, with or without a scheme. WB_E_NOTFOUND also if it cannot be a URL. */
+int wb_searcher_find(struct wb_searcher *searcher, struct wb_slice url, uint32_t *docid_out);
+
 /*
  * Texts of results (snippets, titles) that were made before: at most so many bytes. Searchers of several threads can
  * share them, and must be closed before they are freed. Freeing NULL is fine. seed: a number that nobody can guess, so

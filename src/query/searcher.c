@@ -361,16 +361,12 @@ int wb_searcher_inlinks(struct wb_searcher *searcher, const uint32_t **inlinks_o
 
 int wb_searcher_find(struct wb_searcher *searcher, struct wb_slice url, uint32_t *docid_out)
 {
-    struct wb_buf text = WB_BUF_INIT;
-    bool scheme = false;
+    struct wb_url parsed = WB_URL_INIT;
+    int err = wb_url_parse_typed(url, &parsed);
 
-    for (size_t i = 0; i + 2 < url.len && url.ptr[i] != '/'; i++)
-        scheme |= memcmp(url.ptr + i, "://", 3) == 0;
-    int err = scheme ? 0 : wb_buf_append_str(&text, "http://");
+    *docid_out = WB_DOCID_NONE;
     if (err == 0)
-        err = wb_buf_append_slice(&text, url);
-    if (err == 0)
-        err = wb_index_find(searcher->index, wb_buf_slice(&text), docid_out);
-    wb_buf_release(&text);
+        err = wb_index_find(searcher->index, wb_url_href(&parsed), docid_out);
+    wb_url_release(&parsed);
     return err == WB_E_INVALID || err == WB_E_PROTO || err == WB_E_LIMIT ? WB_E_NOTFOUND : err;
 }

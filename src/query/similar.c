@@ -245,25 +245,99 @@ static void put_together(struct wb_siblings *found)
     found->count = count;
 }
 
-/* Near duplicates come first: they score more than 0.95, all others at most that. */
-static int add_near(struct wb_searcher *searcher, uint32_t docid, struct wb_siblings *found)
+/* The near duplicates that are looked for. */
+struct near_search {
+    struct wb_searcher *searcher;
+    uint32_t docid;
+    uint64_t print;         /* of the page */
+    const uint64_t *prints; /* of pages, by docid */
+    const uint32_t *groups;
+    bool family;            /* only its group, and what is further away than NEAR_BITS: the others were found before */
+    size_t limit;
+    struct wb_near {
+        unsigned distance;
+        uint32_t docid;
+    } worst;                /* of `limit` pages, if there are as many */
+    bool full;
+    WB_VEC(struct wb_near) items;
+};
+
+static int compare_near(const void *a, const void *b)
 {
-    const void *near = NULL, *hashes = NULL;
-    int err = wb_index_fact(searcher->index, WB_FACT_NEAR, &near);
+    const struct wb_near *x = a, *y = b;
+
+    if (x->distance != y->distance)
+        return x->distance < y->distance ? -1 : 1;
+    return x->docid < y->docid ? -1 : x->docid > y->docid;
+}
+
+/* Keeps the nearest ones. */
+static void cut_near(struct near_search *n)
+{
+    if (n->items.count)
+        qsort(n->items.items, n->items.count, sizeof *n->items.items, compare_near);
+    n->full = n->items.count >= n->limit;
+    n->items.count = n->full ? n->limit : n->items.count;
+    if (n->full && n->limit)
+        n->worst = n->items.items[n->limit - 1];
+}
+
+static int take_near(void *context, uint32_t docid, unsigned distance)
+{
+    struct near_search *n = context;
+    struct wb_near item = {n->family ? wb_simhash_distance(n->prints[docid], n->print) : distance, docid};
+
+    if (n->limit == 0 || (n->full && compare_near(&item, &n->worst) > 0))
+        return 1; /* those with the same fingerprint that follow are no better */
+    if (docid == n->docid || wb_searcher_barred(n->searcher, docid) ||
+        (n->family && (item.distance <= NEAR_BITS || n->groups[docid] != n->groups[n->docid])))
+        return 0;
+    int err = wb_vec_push(&n->items, item);
+    if (err == 0 && n->items.count >= 2 * n->limit + NEAR_BITS)
+        cut_near(n);
+    return err;
+}
+
+/*
+ * The pages whose fingerprints differ in at most NEAR_BITS bits, and those of the same group: they differ in as many
+ * bits at most from the first page of the group, which need not be a page of this generation.
+ */
+static int find_near(struct near_search *n)
+{
+    struct wb_index *index = n->searcher->index;
+    const void *groups = NULL, *prints = NULL;
+    uint64_t head = 0;
+    int err = wb_index_fact(index, WB_FACT_NEAR, &groups);
 
     if (err == 0)
-        err = wb_index_fact(searcher->index, WB_FACT_SIMHASH, &hashes);
+        err = wb_index_fact(index, WB_FACT_SIMHASH, &prints);
+    n->groups = groups;
+    n->prints = prints;
+    n->print = err == 0 ? n->prints[n->docid] : 0;
+    if (err == 0 && n->print)
+        err = wb_index_near(index, n->print, NEAR_BITS, take_near, n);
+    if (err == 0 && n->groups[n->docid] != n->docid && n->groups[n->docid] < n->searcher->urls)
+        err = wb_index_print(index, n->groups[n->docid], &head);
+    n->family = true;
+    if (err == 0 && head)
+        err = wb_index_near(index, head, NEAR_BITS, take_near, n);
+    if (err == 0)
+        cut_near(n);
+    return err;
+}
+
+/* Near duplicates come first: they score more than 0.95, all others at most that. */
+static int add_near(struct wb_searcher *searcher, uint32_t docid, size_t limit, struct wb_siblings *found)
+{
+    struct near_search n = {.searcher = searcher, .docid = docid, .limit = limit};
+    int err = docid < searcher->pages ? find_near(&n) : 0;
+
     for (size_t i = 0; i < found->count; i++)
         found->items[i].score *= 0.95;
-    for (uint32_t other = 0; err == 0 && docid < searcher->pages && other < searcher->pages; other++) {
-        const uint32_t *groups = near;
-        const uint64_t *prints = hashes;
-        unsigned distance = wb_simhash_distance(prints[other], prints[docid]);
-        bool alike = prints[docid] && prints[other] && distance <= NEAR_BITS;
-        if ((!alike && groups[other] != groups[docid]) || other == docid || wb_searcher_barred(searcher, other))
-            continue;
-        err = wb_vec_push(found, (struct wb_sibling){other, 1 - 0.05 * distance / 64});
-    }
+    for (size_t i = 0; err == 0 && i < n.items.count; i++)
+        err = wb_vec_push(found, (struct wb_sibling){n.items.items[i].docid,
+                                                     1 - 0.05 * n.items.items[i].distance / 64});
+    wb_vec_release(&n.items);
     return err;
 }
 
@@ -286,7 +360,7 @@ int wb_similar(struct wb_searcher *searcher, uint32_t docid, unsigned kinds, siz
     if (err == 0)
         put_together(&found);
     if (err == 0)
-        err = add_near(searcher, docid, &found);
+        err = add_near(searcher, docid, limit, &found);
     if (err == 0 && found.count)
         qsort(found.items, found.count, sizeof *found.items, compare_scores);
     for (size_t i = 0; err == 0 && i < found.count && *count_out < limit; i++) {

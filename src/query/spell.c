@@ -2,7 +2,7 @@
  * spell.c - words that are spelt almost like a given one.
  *
  * One letter apart: every such spelling is looked up. Two letters apart: the words of the dictionary that begin with
- * the same two letters are compared. Frequent words are suggested for rare ones, never the other way round.
+ * the same two letters are compared. For words that no page has: a rare one may be exactly what is meant.
  */
 #include "base/error.h"
 #include "base/utf8.h"
@@ -32,7 +32,7 @@ static void consider(struct best_word *best, struct wb_slice word, unsigned dist
     memcpy(best->text, word.ptr, word.len);
 }
 
-static int look_up(struct wb_postings *postings, const char *text, size_t len, uint32_t min_df, struct best_word *best)
+static int look_up(struct wb_postings *postings, const char *text, size_t len, struct best_word *best)
 {
     char key[2 * WORD_MAX + TAIL];
     struct wb_term term;
@@ -42,13 +42,13 @@ static int look_up(struct wb_postings *postings, const char *text, size_t len, u
     memcpy(key, text, len);
     memcpy(key + len, "\0E", TAIL);
     int found = wb_postings_find(postings, wb_slice(key, len + TAIL), &term);
-    if (found > 0 && term.df > min_df)
+    if (found > 0 && term.df > 0)
         consider(best, wb_slice(text, len), 1, term.df);
     return found < 0 ? found : 0;
 }
 
 /* Looks up every spelling that differs in one letter: left out, exchanged with the next, replaced, or put in. */
-static int one_apart(struct wb_postings *postings, struct wb_slice word, uint32_t min_df, struct best_word *best)
+static int one_apart(struct wb_postings *postings, struct wb_slice word, struct best_word *best)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     char text[2 * WORD_MAX];
@@ -59,21 +59,21 @@ static int one_apart(struct wb_postings *postings, struct wb_slice word, uint32_
         memcpy(text, word.ptr, i);
         if (rest) {
             memcpy(text + i, word.ptr + i + 1, rest - 1);
-            err = look_up(postings, text, word.len - 1, min_df, best);
+            err = look_up(postings, text, word.len - 1, best);
         }
         if (err == 0 && rest > 1) {
             memcpy(text + i, word.ptr + i, rest);
             text[i] = word.ptr[i + 1];
             text[i + 1] = word.ptr[i];
-            err = look_up(postings, text, word.len, min_df, best);
+            err = look_up(postings, text, word.len, best);
         }
         for (const char *c = letters; err == 0 && *c; c++) {
             text[i] = *c;
             memcpy(text + i + 1, word.ptr + i, rest);
-            err = look_up(postings, text, word.len + 1, min_df, best);
+            err = look_up(postings, text, word.len + 1, best);
             if (err == 0 && rest && word.ptr[i] != *c) {
                 memcpy(text + i + 1, word.ptr + i + 1, rest - 1);
-                err = look_up(postings, text, word.len, min_df, best);
+                err = look_up(postings, text, word.len, best);
             }
         }
     }
@@ -104,7 +104,7 @@ static unsigned distance(struct wb_slice a, struct wb_slice b)
     return before[b.len] > 2 ? 3 : before[b.len];
 }
 
-static int two_apart(struct wb_postings *postings, struct wb_slice word, uint32_t min_df, struct best_word *best)
+static int two_apart(struct wb_postings *postings, struct wb_slice word, struct best_word *best)
 {
     struct wb_terms *terms = NULL;
     struct wb_term term;
@@ -116,7 +116,7 @@ static int two_apart(struct wb_postings *postings, struct wb_slice word, uint32_
     for (int i = 0; err == 0 && i < TERMS_MAX && (more = wb_terms_next(terms, &key, &term)) > 0; i++) {
         if (!wb_slice_starts(key, prefix))
             break;
-        if (key.len <= TAIL || key.ptr[key.len - 1] != 'E' || term.df <= min_df)
+        if (key.len <= TAIL || key.ptr[key.len - 1] != 'E' || term.df == 0)
             continue;
         struct wb_slice text = wb_slice(key.ptr, key.len - TAIL);
         unsigned apart = distance(word, text);
@@ -127,7 +127,7 @@ static int two_apart(struct wb_postings *postings, struct wb_slice word, uint32_
     return err < 0 ? err : more < 0 ? more : 0;
 }
 
-int wb_spell(struct wb_postings *postings, struct wb_slice word, uint32_t min_df, struct wb_buf *word_out)
+int wb_spell(struct wb_postings *postings, struct wb_slice word, struct wb_buf *word_out)
 {
     struct best_word best = {.distance = 0};
 
@@ -136,9 +136,9 @@ int wb_spell(struct wb_postings *postings, struct wb_slice word, uint32_t min_df
     for (size_t i = 0; i < word.len; i++)
         if (word.ptr[i] < 'a' || word.ptr[i] > 'z') /* identifiers and other scripts are meant as they are typed */
             return 0;
-    int err = one_apart(postings, word, min_df, &best);
+    int err = one_apart(postings, word, &best);
     if (err == 0 && best.distance == 0 && word.len >= WORD_MIN + 2)
-        err = two_apart(postings, word, min_df, &best);
+        err = two_apart(postings, word, &best);
     if (err < 0 || best.distance == 0)
         return err;
     err = wb_buf_append(word_out, best.text, best.len);

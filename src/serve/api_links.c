@@ -122,7 +122,7 @@ void wb_handle_similar(struct wb_call *call)
     if (err == 0)
         err = wb_call_searcher(call, &searcher);
     if (err == 0)
-        err = wb_index_find(wb_searcher_index(searcher), url, &docid);
+        err = wb_searcher_find(searcher, url, &docid);
     if (err < 0) {
         wb_call_fail(call, err);
         return;

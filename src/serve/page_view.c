@@ -35,7 +35,7 @@ static int read_indexed(struct wb_page_view *v)
     if (err == WB_E_BUSY)
         return 0; /* there is no index yet: the store knows enough */
     if (err == 0)
-        err = wb_index_find(wb_searcher_index(v->searcher), v->stored ? v->page.url : v->url, &v->docid);
+        err = wb_searcher_find(v->searcher, v->stored ? v->page.url : v->url, &v->docid);
     if (err == 0) {
         struct wb_index *index = wb_searcher_index(v->searcher);
         bool is_page = v->docid < wb_index_info(index)->pages;

@@ -4,17 +4,25 @@
  * A handler runs in our process: it is trusted as much as the program itself. What it gets is a copy of the record's
  * facts in the types of include/webbase/handler.h, which are the whole contract; text and links are extracted only if
  * a handler asks for them, once for all handlers.
+ *
+ * With several workers, the parent loads the handlers first, as a room that gets no records. It has the files in which
+ * workers leave their shares (without names, so that nobody has to remove them), and merges them when all have ended.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
+#include "os/nameless.h"
 #include "stream/stream_own.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <webbase/handler.h>
+
+enum { PART_PATH = 32 };
 
 struct handler {
     char *path;
@@ -26,6 +34,9 @@ struct handler {
     int (*init)(const struct webbase_host *host, void **state_out);
     int (*process)(void *state, const struct webbase_record *record);
     int (*finish)(void *state, int complete);
+    int (*merge)(const struct webbase_host *host, const char *const *parts, size_t count); /* NULL: it has none */
+    struct wb_file *parts; /* of the parent: the shares of the workers, if there is merge */
+    char part[PART_PATH];  /* of a worker: the path of its own */
     bool begun, enough;
     uint64_t skipped;
 };
@@ -35,6 +46,7 @@ struct handler_room {
     struct wb_stream_sink sink; /* must be the first member */
     struct handler *handlers;
     size_t count;
+    unsigned workers;
     void (*say)(const char *line);
     const struct wb_page *page;
     struct wb_extractor *extractor;
@@ -227,6 +239,13 @@ static int end(struct wb_stream_sink *sink)
     return finish(room_of_sink(sink), true);
 }
 
+static void close_parts(struct handler *handler, unsigned workers)
+{
+    for (unsigned i = 0; handler->parts && i < workers; i++)
+        wb_file_close(&handler->parts[i]);
+    wb_free(handler->parts);
+}
+
 static void close_room(struct wb_stream_sink *sink)
 {
     struct handler_room *room = room_of_sink(sink);
@@ -235,6 +254,7 @@ static void close_room(struct wb_stream_sink *sink)
     wb_error_save(0, &copy);
     (void)finish(room, false); /* the stream has failed already, if any handler is left */
     for (size_t i = 0; i < room->count; i++) {
+        close_parts(&room->handlers[i], room->workers);
         if (room->handlers[i].library)
             dlclose(room->handlers[i].library);
         wb_free(room->handlers[i].path);
@@ -294,6 +314,87 @@ static int load(struct handler *handler)
         err = find(handler, "webbase_handler_process", &handler->process);
     if (err == 0)
         err = find(handler, "webbase_handler_finish", &handler->finish);
+    void *merge = err == 0 ? dlsym(handler->library, "webbase_handler_merge") : NULL;
+    memcpy(&handler->merge, &merge, sizeof merge);
+    return err;
+}
+
+/* ---- several workers ----------------------------------------------------------------------------- */
+
+/* A file without a name has one as long as it is open, in every process that has inherited it. */
+static void part_path(const struct wb_file *file, char path_out[PART_PATH])
+{
+    snprintf(path_out, PART_PATH, "/dev/fd/%d", file->fd);
+}
+
+/* The parent: a file for the share of each worker, before these are started. */
+static int open_parts(struct handler *handler, unsigned workers)
+{
+    const char *dir = getenv("TMPDIR");
+    int err = 0;
+
+    if (!handler->merge)
+        return 0;
+    handler->parts = wb_alloc_zero(workers, sizeof(*handler->parts));
+    for (unsigned i = 0; handler->parts && i < workers; i++)
+        handler->parts[i] = WB_FILE_INIT;
+    for (unsigned i = 0; handler->parts && err == 0 && i < workers; i++)
+        err = wb_nameless_open(dir && dir[0] ? dir : "/tmp", &handler->parts[i]);
+    return handler->parts ? err : WB_E_NOMEM;
+}
+
+/* A worker: the file for its share; or else an argument of its own, which names its file. */
+static int take_part(struct handler *handler, const struct handler *parent, unsigned worker)
+{
+    struct wb_buf argument = WB_BUF_INIT;
+
+    if (handler->merge) {
+        WB_CHECK(parent->parts && worker > 0);
+        part_path(&parent->parts[worker - 1], handler->part);
+        handler->host.part = handler->part;
+        return 0;
+    }
+    if (!handler->argument[0])
+        return 0;
+    int err = wb_buf_printf(&argument, "%s.%u", handler->argument, worker);
+    if (err == 0)
+        err = wb_buf_terminate(&argument);
+    if (err < 0) {
+        wb_buf_release(&argument);
+        return err;
+    }
+    wb_free(handler->argument);
+    handler->host.argument = handler->argument = argument.ptr;
+    return 0;
+}
+
+static int merge(struct handler *handler, unsigned workers)
+{
+    char paths[WB_STREAM_WORKERS_MAX][PART_PATH];
+    const char *parts[WB_STREAM_WORKERS_MAX];
+
+    WB_CHECK(workers <= WB_STREAM_WORKERS_MAX && handler->parts);
+    for (unsigned i = 0; i < workers; i++) {
+        part_path(&handler->parts[i], paths[i]);
+        parts[i] = paths[i];
+    }
+    int result = handler->merge(&handler->host, parts, workers);
+    return result < 0 ? failed(handler, "merge", result) : 0;
+}
+
+int wb_handlers_merge(struct wb_stream_sink *parent)
+{
+    struct handler_room *room = room_of_sink(parent);
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < room->count; i++) {
+        struct handler *handler = &room->handlers[i];
+        if (handler->merge)
+            err = merge(handler, room->workers);
+        else if (handler->argument[0])
+            say(&handler->host, "the handler %s cannot merge: its %u parts are in %s.1 to %s.%u", handler->path,
+                room->workers, handler->argument, handler->argument, room->workers);
+    }
     return err;
 }
 
@@ -319,12 +420,19 @@ static int begin(struct wb_stream_sink *sink, const struct wb_stream_info *info)
     return err;
 }
 
+/* The handler that the parent of a worker has loaded in this place. */
+static const struct handler *parent_of(const struct wb_handler_options *options, size_t i)
+{
+    return &((const struct handler_room *)options->parent)->handlers[i];
+}
+
 int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_sink **sink_out)
 {
     struct handler_room *room = wb_alloc_zero(1, sizeof(*room));
     int err = room ? 0 : WB_E_NOMEM;
 
     *sink_out = NULL;
+    WB_CHECK(options->workers <= WB_STREAM_WORKERS_MAX);
     if (err < 0)
         return err;
     room->sink.kind = (struct wb_stream_sink_kind){.bodies = true,
@@ -336,6 +444,7 @@ int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_s
                                                    .close = close_room};
     room->handlers = wb_alloc_zero(options->count, sizeof(*room->handlers));
     room->count = room->handlers ? options->count : 0;
+    room->workers = options->workers;
     room->say = options->say;
     err = room->handlers ? 0 : WB_E_NOMEM;
     for (size_t i = 0; i < room->count && err == 0; i++) {
@@ -350,6 +459,10 @@ int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_s
                                               .say = say};
         if (err == 0)
             err = load(handler);
+        if (err == 0 && options->worker == 0)
+            err = open_parts(handler, options->workers);
+        else if (err == 0 && options->parent)
+            err = take_part(handler, parent_of(options, i), options->worker);
     }
     if (err < 0) {
         close_room(&room->sink);

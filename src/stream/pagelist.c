@@ -1,6 +1,6 @@
 /*
  * pagelist.c - makes the list of pages of a stream that cannot simply follow the disk: in another order than the
- * crawl's, or with a query, or with every capture.
+ * stored one, or with a query, or with every capture.
  *
  *   facts scan of the snapshot ---> selected? (site, time, part, ... and the set of docids that the index found)
  *                              ---> key of the order ---> sorter ---> ids
@@ -47,7 +47,7 @@ bool wb_pagelist_needed(const struct wb_stream *stream)
 {
     const struct wb_stream_spec *spec = &stream->spec;
 
-    return spec->order != WB_STREAM_CRAWL || spec->reverse || spec->versions || spec->selection.query.len ||
+    return spec->order != WB_STREAM_STORED || spec->reverse || spec->versions || spec->selection.query.len ||
            (spec->selection.lang.len && stream->ticket.generation);
 }
 
@@ -103,7 +103,7 @@ static int find_value(struct pagelist_maker *m, const struct wb_page *page, uint
 
     *value_out = m->count;
     switch (m->stream->spec.order) {
-    case WB_STREAM_CRAWL:
+    case WB_STREAM_STORED:
     case WB_STREAM_URL:
         break;
     case WB_STREAM_RANK:

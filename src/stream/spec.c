@@ -27,9 +27,10 @@ enum wb_spec_given {
 #define PARTS_MAX 1000000
 
 static const char *const order_names[] = {
-    [WB_STREAM_CRAWL] = "crawl", [WB_STREAM_URL] = "url",           [WB_STREAM_RANK] = "rank",
-    [WB_STREAM_DATE] = "date",   [WB_STREAM_MODIFIED] = "modified",
+    [WB_STREAM_STORED] = "stored", [WB_STREAM_URL] = "url",           [WB_STREAM_RANK] = "rank",
+    [WB_STREAM_DATE] = "date",     [WB_STREAM_MODIFIED] = "modified",
 };
+#define CRAWL_ORDER "crawl" /* the WebBase paper's word for the order in which pages were fetched: "date" */
 #define ORDERS (sizeof order_names / sizeof *order_names)
 
 /* ---- reading by name ----------------------------------------------------------------------------- */
@@ -39,6 +40,8 @@ static int set_order(struct wb_stream_spec *spec, struct wb_slice value)
     bool reverse = value.len && value.ptr[0] == '-';
     struct wb_slice name = reverse ? wb_slice(value.ptr + 1, value.len - 1) : value;
 
+    if (wb_slice_equal(name, WB_SLICE_LIT(CRAWL_ORDER)))
+        name = wb_slice_str(order_names[WB_STREAM_DATE]);
     for (size_t i = 0; i < ORDERS; i++)
         if (wb_slice_equal(name, wb_slice_str(order_names[i]))) {
             spec->order = (enum wb_stream_order)i;
@@ -46,8 +49,7 @@ static int set_order(struct wb_stream_spec *spec, struct wb_slice value)
             return 0;
         }
     return wb_fail(WB_E_INVALID,
-                   "order takes crawl, url, rank, date or modified, or one of them after a '-', not "
-                   "'%.*s'",
+                   "order takes stored, url, rank, date, crawl or modified, or one of them after a '-', not '%.*s'",
                    WB_SLICE_ARG(value));
 }
 

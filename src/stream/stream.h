@@ -92,7 +92,7 @@ int wb_selection_host(const char *option, struct wb_slice text, struct wb_buf *h
 
 /* ---- what is asked for --------------------------------------------------------------------------- */
 
-enum wb_stream_order { WB_STREAM_CRAWL, WB_STREAM_URL, WB_STREAM_RANK, WB_STREAM_DATE, WB_STREAM_MODIFIED };
+enum wb_stream_order { WB_STREAM_STORED, WB_STREAM_URL, WB_STREAM_RANK, WB_STREAM_DATE, WB_STREAM_MODIFIED };
 enum wb_stream_state { WB_STREAM_GENERATION, WB_STREAM_LATEST, WB_STREAM_SNAPSHOT };
 
 struct wb_stream_spec {
@@ -165,7 +165,7 @@ struct wb_stream;
  * Opens a stream. WB_E_INVALID: the spec contradicts itself, its token or its name, or the query is wrong;
  * WB_E_NOTFOUND: no such snapshot, or that of the token is gone; WB_E_BUSY: another process uses the name;
  * WB_E_DENIED: this is not for readers; WB_E_CROWDED: readers have too much already. Messages are for people. share:
- * the stream may begin at the place where another one of this home is reading, if its order is the crawl's.
+ * the stream may begin at the place where another one of this home is reading, if its order is the stored one.
  */
 int wb_stream_open(struct wb_stream_home *home, const struct wb_stream_spec *spec, bool share,
                    struct wb_stream **stream_out);
@@ -400,10 +400,18 @@ struct wb_stream_sink {
 struct wb_handler_options {
     const char *const *paths;
     size_t count;
-    unsigned worker, workers;                   /* 1 of 1 if there are no others */
+    unsigned worker, workers;                   /* 1 of 1 if there are no others; 0 of N: the parent of N workers */
+    const struct wb_stream_sink *parent;        /* of a worker: what its parent has made, before it forked */
     void (*say)(const char *line);              /* prints a line for people; may be NULL */
 };
+#define WB_STREAM_WORKERS_MAX 256
 int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_sink **sink_out);
+
+/*
+ * When all workers have ended well: lets handlers that can merge make one result of their shares, and says where the
+ * files of the others are. The sink is that of the parent, which gets no records.
+ */
+int wb_handlers_merge(struct wb_stream_sink *parent);
 
 /* How many records handlers called useless so far. */
 uint64_t wb_handlers_skipped(const struct wb_stream_sink *sink);

@@ -4,8 +4,8 @@
  *   streaming.c   opens, resumes and closes streams; tokens
  *   hold.c        which snapshot a stream delivers, and keeping it
  *   readers.c     what readers hold together, and how many names they have
- *   pagelist.c    the list of pages of a stream that is not in crawl order, or that the index selects
- *   crawlfeed.c   pages in crawl order, from a supplier
+ *   pagelist.c    the list of pages of a stream in another order than the stored one, or that the index selects
+ *   storedfeed.c  pages in the order in which they are stored, from a supplier
  *   listfeed.c    pages of a list, or their captures
  *   wirefeed.c    the records of either of them as bytes (wire.h)
  *   named.c       streams that the repository remembers
@@ -130,7 +130,7 @@ struct wb_stream {
     bool generation_open;              /* ...is the one whose snapshot the stream delivers */
 
     /* ---- feeds ---- */
-    struct wb_supplier *supplier;      /* crawl order */
+    struct wb_supplier *supplier;      /* the order stored */
     struct wb_supply supply;
     size_t next;                       /* page of the supply */
     bool supplied;                     /* the last supplier is exhausted */
@@ -229,11 +229,11 @@ void wb_pagelist_release(struct wb_pagelist *list);
 
 /* ---- feeds: 1 and the next page that is selected, 0 at the end, or an error. They move stream->place. ----- */
 
-int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
+int wb_storedfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
 
 /* Gets the next batch of the supplier. Returns 1, 0 at the end, or an error. */
-int wb_crawlfeed_supply(struct wb_stream *stream);
-void wb_crawlfeed_release(struct wb_stream *stream);
+int wb_storedfeed_supply(struct wb_stream *stream);
+void wb_storedfeed_release(struct wb_stream *stream);
 int wb_listfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out);
 
 /* Reads the next pages ahead, unless captures are to be delivered. */

@@ -404,7 +404,7 @@ void wb_stream_close(struct wb_stream *stream)
     wb_error_save(0, &copy);
     stream->magic = 0;
     wb_wirefeed_free(stream->wire);
-    wb_crawlfeed_release(stream);
+    wb_storedfeed_release(stream);
     wb_listfeed_release(stream);
     wb_pagelist_release(&stream->list);
     wb_docid_table_release(&stream->docids);
@@ -429,7 +429,7 @@ void wb_stream_close(struct wb_stream *stream)
 int wb_stream_finish(struct wb_stream *stream)
 {
     stream->finished = true;
-    wb_crawlfeed_release(stream);
+    wb_storedfeed_release(stream);
     if (!stream->named)
         wb_hold_finish(stream);
     return 0;
@@ -465,7 +465,7 @@ int wb_stream_next(struct wb_stream *stream, struct wb_stream_record *record_out
     }
     if (wb_stream_is_full(stream))
         return wb_stream_finish(stream);
-    int got = stream->ticket.listed ? wb_listfeed_next(stream, record_out) : wb_crawlfeed_next(stream, record_out);
+    int got = stream->ticket.listed ? wb_listfeed_next(stream, record_out) : wb_storedfeed_next(stream, record_out);
     if (got == WB_E_CORRUPT)
         stream->damaged++;
     if (got == 0)

@@ -1,5 +1,5 @@
 /*
- * supplier.h - private to stream: where a stream in crawl order gets its pages from.
+ * supplier.h - private to stream: where a stream in the stored order gets its pages from.
  *
  * A supplier hands out the pages of one snapshot in the order of the disk, a batch at a time, and knows the place of
  * each. The stream picks those that it wants, so a supplier may serve many streams with different selections.

@@ -1,7 +1,7 @@
 /*
  * wirefeed.c - the records of a stream as frames of the wire (wire.h).
  *
- *   crawl order                       the parcels of the supplier, with those of their pages that the stream selects
+ *   the order stored                  the parcels of the supplier, with those of their pages that the stream selects
  *   ... of which it selects few       these pages, packed into a new parcel
  *   any other order, versions, and
  *   selections that need bodies       records one by one, packed into new parcels
@@ -162,7 +162,7 @@ static int next_parcel(struct wb_stream *stream, struct wb_buf *out)
     uint64_t bars = 0;
 
     while (out->len == before) {
-        int got = wb_stream_is_full(stream) ? 0 : wb_crawlfeed_supply(stream);
+        int got = wb_stream_is_full(stream) ? 0 : wb_storedfeed_supply(stream);
         if (got == WB_E_CORRUPT || got == WB_E_BROKEN) {
             stream->damaged++;
             return put_damage(stream, got, out);

@@ -57,6 +57,12 @@ struct wb_url {
 int wb_url_parse(struct wb_slice input, const struct wb_url *base, struct wb_url *url_out);
 void wb_url_release(struct wb_url *url);
 
+/*
+ * The same for a URL as people write it, with or without a scheme: "example.org", "example.org:8080/a". WB_E_PROTO,
+ * with a message that quotes the text, if it is neither a URL nor begins with a host. Without a scheme, it is http.
+ */
+int wb_url_parse_typed(struct wb_slice text, struct wb_url *url_out);
+
 /* The parts of a URL, borrowed from it. A part that is missing is empty. */
 struct wb_slice wb_url_href(const struct wb_url *url);
 struct wb_slice wb_url_scheme(const struct wb_url *url);   /* without ':' */

@@ -7,7 +7,7 @@ from e2e import *
 from serving import *
 
 sys.path.append(str(ROOT / 'bench'))
-import paper_costs, paper_plot, paper_report
+import harness, needs, paper_costs, paper_plot, paper_report
 from paper_figures import S4, TABLE6
 
 ORGANISATIONS = ('log', 'hash', 'hashed-log')
@@ -165,6 +165,24 @@ def scales_have_round_numbers(folder):
     assert paper_plot.nice_steps(97) == [0, 20, 40, 60, 80, 100]
     assert paper_plot.nice_steps(0)[-1] >= 1 and paper_plot.nice_steps(1e-4)[-1] >= 1e-4
     assert paper_plot.number(1234567) == '1,234,567' and paper_plot.number(0.00123) == '0.00123'
+
+
+@test
+def a_topic_names_what_it_lacks(folder):
+    """And only that: programs whose libraries are missing do not keep others from being measured."""
+    needs.INCLUDE, programs = (str(folder),), folder / 'bench'
+    programs.mkdir()
+    assert set(needs.TOPICS) <= set(harness.load('run').TOPICS)
+    assert needs.missing('paper', programs) == needs.missing('url', programs) == []
+    assert needs.missing('store', programs) == needs.missing('webdb', programs) == ['librocksdb-dev', 'libsqlite3-dev']
+    (folder / 'sqlite3.h').touch()
+    assert needs.missing('store', programs) == ['librocksdb-dev']
+    (programs / 'bench_store').touch()
+    assert needs.missing('store', programs) == []
+    needs.COMMANDS['no-such-command'], needs.TOPICS['own'] = 'some-package', ('no-such-command', 'bench_store')
+    assert needs.missing('own', programs) == ['some-package']
+    build = (ROOT / 'bench/meson.build').read_text()
+    assert all("'%s'" % name in build for name in needs.PROGRAMS)
 
 
 run()

@@ -173,6 +173,130 @@ def json_and_words(folder):
 
 
 @test
+def no_other_spelling_for_a_word_that_has_hits(folder):
+    """However rare it is, and however often the other word occurs."""
+    repo, rare = folder / 'r', [Page('http://zoo.example/', b'<p>zebra animal')]
+    call(repo, 'import', archive(folder / 'a.warc', rare + [Page('http://zoo.example/%d' % n, b'<p>jebra animal %d' % n)
+                                                            for n in range(40)]))
+    call(repo, 'index')
+    for query in ('zebra', 'zebra animal', 'zebras', 'zebra -animal', 'title:zebra', 'zebra nothing'):
+        assert b'did you mean' not in call(repo, 'search', query).stdout, query
+    assert b'did you mean: jebra animal' in call(repo, 'search', 'jebrra animal').stdout
+    assert b'did you mean: zebra jebra' in call(repo, 'search', 'zebra jebrra').stdout
+
+
+@test
+def urls_as_people_write_them(folder):
+    """Without a scheme, and with a port, everywhere where a URL is expected."""
+    repo = folder / 'r'
+    links = b'<p>word <a href="http://safe.example/x">to x</a> <a href="http://port.example:8080/y">to y</a>'
+    call(repo, 'import', archive(folder / 'a.warc', [Page('http://plain.example/', links),
+                                                     Page('https://safe.example/x', b'<p>safe word'),
+                                                     Page('http://port.example:8080/y', b'<p>port word')]))
+    call(repo, 'index')
+    for text, url in (('plain.example', 'http://plain.example/'), ('safe.example/x', 'https://safe.example/x'),
+                      ('safe.example:443/x', 'https://safe.example/x'),
+                      ('port.example:8080/y', 'http://port.example:8080/y')):
+        for command in (['get'], ['versions'], ['links', '--out'], ['links', '--in'], ['similar'], ['webdb', 'page'],
+                        ['webdb', 'links', '--to']):
+            assert call(repo, *command, text).stdout == call(repo, *command, url).stdout, (command, text)
+        assert ask(repo, 'get', text)[0]['url'] == url
+    assert [ask(repo, 'why', text)[0]['verdict'] for text in ('safe.example/x', 'port.example:8080/y')] == ['fetched'] * 2
+    assert len(lines(call(repo, '--json', 'links', '--in', 'port.example:8080/y').stdout)) == 1
+    for wrong in ('two words', '/x', 'http://'):
+        refused(repo, wrong, 'get', wrong)
+
+
+def indexed_again(repo, *args, **kw):
+    """(generation, whether it is a new one, its last line)."""
+    before = ask(repo, 'stat')[0]
+    said = ask(repo, 'index', *args, **kw)
+    after = ask(repo, 'stat')[0]
+    same = said[0]['event'] == 'unchanged'
+    assert done(said)['generation'] == after['generation'] == before['generation'] + (not same), said
+    assert not same or (after['snapshot'] == before['snapshot'] and said[0]['generation'] == after['generation']), said
+    return after['generation'], not same, said[-1]
+
+
+@test
+def nothing_new_makes_no_generation(folder):
+    """Every kind of change makes one; what changes nothing that is indexed does not."""
+    repo, column, seeds = folder / 'r', folder / 'column.tsv', folder / 'seeds.txt'
+    page = lambda n, word, second=0: Page('http://n.example/%d' % n, b'<p>%s <a href=/%d>next</a>' % (word.encode(), n + 1),
+                                          '2026-01-01T00:00:%02dZ' % second)
+    new = lambda *args, **kw: indexed_again(repo, *args, **kw)[1]
+    put = lambda *pages: call(repo, 'import', archive(folder / ('%d.warc' % len(list(folder.iterdir()))), pages))
+    call(repo, 'init', '--history', '2')
+    put(*(page(n, 'word') for n in range(20)))
+    call(repo, 'index')
+    assert not new() and b'nothing new: generation 1 has everything, 20 pages' in call(repo, 'index').stdout
+    assert not list((repo / 'index').glob('new-*')) and new('--force') and not new() and new('--from-scratch')
+
+    put(page(3, 'word'))                            # the same capture again
+    assert not new()
+    call(repo, 'compact')
+    call(repo, 'update')
+    call(repo, 'snapshot', '--name', 'mine')
+    assert not new()
+    put(page(3, 'word', 1))                         # the same bytes, seen later
+    assert new() and not new()
+    put(page(3, 'other', 2))
+    assert new() and not new()
+    assert done(ask(repo, 'search', 'other'))['total'] == 1
+    put(page(20, 'word'))
+    assert new() and not new()
+    call(repo, 'expunge', 'http://n.example/5')
+    assert new() and not new()
+    call(repo, 'expunge', '--allow', 'http://n.example/5')
+    put(page(5, 'word'))
+    assert new() and not new()
+    call(repo, 'push', '-', input=b'http://known.example/\n')   # known, but not stored
+    assert new() and not new()
+    call(repo, 'history', 'all')
+    assert new() and not new()
+
+    column.write_text('http://n.example/1\t1\n')
+    seeds.write_text('http://n.example/2\n')
+    given = ['--column', 'quality=%s' % column, '--rank', 'trust=%s' % seeds]
+    assert new(*given) and not new() and not new(*given)
+    column.write_text('http://n.example/1\t2\n')
+    assert new(*given) and not new(*given)
+    seeds.write_text('http://n.example/3\n')
+    assert new(*given) and not new(*given) and new('--column', 'quality=') and not new()
+    column.write_text('http://n.example/1\ttext\nbroken\n')
+    refused(repo, 'column.tsv', 'index', '--column', 'quality=%s' % column)
+    assert not new() and not list((repo / 'index').glob('new-*'))
+
+    (folder / 'elsewhere').mkdir()
+    assert new('--index-dir', folder / 'elsewhere') and not new() and not new('--index-dir', folder / 'elsewhere')
+    assert new('--index-dir', repo) and not new()
+
+
+@test
+def a_damaged_generation_is_built_again(folder):
+    """Although nothing is new: what was changed behind our back is looked at, and what is sound stays."""
+    repo = folder / 'r'
+    call(repo, 'import', archive(folder / 'a.warc', some_pages(rng('damaged index'), 40)))
+    call(repo, 'index')
+    for name in ('lists', 'simhash.wbc', 'titles.wbt', 'manifest', 'docids.wbb', 'positions'):
+        generation, = (repo / 'index').glob('0*')
+        data = bytearray((generation / name).read_bytes())
+        data[len(data) // 2] ^= 4
+        (generation / name).write_bytes(data)
+        p = call(repo, 'index')
+        assert b'generation' in p.stdout and b'nothing new' not in p.stdout, (name, p.stdout)
+        assert b'everything is indexed again' in p.stderr and name.encode() in p.stderr, (name, p.stderr)
+        verified(repo)
+        assert b'nothing new' in call(repo, 'index').stdout, name
+    generation, = (repo / 'index').glob('0*')
+    (generation / 'types.wbt').unlink()
+    assert b'nothing new' not in call(repo, 'index').stdout
+    generation, = (repo / 'index').glob('0*')
+    os.utime(generation / 'lists')                  # as after a copy: sound, but younger than the manifest
+    assert b'nothing new' in call(repo, 'index').stdout
+
+
+@test
 def facets_orders_and_paging(folder):
     repo = shared()
     _, end = search(repo, 'web OR zebras', '--facet', 'site', '--facet', 'type', '--facet', 'status', '--facet', 'lang')

@@ -4,7 +4,7 @@ import signal
 
 from e2e import *
 
-ORDERS = 'crawl url rank date modified -crawl -url -rank -date -modified'.split()
+ORDERS = 'stored url rank date modified -stored -url -rank -date -modified'.split()
 
 
 def page(n, word, date='2026-01-02T03:04:05Z', links=()):
@@ -105,7 +105,11 @@ def orders_are_what_they_say(folder):
     assert urls(c.repo, '--order', '-date', '--limit', 3) and \
         [c.pages[u].date for u in urls(c.repo, '--order', '-date')] == sorted((p.date for p in c.pages.values()), reverse=True)
     assert urls(c.repo, '--order', '-url') == urls(c.repo, '--order', 'url')[::-1]
-    assert urls(c.repo, '--order', '-crawl') == urls(c.repo)[::-1]
+    assert urls(c.repo, '--order', '-stored') == urls(c.repo, '--order', 'stored')[::-1] == urls(c.repo)[::-1]
+    assert urls(c.repo, '--order', 'crawl') == by_date and urls(c.repo) != by_date
+    assert urls(c.repo, '--order', '-crawl') == urls(c.repo, '--order', '-date')
+    token = tokens(c.repo, '--order', 'crawl')[50][1]
+    assert urls(c.repo, '--resume', token) == urls(c.repo, '--order', 'crawl', '--resume', token) == by_date[51:]
     ranked = [r['url'] for r in ask(c.repo, 'search', 'first', '--sort', 'rank', '--limit', 5) if 'url' in r]
     assert urls(c.repo, '--order', 'rank', '--limit', 5) == ranked
     for order in ('url', 'rank'):
@@ -384,11 +388,105 @@ def a_damaged_segment(folder):
     data = bytearray(segment.read_bytes())
     data[len(data) // 2:len(data) // 2 + 50] = bytes(50)
     segment.write_bytes(data)
-    for order in ('crawl', 'url'):
+    for order in ('stored', 'url'):
         p = call(c.repo, 'stream', '--format', 'warc', '--order', order, status=1)
         assert b'damaged' in p.stderr, p.stderr
         got = p.stdout.count(b'WARC-Type: response')
         assert 0 < got < 300, got
+
+
+# ---- handlers ------------------------------------------------------------------------
+
+def handler(folder, source):
+    """A shared object from a file of the examples, or from a text."""
+    name = source if source.isidentifier() else 'own'
+    file, so = ROOT / 'examples' / 'handlers' / (name + '.c'), folder / (name + '.so')
+    if name == 'own':
+        file = folder / 'own.c'
+        file.write_text(source)
+    subprocess.run(['cc', '-shared', '-fPIC', '-I', ROOT / 'include', '-o', so, file], check=True)
+    return so
+
+
+# Writes URLs to the file or standard output, in pieces that are not lines.
+URLS = r'''
+#include <stdio.h>
+#include <webbase/handler.h>
+static FILE *out;
+int webbase_handler_init(const struct webbase_host *host, void **state_out)
+{
+    *state_out = NULL;
+    out = host->argument[0] ? fopen(host->argument, "w") : stdout;
+    return out ? WEBBASE_OK : WEBBASE_FAILED;
+}
+int webbase_handler_process(void *state, const struct webbase_record *record)
+{
+    (void)state;
+    for (size_t i = 0; i < record->url.len; i++) {
+        fputc(record->url.ptr[i], out);
+        fflush(out);
+    }
+    fputc('\n', out);
+    return WEBBASE_OK;
+}
+int webbase_handler_finish(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return (out == stdout ? fflush(out) : fclose(out)) == 0 ? WEBBASE_OK : WEBBASE_FAILED;
+}
+'''
+
+
+@test
+def handlers_that_merge_give_one_result(folder):
+    """Several workers write what one writes, to a file and to standard output."""
+    c = some_corpus(folder, count=120)
+    anchors, words = handler(folder, 'anchors'), handler(folder, 'words')
+    call(c.repo, 'stream', '--handler', '%s=%s' % (anchors, folder / 'one'))
+    want, counted = (folder / 'one').read_bytes(), stream(c.repo, '--handler', '%s=20' % words)
+    assert len(want.splitlines()) > 300 and len(counted.splitlines()) == 20, (want[:200], counted[:200])
+    for n in (2, 5):
+        call(c.repo, 'stream', '--workers', n, '--handler', '%s=%s' % (anchors, folder / 'many'))
+        assert (folder / 'many').read_bytes() == want, n
+        assert stream(c.repo, '--workers', n, '--handler', anchors) == want, n
+        assert stream(c.repo, '--workers', n, '--handler', '%s=20' % words) == counted, n
+    assert sorted(p.name for p in folder.iterdir() if p.name.startswith(('one', 'many'))) == ['many', 'one']
+    p = call(c.repo, 'stream', '--workers', 2, '--handler', '%s=%s' % (anchors, folder / 'none' / 'out'), status=1)
+    assert b'none/out' in p.stderr and b'merge' in p.stderr, p.stderr
+
+
+@test
+def handlers_that_cannot_merge_lose_nothing(folder):
+    """A file for each worker, which the command names; on standard output, one worker after the other."""
+    c, so, out = some_corpus(folder, count=120), handler(folder, URLS), folder / 'urls'
+    p = call(c.repo, 'stream', '--workers', 3, '--handler', '%s=%s' % (so, out))
+    parts = [(folder / ('urls.%d' % n)).read_text().split() for n in (1, 2, 3)]
+    assert all(parts) and not out.exists()
+    once(sum(parts, []), c.pages)
+    assert ('%s.1 to %s.3' % (out, out)).encode() in p.stderr, p.stderr
+    p = call(c.repo, 'stream', '--workers', 3, '--handler', so)
+    assert p.stdout.decode().split() == sum(parts, []) and p.stderr == b'', p.stderr
+    p = call(c.repo, 'stream', '--workers', 3, '--handler', '%s=%s' % (so, folder / 'none' / 'out'), status=1)
+    assert b'3 of 3 workers failed' in p.stderr and b'cannot merge' not in p.stderr, p.stderr
+    p = call(c.repo, 'stream', '--workers', 3, '--handler', folder / 'none.so', status=1)
+    assert p.stderr.count(b'cannot load') == 1, p.stderr
+
+
+@test
+def damage_is_left_out_of_what_workers_make(folder):
+    """The result is made of everything else, and the exit status tells."""
+    random_, c, so = rng('damaged parts'), Corpus(folder), handler(folder, 'anchors')
+    c.put([Page('http://h.example/%d' % n, b'<a href=/%d>to</a>' % n + random_.randbytes(2000).hex().encode())
+           for n in range(300)])
+    segment, = (c.repo / 'pages').iterdir()
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2:len(data) // 2 + 50] = bytes(50)
+    segment.write_bytes(data)
+    for n in (1, 2):
+        p = call(c.repo, 'stream', '--workers', n, '--handler', '%s=%s' % (so, folder / str(n)), status=1)
+        assert b'damaged' in p.stderr and b'failed' not in p.stderr, p.stderr
+    one, two = ((folder / name).read_bytes() for name in '12')
+    assert one == two and 0 < len(one.splitlines()) < 300
 
 
 # ---- ending --------------------------------------------------------------------------

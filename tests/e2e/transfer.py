@@ -19,13 +19,14 @@ def waiting_repository(folder, count=40, design=DESIGN):
 def pages_wait_until_they_are_transferred(folder):
     pages = waiting_repository(folder)
     stat = ask(folder / 'r', 'stat')[0]
-    assert (stat['pages'], stat['pages_waiting'], stat['nodes']) == (0, 40, 2), stat
+    assert (stat['pages'], stat['pages_waiting'], stat['waiting'], stat['nodes']) == (0, 40, 40, 2), stat
+    assert 'waiting       40 pages' in call(folder / 'r', 'stat').stdout.decode()
     refused(folder / 'r', pages[0].url, 'get', pages[0].url)
     said = ask(folder / 'r', 'transfer')
     assert [s['stage'] for s in said[:-1]] == ['isolate', 'id lists', 'intersection', 'transfer', 'index', 'empty', 'compact', 'restart']
     assert (said[-1]['added'], said[-1]['replaced']) == (40, 0), said[-1]
     stat = ask(folder / 'r', 'stat')[0]
-    assert (stat['pages'], stat['pages_waiting']) == (40, 0), stat
+    assert (stat['pages'], stat['pages_waiting'], stat['waiting']) == (40, 0, 0), stat
     for page in pages[::7]:
         assert call(folder / 'r', 'get', page.url).stdout == page.body, page.url
     said = done(ask(folder / 'r', 'transfer'))

@@ -6,7 +6,9 @@
 
 static void test_a_url_or_an_id(void **state)
 {
-    static const char *const wrong[] = {"", "no-scheme", "http://[", "0123456789abcdef0123456789abcde"};
+    static const char *const wrong[] = {"", "two words", "/a", "http://[", "[::1", "http://"};
+    static const char *const same[] = {"h.example/a",   "h.example:80/a", "h.example:443/a",
+                                       "//h.example/a", " H.Example/a#x", "https://h.example/a"};
     struct wb_pageid a, b;
     char hex[WB_PAGEID_HEX + 1];
 
@@ -16,6 +18,10 @@ static void test_a_url_or_an_id(void **state)
     wb_pageid_hex(a, hex);
     assert_int_equal(wb_which_page(wb_slice_str(hex), &b), 0);
     assert_true(wb_pageid_equal(a, b));
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        assert_int_equal(wb_which_page(wb_slice_str(same[i]), &b), 0);
+        assert_true(wb_pageid_equal(a, b));
+    }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_true(wb_which_page(wb_slice_str(wrong[i]), &a) < 0);
         assert_non_null(strstr(wb_error_message(), wrong[i]));

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../seeded.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/kept.h"
@@ -196,12 +197,120 @@ static void test_cache_gives_up(void **state)
     assert_int_equal(wb_kept_bytes(WB_KEPT_TEXTS), none);
 }
 
+/* ---- which part of the text ------------------------------------------------------------------------ */
+
+/* A page of documentation: a menu, a title that is repeated, paragraphs, a footer. */
+static void documentation(struct page_text *t, const char *paragraphs)
+{
+    t->body.len = 0;
+    add(t, "<html><head><title>Zebras - the manual</title></head><body><div role=navigation class=sidebar><ul>");
+    for (int i = 0; i < 30; i++)
+        add(t, "<li><a href=/a>Zebra index</a></li><li><a href=/b>Quick search</a></li>");
+    add(t, "</ul></div><div role=main><h1>Zebras\xc2\xb6</h1>");
+    add(t, "<p>This is the first paragraph of the text, which says what it is about. It says it in two sentences.</p>");
+    add(t, paragraphs);
+    add(t, "<p>Then there is more text, so that nobody can doubt that this is what the page is for. And more.</p>");
+    add(t, "</div><footer>Copyright of the stripes</footer></body></html>");
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
+    return count;
+}
+
+static void test_main_text_first(void **state)
+{
+    (void)state;
+    struct page_text t;
+
+    begin(&t);
+    documentation(&t,
+                  "<p>One sentence comes before. In the wild, a zebra has stripes. Another one comes after it.</p>");
+    const char *html = snippet(&t, "text/html", "zebra", "zebra");
+    assert_non_null(strstr(html, "In the wild, a <b>zebra</b> has stripes. Another one comes after it."));
+    assert_null(strstr(html, "Quick"));
+    assert_null(strstr(html, "index"));
+    assert_int_not_equal(strncmp(html, "\xe2\x80\xa6", 3), 0); /* a sentence begins */
+    /* Only where a word is nowhere else, a menu is shown; and of that, the entry. */
+    documentation(&t,
+                  "<p>One sentence and another one, about nothing that anybody looks for in here. It is short.</p>");
+    html = snippet(&t, "text/html", "quick", "quick");
+    assert_non_null(strstr(html, "<b>Quick</b> search"));
+    assert_null(strstr(html, "index"));
+    /* A word of the title is not looked for in the menu. */
+    html = snippet(&t, "text/html", "zebra", "zebra");
+    assert_non_null(strstr(html, "This is the first paragraph"));
+    assert_null(strstr(html, "index"));
+    html = snippet(&t, "text/html", "unicorn", "unicorn");
+    assert_int_equal(strncmp(html, "This is the first paragraph", 27), 0);
+    end(&t);
+}
+
+static void test_one_mark_for_each_cut(void **state)
+{
+    (void)state;
+    struct page_text t;
+
+    begin(&t);
+    documentation(&t, "<p>\xe2\x80\xa6 \xe2\x80\xa6\xe2\x80\xa6 a zebra...\xe2\x80\xa6\xe2\x80\xa6 and what "
+                      "follows\xe2\x80\xa6\xe2\x80\xa6 is text that goes on and on and on and on and on and on and on "
+                      "and on and on and on and on and on and on and on and on and on and on and on and on and on "
+                      "and on and on and on and on and on and on and on and on and on and on and on and on</p>");
+    const char *html = snippet(&t, "text/html", "zebra", "zebra");
+    assert_non_null(strstr(html, "a <b>zebra</b>"));
+    assert_int_equal(count_of(html, "\xe2\x80\xa6\xe2\x80\xa6"), 0);
+    assert_int_equal(count_of(html, "\xe2\x80\xa6 \xe2\x80\xa6"), 0);
+    assert_true(wb_slice_ends(wb_slice_str(html), WB_SLICE_LIT(" \xe2\x80\xa6"))); /* the cut */
+    end(&t);
+}
+
+static void ok_append(struct wb_buf *text, const char *piece)
+{
+    assert_int_equal(wb_buf_append_str(text, piece), 0);
+}
+
+/* Any text and any place give a passage that contains the place, and is not much longer than asked for. */
+static void test_passages_of_any_text(void **state)
+{
+    static const char *const pieces[] = {"word ", "word. ", "W", "\n", " ", "\xe3\x80\x82", "\xc3\xa9",
+                                         "(x) ", "! ", "?\" "};
+    uint64_t chance = test_seed();
+
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct wb_buf text = WB_BUF_INIT;
+        size_t count = 1 + chance_below(&chance, 300);
+        while (count--)
+            ok_append(&text, pieces[chance_below(&chance, sizeof pieces / sizeof *pieces)]);
+        struct wb_text_range within = {chance_below(&chance, text.len), 0};
+        within.end = within.begin + chance_below(&chance, text.len - within.begin + 1);
+        size_t first = within.begin + chance_below(&chance, within.end - within.begin + 1);
+        size_t last = first + chance_below(&chance, within.end - first + 1);
+        size_t want = first + chance_below(&chance, 400);
+        struct wb_text_range range = wb_text_passage(wb_buf_slice(&text), within, first, last, want);
+        assert_true(within.begin <= range.begin && range.begin <= first);
+        assert_true(last <= range.end && range.end <= within.end);
+        size_t most = (want > last ? want : last) + 60;
+        assert_true(range.end <= most && first - range.begin <= 130);
+        (void)wb_text_begins(wb_buf_slice(&text), range.begin);
+        (void)wb_text_ends(wb_buf_slice(&text), range.end);
+        wb_buf_release(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_far_away),
         cmocka_unit_test(test_not_text),
         cmocka_unit_test(test_other_encoding),
+        cmocka_unit_test(test_main_text_first),
+        cmocka_unit_test(test_one_mark_for_each_cut),
+        cmocka_unit_test(test_passages_of_any_text),
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_cache_gives_up),
     };

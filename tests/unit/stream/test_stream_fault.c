@@ -123,7 +123,7 @@ static void fail_each(uint64_t *chance, const char *dir, unsigned kinds, int err
 
 static void test_everything_fails_once(void **state)
 {
-    static const char *const orders[] = {"crawl", "url", "modified"};
+    static const char *const orders[] = {"stored", "url", "modified"};
     uint64_t chance = test_seed();
 
     (void)state;

@@ -219,7 +219,7 @@ static void assert_complete(const struct expected *e, bool versions, uint32_t pa
 
 /* ---- streams ------------------------------------------------------------------------------------- */
 
-static const char *const orders[] = {"crawl", "url", "date", "modified", "-crawl", "-url", "-date", "-modified"};
+static const char *const orders[] = {"stored", "url", "date", "modified", "-stored", "-url", "-date", "-modified"};
 
 /* Whether a record may follow another one. */
 static void assert_order(const char *order, const struct wb_stream_record *record, int64_t time_ms,

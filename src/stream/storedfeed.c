@@ -1,5 +1,6 @@
 /*
- * crawlfeed.c - the pages of a stream in crawl order: those of a supplier that the stream selects.
+ * storedfeed.c - the pages of a stream in the order in which they are stored: those of a supplier that the stream
+ * selects.
  *
  * A supplier that others share may begin in the middle. Then the stream has a start, and when the end of the snapshot
  * is reached, it delivers what is before the start (wrapped).
@@ -8,7 +9,7 @@
 #include "base/error.h"
 #include "stream/stream_own.h"
 
-void wb_crawlfeed_release(struct wb_stream *stream)
+void wb_storedfeed_release(struct wb_stream *stream)
 {
     wb_supplier_close(stream->supplier);
     stream->supplier = NULL;
@@ -42,7 +43,7 @@ static int open_supplier(struct wb_stream *stream)
     return err;
 }
 
-int wb_crawlfeed_supply(struct wb_stream *stream)
+int wb_storedfeed_supply(struct wb_stream *stream)
 {
     for (;;) {
         int got = stream->supplier ? 0 : open_supplier(stream);
@@ -53,7 +54,7 @@ int wb_crawlfeed_supply(struct wb_stream *stream)
         stream->next = 0;
         if (got > 0 || (got < 0 && got != WB_E_BUSY))
             return got;
-        wb_crawlfeed_release(stream);
+        wb_storedfeed_release(stream);
         if (got == WB_E_BUSY) /* too slow for the others: goes on alone */
             continue;
         if (!stream->place.has_start || stream->place.wrapped)
@@ -74,11 +75,11 @@ static int is_wanted(struct wb_stream *stream, const struct wb_page *page)
     return wb_stream_has_language(stream, page);
 }
 
-int wb_crawlfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out)
+int wb_storedfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out)
 {
     for (;;) {
         while (stream->next == stream->supply.count) {
-            int got = wb_crawlfeed_supply(stream);
+            int got = wb_storedfeed_supply(stream);
             if (got <= 0)
                 return got;
         }
