@@ -494,7 +494,7 @@ static int put_best(struct snippet *s, const struct wb_snippet_found *found)
 {
     struct passage first = {.matches = 0}, second = {.matches = 0};
 
-    for (int place = PROSE; place <= REST && second.matches == 0; place++)
+    for (enum snippet_place place = PROSE; place <= REST && second.matches == 0; place++)
         if (first.matches == 0) {
             first = best_passage(s->snippeter, place, &first, place == REST ? found->in[TITLE] : 0);
             if (first.matches)
