@@ -123,9 +123,21 @@ static int check_commit(struct import *im)
 }
 
 /*
- * Whether there is a capture of this page and time: then nothing is lost, even if the node that has it is down. The
- * catalog knows. This is so after a node was lost, when pages that were committed before come once more.
+ * Whether there is such a capture: then nothing is lost, even if the node that has it is down. The catalog knows its
+ * time, its status and the length of its body. This is so after a node was lost, when pages that were committed before
+ * come once more.
  */
+static bool has_capture(const struct wb_store_timeline *timeline, const struct wb_store_version *version,
+                        const struct wb_page *page)
+{
+    if (version->status != page->status || version->body_bytes != page->body.len)
+        return false;
+    for (size_t i = version->first; i < version->first + version->captures; i++)
+        if (timeline->times[i] == page->time_ms)
+            return true;
+    return false;
+}
+
 static bool is_known(struct import *im, const struct wb_import_item *item)
 {
     struct wb_store_timeline timeline = {0};
@@ -136,8 +148,8 @@ static bool is_known(struct import *im, const struct wb_import_item *item)
         return false;
     wb_error_save(WB_E_DOWN, &why);
     if (wb_store_timeline(im->importer.store, item->page.id, &timeline) == 0) {
-        for (size_t i = 0; i < timeline.time_count; i++)
-            known = known || timeline.times[i] == item->page.time_ms;
+        for (size_t i = 0; i < timeline.count; i++)
+            known = known || has_capture(&timeline, &timeline.versions[i], &item->page);
         wb_store_timeline_release(&timeline);
     }
     wb_error_restore(&why);
