@@ -428,7 +428,8 @@ def captures_of_one_second(folder):
     bodies, path, out = [b'first', b'second', b'', b'last of them'], folder / 'a.warc', folder / 'out.warc'
     path.write_bytes(b''.join(whole_and_cut(b, day(3)) for b in bodies))
     for n, design in enumerate(DESIGNS):
-        for policy in 'all', 'newest':
+        # Both policies in the first design, one of them in the others; the model test has all of them.
+        for policy in ('all', 'newest') if n == 0 else (('all', 'newest')[n % 2],):
             repo, copy, other = (folder / ('%s%d-%s' % (name, n, policy)) for name in ('r', 'copy', 'to'))
             call(repo, 'init', '--design', design, '--history', policy)
             brought(repo, path)
@@ -465,7 +466,9 @@ def the_longer_record_of_a_capture_counts(folder):
     body, path = b'<title>long</title>' + b'text ' * 100, folder / 'a.warc'
     for n, design in enumerate(DESIGNS):
         policy, results = ('all', 'newest')[n % 2], []
-        for order in itertools.permutations((50, 120, None)):
+        # All orders in the first design, two of them in the others; the model test has all of them.
+        orders = list(itertools.permutations((50, 120, None)))
+        for order in orders if n == 0 else (orders[n % 6], orders[(n + 3) % 6]):
             repo = folder / ('%d-%s' % (n, '-'.join(map(str, order))))
             call(repo, 'init', '--design', design, '--history', policy)
             for i, cut in enumerate(order):
