@@ -46,7 +46,7 @@ static bool is_allowed(const struct wb_server *server, struct wb_slice host, str
 
 /*
  * A name without a dot, as machines of a local network and containers have ("archive", "archive:8080"). No site on the
- * web has such a name, so no page of one can make it lead here; only the operator of the resolver of this network could.
+ * web has such a name, so no page of one can make it lead here; only the operator of this network could.
  */
 static bool is_local_name(struct wb_slice host)
 {
