@@ -48,7 +48,8 @@ static int read_past(void *context)
 /* For sorting: the number of a version, by its first capture. */
 struct version_order {
     int64_t time_ms;
-    size_t index; /* versions whose first captures have the same time are in the order of the history */
+    uint64_t arrived; /* of a ghost: ghosts are not in the order of their arrival. UINT64_MAX: of any other version */
+    size_t index;     /* the others, whose first captures have the same time, are in the order of the history */
 };
 
 static int compare_order(const void *a, const void *b)
@@ -57,6 +58,8 @@ static int compare_order(const void *a, const void *b)
 
     if (x->time_ms != y->time_ms)
         return x->time_ms < y->time_ms ? -1 : 1;
+    if (x->arrived != y->arrived)
+        return x->arrived < y->arrived ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
@@ -101,8 +104,11 @@ static void fill_timeline(const struct wb_history *history, struct version_order
 
     WB_CHECK(count > 0);
     WB_CHECK(timeline_out->time_count == 0);
-    for (size_t i = 0; i < count; i++)
-        order[i] = (struct version_order){history->times.items[history->versions.items[i].first], i};
+    for (size_t i = 0; i < count; i++) {
+        const struct wb_history_version *version = &history->versions.items[i];
+        order[i] = (struct version_order){history->times.items[version->first],
+                                          version->ghost ? version->arrived : UINT64_MAX, i};
+    }
     qsort(order, count, sizeof *order, compare_order);
     for (size_t i = 0; i < count; i++) {
         const struct wb_history_version *version = &history->versions.items[order[i].index];
