@@ -64,7 +64,7 @@ const char *wb_error_message(void);
 const char *wb_error_words(int code);
 
 /*
- * Whoever walks over a damaged structure goes on after WB_E_CORRUPT. So a function that cannot go on behind damage, and
+ * Callers that walk over a structure continue after WB_E_CORRUPT. So a function that cannot go on behind damage, and
  * would find it again at every call, returns wb_error_break(err): WB_E_CORRUPT becomes WB_E_BROKEN, which ends the
  * walk. Other codes, and the message, stay as they are.
  */
