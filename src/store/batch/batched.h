@@ -35,6 +35,12 @@ enum { WB_BATCHED_MAGIC = 0x57424241 };
 
 struct wb_batched_events WB_VEC_OF(struct wb_catalog_event);
 
+/* Whether the event comes before a page of this time that waits. */
+static inline bool wb_batched_is_before(const struct wb_catalog_event *event, int64_t time_ms)
+{
+    return event->time_ms < time_ms || (event->time_ms == time_ms && event->kind <= WB_CATALOG_EVENT_CAPTURE);
+}
+
 /*
  * A page as it will be after a transfer: what is on the read nodes, and then what waits. The places in its
  * history are not real: `segment` is one of the two below and says who has the bytes, and equal contents have equal

@@ -46,7 +46,7 @@ static int add(struct wb_batched_outlook *outlook, const struct wb_batched_captu
     struct wb_history_capture capture = {.time_ms = from->time_ms,
                                          .content = from->content,
                                          .replaces = from->replaces,
-                                         .forgotten = from->forgotten && !known,
+                                         .forgotten = from->forgotten,
                                          .epoch = outlook->epoch,
                                          .rule = &outlook->rule,
                                          .bytes = &bytes};
@@ -155,7 +155,7 @@ static uint32_t owner_of(const struct wb_batched_outlook *o, uint64_t content)
     return 0; /* if it is on the read nodes, the history knows it */
 }
 
-/* The events before a time. */
+/* The events before a page of this time. */
 static int apply_events(struct wb_batched_outlook *o, size_t *at_inout, int64_t before_ms)
 {
     int err = 0;
@@ -164,11 +164,11 @@ static int apply_events(struct wb_batched_outlook *o, size_t *at_inout, int64_t 
     for (; err == 0 && *at_inout < o->events.count; (*at_inout)++) {
         const struct wb_catalog_event *event = &o->events.items[*at_inout];
         enum wb_store_outcome ignored;
-        if (event->time_ms >= before_ms)
+        if (!wb_batched_is_before(event, before_ms))
             break;
         if (event->kind == WB_CATALOG_EVENT_GONE)
             end_page(o, event->time_ms);
-        else if (event->kind == WB_CATALOG_EVENT_CAPTURE)
+        else if (wb_catalog_event_is_capture(event->kind))
             err = wb_batched_outlook_add(o, event->time_ms, event->content, owner_of(o, event->content), &ignored);
     }
     return err;

@@ -66,10 +66,25 @@ static int put_event(struct wb_batched *batch, const struct wb_catalog_event *ev
     return wb_log_put_event(wb_batched_update_log(batch), event);
 }
 
+/* Puts that a content was seen again; if a page of this moment waits already, it was seen after that one. */
+static int put_capture_event(struct wb_batched *batch, struct wb_catalog_event *event)
+{
+    struct wb_log_view *view;
+    int err = wb_log_view(wb_batched_update_log(batch), event->id, &view);
+    size_t ignored;
+
+    WB_CHECK(event->content != 0);
+    if (err < 0)
+        return err;
+    bool again = wb_history_tie(&view->history, event->time_ms, &ignored) > 0;
+    event->kind = again ? WB_CATALOG_EVENT_AGAIN : WB_CATALOG_EVENT_CAPTURE;
+    return put_event(batch, event);
+}
+
 int wb_batched_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
     struct wb_batched *batch = wb_batched_of(store);
-    struct wb_catalog_event event = {.id = id, .time_ms = time_ms, .kind = WB_CATALOG_EVENT_CAPTURE};
+    struct wb_catalog_event event = {.id = id, .time_ms = time_ms};
     int err = wb_batched_outlook(batch, id);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
@@ -80,7 +95,7 @@ int wb_batched_touch(struct wb_store *store, struct wb_pageid id, int64_t time_m
         return wb_store_not_found();
     event.content = latest->content;
     err = batch->outlook.update_content == event.content ? wb_store_touch(batch->update, id, time_ms)
-                                                         : put_event(batch, &event);
+                                                         : put_capture_event(batch, &event);
     batch->forecast.captures += err == 0;
     return err;
 }
@@ -232,10 +247,9 @@ int wb_batched_put_revisit(struct wb_store *store, const struct wb_store_revisit
     err =
         wb_batched_outlook_add(&batch->outlook, revisit->time_ms, event.content, WB_BATCHED_READ_SEGMENT, outcome_out);
     if (err == 0 && *outcome_out <= WB_STORE_PUT_PAST) {
-        event.kind = WB_CATALOG_EVENT_CAPTURE;
         *outcome_out = *outcome_out == WB_STORE_PUT_PAST && forgets(batch) ? WB_STORE_PUT_OLDER : WB_STORE_PUT_CAPTURE;
         /* Of what is the latest version there, the update nodes must know the captures, or they might forget it. */
-        err = there ? wb_log_put_content(wb_batched_update_log(batch), &event) : put_event(batch, &event);
+        err = there ? wb_log_put_content(wb_batched_update_log(batch), &event) : put_capture_event(batch, &event);
     }
     if (err == 0)
         count(batch, *outcome_out);

@@ -148,7 +148,7 @@ static int bring_capture(struct involved_page *p, const struct wb_catalog_event 
     return wb_log_put_content(p->t->to, event);
 }
 
-/* The events before a time. */
+/* The events before a page of this time. */
 static int bring_events(struct involved_page *p, size_t *at_inout, int64_t before_ms)
 {
     int err = 0;
@@ -156,11 +156,11 @@ static int bring_events(struct involved_page *p, size_t *at_inout, int64_t befor
     WB_CHECK(*at_inout <= p->events.count);
     for (; err == 0 && *at_inout < p->events.count; (*at_inout)++) {
         const struct wb_catalog_event *event = &p->events.items[*at_inout];
-        if (event->time_ms >= before_ms)
+        if (!wb_batched_is_before(event, before_ms))
             break;
         if (event->kind == WB_CATALOG_EVENT_GONE)
             err = bring_removal(p, event);
-        else if (event->kind == WB_CATALOG_EVENT_CAPTURE)
+        else if (wb_catalog_event_is_capture(event->kind))
             err = bring_capture(p, event);
     }
     return err;

@@ -413,7 +413,14 @@ enum wb_catalog_event_kind {
     WB_CATALOG_EVENT_CAPTURE = 2,   /* a content was seen again that may be on the read nodes only */
     WB_CATALOG_EVENT_GONE = 3,      /* the page has been gone since then */
     WB_CATALOG_EVENT_NAME = 4,      /* names the site of the revisit of that time, which waits in table revisits */
+    WB_CATALOG_EVENT_AGAIN = 5,     /* like a capture, but after a page of the same time that waited already */
 };
+
+static inline bool wb_catalog_event_is_capture(enum wb_catalog_event_kind kind)
+{
+    return kind == WB_CATALOG_EVENT_CAPTURE || kind == WB_CATALOG_EVENT_AGAIN;
+}
+
 struct wb_catalog_event {
     struct wb_pageid id;
     int64_t time_ms;

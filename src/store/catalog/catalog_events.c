@@ -26,7 +26,7 @@ static struct wb_slice event_key(const struct wb_catalog_event *event, char key[
     uint64_t time = (uint64_t)event->time_ms ^ (uint64_t)1 << 63; /* times before 1970 sort first */
 
     WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
-    WB_CHECK(event->kind <= WB_CATALOG_EVENT_NAME);
+    WB_CHECK(event->kind <= WB_CATALOG_EVENT_AGAIN);
     wb_pageid_put(event->id, key);
     wb_put32_be(key + WB_PAGEID_BYTES, (uint32_t)(time >> 32));
     wb_put32_be(key + WB_PAGEID_BYTES + 4, (uint32_t)time);
@@ -72,7 +72,7 @@ static int walk_event(void *context, struct wb_slice key, struct wb_slice row)
     WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(walk->each != NULL);
     if (key.len != EVENT_KEY_BYTES || row.len < EVENT_BYTES_MIN || row.len > EVENT_BYTES_MIN + EVENT_SITE_MAX ||
-        key.ptr[EVENT_KIND_AT] < WB_CATALOG_EVENT_FORGOTTEN || key.ptr[EVENT_KIND_AT] > WB_CATALOG_EVENT_NAME)
+        key.ptr[EVENT_KIND_AT] < WB_CATALOG_EVENT_FORGOTTEN || key.ptr[EVENT_KIND_AT] > WB_CATALOG_EVENT_AGAIN)
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_EVENTS, "a row that is not an event");
     uint64_t time = (uint64_t)wb_get32_be(key.ptr + WB_PAGEID_BYTES) << 32 | wb_get32_be(key.ptr + WB_PAGEID_BYTES + 4);
     struct wb_catalog_event event = {
@@ -82,7 +82,7 @@ static int walk_event(void *context, struct wb_slice key, struct wb_slice row)
         .content = wb_get64(row.ptr),
         .site = wb_slice(row.ptr + EVENT_BYTES_MIN, row.len - EVENT_BYTES_MIN),
     };
-    if ((event.kind == WB_CATALOG_EVENT_CAPTURE) != (event.content != 0) ||
+    if (wb_catalog_event_is_capture(event.kind) != (event.content != 0) ||
         event.content != wb_get64(key.ptr + EVENT_KIND_AT + 1))
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_EVENTS, "a capture without a content");
     if (walk->only && !wb_pageid_equal(*walk->only, event.id))

@@ -16,7 +16,7 @@ int wb_log_put_event(struct wb_log *log, const struct wb_catalog_event *event)
     int err = wb_log_check_usable(log->writer);
 
     WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
-    WB_CHECK(event->kind <= WB_CATALOG_EVENT_NAME);
+    WB_CHECK(event->kind <= WB_CATALOG_EVENT_AGAIN);
     if (err == 0)
         err = wb_log_site_index(log->writer, event->site, &op.site);
     return err < 0 ? err : wb_log_op_add(log, &op);

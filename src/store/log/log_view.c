@@ -148,7 +148,7 @@ static int add_capture(struct wb_log_view *view, const struct wb_log_op *op, str
         .time_ms = op->time_ms,
         .content = op->content,
         .replaces = op->replaces,
-        .forgotten = op->forgotten && !known,
+        .forgotten = op->forgotten,
         .epoch = moment->epoch,
         .rule = &moment->rule,
         .bytes = &bytes,

@@ -71,7 +71,8 @@ static void put_both(struct pair *p)
     p->clock += 10;
     /* Where a past is kept, a page that is gone and then gets an older capture has joined it to those around it. */
     bool late = chance_one_in(&p->chance, 3) && !(p->removed[spec.number] && p->policy.keep != WB_STORE_KEEP_NEWEST);
-    spec.time_ms = late ? 1000 + (int64_t)chance_below(&p->chance, (uint64_t)p->clock) : p->clock;
+    /* Steps are 10 ms apart, so many of the late ones are captures of one moment. */
+    spec.time_ms = late ? 1000 + (int64_t)chance_below(&p->chance, (uint64_t)p->clock) / 10 * 10 : p->clock;
     spec.content = 1 + (uint32_t)chance_below(&p->chance, 3);
     spec.size = spec.content * 100;
     must_ok(put_spec_as(p->plain, &spec, &plain));
@@ -245,6 +246,31 @@ static void reopen(struct pair *p)
     p->batch = open_store(p->batch_dir, WB_STORE_WRITE);
 }
 
+static void end_before_emptying(void *context, const struct wb_store_stage *stage)
+{
+    (void)context;
+    if (strcmp(stage->name, "transfer") == 0)
+        _exit(0);
+}
+
+static int transfer_half(void *context)
+{
+    const struct pair *p = context;
+    struct wb_store_transfer_counts counts;
+
+    wb_store_transfer(open_store(p->batch_dir, WB_STORE_WRITE), end_before_emptying, NULL, NULL, NULL, &counts);
+    return 1;
+}
+
+/* A transfer that is killed when everything has arrived; the next one brings all of it again. */
+static void transfer_twice(struct pair *p)
+{
+    wb_store_close(p->batch);
+    must(run_child(transfer_half, p) == 0);
+    p->batch = open_store(p->batch_dir, WB_STORE_WRITE);
+    transfer(p->batch);
+}
+
 static void one_step(struct pair *p)
 {
     uint64_t what = chance_below(&p->chance, 100);
@@ -268,7 +294,10 @@ static void one_step(struct pair *p)
         compare_writers(p);
     } else {
         commit_both(p);
-        transfer(p->batch);
+        if (chance_one_in(&p->chance, 4))
+            transfer_twice(p);
+        else
+            transfer(p->batch);
         compare_readers(p);
         compare_writers(p);
     }
