@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/report.h"
 #include "cli/run_args.h"
+#include "os/hangup.h"
 #include "os/stop.h"
 #include "serve/serve.h"
 #include "store/store.h"
@@ -154,6 +155,8 @@ int wb_cmd_serve(const struct wb_options *options)
         err = prepare_run(options, &args, &serve);
     if (err == 0) {
         wb_stop_on_signals();
+        if (serve.certificate)
+            wb_hangup_count(); /* the certificate is read again */
         err = wb_serve(&serve);
     }
     release_args(&args);

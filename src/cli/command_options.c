@@ -234,7 +234,7 @@ const struct wb_option wb_serve_options[] = {
     {"token", 0, WB_OPTION_TEXT, "TOKEN", "of the operator (default: the one in DIR/token, which is made)"},
     {"push-token", 0, WB_OPTION_LIST, "TOKEN=HOST", "lets a provider push pages of this host and its subdomains; "
                                                     "may be given several times"},
-    {"certificate", 0, WB_OPTION_FILE, "FILE", "serve HTTPS with this certificate chain (PEM)"},
+    {"certificate", 0, WB_OPTION_FILE, "FILE", "serve HTTPS with this certificate chain (PEM); SIGHUP: read it again"},
     {"key", 0, WB_OPTION_FILE, "FILE", "the certificate's key, if it is in another file"},
     {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in frames and an origin of their own"},
     {"query-time", 0, WB_OPTION_DURATION, "S", "a query that takes longer answers with what it has (default: 2)"},

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "httpd/httpd_conn.h"
 #include "os/clock.h"
+#include "os/hangup.h"
 #include "os/limits.h"
 #include "os/stop.h"
 
@@ -82,8 +83,11 @@ int wb_httpd_new(const struct wb_httpd_options *options, struct wb_httpd **httpd
     wb_httpd_peers_init(&httpd->peers);
     httpd->scratch = wb_alloc(WB_HTTPD_SCRATCH_BYTES);
     err = httpd->scratch ? 0 : WB_E_NOMEM;
-    if (err == 0 && options->certificate)
-        err = wb_httpd_tls_new(options->certificate, options->key ? options->key : options->certificate, &httpd->tls);
+    httpd->certificate = options->certificate;
+    httpd->key = options->key ? options->key : options->certificate;
+    httpd->hangups_seen = wb_hangups();
+    if (err == 0 && httpd->certificate)
+        err = wb_httpd_tls_new(httpd->certificate, httpd->key, &httpd->tls);
     if (err == 0)
         err = wb_httpd_listen(options->listen, &httpd->listener);
     if (err == 0)
@@ -205,6 +209,8 @@ static void begin_stop(struct wb_httpd *httpd)
         next = node->next;
         if (c->state == WB_CONN_HANDSHAKE || c->state == WB_CONN_HEAD || c->state == WB_CONN_LINGER || c->is_later)
             wb_httpd_conn_cut(c, false);
+        else if (c->state == WB_CONN_HOLD)
+            wb_httpd_exchange_release(c);
     }
 }
 
@@ -268,6 +274,23 @@ static void run_deadlines(struct wb_httpd *httpd, int64_t now)
     }
 }
 
+/* Somebody has put a new certificate in the place of the old one. */
+static void read_certificate(struct wb_httpd *httpd)
+{
+    SSL_CTX *fresh;
+
+    httpd->hangups_seen = wb_hangups();
+    if (!httpd->certificate)
+        return;
+    int err = wb_httpd_tls_new(httpd->certificate, httpd->key, &fresh);
+    if (err == 0) {
+        SSL_CTX_free(httpd->tls);
+        httpd->tls = fresh;
+    }
+    if (httpd->app.certified)
+        httpd->app.certified(httpd->app.context, err);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *context)
 {
     struct wb_httpd *httpd = context;
@@ -277,6 +300,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     (void)what;
     httpd->tick_at_ms = 0; /* this function sets the timer itself */
     run_deadlines(httpd, now);
+    if (wb_hangups() != httpd->hangups_seen)
+        read_certificate(httpd);
     if (httpd->accept_at_ms && now >= httpd->accept_at_ms) {
         httpd->accept_at_ms = 0;
         event_add(&httpd->accept_event, NULL);

@@ -91,6 +91,8 @@ struct wb_http_reply {
     const struct wb_http_source *source;
     void *source_context;
     bool close; /* close the connection afterwards */
+    /* The answer leaves this much later, from when it is known. admit() may set it for what the handler answers. */
+    unsigned delay_ms;
 };
 
 /* Appends a field. Bytes that would end the line are dropped from the value, so that nothing can be injected. */
@@ -151,13 +153,22 @@ struct wb_httpd_app {
      */
     void (*served)(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,
                    uint64_t microseconds);
+    /*
+     * Called in the loop when the certificate was read again; err < 0: it cannot be used, and the one before stays.
+     * May be NULL.
+     */
+    void (*certified)(void *context, int err);
     /* Called in each worker that has nothing to do, after wb_httpd_rest(). May be NULL. */
     void (*rest)(void *context, void *worker);
 };
 
 struct wb_httpd_options {
     struct wb_slice listen;        /* "127.0.0.1:8080", "localhost:80", "[::1]:0", "*:80"; port 0 picks a free one */
-    const char *certificate, *key; /* PEM files: TLS; NULL: plain HTTP. No key: it is in the file of the certificate */
+    /*
+     * PEM files: TLS; NULL: plain HTTP. No key: it is in the file of the certificate. They are read again when the
+     * process gets SIGHUP (os/hangup.h), so the names must stay valid.
+     */
+    const char *certificate, *key;
     unsigned workers;              /* 0: four for each processor */
     struct wb_httpd_limits limits;
     struct wb_httpd_app app;

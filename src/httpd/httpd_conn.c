@@ -79,6 +79,9 @@ void wb_httpd_conn_on_deadline(struct wb_httpd_conn *c)
     case WB_CONN_WORK:
         wb_httpd_exchange_give_up(c);
         break;
+    case WB_CONN_HOLD:
+        wb_httpd_exchange_release(c);
+        break;
     case WB_CONN_GONE:
         break;
     }

@@ -4,7 +4,7 @@
  *
  *   HANDSHAKE -> HEAD -> BODY -> WORK -> SEND -> HEAD        kept alive
  *                  |      |              |-> LINGER -> GONE  closed by us: the client can still read the answer
- *                  +------+-- a refusal -+
+ *                  +------+-- a refusal -+      HOLD, between WORK and SEND: an answer that is to leave later
  *   any state -> GONE                                        the client left, a deadline passed, the server stops
  *
  * A connection that is GONE has no socket. It is freed when no worker runs a job of it and its source is closed. While
@@ -39,7 +39,9 @@ struct wb_httpd {
     struct wb_httpd_limits limits;
     unsigned workers;
     struct wb_httpd_listener listener;
-    SSL_CTX *tls; /* NULL: plain HTTP */
+    const char *certificate, *key;
+    SSL_CTX *tls; /* NULL: plain HTTP. Each connection keeps the one with which it began */
+    unsigned hangups_seen;
     struct event_base *base;
     struct event accept_event, told_event, tick_event;
     int told_fd; /* an eventfd: jobs are done, or somebody wants a stop or a wake-up */
@@ -68,6 +70,7 @@ enum wb_conn_state {
     WB_CONN_HEAD,
     WB_CONN_BODY,
     WB_CONN_WORK,
+    WB_CONN_HOLD,
     WB_CONN_SEND,
     WB_CONN_LINGER,
     WB_CONN_GONE,
@@ -172,6 +175,9 @@ size_t wb_httpd_exchange_feed(struct wb_httpd_conn *c, struct wb_slice bytes);
 
 /* Answers with an error, and closes the connection, because what follows cannot be trusted. */
 void wb_httpd_exchange_refuse(struct wb_httpd_conn *c, unsigned status, const char *why);
+
+/* An answer that was held back may leave. */
+void wb_httpd_exchange_release(struct wb_httpd_conn *c);
 
 /* The request has waited long enough for its turn: refuses it, unless it is being answered. */
 void wb_httpd_exchange_give_up(struct wb_httpd_conn *c);

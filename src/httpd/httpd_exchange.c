@@ -21,8 +21,8 @@ static const char *date_now(struct wb_httpd *httpd)
     return httpd->date;
 }
 
-/* The reply is known: begins to send it. */
-static void send_reply(struct wb_httpd_conn *c)
+/* Begins to send the reply. */
+static void send_now(struct wb_httpd_conn *c)
 {
     struct wb_httpd *httpd = c->httpd;
 
@@ -55,6 +55,23 @@ static void reply_error(struct wb_httpd_conn *c, unsigned status, const char *wh
         wb_http_reply_field(&c->reply, "Allow", WB_SLICE_LIT("GET, HEAD, POST"));
     if (status == 503)
         wb_http_reply_field(&c->reply, "Retry-After", WB_SLICE_LIT(RETRY_SECONDS));
+}
+
+/* The reply is known. */
+static void send_reply(struct wb_httpd_conn *c)
+{
+    if (c->reply.delay_ms == 0 || c->httpd->stop_at_ms) {
+        send_now(c);
+        return;
+    }
+    c->state = WB_CONN_HOLD;
+    wb_httpd_conn_set_deadline(c, wb_httpd_now_ms() + c->reply.delay_ms);
+}
+
+void wb_httpd_exchange_release(struct wb_httpd_conn *c)
+{
+    WB_CHECK(c->state == WB_CONN_HOLD && !c->busy);
+    send_now(c);
 }
 
 static void describe_client(struct wb_httpd_conn *c)

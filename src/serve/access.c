@@ -88,6 +88,15 @@ enum wb_stream_who wb_access_who(const struct wb_server *server, const struct wb
     return wb_access_provider(server, request, &is_operator) || is_operator ? WB_STREAM_OWNER : WB_STREAM_READER;
 }
 
+bool wb_access_has_token(const struct wb_server *server, const struct wb_http_request *request, bool *right_out)
+{
+    bool is_operator;
+    bool is_provider = wb_access_provider(server, request, &is_operator) != NULL;
+
+    *right_out = is_provider || is_operator || has_password(server, request);
+    return wb_http_field(request, "Authorization").len > 0;
+}
+
 unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access)
 {
     bool is_operator;

@@ -1,6 +1,8 @@
 /* routes.c - which handler answers which path, who may ask, and how large a body may be. */
 #include "base/check.h"
 #include "base/error.h"
+#include "os/clock.h"
+#include "serve/guesses.h"
 #include "serve/htmlpen.h"
 
 #include <stdio.h>
@@ -136,6 +138,23 @@ static void refuse_host(struct wb_slice host, struct wb_http_reply *reply)
                         (int)(host.len > 200 ? 200 : host.len), host.ptr ? host.ptr : "");
 }
 
+/* Whether somebody tries tokens too fast. Otherwise the answer may be held back. */
+static bool is_guessing(struct wb_server *server, const struct wb_http_request *head, struct wb_http_reply *reply)
+{
+    bool right;
+
+    if (!wb_access_has_token(server, head, &right))
+        return false;
+    int wait_ms = wb_guesses_enter(server->guesses, head, right, wb_clock_mono_ns() / 1000000);
+    if (wait_ms >= 0) {
+        reply->delay_ms = (unsigned)wait_ms;
+        return false;
+    }
+    wb_http_reply_error(reply, 429, "too many wrong tokens came from this address; try again later");
+    (void)wb_http_reply_field(reply, "Retry-After", WB_SLICE_LIT("10"));
+    return true;
+}
+
 bool wb_route_is_slow(const struct wb_http_request *request)
 {
     return wb_route_find(request->path)->slow; /* there is one: the request was admitted */
@@ -153,6 +172,8 @@ int wb_route_admit(struct wb_server *server, const struct wb_http_request *head,
         refuse_host(foreign, reply);
         return 1;
     }
+    if (is_guessing(server, head, reply))
+        return 1;
     if (!route) {
         snprintf(message, sizeof message, "there is nothing at %.*s", WB_SLICE_ARG(head->path));
         wb_route_fail(NULL, head, reply, 404, message);

@@ -7,6 +7,7 @@
 #include "os/random.h"
 #include "serve/dash.h"
 #include "serve/delivery.h"
+#include "serve/guesses.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
 
@@ -42,6 +43,18 @@ static void served(void *context, const struct wb_http_request *request, unsigne
     wb_metrics_count(server->metrics, request, status, bytes, microseconds);
 }
 
+static void certified(void *context, int err)
+{
+    const struct wb_server *server = context;
+    const struct wb_serve_options *o = server->options;
+    char message[WB_ERROR_MESSAGE_MAX + 64];
+
+    snprintf(message, sizeof message, err < 0 ? "%s; the certificate stays" : "%s is in use",
+             err < 0 ? wb_error_message() : o->certificate);
+    if (o->say)
+        o->say(o->context, message);
+}
+
 static void say_ready(const struct wb_server *server)
 {
     const struct wb_serve_options *o = server->options;
@@ -67,6 +80,7 @@ int wb_serve(const struct wb_serve_options *options)
                                              .is_slow = is_slow,
                                              .handle = handle,
                                              .served = served,
+                                             .certified = certified,
                                              .rest = wb_serve_worker_rest}};
     struct wb_runkeeper *runkeeper = NULL;
     uint64_t seed;
@@ -82,6 +96,8 @@ int wb_serve(const struct wb_serve_options *options)
         err = wb_watch_new(options->query_ms, &server.watch);
     if (err == 0)
         err = wb_push_gate_new(options->provider_count, &server.push_gate);
+    if (err == 0)
+        err = wb_guesses_new(&server.guesses);
     if (err == 0)
         err = wb_pusher_open(options->dir, &server.pusher);
     if (err == 0)
@@ -111,6 +127,7 @@ int wb_serve(const struct wb_serve_options *options)
     wb_httpd_free(server.httpd);
     wb_stream_home_close(server.streams);
     wb_pusher_close(server.pusher);
+    wb_guesses_free(server.guesses);
     wb_push_gate_free(server.push_gate);
     wb_watch_free(server.watch);
     wb_text_cache_free(server.texts);

@@ -26,6 +26,7 @@ struct wb_server {
     struct wb_metrics *metrics;
     struct wb_watch *watch;
     struct wb_push_gate *push_gate;
+    struct wb_guesses *guesses;
     struct wb_pusher *pusher;
     struct wb_dash *dash;
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
@@ -106,6 +107,12 @@ int wb_access_init(struct wb_server *server);
 
 /* 0, or 401 or 403. */
 unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access);
+
+/*
+ * Whether the request has a token, or a password; if so, *right_out says whether it is one of ours, whatever it is good
+ * for.
+ */
+bool wb_access_has_token(const struct wb_server *server, const struct wb_http_request *request, bool *right_out);
 
 /* As what a request may ask for streams: with a token as an owner, without as a reader. */
 enum wb_stream_who wb_access_who(const struct wb_server *server, const struct wb_http_request *request);

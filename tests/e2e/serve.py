@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """webbase serve: every call, its errors, its paging, and who may ask."""
-import pathlib, re, stat, threading
+import collections, concurrent.futures, pathlib, re, signal, ssl, stat, threading, time
 
+from crawlserver import until
 from e2e import *
 from serving import *
 
@@ -300,9 +301,39 @@ def a_query_that_runs_out_of_time_says_so(folder):
 
 # ---- access --------------------------------------------------------------------------
 
+def address(number):
+    return '10.%d.%d.%d' % (number >> 16 & 255, number >> 8 & 255, number & 255)
+
+
+@test
+def wrong_tokens_are_slowed_down(folder):
+    c = corpus(folder)
+    with Server(c.repo) as s:
+        own = (c.repo / 'token').read_text().strip()
+
+        def attempt(token, client):
+            began = time.monotonic()
+            r = s.ask('/api/token', headers={'Authorization': 'Bearer ' + token, 'X-Forwarded-For': client})
+            return r.status, time.monotonic() - began, r
+        for _ in range(20):
+            assert attempt('guess', '192.0.2.1')[0] == 401
+        slow = [attempt('guess', '192.0.2.1') for _ in range(4)]
+        assert [x[0] for x in slow] == [401] * 4 and sum(x[1] for x in slow) >= 4 * 0.25, slow
+        assert attempt(own, '192.0.2.1')[0] == 200
+        assert s.ask('/api/stat').status == 200      # who sends no token is not concerned
+        with concurrent.futures.ThreadPoolExecutor(80) as pool:
+            many = list(pool.map(lambda _: attempt('guess', '192.0.2.1'), range(80)))
+            other = pool.submit(attempt, own, '192.0.2.2').result()
+        assert other[0] == 200
+        statuses = collections.Counter(x[0] for x in many)
+        assert set(statuses) == {401, 429} and statuses[401] >= 40, statuses
+        assert all(x[2].field('Retry-After') for x in many if x[0] == 429)
+
+
 @test
 def who_may_read(folder):
     c = corpus(folder)
+    tried = []
     with Server(c.repo) as s:
         assert s.ask('/api/stat').status == 200
         file = c.repo / 'token'
@@ -319,7 +350,8 @@ def who_may_read(folder):
             refusal(r, 401, people, 'token')
             assert r.field('WWW-Authenticate').startswith('Bearer'), path
             for wrong in ('Bearer x', 'Bearer ' + own[:-1], 'Bearer ' + own + 'x', 'Basic ' + own, own, 'Bearer', 'Bearer '):
-                assert s.ask(full, method=way, headers={'Authorization': wrong}).status == 401, wrong
+                tried.append(wrong)      # each by another client of a proxy on this machine, because they are slowed down
+                assert s.ask(full, method=way, headers={'Authorization': wrong, 'X-Forwarded-For': address(len(tried))}).status == 401, wrong
             assert s.ask(full, method=way, headers={'Authorization': 'Bearer ' + own}).status not in (401, 403), path
             assert s.ask(full + '?token=' + own, method=way).status == 401, 'tokens are not parameters'
         assert call(None, 'stream', s.url, '--format', 'urls', '--patience', '1', status=1).stderr
@@ -337,13 +369,18 @@ def who_may_read(folder):
     refused(c.repo, '--key', 'serve', '--listen', '127.0.0.1:0', '--key', folder / 'x', status=2, one_line=False)
 
 
-@test
-def with_tls(folder):
-    c = corpus(folder)
+def certificate(folder):
+    """A new certificate with its key."""
     subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '3',
                     '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', folder / 'key.pem',
                     '-out', folder / 'cert.pem'], check=True, capture_output=True)
-    (folder / 'both.pem').write_bytes((folder / 'cert.pem').read_bytes() + (folder / 'key.pem').read_bytes())
+    return (folder / 'cert.pem').read_bytes() + (folder / 'key.pem').read_bytes()
+
+
+@test
+def with_tls(folder):
+    c = corpus(folder)
+    (folder / 'both.pem').write_bytes(certificate(folder))
     for args in (['--certificate', folder / 'cert.pem', '--key', folder / 'key.pem'], ['--certificate', folder / 'both.pem']):
         with Server(c.repo, *args) as s:
             assert s.scheme == 'https' and s.get('/api/stat')['pages'] == 61
@@ -358,6 +395,15 @@ def with_tls(folder):
             assert b'certificate' in call(None, 'stream', s.url, status=1).stderr
             got = call(None, 'stream', s.url, '--format', 'urls', '--ca-file', folder / 'cert.pem').stdout
             assert got.count(b'\n') == 61
+    serial = lambda s: ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(('127.0.0.1', s.port)))
+    (folder / 'live.pem').write_bytes((folder / 'both.pem').read_bytes())
+    with Server(c.repo, '--certificate', folder / 'live.pem') as s:
+        before = serial(s)
+        for text, said, renewed in ((b'nonsense', 'the certificate stays', False), (certificate(folder), 'is in use', True)):
+            (folder / 'live.pem').write_bytes(text)
+            s.process.send_signal(signal.SIGHUP)
+            until(lambda: said in s.said())
+            assert (serial(s) != before) is renewed
     refused(c.repo, 'nothing.pem', 'serve', '--listen', '127.0.0.1:0', '--certificate', folder / 'nothing.pem')
     refused(c.repo, 'key.pem', 'serve', '--listen', '127.0.0.1:0', '--certificate', folder / 'key.pem')
 

@@ -166,8 +166,18 @@ static int admit(void *context, const struct wb_http_request *head, uint64_t *bo
         wb_http_reply_error(reply, 403, "not you");
         return 1;
     }
+    if (wb_http_param(head, "delay").ptr)
+        reply->delay_ms = (unsigned)number(head, "delay");
     *body_max_out = is(head, "/echo") ? BODY_MAX : 0;
     return 0;
+}
+
+static void certified(void *context, int err)
+{
+    struct site *site = context;
+
+    site->certified_err = err;
+    site->certified++;
 }
 
 static bool is_slow(void *context, const struct wb_http_request *request)
@@ -230,6 +240,7 @@ void site_start(struct site *site)
                                          .worker_close = close_worker,
                                          .admit = admit,
                                          .is_slow = is_slow,
+                                         .certified = certified,
                                          .handle = handle,
                                          .served = served};
     pthread_mutex_init(&site->lock, NULL);

@@ -13,6 +13,7 @@
  *   /later                       a source that has nothing until feed_later() is called
  *   /forbidden        not admitted: 403
  *   ?slow             such a request counts as one that may be slow
+ *   ?delay=MS         its answer leaves that much later
  */
 #ifndef WB_TESTS_HTTPD_SUPPORT_H
 #define WB_TESTS_HTTPD_SUPPORT_H
@@ -40,7 +41,8 @@ struct site {
     struct wb_httpd_options options;
     atomic_uint handled, workers_asked, workers_open, sources_made, sources_closed, sources_open, pieces, served, fed,
         running;
-    atomic_uint last_status;
+    atomic_uint last_status, certified;
+    atomic_int certified_err;
     _Atomic uint64_t last_bytes;
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -2,6 +2,7 @@
 #include "httpd_support.h"
 
 #include "base/error.h"
+#include "os/clock.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +48,43 @@ static void test_requests_finish(void **state)
     close(half);
     close(later);
     wb_buf_release(&body);
+    wb_buf_release(&reply);
+}
+
+/*
+ * An answer that is held back leaves later, and neither holds up others nor occupies a worker; a client that does not
+ * wait costs nothing, and when the server stops, it leaves at once.
+ */
+static void test_held_back(void **state)
+{
+    struct site site = {.options.workers = 1};
+    struct wb_buf reply = WB_BUF_INIT;
+
+    (void)state;
+    site_start(&site);
+    int64_t began_ns = wb_clock_mono_ns();
+    int soon = dial(&site), other = dial(&site), late = dial(&site), gone = dial(&site);
+    say(soon, "POST /echo?delay=300 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc");
+    say(late, "GET /pieces?count=3&bytes=10&delay=3600000" END);
+    say(gone, "GET /big?bytes=100&delay=3600000" END);
+    await_count(site.handled, 3);
+    close(gone);
+    say(other, "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert_true(hear_all(other, &reply));
+    assert_true(has(&reply, "hello\n"));
+    wb_buf_clear(&reply);
+    assert_true(hear_all(soon, &reply));
+    assert_true(has(&reply, "HTTP/1.1 200 ") && has(&reply, "abc"));
+    assert_true(wb_clock_mono_ns() - began_ns >= 300 * 1000000ll);
+    pthread_t thread;
+    pthread_create(&thread, NULL, end_site, &site);
+    wb_buf_clear(&reply);
+    assert_true(hear_all(late, &reply));
+    assert_true(has(&reply, "HTTP/1.1 200 "));
+    close(soon);
+    close(other);
+    close(late);
+    pthread_join(thread, NULL);
     wb_buf_release(&reply);
 }
 
@@ -135,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_finish),
+        cmocka_unit_test(test_held_back),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_under_load),
         cmocka_unit_test(test_early),

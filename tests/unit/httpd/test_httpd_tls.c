@@ -3,9 +3,11 @@
 
 #include "../fetch/certificate.h"
 #include "base/error.h"
+#include "os/hangup.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -170,6 +172,59 @@ static void test_bad_files(void **state)
     site_stop(&site);
 }
 
+/* The serial number of the certificate that the server shows, as text. */
+static void shown_serial(struct site *site, SSL_CTX *context, char text_out[100])
+{
+    SSL *ssl = dial_tls(site, context, TLS1_3_VERSION);
+
+    assert_non_null(ssl);
+    X509 *shown = SSL_get1_peer_certificate(ssl);
+    BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(shown), NULL);
+    char *text = BN_bn2hex(number);
+    snprintf(text_out, 100, "%s", text);
+    OPENSSL_free(text);
+    BN_free(number);
+    X509_free(shown);
+    hang_up(ssl);
+}
+
+/* After SIGHUP the files are read again; those who are connected notice nothing, and bad files change nothing. */
+static void test_renewed(void **state)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    struct site site = {0};
+    char first[100], second[100], third[100];
+    struct wb_buf reply = WB_BUF_INIT;
+
+    (void)state;
+    wb_hangup_count();
+    start(&site);
+    shown_serial(&site, context, first);
+    SSL *old = dial_tls(&site, context, TLS1_3_VERSION);
+    assert_non_null(old);
+    assert_true(make_certificate());
+    raise(SIGHUP);
+    await_count(site.certified, 1);
+    shown_serial(&site, context, second);
+    assert_string_not_equal(first, second);
+    assert_int_equal(site.certified_err, 0);
+    assert_int_equal(truncate(key, 20), 0);
+    raise(SIGHUP);
+    await_count(site.certified, 2);
+    assert_true(site.certified_err < 0);
+    shown_serial(&site, context, third);
+    assert_string_equal(second, third);
+    static const char text[] = "GET /hello" LAST;
+    assert_true(SSL_write(old, text, sizeof text - 1) > 0);
+    hear_tls(old, &reply);
+    assert_true(has(&reply, "hello\n"));
+    hang_up(old);
+    assert_true(make_certificate());
+    SSL_CTX_free(context);
+    wb_buf_release(&reply);
+    site_stop(&site);
+}
+
 static int set_up(void **state)
 {
     int err = make_root(state);
@@ -186,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_body),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_renewed),
     };
 
     return cmocka_run_group_tests(tests, set_up, remove_root);
