@@ -462,7 +462,8 @@ void wb_handle_cdx(struct wb_call *call)
         wb_call_type(call, output == CDX_JSON && job->query.ia ? "application/json"
                            : output == CDX_JSON                ? "text/x-ndjson; charset=utf-8"
                            : output == CDX_LINK                ? "application/link-format"
-                                                               : "text/plain; charset=utf-8");
+                           : cdx_is_plain(&job->query)         ? "text/plain; charset=utf-8"
+                                                               : "text/x-cdxj; charset=utf-8");
     }
     if (err == 0 && job->query.match == CDX_EXACT && job->query.show_pages)
         err = answer_pages(call, job, 1);
