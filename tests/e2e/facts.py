@@ -271,7 +271,7 @@ def status_and_several_sites_also_select_for_archives(folder):
 def a_full_disk_leaves_nothing(folder):
     repo = repository(folder)
     with small_disk(folder / 'small', '16k') as small:
-        for end in ('sqlite', 'csv', 'jsonl'):
+        for end in ('sqlite', 'csv', 'jsonl', 'parquet'):
             (small / 'filler').write_bytes(b'x' * (12 << 10 if end == 'sqlite' else 16 << 10))
             refused(repo, 'facts.' + end, 'export', '--facts', small / ('facts.' + end))
             assert [p.name for p in small.iterdir()] == ['filler']
