@@ -10,8 +10,7 @@
 
 int wb_factformat_of_name(const char *path, enum wb_factformat *format_out)
 {
-    static const char *const endings[] = {
-        [WB_FACTS_CSV] = ".csv",
+    static const char *const endings[] = {[WB_FACTS_CSV] = ".csv",
                                           [WB_FACTS_JSONL] = ".jsonl",
                                           [WB_FACTS_SQLITE] = ".sqlite",
                                           [WB_FACTS_PARQUET] = ".parquet"};

@@ -17,8 +17,8 @@ enum wb_factcell_kind { WB_FACTCELL_NONE, WB_FACTCELL_TEXT, WB_FACTCELL_WHOLE, W
 
 struct wb_factcell {
     enum wb_factcell_kind kind; /* NONE: the value is not known */
-    struct wb_slice text; /* of a time, too, as RFC 3339... */
-    int64_t time_ms;      /* ...and this is the time */
+    struct wb_slice text;       /* of a time, too, as RFC 3339... */
+    int64_t time_ms;            /* ...and this is the time */
     uint64_t whole;
     double number;
 };

@@ -61,8 +61,10 @@ static int put_name(struct wb_buf *sql, const struct wb_factcolumn *columns, siz
 
 static int make_pages(struct wb_factsqlite *s, const struct wb_factcolumn *columns, size_t count)
 {
-    static const char *const types[] = {[WB_FACTCELL_NONE] = "", [WB_FACTCELL_TEXT] = " TEXT",
-                                        [WB_FACTCELL_WHOLE] = " INTEGER", [WB_FACTCELL_NUMBER] = " REAL",
+    static const char *const types[] = {[WB_FACTCELL_NONE] = "",
+                                        [WB_FACTCELL_TEXT] = " TEXT",
+                                        [WB_FACTCELL_WHOLE] = " INTEGER",
+                                        [WB_FACTCELL_NUMBER] = " REAL",
                                         [WB_FACTCELL_TIME] = " TEXT"};
     struct wb_buf sql = WB_BUF_INIT;
     int err = wb_buf_append_str(&sql, "CREATE TABLE pages (");

@@ -12,8 +12,8 @@
 /* The fields that are shown, in their order. */
 static size_t shown(const struct cdx_query *q, const enum cdx_field **fields_out)
 {
-    static const enum cdx_field all[] = {CDX_URLKEY, CDX_TIMESTAMP, CDX_URL,      CDX_MIME,
-                                         CDX_STATUS, CDX_DIGEST,    CDX_LENGTH,   CDX_REDIRECT,
+    static const enum cdx_field all[] = {CDX_URLKEY,      CDX_TIMESTAMP,   CDX_URL,          CDX_MIME,
+                                         CDX_STATUS,      CDX_DIGEST,      CDX_LENGTH,       CDX_REDIRECT,
                                          CDX_ORIG_LENGTH, CDX_ORIG_OFFSET, CDX_ORIG_FILENAME};
 
     *fields_out = q->field_count ? q->fields : all;

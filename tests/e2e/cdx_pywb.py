@@ -58,6 +58,8 @@ def one_url(folder):
     with Server(sample(folder)) as s:
         assert len(rows(s, 'http://www.iana.org/')) == 3, 'with and without www'
         assert len([json.loads(x) for x in lines_of(s, 'http://www.iana.org/', 'text/x-ndjson', output='json')]) == 3
+        plain = lines_of(s, 'http://www.iana.org/', 'text/plain', output='text')
+        assert len(plain) == 3 and not any('{' in line for line in plain)
         keys = {r['urlkey'] for r in rows(s, 'http://www.iana.org/', matchType='prefix')}
         assert any(len(k) > len('org,iana)/') for k in keys) and all(k.startswith('org,iana)/') for k in keys), keys
         assert {r['urlkey'] for r in rows(s, 'iana.org/_CSS/2013.1/fonts/inconsolata.otf')} == {'org,iana)/_css/2013.1/fonts/inconsolata.otf'}
