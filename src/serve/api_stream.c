@@ -213,6 +213,8 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
     if (got == WB_E_BUSY && r->stream && wb_stream_waits(r->stream))
         return wait_for_transfer(r, out, got);
     r->waits_since_ns = 0;
+    if (got == 0 && r->damaged && out->len)
+        return WB_HTTP_MORE; /* an error would throw away what is in this piece: it comes with the next one */
     if (got == 0 && r->damaged)
         return wb_fail(WB_E_CORRUPT, "a damaged place was left out of a stream");
     return got < 0 ? got : got == WB_DEAL_LATER ? WB_HTTP_LATER : got > 0 ? WB_HTTP_MORE : WB_HTTP_END;

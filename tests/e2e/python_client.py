@@ -232,15 +232,50 @@ def errors_have_the_words_of_the_server(folder):
             pass
 
 
+@test
+def what_cannot_be_read_is_said(folder):
+    """Lists end with an exception, streams deliver everything else and end, whatever is damaged."""
+    repo = folder / 'r'
+    pages = [Page('http://a.example/%s' % n, bytes(random.Random(n).randbytes(3000)), '2026-01-02T00:00:00Z', type='text/plain') for n in range(60)]
+    done(ask(repo, 'import', archive(folder / 'a.warc', pages[:30])))
+    done(ask(repo, 'import', archive(folder / 'b.warc', pages[30:])))
+    call(repo, 'update')
+    call(repo, 'index')
+    segment = sorted(repo.glob('pages/*.seg'))[0]
+    raw = bytearray(segment.read_bytes())
+    raw[30000] ^= 1
+    segment.write_bytes(raw)
+    with Server(repo) as s:
+        client, got = webbase.Client(s.url), []
+        try:
+            for capture in client.captures('a.example', matchType='host'):
+                got.append(capture['url'])
+            raise AssertionError('nothing was said')
+        except webbase.Incomplete as error:
+            assert 0 < error.left_out < 60 and len(got) == 60 - error.left_out and 'could not be read' in str(error), error
+        streamed = []
+        with contextlib.suppress(webbase.Incomplete), client.stream() as stream:
+            for record in stream:
+                streamed.append(record['url'])
+        assert sorted(streamed) == sorted(got) and stream.interruptions >= 1, (len(streamed), len(got))
+        try:
+            client.get(next(p.url for p in pages if p.url not in got))
+            raise AssertionError('nothing was said')
+        except webbase.ApiError as error:
+            assert error.status == 500, error
+
+
 class Moody(http.server.BaseHTTPRequestHandler):
     """Answers as its list of moods says; the real server cannot be made to."""
-    protocol_version, moods, seen = 'HTTP/1.1', [], []
+    protocol_version, moods, seen, released = 'HTTP/1.1', [], [], threading.Event()
 
     def answer(self):
         self.rfile.read(int(self.headers.get('Content-Length') or 0))
         self.seen.append(self.command + ' ' + self.path)
         mood = self.moods.pop(0)
-        if mood == 'hang up':
+        if mood == 'silence':
+            self.released.wait(PATIENCE)
+        if mood in ('hang up', 'silence'):
             self.close_connection = True
             return
         body = b'{"ok":true}' if mood in ('ok', 'cut') else b'{"error":"not now"}'
@@ -281,6 +316,11 @@ def only_what_reads_is_sent_again(folder):
         assert type(result) is webbase.ApiError and str(result) == 'not now' and times == 1
         result, times = tried([503] * 3, webbase.Client('http://127.0.0.1:%d' % server.server_port, patience=-1).healthy)
         assert type(result) is webbase.Unavailable and times == 1
+        hasty = webbase.Client('http://127.0.0.1:%d' % server.server_port, timeout=0.2)
+        assert tried(['silence', 'ok'], hasty.healthy) == (True, 2)
+        result, times = tried(['silence', 'ok'], lambda: hasty.push(gone=['http://a.example/']))
+        assert type(result) is webbase.ConnectionLost and times == 1
+        Moody.released.set()
         server.shutdown()
 
 

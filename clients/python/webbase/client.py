@@ -120,7 +120,7 @@ class Client:
                 for line in answer.lines():
                     row = json.loads(line)
                     if "error" in row:
-                        lost = Incomplete(row["error"], row.get("left_out", 0) + (lost.left_out if lost else 0))
+                        lost = Incomplete(row["error"], row["left_out"] + ((lost.left_out or 0) if lost else 0))
                     elif "resumeKey" in row and in_parts:
                         key = row["resumeKey"]
                     else:

@@ -12,9 +12,10 @@ class ConnectionLost(WebBaseError):
 
 
 class Incomplete(WebBaseError):
-    """A list is not complete, because something in the repository cannot be read. It was raised after the list's end."""
+    """Something in the repository cannot be read. It is raised after everything else was delivered. left_out: how many
+    captures are missing; None if it is not known."""
 
-    def __init__(self, message: str, left_out: int):
+    def __init__(self, message: str, left_out: Optional[int] = None):
         super().__init__(message)
         self.left_out = left_out
 

@@ -14,8 +14,11 @@ import json
 from typing import Any, Dict, Iterator, List, Optional
 
 from .answers import Record
-from .errors import ConnectionLost, WebBaseError
+from .errors import ConnectionLost, Incomplete, WebBaseError
 from .transport import Answer, Pauses, Transport
+
+# A server that answers, but cuts the body again and again before the next record, cannot read what is there.
+CUTS_MAX = 5
 
 
 class Stream:
@@ -26,6 +29,7 @@ class Stream:
         self._answer: Optional[Answer] = None
         self._lines: Iterator[bytes] = iter(())
         self._got = self._ended = False
+        self._cuts = 0
         self._skip: Optional[str] = None
         self._committed: Optional[str] = None
         #: The place behind the last record that was delivered.
@@ -71,10 +75,9 @@ class Stream:
                     self._open()
                 record = self._take()
                 self._pauses.reset()
+                self._cuts = 0
             except ConnectionLost as error:
-                self.close()
-                self.interruptions += 1
-                self._pauses.wait(error)
+                self._lose(error)
                 continue
             if record is None:
                 self._end()
@@ -84,6 +87,15 @@ class Stream:
             elif record["token"] == self._skip:
                 self._skip = None
         raise StopIteration
+
+    def _lose(self, error: ConnectionLost) -> None:
+        self._cuts += self._answer is not None      # otherwise there was no answer at all
+        self.close()
+        self.interruptions += 1
+        if self._cuts >= CUTS_MAX:
+            raise Incomplete("the stream is cut at the same place again and again: something that it should deliver "
+                             "cannot be read") from error
+        self._pauses.wait(error)
 
     def _take(self) -> Optional[Record]:
         line = next(self._lines, None)
