@@ -1,16 +1,19 @@
-/* factpen.c - writes rows of facts as CSV or JSON lines, or hands them to SQLite. */
+/* factpen.c - writes rows of facts as CSV or JSON lines, or hands them to SQLite or to the room parquet. */
 #include "cli/factpen.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 int wb_factformat_of_name(const char *path, enum wb_factformat *format_out)
 {
-    static const char *const endings[] = {
-        [WB_FACTS_CSV] = ".csv", [WB_FACTS_JSONL] = ".jsonl", [WB_FACTS_SQLITE] = ".sqlite"};
+    static const char *const endings[] = {[WB_FACTS_CSV] = ".csv",
+                                          [WB_FACTS_JSONL] = ".jsonl",
+                                          [WB_FACTS_SQLITE] = ".sqlite",
+                                          [WB_FACTS_PARQUET] = ".parquet"};
     struct wb_slice name = wb_slice_str(path);
 
     for (int i = 0; i < (int)(sizeof endings / sizeof *endings); i++)
@@ -18,7 +21,7 @@ int wb_factformat_of_name(const char *path, enum wb_factformat *format_out)
             *format_out = (enum wb_factformat)i;
             return 0;
         }
-    return wb_fail(WB_E_INVALID, "%s: the name must end in .sqlite, .csv or .jsonl", path);
+    return wb_fail(WB_E_INVALID, "%s: the name must end in .sqlite, .parquet, .csv or .jsonl", path);
 }
 
 /* ---- CSV ----------------------------------------------------------------------------------------- */
@@ -46,6 +49,7 @@ static int put_csv_cell(struct wb_buf *line, const struct wb_factcell *cell)
 {
     switch (cell->kind) {
     case WB_FACTCELL_TEXT:
+    case WB_FACTCELL_TIME:
         return put_csv_text(line, cell->text);
     case WB_FACTCELL_WHOLE:
         return wb_buf_printf(line, "%" PRIu64, cell->whole);
@@ -88,6 +92,7 @@ static int write_json(struct wb_factpen *pen, const struct wb_factcell *cells)
         wb_json_key(&j, pen->columns[i].name);
         switch (cells[i].kind) {
         case WB_FACTCELL_TEXT:
+        case WB_FACTCELL_TIME:
             wb_json_slice(&j, cells[i].text);
             break;
         case WB_FACTCELL_WHOLE:
@@ -106,6 +111,49 @@ static int write_json(struct wb_factpen *pen, const struct wb_factcell *cells)
     return err < 0 ? err : wb_exportfile_write(&pen->file, pen->line.ptr, pen->line.len);
 }
 
+/* ---- Parquet --------------------------------------------------------------------------------------- */
+
+static int write_parquet(void *context, const void *bytes, size_t len)
+{
+    struct wb_factpen *pen = context;
+
+    return wb_exportfile_write(&pen->file, bytes, len);
+}
+
+static int open_parquet(struct wb_factpen *pen)
+{
+    static const enum wb_parquet_kind kinds[] = {[WB_FACTCELL_TEXT] = WB_PARQUET_TEXT,
+                                                 [WB_FACTCELL_WHOLE] = WB_PARQUET_WHOLE,
+                                                 [WB_FACTCELL_NUMBER] = WB_PARQUET_NUMBER,
+                                                 [WB_FACTCELL_TIME] = WB_PARQUET_TIME};
+
+    pen->parquet_columns = wb_alloc_zero(pen->column_count, sizeof *pen->parquet_columns);
+    pen->parquet_cells = wb_alloc_zero(pen->column_count, sizeof *pen->parquet_cells);
+    if (!pen->parquet_columns || !pen->parquet_cells)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < pen->column_count; i++) {
+        const struct wb_factcolumn *column = &pen->columns[i];
+        pen->parquet_columns[i] = (struct wb_parquet_column){column->name, kinds[column->kind], column->always};
+    }
+    return wb_parquet_new(pen->parquet_columns, pen->column_count, &WB_PARQUET_LIMITS, write_parquet, pen,
+                          &pen->parquet);
+}
+
+static int add_to_parquet(struct wb_factpen *pen, const struct wb_factcell *cells)
+{
+    for (size_t i = 0; i < pen->column_count; i++) {
+        const struct wb_factcell *cell = &cells[i];
+        bool time = cell->kind == WB_FACTCELL_TIME;
+        if (cell->kind == WB_FACTCELL_WHOLE && cell->whole > INT64_MAX)
+            return wb_fail(WB_E_LIMIT, "a value of the column %s is too large for Parquet", pen->columns[i].name);
+        pen->parquet_cells[i] = (struct wb_parquet_cell){.known = cell->kind != WB_FACTCELL_NONE,
+                                                         .text = cell->text,
+                                                         .whole = time ? cell->time_ms : (int64_t)cell->whole,
+                                                         .number = cell->number};
+    }
+    return wb_parquet_row(pen->parquet, pen->parquet_cells);
+}
+
 /* ---- the pen ------------------------------------------------------------------------------------- */
 
 int wb_factpen_open(struct wb_factpen *pen, const char *path, enum wb_factformat format, bool force,
@@ -118,6 +166,8 @@ int wb_factpen_open(struct wb_factpen *pen, const char *path, enum wb_factformat
     int err = wb_exportfile_open(&pen->file, path, force);
     if (err == 0 && format == WB_FACTS_SQLITE)
         err = wb_factsqlite_open(pen->file.temporary, columns, column_count, &pen->sqlite);
+    if (err == 0 && format == WB_FACTS_PARQUET)
+        err = open_parquet(pen);
     if (err == 0 && format == WB_FACTS_CSV)
         err = write_csv(pen, NULL);
     return err;
@@ -135,6 +185,8 @@ int wb_factpen_row(struct wb_factpen *pen, const struct wb_factcell *cells)
         return write_csv(pen, cells);
     case WB_FACTS_JSONL:
         return write_json(pen, cells);
+    case WB_FACTS_PARQUET:
+        return add_to_parquet(pen, cells);
     case WB_FACTS_SQLITE:
         break;
     }
@@ -149,7 +201,7 @@ int wb_factpen_link(struct wb_factpen *pen, struct wb_slice from, struct wb_slic
 
 int wb_factpen_finish(struct wb_factpen *pen)
 {
-    int err = pen->sqlite ? wb_factsqlite_finish(pen->sqlite) : 0;
+    int err = pen->sqlite ? wb_factsqlite_finish(pen->sqlite) : pen->parquet ? wb_parquet_finish(pen->parquet) : 0;
 
     wb_factsqlite_close(pen->sqlite);
     pen->sqlite = NULL;
@@ -159,6 +211,9 @@ int wb_factpen_finish(struct wb_factpen *pen)
 void wb_factpen_close(struct wb_factpen *pen)
 {
     wb_factsqlite_close(pen->sqlite);
+    wb_parquet_free(pen->parquet);
+    wb_free(pen->parquet_columns);
+    wb_free(pen->parquet_cells);
     wb_exportfile_close(&pen->file);
     wb_buf_release(&pen->line);
     *pen = WB_FACTPEN_INIT;

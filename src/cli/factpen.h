@@ -1,5 +1,6 @@
 /*
- * factpen.h - writes rows of facts about pages to a file: CSV (RFC 4180), JSON lines, or SQLite (factsqlite.c).
+ * factpen.h - writes rows of facts about pages to a file: CSV (RFC 4180), JSON lines, Parquet, or SQLite
+ * (factsqlite.c).
  *
  *   open -> row, link ... -> finish -> close          (close is safe at any time)
  *
@@ -10,12 +11,14 @@
 
 #include "base/slice.h"
 #include "cli/exportfile.h"
+#include "parquet/parquet.h"
 
-enum wb_factcell_kind { WB_FACTCELL_NONE, WB_FACTCELL_TEXT, WB_FACTCELL_WHOLE, WB_FACTCELL_NUMBER };
+enum wb_factcell_kind { WB_FACTCELL_NONE, WB_FACTCELL_TEXT, WB_FACTCELL_WHOLE, WB_FACTCELL_NUMBER, WB_FACTCELL_TIME };
 
 struct wb_factcell {
     enum wb_factcell_kind kind; /* NONE: the value is not known */
-    struct wb_slice text;
+    struct wb_slice text;       /* of a time, too, as RFC 3339... */
+    int64_t time_ms;            /* ...and this is the time */
     uint64_t whole;
     double number;
 };
@@ -26,7 +29,7 @@ struct wb_factcolumn {
     bool always;                /* every row has a value */
 };
 
-enum wb_factformat { WB_FACTS_CSV, WB_FACTS_JSONL, WB_FACTS_SQLITE };
+enum wb_factformat { WB_FACTS_CSV, WB_FACTS_JSONL, WB_FACTS_SQLITE, WB_FACTS_PARQUET };
 
 struct wb_factsqlite;
 
@@ -36,6 +39,9 @@ struct wb_factpen {
     const struct wb_factcolumn *columns; /* the caller's */
     size_t column_count;
     struct wb_factsqlite *sqlite;
+    struct wb_parquet *parquet;
+    struct wb_parquet_column *parquet_columns;
+    struct wb_parquet_cell *parquet_cells;
     struct wb_buf line;
 };
 

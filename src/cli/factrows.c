@@ -20,14 +20,14 @@ enum built_in {
 static const struct wb_factcolumn built_in[BUILT_IN] = {
     [IN_URL] = {"url", WB_FACTCELL_TEXT, true},
     [IN_ID] = {"id", WB_FACTCELL_TEXT, true},
-    [IN_TIME] = {"time", WB_FACTCELL_TEXT, true},
+    [IN_TIME] = {"time", WB_FACTCELL_TIME, true},
     [IN_STATUS] = {"status", WB_FACTCELL_WHOLE, true},
     [IN_TYPE] = {"type", WB_FACTCELL_TEXT, false},
     [IN_LENGTH] = {"length", WB_FACTCELL_WHOLE, true},
     [IN_LANG] = {"lang", WB_FACTCELL_TEXT, false},
     [IN_TITLE] = {"title", WB_FACTCELL_TEXT, false},
-    [IN_PUBLISHED] = {"published", WB_FACTCELL_TEXT, false},
-    [IN_MODIFIED] = {"modified", WB_FACTCELL_TEXT, false},
+    [IN_PUBLISHED] = {"published", WB_FACTCELL_TIME, false},
+    [IN_MODIFIED] = {"modified", WB_FACTCELL_TIME, false},
     [IN_DEPTH] = {"depth", WB_FACTCELL_WHOLE, false},
     [IN_INLINKS] = {"inlinks", WB_FACTCELL_WHOLE, true},
     [IN_OUTLINKS] = {"outlinks", WB_FACTCELL_WHOLE, true},
@@ -103,7 +103,11 @@ static int set_time(struct wb_factrows *rows, struct wb_factcell *cell, int64_t 
     char text[WB_DATE_TEXT_MAX];
 
     wb_date_format(time_ms, text);
-    return set_text(rows, cell, time_ms || always ? wb_slice_str(text) : WB_SLICE_EMPTY);
+    int err = set_text(rows, cell, time_ms || always ? wb_slice_str(text) : WB_SLICE_EMPTY);
+    if (cell->kind == WB_FACTCELL_TEXT)
+        cell->kind = WB_FACTCELL_TIME;
+    cell->time_ms = time_ms;
+    return err;
 }
 
 static int set_fact_time(struct wb_factrows *rows, struct wb_factcell *cell, enum wb_fact fact, uint32_t docid)

@@ -61,8 +61,11 @@ static int put_name(struct wb_buf *sql, const struct wb_factcolumn *columns, siz
 
 static int make_pages(struct wb_factsqlite *s, const struct wb_factcolumn *columns, size_t count)
 {
-    static const char *const types[] = {[WB_FACTCELL_NONE] = "", [WB_FACTCELL_TEXT] = " TEXT",
-                                        [WB_FACTCELL_WHOLE] = " INTEGER", [WB_FACTCELL_NUMBER] = " REAL"};
+    static const char *const types[] = {[WB_FACTCELL_NONE] = "",
+                                        [WB_FACTCELL_TEXT] = " TEXT",
+                                        [WB_FACTCELL_WHOLE] = " INTEGER",
+                                        [WB_FACTCELL_NUMBER] = " REAL",
+                                        [WB_FACTCELL_TIME] = " TEXT"};
     struct wb_buf sql = WB_BUF_INIT;
     int err = wb_buf_append_str(&sql, "CREATE TABLE pages (");
 
@@ -165,6 +168,7 @@ int wb_factsqlite_row(struct wb_factsqlite *sqlite, const struct wb_factcell *ce
         int at = (int)i + 1;
         switch (cells[i].kind) {
         case WB_FACTCELL_TEXT:
+        case WB_FACTCELL_TIME:
             rc = bind_text(sqlite->page, at, cells[i].text);
             break;
         case WB_FACTCELL_WHOLE:

@@ -452,18 +452,24 @@ static int answer_many(struct wb_call *call, struct cdx_job *job)
     return 1;
 }
 
+static const char *type_of(const struct cdx_query *q)
+{
+    if (q->show_pages && !q->ia)
+        return "application/json";
+    if (q->output == CDX_JSON)
+        return q->ia ? "application/json" : "text/x-ndjson; charset=utf-8";
+    if (q->output == CDX_LINK)
+        return "application/link-format";
+    return cdx_is_plain(q) || q->show_pages ? "text/plain; charset=utf-8" : "text/x-cdxj; charset=utf-8";
+}
+
 void wb_handle_cdx(struct wb_call *call)
 {
     struct cdx_job *job = wb_alloc_zero(1, sizeof(*job));
     int err = job ? cdx_query_read(call, &job->query) : WB_E_NOMEM;
 
-    if (err == 0) {
-        enum cdx_output output = job->query.output;
-        wb_call_type(call, output == CDX_JSON && job->query.ia ? "application/json"
-                           : output == CDX_JSON                ? "text/x-ndjson; charset=utf-8"
-                           : output == CDX_LINK                ? "application/link-format"
-                                                               : "text/plain; charset=utf-8");
-    }
+    if (err == 0)
+        wb_call_type(call, type_of(&job->query));
     if (err == 0 && job->query.match == CDX_EXACT && job->query.show_pages)
         err = answer_pages(call, job, 1);
     else if (err == 0 && job->query.match == CDX_EXACT)

@@ -33,6 +33,7 @@ struct stream_reply {
     struct wb_stream_pen *pen;        /* NULL: wire */
     int64_t waits_since_ns;           /* for a transfer; 0: it does not wait */
     bool damaged;                     /* something could not be read: the body must not end as if it were complete */
+    struct wb_error_copy late;        /* what ends the body behind the piece before */
     struct stream_reply *next;        /* of those that can be acknowledged */
     char name[WB_STORE_NAME_MAX + 1]; /* empty: it cannot */
     char id[2 * WORKER_BYTES + 1];    /* the worker's */
@@ -204,6 +205,8 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
     struct stream_reply *r = source;
 
     (void)worker;
+    if (r->late.code < 0)
+        return wb_error_restore(&r->late);
     if (r->stream)
         wb_stream_keep(r->stream);
     pthread_mutex_lock(&r->lock);
@@ -214,7 +217,11 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
         return wait_for_transfer(r, out, got);
     r->waits_since_ns = 0;
     if (got == 0 && r->damaged)
-        return wb_fail(WB_E_CORRUPT, "a damaged place was left out of a stream");
+        got = wb_fail(WB_E_CORRUPT, "a damaged place was left out of a stream");
+    if (got < 0 && out->len) { /* an error would throw away what is in this piece, so it comes with the next one */
+        wb_error_save(got, &r->late);
+        return WB_HTTP_MORE;
+    }
     return got < 0 ? got : got == WB_DEAL_LATER ? WB_HTTP_LATER : got > 0 ? WB_HTTP_MORE : WB_HTTP_END;
 }
 

@@ -56,7 +56,10 @@ int cdx_filter_read(struct wb_slice text, bool ia, struct cdx_filter *filter_out
         rest = wb_slice(rest.ptr + 1, rest.len - 1);
     }
     colon = rest.len ? memchr(rest.ptr, ':', rest.len) : NULL;
-    if (!colon || !cdx_field_find(wb_slice(rest.ptr, (size_t)(colon - rest.ptr)), &filter_out->field))
+    struct wb_slice name = colon ? wb_slice(rest.ptr, (size_t)(colon - rest.ptr)) : WB_SLICE_EMPTY;
+    if (name.len && !cdx_field_find(name, &filter_out->field))
+        return cdx_field_unknown("filter", name);
+    if (!name.len)
         return wb_fail(WB_E_INVALID,
                        "filter=%.*s: write [!][=|~]FIELD:TEXT, with FIELD one of urlkey, timestamp, url, "
                        "mime, status, digest, length, redirect",

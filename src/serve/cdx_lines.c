@@ -12,13 +12,14 @@
 /* The fields that are shown, in their order. */
 static size_t shown(const struct cdx_query *q, const enum cdx_field **fields_out)
 {
-    static const enum cdx_field all[] = {CDX_URLKEY, CDX_TIMESTAMP, CDX_URL,    CDX_MIME,
-                                         CDX_STATUS, CDX_DIGEST,    CDX_LENGTH, CDX_REDIRECT};
+    static const enum cdx_field all[] = {CDX_URLKEY,      CDX_TIMESTAMP,   CDX_URL,          CDX_MIME,
+                                         CDX_STATUS,      CDX_DIGEST,      CDX_LENGTH,       CDX_REDIRECT,
+                                         CDX_ORIG_LENGTH, CDX_ORIG_OFFSET, CDX_ORIG_FILENAME};
 
     *fields_out = q->field_count ? q->fields : all;
     if (q->field_count)
         return q->field_count;
-    return q->ia ? CDX_LENGTH + 1 : CDX_FIELDS;
+    return q->ia ? CDX_LENGTH + 1 : q->resolve ? CDX_FIELDS : CDX_REDIRECT + 1;
 }
 
 static void add_object(struct wb_json *j, const struct cdx_query *q, const struct cdx_row *row, bool keys)
@@ -92,10 +93,10 @@ static int add_link(const struct cdx_job *job, const struct cdx_row *row, struct
     return wb_buf_printf(out, "; datetime=\"%.*s\"", WB_DATE_HTTP_BYTES, date);
 }
 
-/* Without output=..., the form of the dialect, or just the fields if some were asked for. */
-static bool is_plain(const struct cdx_query *q)
+/* Without output=..., the form of the dialect; or just the fields if some were asked for with fl, the older name. */
+bool cdx_is_plain(const struct cdx_query *q)
 {
-    return q->output == CDX_TEXT || (q->output == CDX_DEFAULT && (q->ia || q->field_count));
+    return q->output == CDX_TEXT || (q->output == CDX_DEFAULT && (q->ia || q->plain_fields));
 }
 
 int cdx_add_line(struct cdx_job *job, const struct cdx_row *row, struct wb_buf *out)
@@ -106,7 +107,7 @@ int cdx_add_line(struct cdx_job *job, const struct cdx_row *row, struct wb_buf *
     if (q->output == CDX_LINK)
         return add_link(job, row, out);
     if (q->output != CDX_JSON)
-        return is_plain(q) ? add_fields(out, q, row) : add_cdxj(out, q, row);
+        return cdx_is_plain(q) ? add_fields(out, q, row) : add_cdxj(out, q, row);
     wb_json_init(&j, out);
     if (!q->ia) {
         add_object(&j, q, row, true);
@@ -144,7 +145,7 @@ static int add_missing(struct cdx_job *job, struct wb_buf *out)
         return 0;
     int err = wb_buf_printf(&text, "incomplete: %" PRIu64 " captures could not be read: %.*s", job->rows.left_out,
                             WB_SLICE_ARG(wb_buf_slice(&job->rows.lost)));
-    if (err == 0 && is_plain(q)) {
+    if (err == 0 && cdx_is_plain(q)) {
         err = wb_buf_printf(out, "# %.*s\n", WB_SLICE_ARG(wb_buf_slice(&text)));
     } else if (err == 0 && q->output == CDX_JSON && q->ia) {
         err = wb_buf_append_str(out, ",\n[],\n[");

@@ -17,18 +17,28 @@ const char *cdx_field_name(enum cdx_field field, bool ia)
 {
     static const char *const names[CDX_FIELDS][2] = {
         {"urlkey", "urlkey"},     {"timestamp", "timestamp"}, {"url", "original"},  {"mime", "mimetype"},
-        {"status", "statuscode"}, {"digest", "digest"},       {"length", "length"}, {"redirect", "redirect"}};
+        {"status", "statuscode"}, {"digest", "digest"},       {"length", "length"}, {"redirect", "redirect"},
+        {"orig.length", ""},      {"orig.offset", ""},        {"orig.filename", ""}};
 
     return names[field][ia];
 }
 
 bool cdx_field_find(struct wb_slice name, enum cdx_field *field_out)
 {
-    for (*field_out = 0; *field_out < CDX_FIELDS; (*field_out)++)
+    for (*field_out = 0; *field_out < CDX_ORIG_LENGTH; (*field_out)++)
         if (wb_slice_equal(name, wb_slice_str(cdx_field_name(*field_out, false))) ||
             wb_slice_equal(name, wb_slice_str(cdx_field_name(*field_out, true))))
             return true;
     return false;
+}
+
+/* The places of records in files are known to pywb and the Internet Archive, and clients ask for them. */
+int cdx_field_unknown(const char *param, struct wb_slice name)
+{
+    bool place = wb_slice_equal(name, WB_SLICE_LIT("filename")) || wb_slice_equal(name, WB_SLICE_LIT("offset"));
+
+    return wb_fail(WB_E_INVALID, "%s: there is no field %.*s%s", param, WB_SLICE_ARG(name),
+                   place ? ", because captures are not kept as records of files here" : "");
 }
 
 void cdx_query_release(struct cdx_query *query)
@@ -140,23 +150,35 @@ static int read_limit(struct wb_call *call, struct cdx_query *q)
 
 static int find_field(const char *param, struct wb_slice name, enum cdx_field *field_out)
 {
-    if (cdx_field_find(name, field_out))
-        return 0;
-    return wb_fail(WB_E_INVALID, "%s: there is no field %.*s", param, WB_SLICE_ARG(name));
+    return cdx_field_find(name, field_out) ? 0 : cdx_field_unknown(param, name);
+}
+
+/* A field to be shown. */
+static int add_field(struct cdx_query *q, const char *param, struct wb_slice name)
+{
+    enum cdx_field *field = &q->fields[q->field_count];
+
+    if (q->field_count == CDX_FIELDS)
+        return wb_fail(WB_E_INVALID, "%s: too many fields", param);
+    q->field_count++;
+    for (*field = CDX_ORIG_LENGTH; q->resolve && *field < CDX_FIELDS; (*field)++)
+        if (wb_slice_equal(name, wb_slice_str(cdx_field_name(*field, false))))
+            return 0;
+    return find_field(param, name, field);
 }
 
 static int read_fields(struct wb_call *call, struct cdx_query *q)
 {
-    const char *name = wb_http_param(call->request, "fl").ptr ? "fl" : "fields";
+    bool fl = wb_http_param(call->request, "fl").ptr != NULL;
+    const char *name = fl ? "fl" : "fields";
     struct wb_slice rest = wb_http_param(call->request, name);
-    int err = 0;
+    int err = q->ia ? 0 : wb_call_flag(call, "resolveRevisits", &q->resolve);
 
+    q->plain_fields = fl;
     while (rest.len && err == 0) {
         const char *comma = memchr(rest.ptr, ',', rest.len);
         size_t len = comma ? (size_t)(comma - rest.ptr) : rest.len;
-        if (q->field_count == CDX_FIELDS)
-            return wb_fail(WB_E_INVALID, "%s: too many fields", name);
-        err = find_field(name, wb_slice(rest.ptr, len), &q->fields[q->field_count++]);
+        err = add_field(q, name, wb_slice(rest.ptr, len));
         rest = comma ? wb_slice(comma + 1, rest.len - len - 1) : WB_SLICE_EMPTY;
     }
     return err;
@@ -340,6 +362,8 @@ static int refuse_others(struct wb_call *call, const struct cdx_query *q)
     for (size_t i = 0; i < request->param_count; i++) {
         struct wb_slice name = request->params[i].name, value = request->params[i].value;
         if (is_one_of(name, known, sizeof known / sizeof *known))
+            continue;
+        if (!q->ia && wb_slice_equal(name, WB_SLICE_LIT("resolveRevisits")))
             continue;
         /* The last captures are exact here, which is no worse than fast. */
         if (q->last && wb_slice_equal(name, WB_SLICE_LIT("fastLatest")))

@@ -68,6 +68,13 @@ static int is_wanted(const struct cdx_query *query, const struct cdx_row *row)
     return wanted;
 }
 
+/* What a revisit repeats is known by its type and length. It has no place in a file. */
+static void resolve(struct cdx_row *row, bool revisit)
+{
+    row->field[CDX_ORIG_LENGTH] = revisit ? row->field[CDX_LENGTH] : WB_SLICE_LIT("-");
+    row->field[CDX_ORIG_OFFSET] = row->field[CDX_ORIG_FILENAME] = WB_SLICE_LIT("-");
+}
+
 /* The first capture of a version brought its bytes; the others are revisits. */
 static int add_captures(const struct wb_store_timeline *timeline, const struct wb_store_version *version,
                         const struct cdx_query *query, const struct cdx_row *common, struct cdx_rows *rows)
@@ -81,7 +88,9 @@ static int add_captures(const struct wb_store_timeline *timeline, const struct w
         row.time_ms = timeline->times[version->first + i];
         wb_cdx_time(row.time_ms, digits);
         row.field[CDX_TIMESTAMP] = keep(rows, wb_slice_str(digits), &err);
-        if (i > 0)
+        if (query->resolve)
+            resolve(&row, i > 0);
+        else if (i > 0)
             row.field[CDX_MIME] = WB_SLICE_LIT("warc/revisit");
         int wanted = err < 0 ? err : is_wanted(query, &row);
         err = wanted < 0 ? wanted : wanted ? wb_vec_push(&rows->rows, row) : 0;

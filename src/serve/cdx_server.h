@@ -22,13 +22,16 @@ enum cdx_field {
     CDX_DIGEST,
     CDX_LENGTH,
     CDX_REDIRECT,
+    CDX_ORIG_LENGTH, /* these three with resolveRevisits only */
+    CDX_ORIG_OFFSET,
+    CDX_ORIG_FILENAME,
     CDX_FIELDS,
 };
 
 /* Name of a field; ia: as the Internet Archive calls it. */
 const char *cdx_field_name(enum cdx_field field, bool ia);
 
-/* By either name. */
+/* By either name. Those of resolveRevisits are not found. */
 bool cdx_field_find(struct wb_slice name, enum cdx_field *field_out);
 
 /* ---- what is asked for (cdx_params.c) ------------------------------------------------------------ */
@@ -65,6 +68,8 @@ struct cdx_query {
     size_t filter_count;
     enum cdx_field fields[CDX_FIELDS];
     size_t field_count; /* 0: all */
+    bool plain_fields;  /* chosen with fl, whose lines have no JSON unless an output is asked for */
+    bool resolve;       /* revisits have the type of what they repeat, and its length in a field of its own */
     enum cdx_output output;
     struct {
         enum cdx_field field;
@@ -169,12 +174,18 @@ struct cdx_job {
     WB_VEC(struct wb_buf) lines; /* with limit=-N: the lines, from the last one backwards */
 };
 
+/* Whether lines are fields with blanks between them. */
+bool cdx_is_plain(const struct cdx_query *query);
+
 /* Each appends to out: what comes before the first line, a line, and what comes after the last one. */
 int cdx_add_head(struct cdx_job *job, struct wb_buf *out);
 int cdx_add_line(struct cdx_job *job, const struct cdx_row *row, struct wb_buf *out);
 int cdx_add_foot(struct cdx_job *job, struct wb_buf *out);
 
 /* ---- filters (cdx_filter.c) ---------------------------------------------------------------------- */
+
+/* WB_E_INVALID: there is no such field. param: the parameter that names it. */
+int cdx_field_unknown(const char *param, struct wb_slice name);
 
 /* "[!][=|~]field:text". WB_E_INVALID names it. */
 int cdx_filter_read(struct wb_slice text, bool ia, struct cdx_filter *filter_out);

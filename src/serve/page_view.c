@@ -197,7 +197,7 @@ static void add_heading(struct wb_page_view *v)
         wb_htmlpen_put(h, "<a href=\"{}\" rel=\"noreferrer noopener nofollow\">On the web</a>\n", wb_htmlpen_text(url));
     add_site_link(v, url);
     wb_htmlpen_put(h,
-                   "<a href=\"/api/page?url={}\">JSON</a>\n<a href=\"/cdx?url={}\">CDX</a>\n"
+                   "<a href=\"/api/page?url={}\">JSON</a>\n<a href=\"/cdx?url={}&amp;output=text\">CDX</a>\n"
                    "<a href=\"/timemap/link/{}\">TimeMap</a>\n</nav>\n",
                    wb_htmlpen_param(url), wb_htmlpen_param(url), wb_htmlpen_text(url));
 }

@@ -16,8 +16,8 @@ enum { ORDER_BYTES = 64 << 10 };
 /* What several calls know. */
 #define SEARCH "q limit offset sort facet one_per_site explain quick"
 #define CDX                                                                                                            \
-    "url matchType from to limit offset sort reverse closest filter collapse collapseTime fl fields output page "      \
-    "pageSize showNumPages showResumeKey resumeKey"
+    "url matchType from to limit offset sort reverse closest filter collapse collapseTime fl fields resolveRevisits "  \
+    "output page pageSize showNumPages showResumeKey resumeKey"
 
 /* The longest path that fits wins, so the order does not matter. */
 static const struct wb_route routes[] = {

@@ -157,7 +157,7 @@ static int next_alone(struct carousel_member *m, struct wb_supply *supply_out)
     m->first = m->at++;
     bool facts = m->depth == WB_BATCH_FACTS;
     int err = (facts ? wb_store_unpacker_facts : wb_store_unpacker_page)(m->unpacker, m->first, &m->page);
-    *supply_out = (struct wb_supply){.pages = &m->page, .count = 1, .bars = m->carousel->bars};
+    *supply_out = (struct wb_supply){.pages = &m->page, .count = err == 0, .bars = m->carousel->bars};
     return err < 0 ? err : 1;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""webbase export --facts: what the index knows about pages, as SQLite, CSV and JSON lines."""
+"""webbase export --facts: what the index knows about pages, as SQLite, Parquet, CSV and JSON lines."""
 import csv, re, signal, sqlite3
 from e2e import *
 
@@ -85,6 +85,10 @@ def read(path):
                  for k, v in row.items()} for row in rows]
     if path.suffix == '.jsonl':
         return [json.loads(line) for line in open(path, encoding='utf-8', newline='\n')]
+    if path.suffix == '.parquet':
+        p = subprocess.run(['node', HERE / 'read_parquet.mjs', path], capture_output=True)
+        assert p.returncode == 0, p.stderr
+        return [json.loads(line) for line in p.stdout.split(b'\n')[1:-1]]
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.row_factory = sqlite3.Row
         assert db.execute('PRAGMA integrity_check').fetchone()[0] == 'ok'
@@ -92,15 +96,15 @@ def read(path):
 
 
 def rows(repo, folder, *selection):
-    """The rows of a selection, which all three formats agree on."""
+    """The rows of a selection, which all formats agree on."""
     got = []
-    for end in ('csv', 'jsonl', 'sqlite'):
+    for end in ('csv', 'jsonl', 'sqlite', 'parquet'):
         path = folder / ('facts.' + end)
         count = done(ask(repo, 'export', '--facts', path, '--force', *selection))
         got.append(read(path))
         assert count['pages'] == len(got[-1]), count
         assert sorted(p.name for p in folder.glob('facts.%s*' % end)) == [path.name], 'temporary files stay'
-    assert got[0] == got[1] == got[2], 'the formats differ: %s' % got
+    assert got[0] == got[1] == got[2] == got[3], 'the formats differ: %s' % got
     return got[0]
 
 
@@ -241,7 +245,7 @@ def what_is_refused(folder):
     refused(repo, path, 'export', '--facts', path)
     assert path.read_bytes() == before
     for name in ('facts.xls', 'facts', 'facts.csv.gz', '-'):
-        refused(repo, '.sqlite, .csv or .jsonl', 'export', '--facts', name, status=2, one_line=False)
+        refused(repo, '.sqlite, .parquet, .csv or .jsonl', 'export', '--facts', name, status=2, one_line=False)
     for args in ((), ('--warc', 'x.warc', '--facts', path), ('--warc', 'x.warc', '--query', 'cat'),
                  ('--warc', 'x.warc', '--lang', 'de'), ('--facts', folder / 'n.csv', '--versions'),
                  ('--facts', folder / 'n.csv', '--snapshot', '1'), ('--facts', folder / 'n.csv', '--lang', 'klingon'),
@@ -267,7 +271,7 @@ def status_and_several_sites_also_select_for_archives(folder):
 def a_full_disk_leaves_nothing(folder):
     repo = repository(folder)
     with small_disk(folder / 'small', '16k') as small:
-        for end in ('sqlite', 'csv', 'jsonl'):
+        for end in ('sqlite', 'csv', 'jsonl', 'parquet'):
             (small / 'filler').write_bytes(b'x' * (12 << 10 if end == 'sqlite' else 16 << 10))
             refused(repo, 'facts.' + end, 'export', '--facts', small / ('facts.' + end))
             assert [p.name for p in small.iterdir()] == ['filler']

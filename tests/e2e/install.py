@@ -38,6 +38,23 @@ def everything_is_where_it_belongs(folder):
     assert len(list(folder.rglob('libwebbase-core.a'))) == 1
     version = subprocess.run([folder / 'usr/bin/webbase', '--version'], capture_output=True, check=True).stdout
     assert version.startswith(b'webbase '), version
+    finds_client(folder)
+
+
+def finds_client(root):
+    """Whether the Python of the system looks where the package is."""
+    python = '/usr/bin/python3' if os.path.exists('/usr/bin/python3') else 'python3'
+    looked = json.loads(subprocess.run([python, '-c', 'import json, sys; print(json.dumps(sys.path))'], check=True, capture_output=True).stdout)
+    found = next(root.rglob('webbase/py.typed')).parent.parent
+    assert '/' + str(found.relative_to(root)) in looked, (found, looked)
+    subprocess.run([python, '-B', '-c', 'import webbase; webbase.Client()'], env=dict(os.environ, PYTHONPATH=str(found)), check=True)
+
+
+@test
+def python_finds_the_client(folder):
+    """Debian's packages are in one folder, and in another what an administrator installs."""
+    subprocess.run(['make', '-s', 'install', 'PREFIX=/usr/local', 'DESTDIR=%s' % folder], cwd=ROOT, check=True, capture_output=True)
+    finds_client(folder)
 
 
 @test

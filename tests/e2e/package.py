@@ -10,6 +10,7 @@ FILES = {
     'usr/share/bash-completion/completions/webbase': 0o644, 'usr/share/man/man1/webbase.1.gz': 0o644,
     'usr/share/doc/webbase/copyright': 0o644, 'usr/share/doc/webbase/changelog.gz': 0o644,
     'usr/share/doc/webbase/examples/handlers/words.c': 0o644,
+    'usr/lib/python3/dist-packages/webbase/__init__.py': 0o644, 'usr/lib/python3/dist-packages/webbase/py.typed': 0o644,
 }
 
 
@@ -59,6 +60,15 @@ def the_content(folder):
         assert (root / name[1:]).is_file(), name
     assert call(None, '--version').stdout == subprocess.run([root / 'usr/bin/webbase', '--version'], check=True,
                                                             capture_output=True).stdout
+
+
+@test
+def python_finds_the_client(folder):
+    place = unpacked(folder) / 'usr/lib/python3/dist-packages'
+    said = subprocess.run([sys.executable, '-B', '-c', 'import webbase; print(webbase.Client("http://a.example"), webbase.__file__)'],
+                          check=True, capture_output=True, env=dict(os.environ, PYTHONPATH=str(place)), text=True).stdout
+    assert said == "Client('http://a.example') %s/webbase/__init__.py\n" % place, said
+    assert {p.name for p in (place / 'webbase').iterdir()} == {p.name for p in (ROOT / 'clients/python/webbase').iterdir()} - {'__pycache__'}
 
 
 @test

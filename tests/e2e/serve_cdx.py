@@ -237,8 +237,8 @@ def random_queries(folder):
                 got = [json.loads(line) for line in s.ask('/cdx', output='json', **sent).body.decode().split('\n')[:-1]]
                 same(got, [{k: v for k, v in r.items() if v} for r in want], sent)
                 fields = random_.sample(FIELDS, random_.randrange(1, 6))
-                name = random_.choice(['fl', 'fields'])
-                text = s.ask('/cdx', **dict(sent, **{name: ','.join(fields)})).body.decode()
+                form = random_.choice([dict(fl=','.join(fields)), dict(fields=','.join(fields), output='text')])
+                text = s.ask('/cdx', **dict(sent, **form)).body.decode()
                 same(text, ''.join(' '.join(r[f].replace(' ', '%20') or '-' for f in fields) + '\n' for r in want), (sent, fields))
 
 
@@ -356,13 +356,13 @@ def what_pywb_and_the_archive_agree_on(folder):
         links = s.ask('/cdx', url=urls[0], output='link')
         assert links.field('Content-Type') == 'application/link-format'
         assert re.findall(r'/web/(\d{14})/[^>]*>; rel="memento"; datetime="', links.body.decode()) == every
-        wrong = [dict(resolveRevisits='true'), dict(showDupeCount='true'), dict(gzip='true'), dict(colour='red'), dict(fastLatest='true'), dict(Limit='1'),
+        wrong = [dict(showPagedIndex='true'), dict(showDupeCount='true'), dict(gzip='true'), dict(colour='red'), dict(fastLatest='true'), dict(Limit='1'),
                  dict(collapseTime='x'), dict(collapseTime='0'), dict(reverse='2'), dict(page='1'), dict(output='link', matchType='host'), dict(sort='closest'),
                  dict(pageSize=5), dict(fl='url', output='link')]
         for q in wrong:
             r = s.ask('/cdx', url=urls[0], **q)
             assert r.status == 400 and (list(q)[0] in r.json()['error']), (q, r.status, r.body)
-        for q in wrong[:9] + [dict(output='link')]:
+        for q in wrong[:9] + [dict(output='link'), dict(resolveRevisits='true')]:
             r = s.ask('/cdx/search/cdx', url=urls[0], **q)
             assert r.status == 400 and (list(q)[0] in r.json()['error']), (q, r.status, r.body)
 

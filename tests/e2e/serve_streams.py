@@ -220,6 +220,34 @@ def streams_over_a_damaged_catalog_end(folder):
 
 
 @test
+def streams_over_a_damaged_block_deliver_the_rest(folder):
+    """In every format, however small it is; then the body is cut, and the server goes on."""
+    pages = [Page('http://a.example/%d' % n, random.Random(n).randbytes(3000), type='text/plain') for n in range(60)]
+    repo = folder / 'r'
+    for n in range(2):
+        done(ask(repo, 'import', archive(folder / ('%d.warc' % n), pages[30 * n:30 * n + 30])))
+    call(repo, 'update')
+    call(repo, 'index')
+    segment = sorted(repo.glob('pages/*.seg'))[0]
+    raw = bytearray(segment.read_bytes())
+    raw[30000] ^= 1
+    segment.write_bytes(raw)
+    with Server(repo) as s:
+        want = sorted(p.url for p in pages if s.ask('/api/page', url=p.url).status == 200)
+        assert 0 < len(want) < 60, len(want)
+        for form in ('urls', 'warc', 'text', 'jsonl', 'warc'):
+            with contextlib.closing(s.connect()) as c:
+                c.request('GET', '/api/stream?format=' + form)
+                try:
+                    c.getresponse().read()
+                    raise AssertionError('%s ends as if it were complete' % form)
+                except http.client.IncompleteRead as e:
+                    body = e.partial.decode('latin-1')
+            found = re.findall(r'http://a.example/\d+(?=["\s])', body)
+            assert sorted(found) == want, (form, len(found), len(want))
+
+
+@test
 def a_named_stream_whose_newest_place_is_damaged(folder):
     """The answer says that records come a second time, and so does the client of webbase."""
     repo, urls = corpus(folder, 40)
