@@ -38,8 +38,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wb_replay_page page = {WB_SLICE_LIT("https://example.org/dir/page.html"), WB_SLICE_LIT(SAME_LINKS_TIME),
                                   wb_slice_str(types[choice & 3]), wb_slice_str(charsets[choice >> 2 & 3]),
                                   wb_slice((const char *)data + (size > 0), size - (size > 0))};
-    struct wb_replay_options options = {WB_SLICE_LIT("/web/"), WB_SLICE_EMPTY, (choice & 16) != 0, false,
-                                        (choice & 32) != 0};
+    struct wb_replay_options options = {.prefix = WB_SLICE_LIT("/web/"),
+                                        .scripts = (choice & 16) != 0,
+                                        .outermost = (choice & 64) != 0,
+                                        .in_place = (choice & 32) != 0};
     struct wb_replay_result result;
 
     if (!replayer)

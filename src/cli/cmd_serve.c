@@ -139,7 +139,6 @@ int wb_cmd_serve(const struct wb_options *options)
         .key = wb_options_text(options, "key"),
         .token = wb_slice_str(token ? token : ""),
         .open = wb_options_flag(options, "public"),
-        .replay_scripts = wb_options_flag(options, "replay-scripts"),
         .memory_bytes = wb_options_size(options, "memory", 0),
         .query_ms = (unsigned)wb_options_duration(options, "query-time", 0),
         .ready = on_ready,

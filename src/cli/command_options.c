@@ -236,7 +236,6 @@ const struct wb_option wb_serve_options[] = {
                                                     "may be given several times"},
     {"certificate", 0, WB_OPTION_FILE, "FILE", "serve HTTPS with this certificate chain (PEM); SIGHUP: read it again"},
     {"key", 0, WB_OPTION_FILE, "FILE", "the certificate's key, if it is in another file"},
-    {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in frames and an origin of their own"},
     {"query-time", 0, WB_OPTION_DURATION, "S", "a query that takes longer answers with what it has (default: 2)"},
     {"memory", 0, WB_OPTION_SIZE, "SIZE", "how much all caches together may keep in memory, beyond mapped files "
                                           "(default 256M); --run sorts and merges in as much again"},

@@ -104,14 +104,14 @@ int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *p
     return err == WB_E_NOMEM ? err : 0;
 }
 
-static int put_place(struct wb_slice prefix, struct wb_slice time, bool main, struct wb_slice url, struct wb_buf *out)
+static int put_place(struct wb_slice prefix, struct wb_slice time, bool framed, struct wb_slice url, struct wb_buf *out)
 {
     int err = wb_buf_append_slice(out, prefix);
 
     if (err == 0)
         err = wb_buf_append_slice(out, time);
     if (err == 0)
-        err = wb_buf_append_str(out, main ? "mp_/" : "/");
+        err = wb_buf_append_str(out, framed ? "mp_/" : "/");
     return err < 0 ? err : wb_buf_append_slice(out, url);
 }
 
@@ -185,7 +185,7 @@ static int put_resolved(struct wb_replayer *r, struct wb_slice href, enum wb_rep
     if (!archived)
         return wb_buf_append_slice(out, url);
     r->result->urls++;
-    return put_place(r->options->prefix, r->time, r->options->main && place == WB_REPLAY_PLACE_LINK, url, out);
+    return put_place(r->options->prefix, r->time, false, url, out);
 }
 
 int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
@@ -216,7 +216,7 @@ int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_
     return put_resolved(r, href, place, out, kept_out);
 }
 
-int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
+int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, bool outermost, struct wb_slice href,
                        struct wb_buf *out)
 {
     struct wb_url base = WB_URL_INIT, url = WB_URL_INIT;
@@ -229,7 +229,7 @@ int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix
     if (err == 0 && !is_archived(&url))
         err = wb_fail(WB_E_PROTO, "'%.*s' does not lead to a page", WB_SLICE_ARG(href));
     if (err == 0)
-        err = put_place(prefix, page->time, false, wb_url_href(&url), out);
+        err = put_place(prefix, page->time, outermost, wb_url_href(&url), out);
     wb_url_release(&base);
     wb_url_release(&url);
     return err;

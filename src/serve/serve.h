@@ -30,7 +30,6 @@ struct wb_serve_options {
     bool open;                     /* reading needs no token even if others than this machine can connect */
     const struct wb_serve_provider *providers;
     size_t provider_count;
-    bool replay_scripts; /* replayed pages may run scripts, in an origin of their own */
     uint64_t memory_bytes; /* that all caches together keep (base/kept.h), beyond mapped files; 0: the usual bound */
     unsigned query_ms;   /* a query that takes longer answers with what it has; 0: 2 s */
     unsigned workers;    /* 0: as httpd chooses */

@@ -8,8 +8,8 @@
  *
  * Everything here has the Content-Security-Policy of wb_replay_policy(): what it shows comes from strangers.
  *
- * If pages may run scripts, a browser gets a page of ours with a frame (the stage), which loads the stored page from
- * /web/20260102030405mp_/URL. Scripts run in frames only: a page by itself could go elsewhere, and tell where it was.
+ * A browser that asks for a page gets a page of ours with a bar and a frame (stage.h), which loads the stored page from
+ * /web/20260102030405mp_/URL. Programs get the stored page at once, with a bar in it.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -19,6 +19,7 @@
 #include "replay/replay.h"
 #include "serve/delivery.h"
 #include "serve/memento.h"
+#include "serve/stage.h"
 #include "warc/warc.h"
 #include "webdb/webdb.h"
 
@@ -35,39 +36,25 @@ static bool is_for(const struct wb_call *call, const char *dest)
     return wb_slice_equal(wb_http_field(call->request, "Sec-Fetch-Dest"), wb_slice_str(dest));
 }
 
-/* Whether the browser loads this as a part of another page. */
-static bool is_embedded(const struct wb_call *call, const struct wb_memento_target *t)
+/* Whether the browser shows this in a page, of ours or of others. */
+static bool is_embedded(const struct wb_call *call)
 {
-    return !t->main && wb_http_field(call->request, "Sec-Fetch-Dest").len && !is_for(call, "document");
+    return wb_http_field(call->request, "Sec-Fetch-Dest").len && !is_for(call, "document");
 }
 
-/* A browser that does not say what a request is for: an old one, or one that has no safe connection to us. */
-static bool is_unclear(const struct wb_call *call)
+/* Types that browsers show in a frame. Others are played or saved, and need no page around them. */
+static bool is_shown(struct wb_slice type)
 {
-    struct wb_slice agent = wb_http_field(call->request, "User-Agent");
-
-    return !wb_http_field(call->request, "Sec-Fetch-Dest").ptr && wb_slice_starts(agent, WB_SLICE_LIT("Mozilla/"));
+    return wb_slice_starts(type, WB_SLICE_LIT("text/")) || wb_slice_starts(type, WB_SLICE_LIT("image/")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("application/xml")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("application/json")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("application/javascript")) || wb_slice_ends(type, WB_SLICE_LIT("+xml"));
 }
 
-/* Whether the page may run scripts where it is shown. Programs that are no browsers run none whatever we say. */
-static bool has_scripts(const struct wb_call *call, const struct wb_memento_target *t)
+/* Whether a browser asks for this as a page of its own. One that does not say so gets the page without a stage. */
+static bool wants_stage(const struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page)
 {
-    bool framed = is_for(call, "iframe") || is_for(call, "frame");
-    bool program = !wb_http_field(call->request, "Sec-Fetch-Dest").ptr && !is_unclear(call);
-
-    return call->server->options->replay_scripts && !t->raw && (framed || program);
-}
-
-/* Whether a browser asks for this as a page of its own, which would not be safe with scripts. */
-static bool wants_stage(const struct wb_call *call, const struct wb_memento_target *t)
-{
-    return call->server->options->replay_scripts && !t->raw && (is_for(call, "document") || is_unclear(call));
-}
-
-static bool can_have_scripts(struct wb_slice type)
-{
-    return wb_slice_equal(type, WB_SLICE_LIT("text/html")) || wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
-           wb_slice_equal(type, WB_SLICE_LIT("application/xml")) || wb_slice_ends(type, WB_SLICE_LIT("+xml"));
+    return !t->raw && !t->main && is_for(call, "document") && is_shown(page->type);
 }
 
 /* ---- redirects ----------------------------------------------------------------------------------- */
@@ -142,23 +129,28 @@ static bool is_in_place(const struct wb_call *call, const struct wb_page *page, 
            wb_slice_equal(wb_slice(target.ptr + url_at, target.len - url_at), page->url);
 }
 
-static int rewrite(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
-                   const char *digits)
+static struct wb_replay_page page_of(const struct wb_page *page, const char *digits)
 {
-    struct wb_replay_page shown = {.url = page->url,
+    return (struct wb_replay_page){.url = page->url,
                                    .time = wb_slice_str(digits),
                                    .type = page->type,
                                    .charset = page->charset,
                                    .body = page->body};
+}
+
+static int rewrite(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
+                   const char *digits)
+{
+    struct wb_replay_page shown = page_of(page, digits);
     struct wb_replay_banner banner = {.url = page->url,
                                       .time = shown.time,
                                       .prefix = WB_SLICE_LIT("/web/"),
                                       .versions = WB_SLICE_LIT("/web/*/"),
-                                      .in_frame = is_embedded(call, t),
+                                      .in_frame = is_embedded(call) || t->main,
                                       .xml = !wb_slice_equal(page->type, WB_SLICE_LIT("text/html"))};
     struct wb_replay_options options = {.prefix = banner.prefix,
-                                        .scripts = has_scripts(call, t),
-                                        .main = t->main,
+                                        .front = t->main ? WB_SLICE_LIT("<base target=\"_top\" />") : WB_SLICE_EMPTY,
+                                        .outermost = t->main,
                                         .in_place = is_in_place(call, page, digits)};
     struct wb_replay_result result;
     struct wb_buf html = WB_BUF_INIT;
@@ -201,7 +193,7 @@ static int find_location(const struct wb_memento_target *t, const struct wb_page
         return 0;
     int err = wb_url_public(location, &public, &location);
     if (err == 0)
-        err = wb_replay_location(&shown, wb_slice_str(prefix), location, place);
+        err = wb_replay_location(&shown, wb_slice_str(prefix), t->main, location, place);
     if (err == 0)
         err = wb_memento_parse(wb_slice(place->ptr + sizeof prefix - 1, place->len - (sizeof prefix - 1)), &target);
     *itself_out = err == 0 && wb_pageid_equal(target.id, t->id);
@@ -248,16 +240,15 @@ static int add_memento_fields(struct wb_call *call, const struct wb_memento_targ
  * capture can become the nearest one. The tag stands for all that the reply depends on. *known_out: the client has it.
  */
 static int add_validator(struct wb_call *call, const struct wb_memento_target *t, const struct wb_page *page,
-                         const char *digits, bool staged, bool *known_out)
+                         const char *digits, bool *known_out)
 {
     struct wb_buf what = WB_BUF_INIT;
     uint64_t high, low;
     char tag[40];
-    int err =
-        wb_buf_printf(&what, "%s %s %d %d %d %d %016llx %.*s %.*s ", WB_VERSION, digits, t->raw, is_embedded(call, t),
-                      is_in_place(call, page, digits), has_scripts(call, t) + 2 * t->main + 4 * staged,
-                      (unsigned long long)wb_hash64(page->body.ptr, page->body.len), WB_SLICE_ARG(page->type),
-                      WB_SLICE_ARG(page->charset));
+    int err = wb_buf_printf(&what, "%s %s %d %d %d %d %016llx %.*s %.*s ", WB_VERSION, digits, t->raw, t->main,
+                            is_embedded(call), is_in_place(call, page, digits),
+                            (unsigned long long)wb_hash64(page->body.ptr, page->body.len), WB_SLICE_ARG(page->type),
+                            WB_SLICE_ARG(page->charset));
 
     *known_out = false;
     if (err == 0)
@@ -276,18 +267,43 @@ static int add_validator(struct wb_call *call, const struct wb_memento_target *t
     return err;
 }
 
+/*
+ * A page in a sandbox goes nowhere by itself, so that the stage does instead what the page's refresh says. The page is
+ * rewritten only to find that.
+ */
+static int add_refresh(struct wb_call *call, const struct wb_page *page, const char *digits)
+{
+    struct wb_replay_page shown = page_of(page, digits);
+    struct wb_buf html = WB_BUF_INIT, refresh = WB_BUF_INIT;
+    struct wb_replay_options options = {.prefix = wb_slice_str(prefix), .refresh = &refresh};
+    struct wb_replay_result result;
+
+    int err = wb_replay_rewrite(call->worker->replayer, &shown, &options, &html, &result);
+    if (err == 0 && refresh.len && refresh.len <= WB_MEMENTO_LINKED_MAX)
+        err = wb_http_reply_field(call->reply, "Refresh", wb_buf_slice(&refresh));
+    wb_buf_release(&html);
+    wb_buf_release(&refresh);
+    return err;
+}
+
 /* A page of ours with the stored page in a frame. */
-static int show_stage(struct wb_call *call, const struct wb_page *page, const char *digits)
+static int show_stage(struct wb_call *call, const struct wb_page *page, const struct wb_store_timeline *timeline,
+                      size_t at, const char *digits)
 {
     struct wb_buf src = WB_BUF_INIT;
-    int err = wb_buf_printf(&src, "%s%smp_/", prefix, digits);
+    int err = wb_buf_printf(&src, "%s%smp_/%.*s", prefix, digits, WB_SLICE_ARG(page->url));
+    struct wb_stage stage = {.url = page->url,
+                             .timeline = timeline,
+                             .at = at,
+                             .src = wb_buf_slice(&src),
+                             .sandbox = WB_SLICE_LIT("allow-popups allow-popups-to-escape-sandbox "
+                                                     "allow-top-navigation-by-user-activation"),
+                             .frames = WB_SLICE_LIT("'self'")};
 
     if (err == 0)
-        err = wb_buf_append_slice(&src, page->url);
+        err = add_refresh(call, page, digits);
     if (err == 0)
-        err = wb_replay_stage(wb_buf_slice(&src), page->url, &call->reply->body);
-    if (err == 0)
-        err = wb_http_reply_field(call->reply, "Content-Type", WB_SLICE_LIT("text/html; charset=utf-8"));
+        err = wb_stage_show(call, &stage);
     wb_buf_release(&src);
     return err;
 }
@@ -320,14 +336,13 @@ static int show_capture(struct wb_call *call, const struct wb_memento_target *t,
     }
     if (err == 0)
         err = add_location(call, t, &page, digits);
-    if (err == 0 && !t->main && can_have_scripts(page.type))
-        *staged_out = wants_stage(call, t);
-    if (err == 0)
-        err = add_validator(call, t, &page, digits, *staged_out, &known);
+    *staged_out = err == 0 && wants_stage(call, t, &page);
+    if (err == 0 && !*staged_out)
+        err = add_validator(call, t, &page, digits, &known);
     if (err == 0 && known && call->reply->status == 200)
         call->reply->status = 304;
     else if (err == 0)
-        err = *staged_out ? show_stage(call, &page, digits)
+        err = *staged_out ? show_stage(call, &page, timeline, at, digits)
               : t->raw    ? show_bytes(call, &page)
                           : rewrite(call, t, &page, digits);
     wb_buf_release(&mem);
@@ -425,8 +440,8 @@ static int answer(struct wb_call *call, const struct wb_memento_target *t, const
     if (err < 0)
         return err;
     bool exact = timeline->times[at] / 1000 == t->time_ms / 1000;
-    bool leaves_stage = t->main && call->server->options->replay_scripts && is_for(call, "document");
-    if ((t->has_time && !exact && !is_embedded(call, t)) || leaves_stage) {
+    bool leaves_stage = t->main && is_for(call, "document");
+    if ((t->has_time && !exact && (t->main || !is_embedded(call))) || leaves_stage) {
         struct wb_memento_target there = *t;
         there.main = t->main && !leaves_stage;
         err = redirect_to_capture(call, &there, timeline, at);
@@ -485,9 +500,9 @@ static int redirect_to_list(struct wb_call *call, const struct wb_memento_target
 }
 
 /* Nobody is told which page the reader looks at, and no name is looked up before a link is followed. */
-static int add_policies(struct wb_call *call, const char *policy)
+static int add_policies(struct wb_call *call)
 {
-    int err = wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(policy));
+    int err = wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(wb_replay_policy()));
 
     if (err == 0)
         err = wb_http_reply_field(call->reply, "Referrer-Policy", WB_SLICE_LIT("no-referrer"));
@@ -516,8 +531,8 @@ void wb_handle_replay(struct wb_call *call)
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, t.id, wb_buf_slice(&t.url), WB_SLICE_EMPTY, "this archive");
     }
-    if (err == 0)
-        err = add_policies(call, staged ? wb_replay_stage_policy() : wb_replay_policy(has_scripts(call, &t)));
+    if (err == 0 && !staged)
+        err = add_policies(call);
     if (err < 0)
         wb_call_fail(call, err); /* a page of ours, with a policy of its own */
     wb_store_timeline_release(&timeline);
