@@ -4,7 +4,8 @@
  *   stored bytes, media type, URL, time --wb_replay_rewrite()--> bytes in which everything that the page names is
  *                                                                in the archive, at the same point in time
  *
- *   <a href="../x">      becomes   <a href="/web/20260102030405/https://example.org/x">
+ *   <a href="../x">      becomes   <a href="/web/20260102030405/https://example.org/x">, or stays as it is if each site
+ *                                  has an origin of its own (replay_origin.h)
  *
  * Bytes go in and bytes come out: no files, no clock, no network. Any bytes are a page; time is linear in them, and the
  * output is bounded (WB_REPLAY_BYTES_MAX). Rewriting keeps a browser in the archive, but it is not what protects
@@ -15,6 +16,7 @@
 #define WB_REPLAY_REPLAY_H
 
 #include "replay/difference.h"
+#include "replay/replay_origin.h"
 
 /* ---- rewriting (replay.c, replay_tag.c, replay_url.c) --------------------------------------------------------- */
 
@@ -30,11 +32,12 @@ struct wb_replay_options {
     struct wb_slice prefix; /* where the archive is: "/web/". Only characters that a URL may contain */
     struct wb_slice banner; /* HTML from wb_replay_banner(), put at the front of an HTML page's body; may be empty */
     struct wb_slice front;  /* the same, put at the front of its head, before everything that it loads */
-    bool scripts;           /* scripts may run: javascript: URLs are kept */
     bool outermost;         /* the page is in the frame of a page of ours, which its links lead on */
     struct wb_buf *refresh; /* gets what the first refresh of the page says, "5;url=/web/..."; NULL: nobody asks */
     bool in_place;          /* the address of what is shown ends with the page's time and URL, so that relative
                                references lead into the archive even if they stay as they are */
+    const struct wb_replay_base *origins; /* pages are on origins of their own, instead of below the prefix: then relative
+                                             references stay as they are, and scripts may run. NULL: they are not */
 };
 
 enum wb_replay_kind {

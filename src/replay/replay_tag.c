@@ -21,6 +21,7 @@ enum attr_role {
     ROLE_CONTENT, /* of <meta>: a refresh, if its http-equiv says so */
     ROLE_EQUIV,   /* of <meta>: removed if it would set a policy */
     ROLE_TARGET,  /* of the outermost page: one that means its own frame would keep the page of ours as it is */
+    ROLE_ORIGIN,  /* removed if the page has no origin */
     ROLE_REMOVE,
 };
 
@@ -52,7 +53,7 @@ static const struct {
     {"srcdoc", "iframe", ROLE_SRCDOC},
     /* Digests of other bytes, requests with an origin that replayed pages do not have, policies of the live site. */
     {"integrity", NULL, ROLE_REMOVE},
-    {"crossorigin", NULL, ROLE_REMOVE},
+    {"crossorigin", NULL, ROLE_ORIGIN},
     {"nonce", NULL, ROLE_REMOVE},
     {"csp", "iframe", ROLE_REMOVE},
     /* What would tell others where the reader is. */
@@ -389,6 +390,7 @@ static enum attr_role role_of(const struct tag *tag, const struct wb_token_attr 
 {
     char lower[WB_DECODED_MAX(NAME_BYTES_MAX)];
     struct wb_slice name = attr->name;
+    bool as_live = tag->r->options->origins && tag->r->options->in_place;
 
     if (name.len > NAME_BYTES_MAX)
         return ROLE_KEEP;
@@ -409,7 +411,9 @@ static enum attr_role role_of(const struct tag *tag, const struct wb_token_attr 
         if (role == ROLE_TARGET)
             return tag->r->options->outermost && tag->depth == 0 && stays(tag, attr) ? ROLE_REMOVE : ROLE_KEEP;
         if (role == ROLE_URL && !tag->foreign && is_element(tag, "base"))
-            return ROLE_REMOVE; /* what it says has been applied to every URL */
+            return as_live ? ROLE_URL : ROLE_REMOVE; /* what it says has been applied to every URL */
+        if (role == ROLE_ORIGIN)
+            return tag->r->options->origins ? ROLE_KEEP : ROLE_REMOVE;
         return role;
     }
     return ROLE_KEEP;
