@@ -29,6 +29,7 @@ struct wb_server {
     struct wb_guesses *guesses;
     struct wb_pusher *pusher;
     struct wb_dash *dash;
+    struct wb_replay_door *door; /* the second address; NULL: there is none */
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */

@@ -28,10 +28,6 @@ static int add_fields(struct wb_call *call, const struct wb_stage *stage)
     if (err == 0)
         err = wb_http_reply_field(call->reply, "Content-Type", WB_SLICE_LIT("text/html; charset=utf-8"));
     if (err == 0)
-        err = wb_http_reply_field(call->reply, "Referrer-Policy", WB_SLICE_LIT("no-referrer"));
-    if (err == 0)
-        err = wb_http_reply_field(call->reply, "X-DNS-Prefetch-Control", WB_SLICE_LIT("off"));
-    if (err == 0)
         err = wb_http_reply_field(call->reply, "Cache-Control", WB_SLICE_LIT("private, no-cache"));
     return err < 0 ? err : wb_http_reply_field(call->reply, "Vary", WB_SLICE_LIT("Sec-Fetch-Dest"));
 }
