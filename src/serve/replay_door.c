@@ -67,7 +67,7 @@ static int make_policy(const struct wb_serve_options *o, struct wb_replay_door *
     if (err == 0)
         err = wb_buf_printf(&door->policy,
                             "default-src %.*s data: blob: 'unsafe-inline' 'unsafe-eval'; object-src %.*s; "
-                            "base-uri %.*s; form-action %.*s; webrtc 'block'; sandbox " WB_REPLAY_DOOR_SANDBOX
+                            "base-uri %.*s; form-action %.*s; sandbox " WB_REPLAY_DOOR_SANDBOX
                             "; frame-ancestors %.*s",
                             WB_SLICE_ARG(all), WB_SLICE_ARG(all), WB_SLICE_ARG(all), WB_SLICE_ARG(all),
                             WB_SLICE_ARG(all));
