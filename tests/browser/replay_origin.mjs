@@ -167,6 +167,33 @@ test('the bar follows the page, and pages follow their links', async ({page, con
   expect(page.url().startsWith(`${origin}/`), page.url());
 });
 
+test('two sites share nothing, and none of them sees our own pages', async ({page, folder, later}) => {
+  const cookie = ['localhost', 'b-site.example', ''].map((d, i) => `w.document.cookie = 'c${i}=1; Secure; SameSite=None; path=/${d && `; domain=${d}`}'`);
+  const write = `(${cookie.join()}, document.cookie = 'own=1', localStorage.s = 1, sessionStorage.s = 1, w.name = 'n', await caches.open('k'), new Promise(yes => {
+    const r = indexedDB.open('d'); r.onsuccess = () => yes('written'); }))`;
+  const read = `[document.cookie, localStorage.s, sessionStorage.s, (await caches.keys()).length, (await indexedDB.databases()).length].join()`;
+  const hear = `new Promise(yes => { new BroadcastChannel('b').onmessage = () => yes('heard'); setTimeout(() => yes('nothing'), 700) })`;
+  const say = `(setInterval(() => new BroadcastChannel('b').postMessage(1), 50), 'said')`;
+  const reach = `(await Promise.all(['/api/stat', '/api/token', '/', '/dash'].flatMap(path => ['cors', 'no-cors'].map(mode =>
+    w.fetch([...location.ancestorOrigins].pop() + path, {mode}).then(() => 'yes', () => 'no'))))).join('')`;
+  const w = `<iframe hidden id=w></iframe><script>const w = document.getElementById('w').contentWindow;</script>`;
+  const apart = code => `(() => { try { return ${code} } catch { return 'apart' } })()`;
+  const {origin, place} = await replayed(folder, later, [
+    at(`${A}/write`, testing({write, say}, `${w}<iframe src="${B}/read"></iframe>`)), at(`${A}/again`, testing({read}, w)),
+    at(`${B}/read`, testing({read, hear, reach, parent: apart('parent.document.title'), top: apart('top.document.title')}, w))]);
+  await page.goto(place(`${A}/write`));
+  compare(await resultsOf(page), {write: 'written', say: 'said'});
+  const inner = page.frameLocator('#page').frameLocator('iframe:not(#w)').locator('#done:not(:empty)');
+  await inner.waitFor({state: 'attached'});
+  compare(JSON.parse(await inner.textContent()), {read: ',,,0,0', hear: 'nothing', parent: 'apart', top: 'apart', reach: 'no'.repeat(8)});
+  await page.goto(place(`${B}/read`));
+  compare(await resultsOf(page), {read: ',,,0,0', parent: 'apart'});
+  await page.goto(place(`${A}/again`));
+  compare(await resultsOf(page), {read: 'own=1,1,1,1,1'});
+  await page.goto(`${origin}/web/20260203040506/${A}/again`); // the same capture, found from another time, has its own address
+  compare(await resultsOf(page), {read: 'own=1,1,1,1,1'});
+});
+
 // What a hostile page tries, with the functions of ours and with those of a window that they are not in (w).
 const STAYING = [
   'fetch(out, {mode: "no-cors"})', 'w.fetch(out, {mode: "no-cors"})', 'w.navigator.sendBeacon(out, "x")', 'new w.EventSource(out)',
