@@ -126,7 +126,8 @@ static int read_replay_host(const struct wb_options *options, struct serve_args 
     serve->replay_base.tls = https || (!http && serve->certificate);
     int err = read_host(args, "replay-host", text + (https ? 8 : http ? 7 : 0), &serve->replay_base.name);
     struct wb_slice name = serve->replay_base.name;
-    if (err == 0 && (name.len > REPLAY_NAME_MAX || memchr(name.ptr, '[', name.len) || !strpbrk(text, "abcdefghijklmnopqrstuvwxyz")))
+    if (err == 0 &&
+        (name.len > REPLAY_NAME_MAX || memchr(name.ptr, '[', name.len) || !strpbrk(text, "abcdefghijklmnopqrstuvwxyz")))
         err = wb_options_usage("--replay-host: %s is not a name of at most %d characters", text, REPLAY_NAME_MAX);
     return err;
 }

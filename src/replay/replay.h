@@ -36,8 +36,9 @@ struct wb_replay_options {
     struct wb_buf *refresh; /* gets what the first refresh of the page says, "5;url=/web/..."; NULL: nobody asks */
     bool in_place;          /* the address of what is shown ends with the page's time and URL, so that relative
                                references lead into the archive even if they stay as they are */
-    const struct wb_replay_base *origins; /* pages are on origins of their own, instead of below the prefix: then relative
-                                             references stay as they are, and scripts may run. NULL: they are not */
+    const struct wb_replay_base
+        *origins; /* pages are on origins of their own, instead of below the prefix: then relative
+                     references stay as they are, and scripts may run. NULL: they are not */
 };
 
 enum wb_replay_kind {

@@ -1,6 +1,6 @@
 /*
- * replay_origin.c - hosts of replay origins (replay_origin.h). A text is valid if and only if writing what was read from
- * it gives the same text again; so reading may be simple.
+ * replay_origin.c - hosts of replay origins (replay_origin.h). A text is valid if and only if writing what was read
+ * from it gives the same text again; so reading may be simple.
  */
 #include "replay/replay_origin.h"
 #include "base/check.h"
@@ -113,7 +113,8 @@ int wb_replay_origin_address(const struct wb_replay_base *base, struct wb_slice 
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* Appends the host that an encoded one stands for. Runs of '-' mean '.' if they are single, and otherwise are doubled. */
+/* Appends the host that an encoded one stands for. Runs of '-' mean '.' if they are single, and otherwise are doubled.
+ */
 static int get_host(struct wb_slice coded, struct wb_buf *out)
 {
     int err = 0;
@@ -126,7 +127,8 @@ static int get_host(struct wb_slice coded, struct wb_buf *out)
     return err;
 }
 
-/* Appends the live origin of "https8443-www-example-org", or of that with a digest; front: the host before it, if any. */
+/* Appends the live origin of "https8443-www-example-org", or of that with a digest; front: the host before it, if any.
+ */
 static int get_origin(struct wb_slice site, struct wb_slice front, struct wb_buf *out)
 {
     const char *dash = site.len ? memchr(site.ptr, '-', site.len) : NULL;
@@ -174,7 +176,8 @@ int wb_replay_origin_parse(struct wb_slice labels, struct wb_slice *time_out, st
     if (err == 0 && !wb_slice_equal(wb_buf_slice(&again), labels))
         err = WB_E_PROTO;
     if (err < 0 && err != WB_E_NOMEM)
-        err = wb_fail(WB_E_PROTO, "'%.*s' is not a site at a time", (int)(labels.len < 300 ? labels.len : 300), labels.ptr);
+        err = wb_fail(WB_E_PROTO, "'%.*s' is not a site at a time", (int)(labels.len < 300 ? labels.len : 300),
+                      labels.ptr);
     if (err < 0)
         origin_out->len = before;
     wb_url_release(&url);

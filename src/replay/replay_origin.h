@@ -22,18 +22,20 @@
 
 #include <stdbool.h>
 
-/* Labels with the host in front of them have at most this many bytes; with a name of up to 64, a host name holds them. */
+/* Labels with the host in front of them have at most this many bytes; with a name of up to 64, a host name holds them.
+ */
 #define WB_REPLAY_LABELS_MAX 188
 
 /* Under which name replay origins are reached. */
 struct wb_replay_base {
     bool tls;
-    struct wb_slice name; /* "localhost:8081", "replay.example.org"; in lower case, the port if it is not the usual one */
+    struct wb_slice
+        name; /* "localhost:8081", "replay.example.org"; in lower case, the port if it is not the usual one */
 };
 
 /*
- * Appends the labels of the origin of a URL at a time of 14 digits. WB_E_PROTO if there is none: only http and https have
- * one, and hosts whose labels consist of letters, digits, '-' and '_'.
+ * Appends the labels of the origin of a URL at a time of 14 digits. WB_E_PROTO if there is none: only http and https
+ * have one, and hosts whose labels consist of letters, digits, '-' and '_'.
  */
 int wb_replay_origin_labels(struct wb_slice time, const struct wb_url *url, struct wb_buf *out);
 

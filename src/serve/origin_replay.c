@@ -22,8 +22,8 @@
 struct origin_call {
     struct wb_call *call;
     const struct wb_replay_door *door;
-    struct wb_slice time;   /* of the origin, 14 digits */
-    struct wb_buf live;     /* the live origin: "https://www.example.org" */
+    struct wb_slice time; /* of the origin, 14 digits */
+    struct wb_buf live;   /* the live origin: "https://www.example.org" */
     struct wb_memento_target target;
     bool page; /* for a frame, whose scripts get ours before them */
 };
@@ -197,7 +197,8 @@ static int put_front(const struct origin_call *o, const struct wb_memento *c, st
 {
     const struct wb_asset *client = wb_asset_find(WB_SLICE_LIT("replay-client.js"));
 
-    return wb_buf_printf(out, "<script src=\"" WB_REPLAY_DOOR_OWN "client.js?%.16s\" data-webbase=\"%s %.*s\"></script>",
+    return wb_buf_printf(out,
+                         "<script src=\"" WB_REPLAY_DOOR_OWN "client.js?%.16s\" data-webbase=\"%s %.*s\"></script>",
                          client->etag + 1, c->digits, WB_SLICE_ARG(wb_buf_slice(&o->live)));
 }
 
@@ -350,7 +351,8 @@ static int answer_page(struct origin_call *o)
     }
     if (wb_capture_is_for(call, "document"))
         return lead_to_stage(o);
-    int err = call->request->method == WB_HTTP_POST ? WB_E_NOTFOUND : wb_capture_timeline(call, o->target.id, &timeline);
+    int err =
+        call->request->method == WB_HTTP_POST ? WB_E_NOTFOUND : wb_capture_timeline(call, o->target.id, &timeline);
     if (err == 0)
         err = answer(o, &timeline);
     if (err == WB_E_NOTFOUND && call->request->method != WB_HTTP_POST) {

@@ -86,9 +86,10 @@ int wb_page_missing(struct wb_call *call, const struct wb_page_missing *m)
         wb_htmlpen_raw(&h, "<p>There is no copy of this page, of any time.</p>\n");
     add_front(call, &h, m);
     wb_htmlpen_put(&h,
-                   m->door ? "<p class=\"quiet\">The bar above has a link to <span>{}</span> on the live web.</p>\n"
-                           : "<p><a href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">Look on the live "
-                             "web</a></p>\n",
+                   m->door
+                       ? "<p class=\"quiet\">The bar above has a link to <span>{}</span> on the live web.</p>\n"
+                       : "<p><a href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">Look on the live "
+                         "web</a></p>\n",
                    url);
     wb_htmlpen_raw(&h, "</main>\n</body>\n</html>\n");
     return h.err;

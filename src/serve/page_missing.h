@@ -7,10 +7,11 @@
 
 struct wb_page_missing {
     const struct wb_memento_target *target;
-    const char *sheet;                 /* the address of our style sheet */
-    bool form;                         /* something was sent to it */
-    struct wb_slice front;             /* markup for its head; may be empty */
-    const struct wb_replay_door *door; /* links lead to origins of replay, in the frame; NULL: they lead the whole page on */
+    const char *sheet;     /* the address of our style sheet */
+    bool form;             /* something was sent to it */
+    struct wb_slice front; /* markup for its head; may be empty */
+    const struct wb_replay_door
+        *door; /* links lead to origins of replay, in the frame; NULL: they lead the whole page on */
 };
 
 /* Makes the reply this page, without a policy. */

@@ -35,8 +35,9 @@ static int find_home(const struct wb_server *server, struct wb_replay_door *door
     if (named)
         return wb_buf_printf(&door->home, "%s://%.*s", door->base.tls ? "https" : "http", WB_SLICE_ARG(o->hosts[0]));
     if (door->loopback && !wb_httpd_has_address(server->httpd, WB_SLICE_LIT("127.0.0.1")))
-        return wb_fail(WB_E_INVALID, "--replay-listen: %.*s is not reached from this machine, but replay would be; give "
-                                     "the name under which others reach it with --replay-host",
+        return wb_fail(WB_E_INVALID,
+                       "--replay-listen: %.*s is not reached from this machine, but replay would be; give "
+                       "the name under which others reach it with --replay-host",
                        WB_SLICE_ARG(address));
     const char *port = memrchr(address.ptr, ':', address.len);
     return wb_buf_printf(&door->home, "%s://%.*s%s", o->certificate ? "https" : "http",
@@ -60,15 +61,14 @@ static int put_ancestors(const struct wb_serve_options *o, struct wb_buf *out)
 /* docs/design/0045-replay-origin.md explains each directive. */
 static int make_policy(const struct wb_serve_options *o, struct wb_replay_door *door)
 {
-    int err = wb_buf_printf(&door->sources, "%s://*.%.*s", door->base.tls ? "https" : "http",
-                            WB_SLICE_ARG(door->base.name));
+    int err =
+        wb_buf_printf(&door->sources, "%s://*.%.*s", door->base.tls ? "https" : "http", WB_SLICE_ARG(door->base.name));
     struct wb_slice all = wb_buf_slice(&door->sources);
 
     if (err == 0)
         err = wb_buf_printf(&door->policy,
                             "default-src %.*s data: blob: 'unsafe-inline' 'unsafe-eval'; object-src %.*s; "
-                            "base-uri %.*s; form-action %.*s; sandbox " WB_REPLAY_DOOR_SANDBOX
-                            "; frame-ancestors %.*s",
+                            "base-uri %.*s; form-action %.*s; sandbox " WB_REPLAY_DOOR_SANDBOX "; frame-ancestors %.*s",
                             WB_SLICE_ARG(all), WB_SLICE_ARG(all), WB_SLICE_ARG(all), WB_SLICE_ARG(all),
                             WB_SLICE_ARG(all));
     return err < 0 ? err : put_ancestors(o, &door->policy);
@@ -84,8 +84,9 @@ static int find_name(const struct wb_server *server, struct wb_replay_door *door
         return wb_buf_append_slice(&door->name, o->replay_base.name);
     door->loopback = true;
     if (!wb_httpd_also_has_address(server->httpd, WB_SLICE_LIT("127.0.0.1")))
-        return wb_fail(WB_E_INVALID, "--replay-listen %.*s: browsers elsewhere need a name whose subdomains lead here; "
-                                     "give it with --replay-host",
+        return wb_fail(WB_E_INVALID,
+                       "--replay-listen %.*s: browsers elsewhere need a name whose subdomains lead here; "
+                       "give it with --replay-host",
                        WB_SLICE_ARG(o->replay_listen));
     return wb_buf_printf(&door->name, "localhost%s", (const char *)memrchr(address.ptr, ':', address.len));
 }
@@ -149,8 +150,9 @@ bool wb_replay_door_has_origin(const struct wb_replay_door *door, struct wb_slic
 
     if (!wb_slice_starts(origin, scheme))
         return false;
-    bool ours = wb_replay_base_labels(&door->base, wb_slice(origin.ptr + scheme.len, origin.len - scheme.len), &labels) &&
-                wb_replay_origin_parse(labels, &time, &live) == 0;
+    bool ours =
+        wb_replay_base_labels(&door->base, wb_slice(origin.ptr + scheme.len, origin.len - scheme.len), &labels) &&
+        wb_replay_origin_parse(labels, &time, &live) == 0;
     wb_buf_release(&live);
     return ours;
 }
@@ -179,8 +181,9 @@ int wb_replay_door_admit(struct wb_server *server, const struct wb_http_request 
 
     *body_max_out = 0;
     if (!find_labels(server, head, &labels)) {
-        wb_http_reply_error(reply, 421, "replay does not answer for the host '%.*s'; if people reach it under this name, "
-                                        "give it with --replay-host",
+        wb_http_reply_error(reply, 421,
+                            "replay does not answer for the host '%.*s'; if people reach it under this name, "
+                            "give it with --replay-host",
                             (int)(host.len > 200 ? 200 : host.len), host.ptr ? host.ptr : "");
         return 1;
     }

@@ -1,6 +1,6 @@
 /*
- * replay_door.h - private to serve: the second address, where each archived site has a browser origin of its own at each
- * time (replay/replay_origin.h). Pages run their scripts there, and can reach nothing but other stored pages.
+ * replay_door.h - private to serve: the second address, where each archived site has a browser origin of its own at
+ * each time (replay/replay_origin.h). Pages run their scripts there, and can reach nothing but other stored pages.
  *
  *   http://20260102030405-https-www-example-org.localhost:8081/path   a page                  origin_replay.c
  *   http://localhost:8081/web/20260102030405/https://...              leads there             replay_door.c
@@ -10,7 +10,7 @@
 #ifndef WB_SERVE_REPLAY_DOOR_H
 #define WB_SERVE_REPLAY_DOOR_H
 
-#include "replay/replay_origin.h"
+#include "replay/replay.h"
 #include "serve/server.h"
 
 /*

@@ -377,8 +377,7 @@ static int answer_missing(struct wb_call *call, const struct wb_memento_target *
 /* Nobody is told which page the reader looks at, and no name is looked up before a link is followed. */
 static int add_policies(struct wb_call *call, bool ours)
 {
-    int err = ours ? 0
-                   : wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(wb_replay_policy()));
+    int err = ours ? 0 : wb_http_reply_field(call->reply, "Content-Security-Policy", wb_slice_str(wb_replay_policy()));
 
     if (err == 0)
         err = wb_http_reply_field(call->reply, "Referrer-Policy", WB_SLICE_LIT("no-referrer"));
