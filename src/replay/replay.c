@@ -243,6 +243,18 @@ static int rewrite_sheet(struct wb_replayer *r, const struct wb_replay_page *pag
     return err < 0 ? err : wb_replayer_css(r, &r->levels[0], bytes, r->result->charset, out, &changed);
 }
 
+/*
+ * Browsers write what is not ASCII in the query of a link in the encoding of the page, and the page was crawled with such
+ * links. In these encodings no byte of a character looks like one of markup. Some look like a backslash, so a URL in a
+ * style element may be missed; that is why pages without an origin, which have no other wall, become UTF-8.
+ */
+static bool is_kept_encoding(const char *charset)
+{
+    static const char *const kept[] = {"shift_jis", "gbk", "gb18030", "big5", "euc-jp", "euc-kr"};
+
+    return is_one_of(wb_slice_str(charset), kept, sizeof kept / sizeof *kept);
+}
+
 static int rewrite_markup(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_buf *out)
 {
     struct wb_extract_input input = {page->url, page->type, page->charset, page->body, 0};
@@ -259,7 +271,12 @@ static int rewrite_markup(struct wb_replayer *r, const struct wb_replay_page *pa
         return wb_buf_append_slice(out, page->body);
     const char *charset = *facts.charset ? facts.charset : "utf-8";
     bool xml = page->type.len && !wb_slice_equal(page->type, WB_SLICE_LIT("text/html"));
-    err = wb_tagwalk_bytes(charset, page->body, &r->document, &bytes, &r->result->charset);
+    if (r->options->origins && is_kept_encoding(charset)) {
+        bytes = page->body;
+        r->result->charset = charset;
+    } else {
+        err = wb_tagwalk_bytes(charset, page->body, &r->document, &bytes, &r->result->charset);
+    }
     return err < 0 ? err : wb_replayer_document(r, 0, bytes, r->result->charset, xml, out);
 }
 

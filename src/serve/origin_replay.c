@@ -7,6 +7,8 @@
  */
 #include "base/date.h"
 #include "base/error.h"
+#include "base/utf8.h"
+#include "markup/markup.h"
 #include "page/page.h"
 #include "serve/assets.h"
 #include "serve/capture.h"
@@ -339,6 +341,44 @@ static int answer_alias(struct origin_call *o)
     return there;
 }
 
+/*
+ * Browsers write the query of a link in the encoding of the page; a crawl may have asked for it in UTF-8. Returns 1 if
+ * there is a capture of the same query in UTF-8, which is then the target, or 0, or an error.
+ */
+static int find_recoded(struct origin_call *o, struct wb_store_timeline *timeline)
+{
+    static const char *const encodings[] = {"shift_jis",    "gbk",          "big5",         "euc-jp",
+                                            "euc-kr",       "windows-1251", "windows-1252", "iso-8859-2"};
+    struct wb_slice query = o->call->request->query, path = o->call->request->path, text;
+    struct wb_buf bytes = WB_BUF_INIT, decoded = WB_BUF_INIT, url = WB_BUF_INIT;
+    int found = 0, err = query.len ? wb_http_unescape(query, false, &bytes) : WB_E_INVALID;
+
+    if (err == 0 && wb_utf8_valid(wb_buf_slice(&bytes)))
+        err = WB_E_INVALID; /* it is UTF-8 already */
+    for (size_t i = 0; err == 0 && found == 0 && i < sizeof encodings / sizeof *encodings; i++) {
+        struct wb_memento_target target = {0};
+        wb_buf_clear(&url);
+        err = wb_charset_decode(encodings[i], wb_buf_slice(&bytes), 4 * bytes.len, &decoded, &text);
+        if (err == 0)
+            err = wb_buf_printf(&url, "%.*s%.*s?", WB_SLICE_ARG(wb_buf_slice(&o->live)), WB_SLICE_ARG(path));
+        if (err == 0)
+            err = wb_buf_append_escaped(&url, text, "-_.~/:=&+;,");
+        if (err == 0 && wb_memento_url(wb_buf_slice(&url), &target) == 0 &&
+            wb_capture_timeline(o->call, target.id, timeline) == 0) {
+            struct wb_buf old = o->target.url;
+            o->target.url = target.url;
+            o->target.id = target.id;
+            target.url = old;
+            found = 1;
+        }
+        wb_memento_target_release(&target);
+    }
+    wb_buf_release(&bytes);
+    wb_buf_release(&decoded);
+    wb_buf_release(&url);
+    return err == WB_E_NOMEM ? err : found;
+}
+
 static int answer_page(struct origin_call *o)
 {
     struct wb_call *call = o->call;
@@ -353,6 +393,8 @@ static int answer_page(struct origin_call *o)
         return lead_to_stage(o);
     int err =
         call->request->method == WB_HTTP_POST ? WB_E_NOTFOUND : wb_capture_timeline(call, o->target.id, &timeline);
+    if (err == WB_E_NOTFOUND && call->request->method != WB_HTTP_POST && find_recoded(o, &timeline) > 0)
+        err = 0;
     if (err == 0)
         err = answer(o, &timeline);
     if (err == WB_E_NOTFOUND && call->request->method != WB_HTTP_POST) {

@@ -29,7 +29,7 @@ struct wb_server {
     struct wb_guesses *guesses;
     struct wb_pusher *pusher;
     struct wb_dash *dash;
-    struct wb_replay_door *door;        /* the second address; NULL: there is none */
+    struct wb_replay_door *door; /* the second address; NULL: there is none */
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */
@@ -56,7 +56,7 @@ struct wb_call {
     struct wb_serve_worker *worker;
     const struct wb_http_request *request;
     struct wb_http_reply *reply;
-    bool parts;                /* set by a handler: clients may ask for parts of the body (delivery.h) */
+    bool parts; /* set by a handler: clients may ask for parts of the body (delivery.h) */
     struct wb_http_form *form; /* the body, if wb_call_form() has read it */
 };
 
@@ -221,9 +221,9 @@ void wb_handle_timemap(struct wb_call *call); /* memento.c */
 void wb_handle_openapi(struct wb_call *call); /* assets.c */
 void wb_handle_asset(struct wb_call *call);
 void wb_handle_icon(struct wb_call *call);
-void wb_handle_opensearch(struct wb_call *call); /* assets.c */
+void wb_handle_opensearch(struct wb_call *call);  /* assets.c */
 void wb_handle_robots(struct wb_call *call);
-void wb_handle_control(struct wb_call *call); /* api_control.c */
+void wb_handle_control(struct wb_call *call);     /* api_control.c */
 void wb_handle_expunge(struct wb_call *call);
 void wb_handle_token(struct wb_call *call);
 void wb_handle_dash_data(struct wb_call *call);   /* api_dash.c */

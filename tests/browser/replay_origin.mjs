@@ -167,6 +167,47 @@ test('the bar follows the page, and pages follow their links', async ({page, con
   expect(page.url().startsWith(`${origin}/`), page.url());
 });
 
+test('pages of other encodings, bases, types and drawings', async ({page, folder, later}) => {
+  const link = bytes => Buffer.concat([Buffer.from('<title>x</title><a id=a href="/q?w='), bytes, Buffer.from('">x</a>')]);
+  const encodings = {shift_jis: ['\u65e5\u672c\u30bd', '93fa967b835c'], gbk: ['\u4e2d\u6587', 'd6d0cec4'], 'windows-1251': ['\u041f\u0440', 'cff0']};
+  const records = Object.entries(encodings).flatMap(([name, [words, hex]]) => {
+    const bytes = Buffer.from(hex, 'hex');
+    const coded = hex.replace(/../g, b => parseInt(b, 16) < 128 ? String.fromCharCode(parseInt(b, 16)) : `%${b.toUpperCase()}`);
+    return [at(`https://${name.replace('_', '')}.example/`, link(bytes), `text/html; charset=${name}`),
+      at(`https://utf8.example/${name}`, link(bytes), `text/html; charset=${name}`),
+      at(`https://${name.replace('_', '')}.example/q?w=${coded}`, `<title>found ${name}</title>`),
+      at(`https://utf8.example/q?w=${encodeURIComponent(words)}`, `<title>found ${name}</title>`)];
+  });
+  const style = '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:template match="/">' +
+    '<html><body><p id="made">by a style sheet</p></body></html></xsl:template></xsl:stylesheet>';
+  const {place} = await replayed(folder, later, [...records,
+    at(`${A}/base`, `<link rel=stylesheet href=before.css><base href="${B}/deep/"><link rel=stylesheet href=after.css><p id=p>x</p>`),
+    at(`${A}/before.css`, 'p{color:rgb(1,2,3)}', 'text/css'), at(`${B}/deep/after.css`, 'p{background:rgb(4,5,6)}', 'text/css'),
+    at(`${A}/xhtml`, '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title></head><body><p id="p">x</p><script>' +
+      'document.getElementById("p").textContent = document.domain</script></body></html>', 'application/xhtml+xml'),
+    at(`${A}/xml`, '<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="/style.xsl"?><doc/>', 'text/xml'),
+    at(`${A}/style.xsl`, style, 'text/xsl'),
+    at(`${A}/srcdoc`, `<title>x</title><iframe srcdoc="<p id=p>x</p><script>p.textContent = 'ran'</script>"></iframe>`),
+    at(`${A}/data`, `<title>x</title><iframe src="data:text/html,<p id=p>data</p>"></iframe>`),
+    at(`${A}/svg`, '<svg xmlns="http://www.w3.org/2000/svg"><text id="t" y="20">x</text><script>document.getElementById("t").textContent = location.pathname</script></svg>', 'image/svg+xml')]);
+  const frame = page.frameLocator('#page');
+  for (const name of Object.keys(encodings))
+    for (const url of [`https://${name.replace('_', '')}.example/`, `https://utf8.example/${name}`]) {
+      await page.goto(place(url));
+      await frame.locator('#a').click();
+      await until(`the link of ${url}`, async () => await page.title() === `found ${name}`);
+    }
+  await page.goto(place(`${A}/base`));
+  await until('both style sheets', async () => await frame.locator('#p').evaluate(p => getComputedStyle(p).color + getComputedStyle(p).backgroundColor) ===
+    'rgb(1, 2, 3)rgb(4, 5, 6)');
+  for (const [path, where, text] of [['xhtml', frame.locator('#p'), 'www.a-site.example'], ['xml', frame.locator('#made'), 'by a style sheet'],
+    ['srcdoc', frame.frameLocator('iframe').locator('#p'), 'ran'], ['data', frame.frameLocator('iframe').locator('#p'), 'data'],
+    ['svg', frame.locator('#t'), '/svg']]) {
+    await page.goto(place(`${A}/${path}`));
+    await until(`${path}: ${text}`, async () => await where.textContent() === text);
+  }
+});
+
 test('two sites share nothing, and none of them sees our own pages', async ({page, folder, later}) => {
   const cookie = ['localhost', 'b-site.example', ''].map((d, i) => `w.document.cookie = 'c${i}=1; Secure; SameSite=None; path=/${d && `; domain=${d}`}'`);
   const write = `(${cookie.join()}, document.cookie = 'own=1', localStorage.s = 1, sessionStorage.s = 1, w.name = 'n', await caches.open('k'), new Promise(yes => {
