@@ -244,9 +244,9 @@ static int rewrite_sheet(struct wb_replayer *r, const struct wb_replay_page *pag
 }
 
 /*
- * Browsers write what is not ASCII in the query of a link in the encoding of the page, and the page was crawled with such
- * links. In these encodings no byte of a character looks like one of markup. Some look like a backslash, so a URL in a
- * style element may be missed; that is why pages without an origin, which have no other wall, become UTF-8.
+ * Browsers write what is not ASCII in the query of a link in the encoding of the page, and the page was crawled with
+ * such links. In these encodings no byte of a character looks like one of markup. Some look like a backslash, so a URL
+ * in a style element may be missed; that is why pages in a sandbox become UTF-8.
  */
 static bool is_kept_encoding(const char *charset)
 {

@@ -187,6 +187,8 @@ int wb_replay_door_admit(struct wb_server *server, const struct wb_http_request 
                             (int)(host.len > 200 ? 200 : host.len), host.ptr ? host.ptr : "");
         return 1;
     }
+    if (wb_route_is_guessing(server, head, reply))
+        return 1;
     bool reads = head->method == WB_HTTP_GET || head->method == WB_HTTP_HEAD;
     bool asks = wb_slice_equal(head->method_text, WB_SLICE_LIT("OPTIONS"));
     if (!reads && (labels.len == 0 || !(asks || head->method == WB_HTTP_POST))) {

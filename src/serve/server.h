@@ -94,6 +94,9 @@ const char *wb_route_path(size_t number);
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
                    struct wb_http_reply *reply);
 
+/* Whether somebody tries tokens too fast; then the reply is the refusal. Otherwise the answer may be held back. */
+bool wb_route_is_guessing(struct wb_server *server, const struct wb_http_request *head, struct wb_http_reply *reply);
+
 /* Whether a request that was admitted may take long. */
 bool wb_route_is_slow(const struct wb_http_request *request);
 
