@@ -223,6 +223,9 @@ test('the bar over a stored page cannot be hidden, and follows its links', async
     expect(box && box.x === 0 && box.y === 0 && box.width === 390 && box.height > 30, `${name}: the bar is at ${JSON.stringify(box)}`);
     const hit = await bar.evaluate(e => e.contains(document.elementFromPoint(200, e.getBoundingClientRect().height / 2)));
     expect(hit, `${name}: the bar is covered`);
+    const rest = await reader.locator('#page').boundingBox();
+    expect(rest.x === 0 && rest.width === 390 && rest.y === box.height && Math.abs(rest.y + rest.height - 600) < 1,
+      `${name}: the frame is at ${JSON.stringify(rest)}`);
     expect((await bar.textContent()).includes('2026-01-02 03:04:05 UTC'), `the bar says ${await bar.textContent()}`);
     expect((await reader.frameLocator('#page').locator('body').textContent()).includes('stored'), `${name} is not in the frame`);
     if (process.env.SHOTS) await reader.screenshot({path: join(process.env.SHOTS, `bar-${name}.png`)});
