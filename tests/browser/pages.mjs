@@ -161,7 +161,7 @@ test('a page, its versions and its site', async ({page, folder, later}) => {
   expect(await page.locator('section:has(#in) li').count() === 11, 'the rest of the links is not shown');
   await page.locator('table a').last().click();
   await page.waitForURL(/\/web\/20260102030405\//);
-  expect((await page.locator('#text').textContent()) === 'the old wombat text', 'the copy is not the old one');
+  expect((await page.frameLocator('#page').locator('#text').textContent()) === 'the old wombat text', 'the copy is not the old one');
   await page.goto(`${origin}/site?host=pages.example.org`);
   expect((await page.locator('article').textContent()).includes('text/html'), 'the site view has no types');
   for (const path of ['/page?url=http://nowhere.example/', '/site?host=nowhere.example', '/nowhere']) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """serve --replay-listen, as programs see it: whose origin is whose, redirects, ranges, cookies, types, and who is let in."""
-import re
+import re, socket
 
 from e2e import Page, archive, ask, call, command, run, test
 from serving import Server
@@ -35,6 +35,11 @@ class Replaying(Server):
 
     def at(self, labels, path, method='GET', **fields):
         return self.ask_at('%s.%s' % (labels, self.base), path, method, **fields)
+
+
+def reachable(port):
+    with socket.socket() as s:
+        return s.connect_ex(('127.0.0.1', port)) == 0
 
 
 def stored(folder, *pages):
@@ -77,6 +82,7 @@ def the_plain_name_leads_to_the_stage(folder):
             assert program.status == 200 and "script-src 'none'" in program.field('Content-Security-Policy'), program.fields
             browser = s.ask_at(host, path, Sec_Fetch_Dest='document')
             assert browser.status == 302 and browser.field('Location') == 'http://127.0.0.1:%d%s' % (s.main, path), browser.fields
+        assert all(reachable(port) for port in (s.main, s.replay_port))
         alone = s.at(LABELS, '/x?y', Sec_Fetch_Dest='document')
         assert alone.status == 302 and alone.field('Location') == 'http://127.0.0.1:%d/web/%s/%s/x?y' % (s.main, TIME, SITE)
         old = s.at(LABELS, '/', User_Agent='Mozilla/5.0')   # it does not say what it asks for: no scripts
@@ -86,6 +92,8 @@ def the_plain_name_leads_to_the_stage(folder):
         assert 'allow-same-origin' in stage.body.decode() and 'allow-top' not in stage.body.decode() and 'allow-popups' not in stage.body.decode()
         elsewhere = s.ask(path, headers={'Sec-Fetch-Dest': 'document', 'Host': 'archive'})   # a machine that localhost does not lead to
         assert 'src="/web/%smp_/%s/"' % (TIME, SITE) in elsewhere.body.decode() and 'allow-scripts' not in elsewhere.body.decode()
+
+    assert not any(reachable(port) for port in (s.main, s.replay_port))   # it was stopped by SIGTERM
 
 
 @test
