@@ -32,14 +32,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const types[] = {"text/html", "text/css", "image/svg+xml", "application/xhtml+xml"};
     static const char *const charsets[] = {"utf-8", "", "windows-1252", "shift_jis"};
+    static const struct wb_replay_base base = {false, {"localhost:8081", 14}};
     static struct wb_replayer *replayer;
     static struct wb_buf out;
     unsigned choice = size ? data[0] : 0;
     struct wb_replay_page page = {WB_SLICE_LIT("https://example.org/dir/page.html"), WB_SLICE_LIT(SAME_LINKS_TIME),
                                   wb_slice_str(types[choice & 3]), wb_slice_str(charsets[choice >> 2 & 3]),
                                   wb_slice((const char *)data + (size > 0), size - (size > 0))};
-    struct wb_replay_options options = {WB_SLICE_LIT("/web/"), WB_SLICE_EMPTY, (choice & 16) != 0, false,
-                                        (choice & 32) != 0};
+    struct wb_replay_options options = {.prefix = WB_SLICE_LIT("/web/"),
+                                        .origins = choice & 16 ? &base : NULL,
+                                        .outermost = (choice & 64) != 0,
+                                        .in_place = (choice & 32) != 0};
     struct wb_replay_result result;
 
     if (!replayer)
@@ -47,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     wb_buf_clear(&out);
     WB_CHECK(wb_replay_rewrite(replayer, &page, &options, &out, &result) == 0);
     WB_CHECK(out.len <= 2 * WB_REPLAY_BYTES_MAX(page.body.len));
-    if (result.kind == WB_REPLAY_HTML && !options.scripts && result.urls_dropped == 0 && (choice & 3) == 0)
+    if (result.kind == WB_REPLAY_HTML && !options.origins && result.urls_dropped == 0 && (choice & 3) == 0)
         check_links(&page, wb_buf_slice(&out), result.charset);
     options.banner = WB_SLICE_LIT("<b>banner</b>");
     wb_buf_clear(&out);

@@ -1,7 +1,8 @@
 /*
- * cmd_serve.c - webbase serve: the server. Prints one line when it is ready:
+ * cmd_serve.c - webbase serve: the server. Prints a line when it is ready, and another one with --replay-listen:
  *
  *   listening on http://127.0.0.1:8080/
+ *   replaying at http://localhost:8081/
  */
 #include "base/arena.h"
 #include "base/error.h"
@@ -18,10 +19,19 @@
 
 #include <string.h>
 
+enum { REPLAY_NAME_MAX = 64 };
+
 static void on_ready(void *context, const char *url)
 {
     (void)context;
     if (wb_output_printf("listening on %s\n", url) == 0)
+        (void)wb_output_flush();
+}
+
+static void on_replay_ready(void *context, const char *url)
+{
+    (void)context;
+    if (wb_output_printf("replaying at %s\n", url) == 0)
         (void)wb_output_flush();
 }
 
@@ -100,6 +110,28 @@ static int read_names(const struct wb_options *options, struct serve_args *args,
     return err;
 }
 
+/*
+ * NAME[:PORT], or with https:// before it. The port is that which people use, and it matters: the addresses of pages
+ * contain it.
+ */
+static int read_replay_host(const struct wb_options *options, struct serve_args *args, struct wb_serve_options *serve)
+{
+    const char *text = wb_options_text(options, "replay-host");
+
+    if (!text)
+        return 0;
+    if (serve->replay_listen.len == 0)
+        return wb_options_usage("serve: --replay-host needs --replay-listen");
+    bool https = strncmp(text, "https://", 8) == 0, http = strncmp(text, "http://", 7) == 0;
+    serve->replay_base.tls = https || (!http && serve->certificate);
+    int err = read_host(args, "replay-host", text + (https ? 8 : http ? 7 : 0), &serve->replay_base.name);
+    struct wb_slice name = serve->replay_base.name;
+    if (err == 0 &&
+        (name.len > REPLAY_NAME_MAX || memchr(name.ptr, '[', name.len) || !strpbrk(text, "abcdefghijklmnopqrstuvwxyz")))
+        err = wb_options_usage("--replay-host: %s is not a name of at most %d characters", text, REPLAY_NAME_MAX);
+    return err;
+}
+
 static void release_args(struct serve_args *args)
 {
     wb_free(args->names);
@@ -131,6 +163,7 @@ static int prepare_run(const struct wb_options *options, struct serve_args *args
 int wb_cmd_serve(const struct wb_options *options)
 {
     const char *listen = wb_options_text(options, "listen"), *token = wb_options_text(options, "token");
+    const char *replay = wb_options_text(options, "replay-listen");
     struct serve_args args = {.providers = NULL};
     struct wb_serve_options serve = {
         .dir = options->dir,
@@ -139,10 +172,11 @@ int wb_cmd_serve(const struct wb_options *options)
         .key = wb_options_text(options, "key"),
         .token = wb_slice_str(token ? token : ""),
         .open = wb_options_flag(options, "public"),
-        .replay_scripts = wb_options_flag(options, "replay-scripts"),
         .memory_bytes = wb_options_size(options, "memory", 0),
         .query_ms = (unsigned)wb_options_duration(options, "query-time", 0),
+        .replay_listen = wb_slice_str(replay ? replay : ""),
         .ready = on_ready,
+        .replay_ready = on_replay_ready,
         .say = on_message,
     };
 
@@ -151,6 +185,8 @@ int wb_cmd_serve(const struct wb_options *options)
     int err = read_providers(options, &args, &serve);
     if (err == 0)
         err = read_names(options, &args, &serve);
+    if (err == 0)
+        err = read_replay_host(options, &args, &serve);
     if (err == 0)
         err = prepare_run(options, &args, &serve);
     if (err == 0) {

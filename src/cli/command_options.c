@@ -236,7 +236,10 @@ const struct wb_option wb_serve_options[] = {
                                                     "may be given several times"},
     {"certificate", 0, WB_OPTION_FILE, "FILE", "serve HTTPS with this certificate chain (PEM); SIGHUP: read it again"},
     {"key", 0, WB_OPTION_FILE, "FILE", "the certificate's key, if it is in another file"},
-    {"replay-scripts", 0, WB_OPTION_FLAG, NULL, "replayed pages may run scripts, in frames and an origin of their own"},
+    {"replay-listen", 0, WB_OPTION_TEXT, "ADDR:PORT",
+     "also listen here, where each stored site gets an origin of its own, on which its pages run their scripts"},
+    {"replay-host", 0, WB_OPTION_TEXT, "NAME[:PORT]",
+     "the name whose subdomains lead to --replay-listen; https://NAME if they do so with TLS (default: localhost)"},
     {"query-time", 0, WB_OPTION_DURATION, "S", "a query that takes longer answers with what it has (default: 2)"},
     {"memory", 0, WB_OPTION_SIZE, "SIZE", "how much all caches together may keep in memory, beyond mapped files "
                                           "(default 256M); --run sorts and merges in as much again"},

@@ -59,7 +59,9 @@ static int open_loop(struct wb_httpd *httpd)
     httpd->base = event_base_new();
     if (!httpd->base)
         return wb_fail(WB_E_IO, "cannot create an event loop");
-    event_assign(&httpd->accept_event, httpd->base, httpd->listener.fd, EV_READ | EV_PERSIST, on_accept, httpd);
+    for (unsigned i = 0; i < WB_HTTPD_LISTENERS; i++)
+        event_assign(&httpd->accept_events[i], httpd->base, httpd->listeners[i].fd, EV_READ | EV_PERSIST, on_accept,
+                     httpd);
     event_assign(&httpd->told_event, httpd->base, httpd->told_fd, EV_READ | EV_PERSIST, on_told, httpd);
     event_assign(&httpd->tick_event, httpd->base, -1, 0, on_tick, httpd);
     return 0;
@@ -78,7 +80,7 @@ int wb_httpd_new(const struct wb_httpd_options *options, struct wb_httpd **httpd
     httpd->app = options->app;
     httpd->limits = options->limits;
     httpd->workers = options->workers ? options->workers : WORKERS_PER_PROCESSOR * wb_limits_processors();
-    httpd->listener.fd = httpd->told_fd = -1;
+    httpd->listeners[0].fd = httpd->listeners[1].fd = httpd->told_fd = -1;
     set_limits(&httpd->limits);
     wb_httpd_peers_init(&httpd->peers);
     httpd->scratch = wb_alloc(WB_HTTPD_SCRATCH_BYTES);
@@ -89,7 +91,9 @@ int wb_httpd_new(const struct wb_httpd_options *options, struct wb_httpd **httpd
     if (err == 0 && httpd->certificate)
         err = wb_httpd_tls_new(httpd->certificate, httpd->key, &httpd->tls);
     if (err == 0)
-        err = wb_httpd_listen(options->listen, &httpd->listener);
+        err = wb_httpd_listen(options->listen, &httpd->listeners[0]);
+    if (err == 0 && options->listen_also.len)
+        err = wb_httpd_listen(options->listen_also, &httpd->listeners[1]);
     if (err == 0)
         err = open_loop(httpd);
     if (err < 0) {
@@ -100,13 +104,21 @@ int wb_httpd_new(const struct wb_httpd_options *options, struct wb_httpd **httpd
     return 0;
 }
 
+static void close_listeners(struct wb_httpd *httpd)
+{
+    for (unsigned i = 0; i < WB_HTTPD_LISTENERS; i++) {
+        if (httpd->listeners[i].fd >= 0)
+            close(httpd->listeners[i].fd);
+        httpd->listeners[i].fd = -1;
+    }
+}
+
 void wb_httpd_free(struct wb_httpd *httpd)
 {
     if (!httpd)
         return;
     WB_CHECK(httpd->count == 0 && !httpd->crew.threads);
-    if (httpd->listener.fd >= 0)
-        close(httpd->listener.fd);
+    close_listeners(httpd);
     if (httpd->told_fd >= 0)
         close(httpd->told_fd);
     if (httpd->base)
@@ -120,17 +132,27 @@ void wb_httpd_free(struct wb_httpd *httpd)
 
 const char *wb_httpd_address(const struct wb_httpd *httpd)
 {
-    return httpd->listener.text;
+    return httpd->listeners[0].text;
+}
+
+const char *wb_httpd_also_address(const struct wb_httpd *httpd)
+{
+    return httpd->listeners[1].text[0] ? httpd->listeners[1].text : NULL;
 }
 
 bool wb_httpd_is_loopback(const struct wb_httpd *httpd)
 {
-    return httpd->listener.loopback;
+    return httpd->listeners[0].loopback && (httpd->listeners[1].loopback || !wb_httpd_also_address(httpd));
 }
 
 bool wb_httpd_has_address(const struct wb_httpd *httpd, struct wb_slice host)
 {
-    return wb_httpd_listens_on(&httpd->listener, host);
+    return wb_httpd_listens_on(&httpd->listeners[0], host);
+}
+
+bool wb_httpd_also_has_address(const struct wb_httpd *httpd, struct wb_slice host)
+{
+    return wb_httpd_also_address(httpd) && wb_httpd_listens_on(&httpd->listeners[1], host);
 }
 
 /* ---- from other threads ------------------------------------------------------------------------------ */
@@ -173,6 +195,23 @@ void wb_httpd_stat(struct wb_httpd *httpd, struct wb_httpd_stat *stat_out)
 
 /* ---- the loop -------------------------------------------------------------------------------------------- */
 
+static int begin_accepting(struct wb_httpd *httpd)
+{
+    int result = 0;
+
+    for (unsigned i = 0; i < WB_HTTPD_LISTENERS && result == 0; i++)
+        if (httpd->listeners[i].fd >= 0)
+            result = event_add(&httpd->accept_events[i], NULL);
+    return result;
+}
+
+static void stop_accepting(struct wb_httpd *httpd)
+{
+    for (unsigned i = 0; i < WB_HTTPD_LISTENERS; i++)
+        if (httpd->listeners[i].fd >= 0)
+            event_del(&httpd->accept_events[i]);
+}
+
 /* Accepts several connections at once, so that many clients do not wait for each other. */
 static void on_accept(evutil_socket_t fd, short what, void *context)
 {
@@ -184,11 +223,11 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
         socklen_t len = sizeof address;
         int got = accept4(fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (got >= 0) {
-            wb_httpd_conn_accept(httpd, got, &address);
+            wb_httpd_conn_accept(httpd, got, &address, fd == httpd->listeners[1].fd);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            event_del(&httpd->accept_event); /* otherwise the loop would spin until a socket is closed */
+            stop_accepting(httpd); /* otherwise the loop would spin until a socket is closed */
             httpd->accept_at_ms = wb_httpd_now_ms() + ACCEPT_PAUSE_MS;
         }
         break;
@@ -200,10 +239,9 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
 static void begin_stop(struct wb_httpd *httpd)
 {
     httpd->stop_at_ms = wb_httpd_now_ms() + httpd->limits.stop_ms;
-    event_del(&httpd->accept_event);
+    stop_accepting(httpd);
     httpd->accept_at_ms = 0;
-    close(httpd->listener.fd);
-    httpd->listener.fd = -1;
+    close_listeners(httpd);
     for (struct wb_list_node *node = httpd->all.first, *next; node; node = next) {
         struct wb_httpd_conn *c = WB_CONTAINER_OF(node, struct wb_httpd_conn, in_all);
         next = node->next;
@@ -304,7 +342,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         read_certificate(httpd);
     if (httpd->accept_at_ms && now >= httpd->accept_at_ms) {
         httpd->accept_at_ms = 0;
-        event_add(&httpd->accept_event, NULL);
+        (void)begin_accepting(httpd);
     }
     check_stop(httpd);
     const struct wb_heap_node *first = wb_heap_first(&httpd->deadlines);
@@ -318,13 +356,13 @@ int wb_httpd_run(struct wb_httpd *httpd)
 {
     struct timeval at_once = {0, 0};
 
-    WB_CHECK(httpd->listener.fd >= 0);
+    WB_CHECK(httpd->listeners[0].fd >= 0);
     int err = wb_httpd_crew_start(&httpd->crew, &httpd->app, httpd->told_fd, httpd->workers, httpd->limits.queue);
     if (err < 0)
         return err;
-    if (event_add(&httpd->accept_event, NULL) < 0 || event_add(&httpd->told_event, NULL) < 0 ||
+    if (begin_accepting(httpd) < 0 || event_add(&httpd->told_event, NULL) < 0 ||
         event_add(&httpd->tick_event, &at_once) < 0 || event_base_dispatch(httpd->base) < 0)
-        err = wb_fail(WB_E_IO, "the event loop of %s failed", httpd->listener.text);
+        err = wb_fail(WB_E_IO, "the event loop of %s failed", httpd->listeners[0].text);
     event_del(&httpd->tick_event);
     event_del(&httpd->told_event);
     wb_httpd_crew_stop(&httpd->crew);

@@ -48,6 +48,7 @@ struct wb_http_request {
     struct wb_slice peer; /* address of the client, as text */
     bool loopback;        /* the client's address is a loopback address */
     bool tls;
+    bool also; /* it has arrived at the second address (struct wb_httpd_options) */
 };
 
 /* The value of the first field or parameter with this name; ptr NULL: there is none. Field names in any case. */
@@ -164,6 +165,7 @@ struct wb_httpd_app {
 
 struct wb_httpd_options {
     struct wb_slice listen;        /* "127.0.0.1:8080", "localhost:80", "[::1]:0", "*:80"; port 0 picks a free one */
+    struct wb_slice listen_also;   /* a second address, of the same kind; empty: there is none */
     /*
      * PEM files: TLS; NULL: plain HTTP. No key: it is in the file of the certificate. They are read again when the
      * process gets SIGHUP (os/hangup.h), so the names must stay valid.
@@ -182,7 +184,10 @@ int wb_httpd_new(const struct wb_httpd_options *options, struct wb_httpd **httpd
 /* The address as in a URL: "127.0.0.1:40123", "[::1]:8080". Valid as long as the server. */
 const char *wb_httpd_address(const struct wb_httpd *httpd);
 
-/* Whether only this machine can reach it. */
+/* The same for the second address; NULL if there is none. */
+const char *wb_httpd_also_address(const struct wb_httpd *httpd);
+
+/* Whether only this machine can reach it, under both addresses. */
 bool wb_httpd_is_loopback(const struct wb_httpd *httpd);
 
 /*
@@ -191,6 +196,7 @@ bool wb_httpd_is_loopback(const struct wb_httpd *httpd);
  * spelling. Names of the machine are not known here.
  */
 bool wb_httpd_has_address(const struct wb_httpd *httpd, struct wb_slice host);
+bool wb_httpd_also_has_address(const struct wb_httpd *httpd, struct wb_slice host);
 
 /*
  * Serves until a stop is requested (os/stop.h) or wb_httpd_stop() is called; then accepts nothing more, cuts sources

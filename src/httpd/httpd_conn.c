@@ -334,7 +334,7 @@ static void prepare_socket(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof step);
 }
 
-void wb_httpd_conn_accept(struct wb_httpd *httpd, int fd, const struct sockaddr_storage *address)
+void wb_httpd_conn_accept(struct wb_httpd *httpd, int fd, const struct sockaddr_storage *address, bool also)
 {
     struct wb_httpd_conn *c = wb_alloc_zero(1, sizeof *c);
 
@@ -347,6 +347,7 @@ void wb_httpd_conn_accept(struct wb_httpd *httpd, int fd, const struct sockaddr_
     }
     prepare_socket(fd);
     c->httpd = httpd;
+    c->also = also;
     c->wire.fd = fd;
     c->state = httpd->tls ? WB_CONN_HANDSHAKE : WB_CONN_HEAD;
     c->reply = wb_httpd_reply_new();

@@ -25,6 +25,8 @@
 #include <event2/event_struct.h>
 #include <stdatomic.h>
 
+enum { WB_HTTPD_LISTENERS = 2 };
+
 #define WB_HTTPD_NEVER INT64_MAX
 #define WB_HTTPD_SCRATCH_BYTES 65536u
 
@@ -38,12 +40,12 @@ struct wb_httpd {
     struct wb_httpd_app app;
     struct wb_httpd_limits limits;
     unsigned workers;
-    struct wb_httpd_listener listener;
+    struct wb_httpd_listener listeners[WB_HTTPD_LISTENERS]; /* the second one may have no socket */
     const char *certificate, *key;
     SSL_CTX *tls; /* NULL: plain HTTP. Each connection keeps the one with which it began */
     unsigned hangups_seen;
     struct event_base *base;
-    struct event accept_event, told_event, tick_event;
+    struct event accept_events[WB_HTTPD_LISTENERS], told_event, tick_event;
     int told_fd; /* an eventfd: jobs are done, or somebody wants a stop or a wake-up */
     struct wb_httpd_crew crew;
     struct wb_httpd_peers peers;
@@ -87,6 +89,7 @@ struct wb_httpd_conn {
     bool reads, writes; /* the event is added */
     bool eof;           /* the client will send nothing more */
     bool loopback;
+    bool also; /* accepted by the second listener */
     char peer_text[WB_HTTPD_PEER_TEXT];
     struct wb_httpd_peer *peer;
 
@@ -132,8 +135,8 @@ int64_t wb_httpd_now_ms(void);
 
 /* ---- httpd_conn.c: connections ------------------------------------------------------------------ */
 
-/* Takes over a socket; closes it, or another one, if there are too many. */
-void wb_httpd_conn_accept(struct wb_httpd *httpd, int fd, const struct sockaddr_storage *address);
+/* Takes over a socket; closes it, or another one, if there are too many. also: of the second listener. */
+void wb_httpd_conn_accept(struct wb_httpd *httpd, int fd, const struct sockaddr_storage *address, bool also);
 
 /* Begins to wait for the next request. */
 void wb_httpd_conn_wait(struct wb_httpd_conn *c);

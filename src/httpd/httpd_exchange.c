@@ -79,6 +79,7 @@ static void describe_client(struct wb_httpd_conn *c)
     c->head.request.peer = wb_slice_str(c->peer_text);
     c->head.request.loopback = c->loopback;
     c->head.request.tls = c->wire.ssl != NULL;
+    c->head.request.also = c->also;
 }
 
 void wb_httpd_exchange_refuse(struct wb_httpd_conn *c, unsigned status, const char *why)

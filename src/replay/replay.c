@@ -99,6 +99,24 @@ static bool is_one_of(struct wb_slice name, const char *const *names, size_t cou
     return false;
 }
 
+/* Writes what stands at the front of the head: before the first tag that is in it, or behind <head> itself. */
+static int put_front(struct wb_replay_level *level, const char *at)
+{
+    struct wb_slice front = level->front;
+    int err = wb_replayer_copy(level, at);
+
+    level->front = WB_SLICE_EMPTY;
+    return err < 0 ? err : wb_buf_append_slice(level->out, front);
+}
+
+static int place_front(struct wb_replay_level *level, const struct wb_tokenizer *t)
+{
+    if (wb_slice_equal_nocase(t->text, WB_SLICE_LIT("html")))
+        return 0;
+    bool head = wb_slice_equal_nocase(t->text, WB_SLICE_LIT("head"));
+    return put_front(level, head ? t->raw.ptr + t->raw.len : t->raw.ptr);
+}
+
 /*
  * Looks for the place of the banner in front of a start tag: before the first element that is not in <head>. Behind
  * <body>, place_behind() puts it. Frames have no body, and would not be shown if something came before them.
@@ -140,10 +158,10 @@ static bool is_blank(struct wb_slice text)
 static int take_start(struct wb_replayer *r, unsigned depth, const struct wb_tokenizer *t)
 {
     struct wb_replay_level *level = &r->levels[depth];
-    int err = 0;
+    int err = level->front.len ? place_front(level, t) : 0;
 
     level->in_style = wb_slice_equal_nocase(t->text, WB_SLICE_LIT("style")) && !(t->self_closing && t->foreign);
-    if (level->banner.len)
+    if (err == 0 && level->banner.len)
         err = place_before(level, t);
     if (err == 0 && t->attr_count)
         err = wb_replayer_tag(r, depth, t);
@@ -156,6 +174,11 @@ static int take_text(struct wb_replayer *r, struct wb_replay_level *level, const
 {
     if (level->in_style)
         return wb_replayer_style(r, level, t);
+    if (level->front.len && !is_blank(t->text)) {
+        int err = put_front(level, t->raw.ptr);
+        if (err < 0)
+            return err;
+    }
     if (level->banner.len && !level->unseen.len && !is_blank(t->text))
         return put_banner(level, t->raw.ptr);
     return 0;
@@ -175,6 +198,7 @@ int wb_replayer_document(struct wb_replayer *r, unsigned depth, struct wb_slice 
     level->out = out;
     level->in_style = false;
     level->unseen = WB_SLICE_EMPTY;
+    level->front = depth == 0 ? r->options->front : WB_SLICE_EMPTY;
     level->banner = depth == 0 ? r->options->banner : WB_SLICE_EMPTY;
     /* The banner comes behind a BOM, which would be text otherwise. */
     if (wb_slice_starts(bytes, WB_SLICE_LIT("\xef\xbb\xbf")))
@@ -219,6 +243,18 @@ static int rewrite_sheet(struct wb_replayer *r, const struct wb_replay_page *pag
     return err < 0 ? err : wb_replayer_css(r, &r->levels[0], bytes, r->result->charset, out, &changed);
 }
 
+/*
+ * Browsers write what is not ASCII in the query of a link in the encoding of the page, and the page was crawled with
+ * such links. In these encodings no byte of a character looks like one of markup. Some look like a backslash, so a URL
+ * in a style element may be missed; that is why pages in a sandbox become UTF-8.
+ */
+static bool is_kept_encoding(const char *charset)
+{
+    static const char *const kept[] = {"shift_jis", "gbk", "gb18030", "big5", "euc-jp", "euc-kr"};
+
+    return is_one_of(wb_slice_str(charset), kept, sizeof kept / sizeof *kept);
+}
+
 static int rewrite_markup(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_buf *out)
 {
     struct wb_extract_input input = {page->url, page->type, page->charset, page->body, 0};
@@ -235,7 +271,12 @@ static int rewrite_markup(struct wb_replayer *r, const struct wb_replay_page *pa
         return wb_buf_append_slice(out, page->body);
     const char *charset = *facts.charset ? facts.charset : "utf-8";
     bool xml = page->type.len && !wb_slice_equal(page->type, WB_SLICE_LIT("text/html"));
-    err = wb_tagwalk_bytes(charset, page->body, &r->document, &bytes, &r->result->charset);
+    if (r->options->origins && is_kept_encoding(charset)) {
+        bytes = page->body;
+        r->result->charset = charset;
+    } else {
+        err = wb_tagwalk_bytes(charset, page->body, &r->document, &bytes, &r->result->charset);
+    }
     return err < 0 ? err : wb_replayer_document(r, 0, bytes, r->result->charset, xml, out);
 }
 
@@ -248,12 +289,13 @@ int wb_replay_rewrite(struct wb_replayer *r, const struct wb_replay_page *page, 
     WB_CHECK(r->magic == WB_REPLAYER_MAGIC && !r->result); /* one thread, one page at a time */
     *result_out = (struct wb_replay_result){WB_REPLAY_UNCHANGED, "", 0, 0};
     if (wb_slice_equal(page->type, WB_SLICE_LIT("image/svg+xml")))
-        used.banner = WB_SLICE_EMPTY;
+        used.banner = used.front = WB_SLICE_EMPTY;
     r->result = result_out;
     r->options = &used;
     int err = wb_slice_equal(page->type, WB_SLICE_LIT("text/css")) ? rewrite_sheet(r, page, out)
                                                                    : rewrite_markup(r, page, out);
-    WB_CHECK(err < 0 || out->len - before <= 2 * WB_REPLAY_BYTES_MAX(page->body.len) + used.banner.len);
+    WB_CHECK(err < 0 ||
+             out->len - before <= 2 * WB_REPLAY_BYTES_MAX(page->body.len) + used.banner.len + used.front.len);
     if (err < 0)
         out->len = before;
     r->result = NULL;

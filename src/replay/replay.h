@@ -4,7 +4,8 @@
  *   stored bytes, media type, URL, time --wb_replay_rewrite()--> bytes in which everything that the page names is
  *                                                                in the archive, at the same point in time
  *
- *   <a href="../x">      becomes   <a href="/web/20260102030405/https://example.org/x">
+ *   <a href="../x">      becomes   <a href="/web/20260102030405/https://example.org/x">, or stays as it is if each site
+ *                                  has an origin of its own (replay_origin.h)
  *
  * Bytes go in and bytes come out: no files, no clock, no network. Any bytes are a page; time is linear in them, and the
  * output is bounded (WB_REPLAY_BYTES_MAX). Rewriting keeps a browser in the archive, but it is not what protects
@@ -15,6 +16,7 @@
 #define WB_REPLAY_REPLAY_H
 
 #include "replay/difference.h"
+#include "replay/replay_origin.h"
 
 /* ---- rewriting (replay.c, replay_tag.c, replay_url.c) --------------------------------------------------------- */
 
@@ -29,10 +31,14 @@ struct wb_replay_page {
 struct wb_replay_options {
     struct wb_slice prefix; /* where the archive is: "/web/". Only characters that a URL may contain */
     struct wb_slice banner; /* HTML from wb_replay_banner(), put at the front of an HTML page's body; may be empty */
-    bool scripts;           /* scripts may run: javascript: URLs are kept, and links stay in the frame they are in */
-    bool main;     /* links lead to addresses with "mp_" behind the time: what they show is no part of a page */
-    bool in_place; /* the address of what is shown ends with the page's time and URL, so that relative
-                      references lead into the archive even if they stay as they are */
+    struct wb_slice front;  /* the same, put at the front of its head, before everything that it loads */
+    bool outermost;         /* the page is in the frame of a page of ours, which its links lead on */
+    struct wb_buf *refresh; /* gets what the first refresh of the page says, "5;url=/web/..."; NULL: nobody asks */
+    bool in_place;          /* the address of what is shown ends with the page's time and URL, so that relative
+                               references lead into the archive even if they stay as they are */
+    const struct wb_replay_base
+        *origins; /* pages are on origins of their own, instead of below the prefix: then relative
+                     references stay as they are, and scripts may run. NULL: they are not */
 };
 
 enum wb_replay_kind {
@@ -71,10 +77,10 @@ int wb_replay_rewrite(struct wb_replayer *replayer, const struct wb_replay_page 
                       const struct wb_replay_options *options, struct wb_buf *out, struct wb_replay_result *result_out);
 
 /*
- * Appends where a link of the page leads in the archive, for the Location of a stored redirect. WB_E_PROTO if it is not
- * a URL or has a scheme that is not archived.
+ * Appends where a link of the page leads in the archive, for the Location of a stored redirect; with "mp_" if it is
+ * outermost (struct wb_replay_options). WB_E_PROTO if it is not a URL or has a scheme that is not archived.
  */
-int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
+int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, bool outermost, struct wb_slice href,
                        struct wb_buf *out);
 
 /*
@@ -100,14 +106,9 @@ struct wb_replay_banner {
 int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_out);
 
 /*
- * The Content-Security-Policy of replayed pages, whatever their type: no scripts, or scripts that belong to no
- * origin; nothing is loaded from elsewhere. Static text. A page with scripts must be in a frame of a page with
- * wb_replay_stage_policy(): nothing else keeps it from going elsewhere by itself.
+ * The Content-Security-Policy of pages that are shown under the address of the server itself, whatever their type: no
+ * scripts, no origin, and nothing is loaded from elsewhere. Static text.
  */
-const char *wb_replay_policy(bool scripts);
-const char *wb_replay_stage_policy(void);
-
-/* Appends the page around such a frame, which has the address src. title: text. Both may contain anything. */
-int wb_replay_stage(struct wb_slice src, struct wb_slice title, struct wb_buf *html_out);
+const char *wb_replay_policy(void);
 
 #endif

@@ -118,49 +118,10 @@ int wb_replay_banner(const struct wb_replay_banner *banner, struct wb_buf *html_
     return err;
 }
 
-/*
- * docs/design/0032-replay.md explains each directive. The sandbox never has allow-same-origin: a page would then be
- * part of our own site. With scripts, it has nothing that lets a page leave its frame.
- */
-#define LOADS "default-src 'self' data: blob:; style-src 'self' 'unsafe-inline' data: blob:; "
-#define NEVER "connect-src 'none'; base-uri 'none'; form-action 'none'"
-
-const char *wb_replay_policy(bool scripts)
+/* docs/design/0032-replay.md explains each directive. The page would be part of our own site with allow-same-origin. */
+const char *wb_replay_policy(void)
 {
-    return scripts ? "sandbox allow-scripts; " LOADS "script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
-                     "frame-src 'self'; " NEVER
-                   : "sandbox allow-popups allow-top-navigation-by-user-activation; " LOADS "script-src 'none'; " NEVER;
-}
-
-/* ---- around a page with scripts ------------------------------------------------------------------------------------
- */
-
-/* The frame of a document may only go where frame-src of the document around it lets it, also by a script in it. */
-const char *wb_replay_stage_policy(void)
-{
-    return "default-src 'none'; frame-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-           "frame-ancestors 'none'";
-}
-
-int wb_replay_stage(struct wb_slice src, struct wb_slice title, struct wb_buf *html_out)
-{
-    size_t before = html_out->len;
-    int err =
-        wb_buf_append_str(html_out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>");
-
-    if (err == 0)
-        err = put_escaped(title, html_out);
-    if (err == 0)
-        err = wb_buf_append_str(html_out,
-                                "</title>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                                "<style>html,body{margin:0;height:100%;overflow:hidden}iframe{display:block;border:0;"
-                                "width:100%;height:100%}</style>\n</head>\n<body>\n<iframe title=\"Archived page\" "
-                                "sandbox=\"allow-scripts\" referrerpolicy=\"no-referrer\" src=\"");
-    if (err == 0)
-        err = put_escaped(src, html_out);
-    if (err == 0)
-        err = wb_buf_append_str(html_out, "\"></iframe>\n</body>\n</html>\n");
-    if (err < 0)
-        html_out->len = before;
-    return err;
+    return "sandbox allow-popups allow-popups-to-escape-sandbox allow-top-navigation-by-user-activation; "
+           "default-src 'self' data: blob:; style-src 'self' 'unsafe-inline' data: blob:; script-src 'none'; "
+           "connect-src 'none'; base-uri 'none'; form-action 'none'";
 }

@@ -20,7 +20,8 @@ enum attr_role {
     ROLE_REFRESH,
     ROLE_CONTENT, /* of <meta>: a refresh, if its http-equiv says so */
     ROLE_EQUIV,   /* of <meta>: removed if it would set a policy */
-    ROLE_TARGET,  /* removed if it would leave the frame of a page with scripts */
+    ROLE_TARGET,  /* of the outermost page: one that means its own frame would keep the page of ours as it is */
+    ROLE_ORIGIN,  /* removed if the page has no origin */
     ROLE_REMOVE,
 };
 
@@ -52,7 +53,7 @@ static const struct {
     {"srcdoc", "iframe", ROLE_SRCDOC},
     /* Digests of other bytes, requests with an origin that replayed pages do not have, policies of the live site. */
     {"integrity", NULL, ROLE_REMOVE},
-    {"crossorigin", NULL, ROLE_REMOVE},
+    {"crossorigin", NULL, ROLE_ORIGIN},
     {"nonce", NULL, ROLE_REMOVE},
     {"csp", "iframe", ROLE_REMOVE},
     /* What would tell others where the reader is. */
@@ -293,6 +294,9 @@ static int change_refresh(struct tag *tag, struct wb_slice content, bool *change
     *changed_out = !kept;
     if (dropped != tag->r->result->urls_dropped)
         wb_buf_clear(out);
+    struct wb_buf *asked = tag->depth == 0 ? tag->r->options->refresh : NULL;
+    if (err == 0 && *changed_out && asked && asked->len == 0)
+        err = wb_buf_append_slice(asked, wb_buf_slice(out));
     return err;
 }
 
@@ -373,10 +377,20 @@ int wb_replayer_style(struct wb_replayer *r, struct wb_replay_level *level, cons
 
 /* ---- the tag ----------------------------------------------------------------------------------------------------- */
 
+/* Whether a target is the frame of the page itself, or the page of ours around it. */
+static bool stays(const struct tag *tag, const struct wb_token_attr *attr)
+{
+    struct wb_slice value;
+
+    return read_value(tag->level, attr, &value) < 0 || value.len == 0 ||
+           wb_slice_equal_nocase(value, WB_SLICE_LIT("_self")) || wb_slice_equal_nocase(value, WB_SLICE_LIT("_parent"));
+}
+
 static enum attr_role role_of(const struct tag *tag, const struct wb_token_attr *attr)
 {
     char lower[WB_DECODED_MAX(NAME_BYTES_MAX)];
     struct wb_slice name = attr->name;
+    bool as_live = tag->r->options->origins && tag->r->options->in_place;
 
     if (name.len > NAME_BYTES_MAX)
         return ROLE_KEEP;
@@ -395,9 +409,11 @@ static enum attr_role role_of(const struct tag *tag, const struct wb_token_attr 
         if (role == ROLE_CONTENT)
             return tag->refers ? ROLE_REMOVE : tag->refreshes ? ROLE_REFRESH : ROLE_KEEP;
         if (role == ROLE_TARGET)
-            return tag->r->options->scripts ? ROLE_REMOVE : ROLE_KEEP;
+            return tag->r->options->outermost && tag->depth == 0 && stays(tag, attr) ? ROLE_REMOVE : ROLE_KEEP;
         if (role == ROLE_URL && !tag->foreign && is_element(tag, "base"))
-            return ROLE_REMOVE; /* what it says has been applied to every URL */
+            return as_live ? ROLE_URL : ROLE_REMOVE; /* what it says has been applied to every URL */
+        if (role == ROLE_ORIGIN)
+            return tag->r->options->origins ? ROLE_KEEP : ROLE_REMOVE;
         return role;
     }
     return ROLE_KEEP;

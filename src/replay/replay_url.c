@@ -82,7 +82,7 @@ static int check_place(struct wb_slice time, struct wb_slice prefix)
 
 int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_slice base)
 {
-    int err = check_place(page->time, r->options->prefix);
+    int err = check_place(page->time, r->options->origins ? WB_SLICE_EMPTY : r->options->prefix);
 
     if (err < 0)
         return err;
@@ -104,15 +104,31 @@ int wb_replayer_begin_urls(struct wb_replayer *r, const struct wb_replay_page *p
     return err == WB_E_NOMEM ? err : 0;
 }
 
-static int put_place(struct wb_slice prefix, struct wb_slice time, bool main, struct wb_slice url, struct wb_buf *out)
+static int put_place(struct wb_slice prefix, struct wb_slice time, bool framed, struct wb_slice url, struct wb_buf *out)
 {
     int err = wb_buf_append_slice(out, prefix);
 
     if (err == 0)
         err = wb_buf_append_slice(out, time);
     if (err == 0)
-        err = wb_buf_append_str(out, main ? "mp_/" : "/");
+        err = wb_buf_append_str(out, framed ? "mp_/" : "/");
     return err < 0 ? err : wb_buf_append_slice(out, url);
+}
+
+/* Whether a reference has neither a scheme nor a host. */
+static bool is_relative(struct wb_slice href)
+{
+    char scheme[SCHEME_MAX];
+    unsigned slashes = 0;
+
+    for (size_t i = 0; i < href.len && slashes < 2; i++) {
+        char c = href.ptr[i];
+        if (c == '/' || c == '\\')
+            slashes++;
+        else if (c != '\t' && c != '\n' && c != '\r') /* browsers ignore these */
+            break;
+    }
+    return slashes < 2 && scheme_of(href, scheme).len == 0;
 }
 
 /* How many bytes a URL needs, with the backslashes that a style sheet wants before some characters. */
@@ -172,12 +188,32 @@ static int put_nothing(struct wb_replayer *r, struct wb_slice href, const char *
     return wb_replayer_grow(r, href.len, strlen(text)) ? wb_buf_append_str(out, text) : 0;
 }
 
+/* Writes the address that a URL has on the origin of its site. Not all sites have one. */
+static int put_on_origin(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
+                         bool *kept_out)
+{
+    size_t before = out->len;
+    int err = wb_replay_origin_address(r->options->origins, r->time, &r->resolved, out);
+
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : put_nothing(r, href, "about:invalid", out);
+    if (!wb_replayer_grow(r, href.len, cost_of(wb_slice(out->ptr + before, out->len - before)))) {
+        out->len = before;
+        return put_short(r, href, place, out, kept_out);
+    }
+    r->result->urls++;
+    return 0;
+}
+
 /* Writes the absolute URL that href means, behind the place of the archive if it is archived. */
 static int put_resolved(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
                         bool *kept_out)
 {
     struct wb_slice url = wb_url_href(&r->resolved);
     bool archived = is_archived(&r->resolved);
+
+    if (archived && r->options->origins)
+        return put_on_origin(r, href, place, out, kept_out);
     size_t cost = cost_of(url) + (archived ? r->options->prefix.len + r->time.len + sizeof "mp_" : 0);
 
     if (!wb_replayer_grow(r, href.len, cost))
@@ -185,7 +221,7 @@ static int put_resolved(struct wb_replayer *r, struct wb_slice href, enum wb_rep
     if (!archived)
         return wb_buf_append_slice(out, url);
     r->result->urls++;
-    return put_place(r->options->prefix, r->time, r->options->main && place == WB_REPLAY_PLACE_LINK, url, out);
+    return put_place(r->options->prefix, r->time, false, url, out);
 }
 
 int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_place place, struct wb_buf *out,
@@ -201,7 +237,8 @@ int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_
         *kept_out = true;
         return 0;
     }
-    *kept_out = is_kept_scheme(scheme_of(href, scheme), r->options->scripts);
+    bool scripts = r->options->origins != NULL, as_live = scripts && r->options->in_place;
+    *kept_out = is_kept_scheme(scheme_of(href, scheme), scripts) || (as_live && is_relative(href));
     if (*kept_out)
         return 0;
     size_t work = href.len + r->base.href.len;
@@ -211,12 +248,12 @@ int wb_replayer_url(struct wb_replayer *r, struct wb_slice href, enum wb_replay_
     int err = wb_url_parse(href, r->base.href.len ? &r->base : NULL, &r->resolved);
     if (err < 0)
         return err == WB_E_NOMEM ? err : put_nothing(r, href, "about:invalid", out);
-    if (is_script(wb_url_scheme(&r->resolved)) && !r->options->scripts)
+    if (is_script(wb_url_scheme(&r->resolved)) && !scripts)
         return put_nothing(r, href, place == WB_REPLAY_PLACE_LINK ? "#" : "about:blank", out);
     return put_resolved(r, href, place, out, kept_out);
 }
 
-int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, struct wb_slice href,
+int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, bool outermost, struct wb_slice href,
                        struct wb_buf *out)
 {
     struct wb_url base = WB_URL_INIT, url = WB_URL_INIT;
@@ -229,7 +266,7 @@ int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix
     if (err == 0 && !is_archived(&url))
         err = wb_fail(WB_E_PROTO, "'%.*s' does not lead to a page", WB_SLICE_ARG(href));
     if (err == 0)
-        err = put_place(prefix, page->time, false, wb_url_href(&url), out);
+        err = put_place(prefix, page->time, outermost, wb_url_href(&url), out);
     wb_url_release(&base);
     wb_url_release(&url);
     return err;

@@ -29,7 +29,8 @@ struct wb_replay_level {
     const char *copied;    /* up to here it has been written */
     struct wb_buf *out;
     bool in_style;          /* the text that follows is CSS */
-    struct wb_slice banner; /* still to be written; empty if there is none */
+    struct wb_slice front;  /* still to be written; empty if there is none */
+    struct wb_slice banner; /* the same */
     struct wb_slice unseen; /* the name of the element of <head> whose content is skipped in search of its place */
     /* working memory */
     struct wb_buf utf8, plain, value; /* of an attribute: in UTF-8, without entities, its new value */

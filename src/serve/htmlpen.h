@@ -123,6 +123,12 @@ void wb_page_end(struct wb_call *call, struct wb_htmlpen *h);
 /* Makes the reply a page that shows an error to people. */
 void wb_page_error(struct wb_http_reply *reply, unsigned status, const char *message);
 
+/*
+ * Markup that names a file of web/. The template has a place for its name and one for the hash of its content, which is
+ * part of its address, so that a new program never meets old styles or scripts.
+ */
+void wb_page_asset(struct wb_htmlpen *h, const char *template, const char *name);
+
 /* Adds the fields that all our pages have, above all the Content-Security-Policy. */
 int wb_page_fields(struct wb_http_reply *reply);
 

@@ -155,6 +155,15 @@ int wb_memento_address(struct wb_slice origin, struct wb_slice url, int64_t time
     return wb_buf_printf(out, "%.*s/web/%s/%.*s", WB_SLICE_ARG(origin), digits, WB_SLICE_ARG(url));
 }
 
+int wb_memento_datetime(struct wb_call *call, int64_t time_ms)
+{
+    char date[WB_DATE_HTTP_BYTES];
+
+    if (!wb_date_format_http(time_ms, date))
+        return 0;
+    return wb_http_reply_field(call->reply, "Memento-Datetime", wb_slice(date, WB_DATE_HTTP_BYTES));
+}
+
 /* ---- links --------------------------------------------------------------------------------------- */
 
 /* <URI-M>; rel="..."; datetime="..." */

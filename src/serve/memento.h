@@ -47,6 +47,9 @@ int wb_memento_origin(struct wb_call *call, struct wb_buf *out);
 /* Appends /web/TS/URL. */
 int wb_memento_address(struct wb_slice origin, struct wb_slice url, int64_t time_ms, struct wb_buf *out);
 
+/* Adds the field Memento-Datetime. */
+int wb_memento_datetime(struct wb_call *call, int64_t time_ms);
+
 /* Longer URLs are not repeated in fields: clients would refuse them. The timemap has the same links in its body. */
 #define WB_MEMENTO_LINKED_MAX 2000
 

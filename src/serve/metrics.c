@@ -39,7 +39,7 @@ void wb_metrics_free(struct wb_metrics *metrics)
 void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *request, unsigned status,
                       uint64_t bytes, uint64_t microseconds)
 {
-    size_t route = request ? wb_route_number(request->path) : SIZE_MAX;
+    size_t route = request && !request->also ? wb_route_number(request->path) : SIZE_MAX;
     struct route_count *c = &metrics->routes[route < ROUTES_MAX ? route : ROUTES_MAX - 1];
     size_t i = 0;
 

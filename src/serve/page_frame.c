@@ -22,8 +22,7 @@ int wb_page_fields(struct wb_http_reply *reply)
     return err;
 }
 
-/* The hash of the file is part of its address, so that a new program never meets old styles or scripts. */
-static void add_asset(struct wb_htmlpen *h, const char *template, const char *name)
+void wb_page_asset(struct wb_htmlpen *h, const char *template, const char *name)
 {
     const struct wb_asset *asset = wb_asset_find(wb_slice_str(name));
     struct wb_slice hash = wb_slice_str(asset->etag); /* in quotes */
@@ -43,16 +42,16 @@ static void add_head(struct wb_htmlpen *h, const struct wb_page_frame *frame)
                       "<meta name=\"color-scheme\" content=\"light dark\">\n"
                       "<meta name=\"robots\" content=\"noindex\">\n");
     if (frame->charts)
-        add_asset(h, sheet, "uPlot.min.css");
-    add_asset(h, sheet, "webbase.css");
-    add_asset(h, "<link rel=\"icon\" href=\"/assets/{}?{}\" type=\"image/svg+xml\">\n", "icon.svg");
+        wb_page_asset(h, sheet, "uPlot.min.css");
+    wb_page_asset(h, sheet, "webbase.css");
+    wb_page_asset(h, "<link rel=\"icon\" href=\"/assets/{}?{}\" type=\"image/svg+xml\">\n", "icon.svg");
     wb_htmlpen_raw(h, "<link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"WebBase\" "
                       "href=\"/opensearch.xml\">\n");
-    add_asset(h, script, "webbase.js");
+    wb_page_asset(h, script, "webbase.js");
     if (frame->charts)
-        add_asset(h, script, "uPlot.iife.min.js");
+        wb_page_asset(h, script, "uPlot.iife.min.js");
     if (frame->script)
-        add_asset(h, script, frame->script);
+        wb_page_asset(h, script, frame->script);
     wb_htmlpen_raw(h, "</head>\n");
 }
 
@@ -60,10 +59,10 @@ static void add_bar(struct wb_htmlpen *h, const struct wb_page_frame *frame, boo
 {
     wb_htmlpen_put(h, "<body{}>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header class=\"bar\">\n",
                    wb_htmlpen_markup(front ? WB_SLICE_LIT(" class=\"front\"") : WB_SLICE_EMPTY));
-    add_asset(h,
-              "<a class=\"brand\" href=\"/\"><img src=\"/assets/{}?{}\" alt=\"\" width=\"22\" height=\"22\">"
-              "<span>WebBase</span></a>\n",
-              "icon.svg");
+    wb_page_asset(h,
+                  "<a class=\"brand\" href=\"/\"><img src=\"/assets/{}?{}\" alt=\"\" width=\"22\" height=\"22\">"
+                  "<span>WebBase</span></a>\n",
+                  "icon.svg");
     wb_htmlpen_put(h,
                    "<form class=\"search\" role=\"search\" action=\"/\" method=\"get\">\n"
                    "<label class=\"hidden\" for=\"q\">Search the collection</label>\n"

@@ -138,8 +138,7 @@ static void refuse_host(struct wb_slice host, struct wb_http_reply *reply)
                         (int)(host.len > 200 ? 200 : host.len), host.ptr ? host.ptr : "");
 }
 
-/* Whether somebody tries tokens too fast. Otherwise the answer may be held back. */
-static bool is_guessing(struct wb_server *server, const struct wb_http_request *head, struct wb_http_reply *reply)
+bool wb_route_is_guessing(struct wb_server *server, const struct wb_http_request *head, struct wb_http_reply *reply)
 {
     bool right;
 
@@ -172,7 +171,7 @@ int wb_route_admit(struct wb_server *server, const struct wb_http_request *head,
         refuse_host(foreign, reply);
         return 1;
     }
-    if (is_guessing(server, head, reply))
+    if (wb_route_is_guessing(server, head, reply))
         return 1;
     if (!route) {
         snprintf(message, sizeof message, "there is nothing at %.*s", WB_SLICE_ARG(head->path));

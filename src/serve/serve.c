@@ -8,6 +8,7 @@
 #include "serve/dash.h"
 #include "serve/delivery.h"
 #include "serve/guesses.h"
+#include "serve/replay_door.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
 
@@ -17,20 +18,24 @@ enum { TEXTS_BYTES = 64 << 20, TEXTS_PART = 4 };
 
 static int admit(void *context, const struct wb_http_request *head, uint64_t *body_max_out, struct wb_http_reply *reply)
 {
-    return wb_route_admit(context, head, body_max_out, reply);
+    return head->also ? wb_replay_door_admit(context, head, body_max_out, reply)
+                      : wb_route_admit(context, head, body_max_out, reply);
 }
 
 static bool is_slow(void *context, const struct wb_http_request *request)
 {
     (void)context;
-    return wb_route_is_slow(request);
+    return request->also || wb_route_is_slow(request);
 }
 
 static void handle(void *context, void *worker, const struct wb_http_request *request, struct wb_http_reply *reply)
 {
     struct wb_call call = {.server = context, .worker = worker, .request = request, .reply = reply};
 
-    wb_route_find(request->path)->handle(&call); /* there is one: the request was admitted */
+    if (request->also)
+        wb_replay_door_handle(&call);
+    else
+        wb_route_find(request->path)->handle(&call); /* there is one: the request was admitted */
     wb_delivery_finish(&call);
     wb_http_form_free(call.form);
 }
@@ -63,12 +68,18 @@ static void say_ready(const struct wb_server *server)
     snprintf(url, sizeof url, "%s://%s/", o->certificate ? "https" : "http", wb_httpd_address(server->httpd));
     if (o->ready)
         o->ready(o->context, url);
+    if (server->door && o->replay_ready) {
+        struct wb_slice name = wb_buf_slice(&server->door->name);
+        snprintf(url, sizeof url, "%s://%.*s/", server->door->base.tls ? "https" : "http", WB_SLICE_ARG(name));
+        o->replay_ready(o->context, url);
+    }
 }
 
 int wb_serve(const struct wb_serve_options *options)
 {
     struct wb_server server = {.options = options, .began_ms = wb_clock_now_ms()};
     struct wb_httpd_options httpd = {.listen = options->listen,
+                                     .listen_also = options->replay_listen,
                                      .certificate = options->certificate,
                                      .key = options->key,
                                      .workers = options->workers,
@@ -108,6 +119,8 @@ int wb_serve(const struct wb_serve_options *options)
         wb_stream_home_hasten(server.streams);
     if (err == 0)
         err = wb_httpd_new(&httpd, &server.httpd);
+    if (err == 0 && options->replay_listen.len)
+        err = wb_replay_door_open(&server, &server.door);
     if (err == 0)
         err = wb_access_init(&server);
     if (err == 0)
@@ -125,6 +138,7 @@ int wb_serve(const struct wb_serve_options *options)
         err = finished;
     wb_dash_stop(server.dash); /* it asks httpd */
     wb_httpd_free(server.httpd);
+    wb_replay_door_close(server.door);
     wb_stream_home_close(server.streams);
     wb_pusher_close(server.pusher);
     wb_guesses_free(server.guesses);

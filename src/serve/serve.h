@@ -11,6 +11,7 @@
 
 #include "base/slice.h"
 #include "httpd/httpd.h"
+#include "replay/replay.h"
 
 #define WB_SERVE_MEMORY_BYTES UINT64_C(256000000)
 
@@ -30,12 +31,14 @@ struct wb_serve_options {
     bool open;                     /* reading needs no token even if others than this machine can connect */
     const struct wb_serve_provider *providers;
     size_t provider_count;
-    bool replay_scripts; /* replayed pages may run scripts, in an origin of their own */
+    struct wb_slice replay_listen; /* a second address, where each stored site has an origin; empty: there is none */
+    struct wb_replay_base replay_base; /* under which name it is reached; name empty: localhost */
     uint64_t memory_bytes; /* that all caches together keep (base/kept.h), beyond mapped files; 0: the usual bound */
     unsigned query_ms;   /* a query that takes longer answers with what it has; 0: 2 s */
     unsigned workers;    /* 0: as httpd chooses */
     struct wb_httpd_limits limits;
     void (*ready)(void *context, const char *url); /* called when requests are accepted; may be NULL */
+    void (*replay_ready)(void *context, const char *url); /* the same for the second address */
     const char *const *run;         /* arguments of a process that runs the cycle beside the server; NULL: none */
     void (*say)(void *context, const char *message); /* what happens to that process; only needed if there is one */
     void *context;                  /* of both */

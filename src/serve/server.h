@@ -29,6 +29,7 @@ struct wb_server {
     struct wb_guesses *guesses;
     struct wb_pusher *pusher;
     struct wb_dash *dash;
+    struct wb_replay_door *door; /* the second address; NULL: there is none */
     char token[WB_SERVE_TOKEN_MAX + 1]; /* of the operator */
     bool reading_is_open;               /* no token is needed for reading */
     _Atomic uint32_t generation;        /* the newest, as far as known */
@@ -92,6 +93,9 @@ const char *wb_route_path(size_t number);
 /* Decides about a request by its head: 0, or 1 and the reply is the refusal. */
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
                    struct wb_http_reply *reply);
+
+/* Whether somebody tries tokens too fast; then the reply is the refusal. Otherwise the answer may be held back. */
+bool wb_route_is_guessing(struct wb_server *server, const struct wb_http_request *head, struct wb_http_reply *reply);
 
 /* Whether a request that was admitted may take long. */
 bool wb_route_is_slow(const struct wb_http_request *request);

@@ -88,7 +88,10 @@ export async function run() {
   }
   const {chromium} = await import('playwright-core');
   // Only root needs --no-sandbox. The pages are ours.
-  const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'];
+  // The last list of features counts, so this takes the place of Playwright's, which disables the storage that frames of
+  // other sites have for themselves (ThirdPartyStoragePartitioning) and that every browser of today has.
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
+    '--disable-features=HttpsUpgrades,MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,PreconnectToSearch,Translate'];
   const browser = await chromium.launch({executablePath: CHROMIUM, args});
   try {
     for (const [i, t] of chosen.entries()) failed += !await runTest(browser, i + 1, t);

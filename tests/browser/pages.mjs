@@ -161,7 +161,7 @@ test('a page, its versions and its site', async ({page, folder, later}) => {
   expect(await page.locator('section:has(#in) li').count() === 11, 'the rest of the links is not shown');
   await page.locator('table a').last().click();
   await page.waitForURL(/\/web\/20260102030405\//);
-  expect((await page.locator('#text').textContent()) === 'the old wombat text', 'the copy is not the old one');
+  expect((await page.frameLocator('#page').locator('#text').textContent()) === 'the old wombat text', 'the copy is not the old one');
   await page.goto(`${origin}/site?host=pages.example.org`);
   expect((await page.locator('article').textContent()).includes('text/html'), 'the site view has no types');
   for (const path of ['/page?url=http://nowhere.example/', '/site?host=nowhere.example', '/nowhere']) {
@@ -196,65 +196,55 @@ async function replayed(folder, later, records, ...options) {
   return started(repo, later, 'serve', '--listen', '127.0.0.1:0', ...options);
 }
 
-test('the bar over a stored page cannot be hidden', async ({page, context, folder, later}) => {
+test('the bar over a stored page cannot be hidden, and follows its links', async ({page, context, folder, later}) => {
   const hide = `*,body>:first-child,div{display:none!important;opacity:0!important;visibility:hidden!important;` +
-    `transform:scale(0)!important;position:absolute!important;left:-9999px!important;height:0!important;overflow:hidden!important;` +
-    `clip-path:inset(100%)!important;filter:opacity(0)!important;font-size:0!important;z-index:-1!important}` +
-    `html,body,p{display:block!important;visibility:visible!important;opacity:1!important;transform:none!important;` +
-    `position:static!important;height:auto!important;overflow:visible!important;clip-path:none!important;filter:none!important}`;
-  const date = '2026-01-02T03:04:05Z', style = `<style>${hide}</style>`;
-  const records = [warcRecord({url: `${SITE}/html`, date, body: `<!DOCTYPE html><title>x</title>${style}<body><p>stored</p>`}),
+    `position:fixed!important;left:-9999px!important;height:0!important;clip-path:inset(100%)!important;z-index:-1!important}` +
+    `html,body,p,a{display:block!important;visibility:visible!important;opacity:1!important;` +
+    `position:static!important;height:auto!important;clip-path:none!important}` +
+    `.cover{display:block!important;position:fixed!important;inset:-500px!important;height:auto!important;left:0!important;` +
+    `z-index:2147483647!important;background:red;opacity:1!important;visibility:visible!important;clip-path:none!important}`;
+  const date = '2026-01-02T03:04:05Z', style = `<style>${hide}</style><div class="cover"></div>`;
+  const records = [warcRecord({url: `${SITE}/html`, date, body: `<!DOCTYPE html><title>x</title><body>${style}<p>stored</p>`}),
     warcRecord({url: `${SITE}/xhtml`, date, type: 'application/xhtml+xml', body: '<?xml version="1.0"?><html ' +
-      `xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title>${style}</head><body><p>stored</p></body></html>`})];
+      `xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title></head><body>${style}<p>stored</p></body></html>`}),
+    warcRecord({url: `${SITE}/text`, date, type: 'text/plain', body: 'stored as text'}),
+    warcRecord({url: `${SITE}/links`, date, body: `<title>x</title><p><a id=plain href=text>1</a> <a id=self target=_self href=text>2</a>` +
+      `<a id=parent target=_parent href=text>3</a> <a id=blank target=_blank href=text>4</a> <a id=frame target=inner href=text>5</a>` +
+      `<iframe name=inner src=inner></iframe>`}),
+    warcRecord({url: `${SITE}/inner`, date, body: '<a id=within href=text>inner</a>'}),
+    warcRecord({url: `${SITE}/refresh`, date, body: '<meta http-equiv=refresh content="0; url=links">'})];
   const origin = await replayed(folder, later, records);
   const plain = await context.browser().newContext({javaScriptEnabled: false, viewport: {width: 390, height: 600}});
   later(() => plain.close());
-  const reader = await plain.newPage();
-  for (const name of ['html', 'xhtml']) {
-    await reader.goto(`${origin}/web/20260102030405/${SITE}/${name}`);
-    const bar = reader.locator('body > :first-child');
-    const box = await bar.boundingBox();
-    expect(box && box.x >= 0 && box.y >= 0 && box.width > 300 && box.height > 30, `${name}: the bar is at ${JSON.stringify(box)}`);
-    const seen = await bar.evaluate(e => {
-      const {top, left, height, width} = e.getBoundingClientRect(), style = getComputedStyle(e);
-      const hit = document.elementFromPoint(left + width / 2, top + height / 2);
-      return `${e === hit || e.contains(hit)} ${style.opacity} ${style.visibility} ${style.clipPath} ${style.filter}`;
-    });
-    expect(seen === 'true 1 visible none none', `${name}: ${seen}`);
+  const reader = await plain.newPage(), place = name => `${origin}/web/20260102030405/${SITE}/${name}`;
+  for (const name of ['html', 'xhtml', 'text']) {
+    await reader.goto(place(name));
+    const bar = reader.locator('.stage-bar'), box = await bar.boundingBox();
+    expect(box && box.x === 0 && box.y === 0 && box.width === 390 && box.height > 30, `${name}: the bar is at ${JSON.stringify(box)}`);
+    const hit = await bar.evaluate(e => e.contains(document.elementFromPoint(200, e.getBoundingClientRect().height / 2)));
+    expect(hit, `${name}: the bar is covered`);
+    const rest = await reader.locator('#page').boundingBox();
+    expect(rest.x === 0 && rest.width === 390 && rest.y === box.height && Math.abs(rest.y + rest.height - 600) < 1,
+      `${name}: the frame is at ${JSON.stringify(rest)}`);
+    expect((await bar.textContent()).includes('2026-01-02 03:04:05 UTC'), `the bar says ${await bar.textContent()}`);
+    expect((await reader.frameLocator('#page').locator('body').textContent()).includes('stored'), `${name} is not in the frame`);
     if (process.env.SHOTS) await reader.screenshot({path: join(process.env.SHOTS, `bar-${name}.png`)});
   }
-});
-
-test('a page with scripts stays in the archive, and tells nobody where it is', async ({page, context, folder, later}) => {
-  const {origin: outside, requests} = await serveFiles({}, later);
-  const go = (what, tag = 'a') => `const e=document.createElement('${tag}');${what};document.body.append(e);`;
-  const ways = [`location='${outside}/'+escape(location)`, `location.replace('${outside}/')`, `top.location='${outside}/'`,
-    `window.open('${outside}/')`, `${go(`e.href='${outside}/'`)}e.click()`, `${go(`e.href='${outside}/';e.target='_top'`)}e.click()`,
-    `${go(`e.href='${outside}/';e.target='_blank'`)}e.click()`, `${go(`e.action='${outside}/'`, 'form')}e.submit()`,
-    go(`e.src='${outside}/'`, 'iframe'), `${go('', 'iframe')}e.contentWindow.location='${outside}/'`,
-    `document.head.insertAdjacentHTML('beforeend','<meta http-equiv=refresh content="0;url=${outside}/">')`,
-    `location=URL.createObjectURL(new Blob(['<script>location="${outside}/"<\\/script>'],{type:'text/html'}))`,
-    go(`e.src='${outside}/'`, 'img'), `fetch('${outside}/',{mode:'no-cors'}).catch(() => 0)`, `navigator.sendBeacon('${outside}/')`,
-    `document.head.insertAdjacentHTML('beforeend','<link rel=prefetch href="${outside}/"><link rel=preload as=image href="${outside}/">')`];
-  const date = '2026-01-02T03:04:05Z', records = ways.map((script, i) => warcRecord({url: `${SITE}/${i}`, date,
-    body: `<!DOCTYPE html><title>x</title><body><script>console.log('ran ${i}');${script}</script>`}));
-  records.push(warcRecord({url: `${SITE}/links`, date, body: '<p><a id=a target=_blank href=/end>x</a>'}),
-    warcRecord({url: `${SITE}/end`, date, body: '<p id=end>the end'}));
-  const origin = await replayed(folder, later, records, '--replay-scripts');
-  const ran = new Set();
-  page.on('console', message => ran.add(message.text()));
-  for (let i = 0; i < ways.length; i++) {
-    await page.goto(`${origin}/web/20260102030405/${SITE}/${i}`);
-    await until(`script ${i}`, () => ran.has(`ran ${i}`));
-    expect(page.url().startsWith(origin) && context.pages().length === 1, `${ways[i]} leads to ${page.url()}`);
+  const inside = reader.frameLocator('#page');
+  for (const id of ['plain', 'self', 'parent']) {
+    await reader.goto(place('links'));
+    await inside.locator(`#${id}`).click();
+    await reader.waitForURL(place('text'));
   }
-  await page.goto(`${origin}/web/20260102030405/${SITE}/links`);
-  const frame = page.frameLocator('iframe');
-  await frame.locator('#a').click();
-  await frame.locator('#end').waitFor();
-  expect(context.pages().length === 1, 'a link has left the frame');
-  expect(await frame.locator('body > :first-child').evaluate(e => e.getBoundingClientRect().height) > 20, 'there is no bar');
-  expect(requests.length === 0, `the outside got ${JSON.stringify(requests)}`);
+  await reader.goto(place('links'));
+  const [tab] = await Promise.all([plain.waitForEvent('page'), inside.locator('#blank').click()]);
+  await tab.locator('.stage-bar').waitFor();
+  expect(tab.url() === place('text'), `the new tab is at ${tab.url()}`);
+  await inside.frameLocator('iframe').locator('#within').click();
+  await inside.frameLocator('iframe').getByText('stored as text').waitFor();
+  expect(reader.url() === place('links'), `a link of an inner frame leads to ${reader.url()}`);
+  await reader.goto(place('refresh'));
+  await inside.locator('#plain').waitFor();
 });
 
 test('the dashboard during a crawl, and the buttons', async ({page, folder, later}) => {

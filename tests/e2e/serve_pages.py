@@ -331,33 +331,33 @@ def versions_of_one_minute_are_told_apart(folder):
 
 
 @test
-def scripts_run_in_frames_only(folder):
+def a_browser_gets_a_bar_and_a_frame(folder):
     repo, place = folder / 'r', '/web/20260102030405%s/http://a.example/%s'
-    ask(repo, 'import', archive(folder / 'a.warc', [Page('http://a.example/', b'<p>stored<a href=/n target=_blank>n</a>'), Page('http://a.example/i', b'GIF89a', type='image/gif')]))
-    browser = 'Mozilla/5.0 (X11; Linux x86_64)'
-    with Serving(repo, '--replay-scripts') as s:
+    ask(repo, 'import', archive(folder / 'a.warc', [Page('http://a.example/', b'<p>stored<a href=/n target=_self>n</a><meta http-equiv=refresh content="3;url=/n">'),
+                                                    Page('http://a.example/i', b'GIF89a', type='image/gif'), Page('http://a.example/z', b'PK', type='application/zip')]))
+    with Serving(repo) as s:
         def seen(path, **fields):
             status, reply, text = s.fetch(path, **fields)
             policy = reply['Content-Security-Policy']
             assert reply['Referrer-Policy'] == 'no-referrer' and reply['X-DNS-Prefetch-Control'] == 'off', reply
-            assert 'allow-same-origin' not in policy and ('allow-scripts' not in policy or 'allow-popups' not in policy)
-            return status, 'stage' if '<iframe' in text else 'page' if 'stored' in text else None, 'allow-scripts' in policy, 'Archived page</summary>' in text, text
-        for fields in ({'Sec_Fetch_Dest': 'document'}, {'User_Agent': browser}):
-            status, what, scripts, _, text = seen(place % ('', ''), **fields)
-            assert (status, what, scripts) == (200, 'stage', False) and 'src="%s"' % (place % ('mp_', '')) in text, (fields, text)
-            assert "frame-src 'self'" in s.fetch(place % ('', ''), **fields)[1]['Content-Security-Policy']
-        assert seen(place % ('mp_', ''), Sec_Fetch_Dest='iframe')[:4] == (200, 'page', True, True)
-        assert 'href=%s' % (place % ('mp_', 'n')) in seen(place % ('mp_', ''), Sec_Fetch_Dest='iframe')[4].replace('"', '')
-        assert seen(place % ('', ''), Sec_Fetch_Dest='iframe')[:4] == (200, 'page', True, False)
-        assert seen(place % ('', ''))[:3] == (200, 'page', True)                    # a program
-        assert seen(place % ('mp_', ''), User_Agent=browser)[:3] == (200, 'page', False)
-        assert seen(place % ('id_', ''), Sec_Fetch_Dest='iframe')[:3] == (200, 'page', False)
-        assert seen(place % ('', 'i'), Sec_Fetch_Dest='document')[:3] == (200, None, False)
+            assert 'allow-same-origin' not in policy + text and 'allow-scripts' not in policy + text
+            what = 'stage' if '<iframe' in text else 'page'
+            assert (what == 'page') == policy.startswith('sandbox ') == ("script-src 'none'" in policy), policy
+            assert what == 'page' or "frame-src 'self'" in policy and "frame-ancestors 'none'" in policy
+            return status, what, 'Archived page</summary>' in text, text
+        status, what, _, text = seen(place % ('', ''), Sec_Fetch_Dest='document')
+        assert (status, what) == (200, 'stage') and 'src="%s"' % (place % ('mp_', '')) in text and '2026-01-02 03:04:05 UTC' in text, text
+        assert s.fetch(place % ('', ''), Sec_Fetch_Dest='document')[1]['Refresh'] == '3;url=' + place % ('', 'n')
+        assert seen(place % ('', 'i'), Sec_Fetch_Dest='document')[1] == 'stage'
+        assert seen(place % ('', 'z'), Sec_Fetch_Dest='document')[1] == 'page'
+        framed = seen(place % ('mp_', ''), Sec_Fetch_Dest='iframe')
+        assert framed[:3] == (200, 'page', False) and '<base target="_top" />' in framed[3] and 'target=_self' not in framed[3], framed
+        inner = seen(place % ('', ''), Sec_Fetch_Dest='iframe')
+        assert inner[:3] == (200, 'page', False) and '<base' not in inner[3] and 'target=_self' in inner[3], inner
+        for fields in ({}, {'User_Agent': 'Mozilla/5.0 (X11; Linux x86_64)'}):   # a program, and a browser that says nothing
+            assert seen(place % ('', ''), **fields)[:3] == (200, 'page', True)
+        assert seen(place % ('id_', ''), Sec_Fetch_Dest='document')[:3] == (200, 'page', False)
         assert s.fetch(place % ('mp_', ''), Sec_Fetch_Dest='document')[1]['Location'] == place % ('', '')
-    with Serving(repo) as s:
-        for fields in ({'Sec_Fetch_Dest': 'document'}, {'Sec_Fetch_Dest': 'iframe'}, {}):
-            status, reply, text = s.fetch(place % ('', ''), **fields)
-            assert 'stored' in text and 'allow-scripts' not in reply['Content-Security-Policy'] and reply['Referrer-Policy'] == 'no-referrer'
 
 
 @test

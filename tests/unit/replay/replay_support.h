@@ -49,7 +49,7 @@ static inline struct wb_slice rewrite(const char *type, const char *charset, str
     return wb_buf_slice(&output);
 }
 
-static const struct wb_replay_options plain_options = {{"/web/", 5}, {"", 0}, false, false, false};
+static const struct wb_replay_options plain_options = {.prefix = {"/web/", 5}};
 
 static inline void expect_bytes(struct wb_slice body, struct wb_slice got, struct wb_slice want)
 {

@@ -152,28 +152,63 @@ static void test_srcdoc(void **state)
     expect_html("<p srcdoc='<a href=/x>'>", "<p srcdoc='<a href=/x>'>");
 }
 
-static void test_scripts(void **state)
+/* On origins of their own, pages stay as they are, as far as they can. */
+static void test_origins(void **state)
 {
-    struct wb_replay_options options = {WB_SLICE_LIT("/web/"), WB_SLICE_EMPTY, true, false, false};
-    struct wb_slice body = WB_SLICE_LIT("<a href='javascript:x()'><iframe src=javascript:y></iframe><a href=/z>");
+    struct wb_replay_base base = {false, WB_SLICE_LIT("localhost:8081")};
+    struct wb_replay_options options = {.origins = &base, .in_place = true};
+    static const char *const cases[][2] = {
+        {"<a href='javascript:x()'><iframe src=javascript:y></iframe>", NULL},
+        {"<base href=/d/><a href=/z><a href=../y?a#b><a href='#c'><a href=''><img src=x:y>", NULL},
+        {"<script src=a.js crossorigin></script><a target=_top href=?q><style>a{b:url(/c)}</style>", NULL},
+        {"<a href=https://example.org/z>", "<a href=\"http://" TIME "-https-example-org.localhost:8081/z\">"},
+        {"<base href=//cdn.example.com/d/>", "<base href=\"http://" TIME "-https-cdn-example-com.localhost:8081/d/\">"},
+        {"<a href='/\t\\h/'>", "<a href='http://" TIME "-https-h.localhost:8081/'>"},
+        {"<img srcset='a 1x, http://b:81/ 2x'>", "<img srcset='a 1x, http://" TIME "-http81-b.localhost:8081/ 2x'>"},
+        {"<a href=https:x>", "<a href=\"http://" TIME "-https-example-org.localhost:8081/dir/x\">"},
+        {"<p style='a:url(//b/c)'>", "<p style='a:url(http://" TIME "-https-b.localhost:8081/c)'>"},
+        {"<a href='http://[::1]/'><script integrity=x nonce=y>", "<a href='about:invalid'><script    >"},
+    };
 
     (void)state;
-    struct wb_slice got = rewrite("text/html", "", body, &options);
-    expect_bytes(body, got,
-                 WB_SLICE_LIT("<a href='javascript:x()'><iframe src=javascript:y></iframe><a href=\"" IN_ARCHIVE
-                              "https://example.org/z\">"));
-    /* A page with scripts is in a frame, in which its links stay. */
-    body = WB_SLICE_LIT("<base target=_blank><a target='_top' href='/a'><form formtarget=x><area href=/b><img src=/c>"
-                        "<meta http-equiv=refresh content='1;url=/d'>");
-    options.main = true;
-    got = rewrite("text/html", "", body, &options);
-    expect_bytes(body, got,
-                 WB_SLICE_LIT("<base  ><a   href='/web/" TIME
-                              "mp_/https://example.org/a'><form  ><area href=\"/web/" TIME
-                              "mp_/https://example.org/b\"><img src=\"" IN_ARCHIVE
-                              "https://example.org/c\"><meta http-equiv=refresh content='1;url=/web/" TIME
-                              "mp_/https://example.org/d'>"));
-    expect_html("<a target=_blank>", "<a target=_blank>");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct wb_slice body = wb_slice_str(cases[i][0]);
+        expect_bytes(body, rewrite("text/html", "", body, &options), cases[i][1] ? wb_slice_str(cases[i][1]) : body);
+    }
+    /* What is shown under another address than its own has no relative references. */
+    options.in_place = false;
+    struct wb_slice body = WB_SLICE_LIT("<base href=/d/><a href=z>");
+    expect_bytes(body, rewrite("text/html", "", body, &options),
+                 WB_SLICE_LIT("<base  ><a href=\"http://" TIME "-https-example-org.localhost:8081/d/z\">"));
+}
+
+/* In the frame of a page of ours, links lead that one on; what is put at the front comes before all that is loaded. */
+static void test_outermost(void **state)
+{
+    struct wb_buf refresh = WB_BUF_INIT;
+    struct wb_replay_options options = {
+        .prefix = WB_SLICE_LIT("/web/"), .front = WB_SLICE_LIT("<base>"), .outermost = true, .refresh = &refresh};
+    static const char *const fronts[][2] = {
+        {"<!DOCTYPE html><html><head lang=x><script>", "<!DOCTYPE html><html><head lang=x><base><script>"},
+        {"<!-- --><meta charset=utf-8><title>", "<!-- --><base><meta charset=utf-8><title>"},
+        {" text <p>", "<base> text <p>"},
+        {"<HTML><body>", "<HTML><base><body>"},
+    };
+    struct wb_slice body;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
+        body = wb_slice_str(fronts[i][0]);
+        expect_bytes(body, rewrite("text/html", "", body, &options), wb_slice_str(fronts[i][1]));
+    }
+    body = WB_SLICE_LIT("<a target=_SELF><a target=x target=_top><a formtarget='_parent'><a target>"
+                        "<meta http-equiv=refresh content='7;url=/d'><meta http-equiv=refresh content='1;url=/e'>");
+    expect_bytes(body, rewrite("text/html", "", body, &options),
+                 WB_SLICE_LIT("<base><a  ><a target=x target=_top><a  ><a  >"
+                              "<meta http-equiv=refresh content='7;url=" IN_ARCHIVE "https://example.org/d'>"
+                              "<meta http-equiv=refresh content='1;url=" IN_ARCHIVE "https://example.org/e'>"));
+    expect_bytes(body, wb_buf_slice(&refresh), WB_SLICE_LIT("7;url=" IN_ARCHIVE "https://example.org/d"));
+    wb_buf_release(&refresh);
 }
 
 /* Where the reader is stays in the archive, whatever the page says. */
@@ -291,13 +326,15 @@ static void test_location(void **state)
     struct wb_buf out = WB_BUF_INIT;
 
     (void)state;
-    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), WB_SLICE_LIT("../x?y#z"), &out), 0);
+    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), false, WB_SLICE_LIT("../x?y#z"), &out), 0);
     expect_bytes(page.url, wb_buf_slice(&out), WB_SLICE_LIT(IN_ARCHIVE "https://example.org/x?y#z"));
     wb_buf_clear(&out);
-    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), WB_SLICE_LIT("javascript:x"), &out), WB_E_PROTO);
-    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), WB_SLICE_LIT("http://["), &out), WB_E_PROTO);
+    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), false, WB_SLICE_LIT("javascript:x"), &out),
+                     WB_E_PROTO);
+    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), false, WB_SLICE_LIT("http://["), &out),
+                     WB_E_PROTO);
     page.time = WB_SLICE_EMPTY;
-    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), WB_SLICE_LIT("/"), &out), WB_E_INVALID);
+    assert_int_equal(wb_replay_location(&page, WB_SLICE_LIT("/web/"), false, WB_SLICE_LIT("/"), &out), WB_E_INVALID);
     assert_int_equal(out.len, 0);
     wb_buf_release(&out);
 }
@@ -333,11 +370,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_urls),          cmocka_unit_test(test_base),      cmocka_unit_test(test_srcset),
-        cmocka_unit_test(test_css),           cmocka_unit_test(test_meta),      cmocka_unit_test(test_srcdoc),
-        cmocka_unit_test(test_scripts),       cmocka_unit_test(test_referrer),  cmocka_unit_test(test_charsets),
-        cmocka_unit_test(test_types),         cmocka_unit_test(test_arguments), cmocka_unit_test(test_location),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_urls),     cmocka_unit_test(test_base),          cmocka_unit_test(test_srcset),
+        cmocka_unit_test(test_css),      cmocka_unit_test(test_meta),          cmocka_unit_test(test_srcdoc),
+        cmocka_unit_test(test_origins),  cmocka_unit_test(test_outermost),     cmocka_unit_test(test_referrer),
+        cmocka_unit_test(test_charsets), cmocka_unit_test(test_types),         cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_location), cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

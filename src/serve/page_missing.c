@@ -1,0 +1,96 @@
+/* page_missing.c - "this page is not in the archive": the captures of its site next to the time, and the live web. */
+#include "serve/page_missing.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "serve/capture.h"
+#include "serve/htmlpen.h"
+
+/* The front page of the site: what there is most likely of it. */
+static int find_front(struct wb_call *call, struct wb_slice url, struct wb_memento_target *front_out,
+                      struct wb_store_timeline *timeline_out)
+{
+    struct wb_url parsed = WB_URL_INIT;
+    int err = wb_url_parse(url, NULL, &parsed);
+
+    *front_out = (struct wb_memento_target){0};
+    if (err == 0)
+        err = wb_memento_url(wb_slice(parsed.href.ptr, parsed.path_at), front_out);
+    if (err == 0)
+        err = wb_capture_timeline(call, front_out->id, timeline_out);
+    wb_url_release(&parsed);
+    return err;
+}
+
+static int put_address(const struct wb_page_missing *m, struct wb_slice url, int64_t time_ms, struct wb_buf *out)
+{
+    char digits[WB_CDX_TIME_MAX];
+
+    wb_cdx_time(time_ms, digits);
+    return m->door ? wb_replay_door_address(m->door, digits, url, out)
+                   : wb_memento_address(WB_SLICE_EMPTY, url, time_ms, out);
+}
+
+static void add_capture(struct wb_htmlpen *h, const struct wb_page_missing *m, struct wb_slice url, int64_t time_ms)
+{
+    struct wb_buf address = WB_BUF_INIT;
+
+    if (put_address(m, url, time_ms, &address) == 0)
+        wb_htmlpen_put(h, "<li><a href=\"{}\"{}>{}</a></li>\n", wb_htmlpen_text(wb_buf_slice(&address)),
+                       wb_htmlpen_markup(m->door ? WB_SLICE_EMPTY : WB_SLICE_LIT(" target=\"_top\"")),
+                       wb_htmlpen_time(time_ms));
+    wb_buf_release(&address);
+}
+
+/* The captures of the front page around the time: at most two before and two after it. */
+static void add_front(struct wb_call *call, struct wb_htmlpen *h, const struct wb_page_missing *m)
+{
+    struct wb_memento_target front;
+    struct wb_store_timeline timeline = {0};
+    int64_t time_ms = m->target->has_time ? m->target->time_ms : INT64_MAX;
+
+    if (find_front(call, wb_buf_slice(&m->target->url), &front, &timeline) == 0) {
+        size_t at = wb_memento_find(&timeline, time_ms), from = at ? at - 1 : 0;
+        wb_htmlpen_put(h, "<h2>The front page of this site</h2>\n<p>{}</p>\n<ul class=\"dates\">\n",
+                       wb_htmlpen_text(wb_buf_slice(&front.url)));
+        for (size_t i = from; i < timeline.time_count && i <= at + 2; i++)
+            add_capture(h, m, wb_buf_slice(&front.url), timeline.times[i]);
+        wb_htmlpen_raw(h, "</ul>\n");
+    }
+    wb_store_timeline_release(&timeline);
+    wb_memento_target_release(&front);
+}
+
+int wb_page_missing(struct wb_call *call, const struct wb_page_missing *m)
+{
+    struct wb_htmlpen h = {.out = &call->reply->body};
+    struct wb_htmlpen_value url = wb_htmlpen_text(wb_buf_slice(&m->target->url));
+
+    wb_http_reply_error(call->reply, 404, "there is no copy of this page");
+    wb_buf_clear(&call->reply->fields);
+    wb_buf_clear(&call->reply->body);
+    h.err = wb_http_reply_field(call->reply, "Content-Type", WB_SLICE_LIT("text/html; charset=utf-8"));
+    wb_htmlpen_put(&h,
+                   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n{}<meta charset=\"utf-8\">\n"
+                   "<title>Not in the archive: {}</title>\n"
+                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                   "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"robots\" content=\"noindex\">\n"
+                   "<link rel=\"stylesheet\" href=\"{}\">\n</head>\n<body class=\"missing\">\n<main>\n"
+                   "<h1>Not in the archive</h1>\n<p class=\"address\">{}</p>\n",
+                   wb_htmlpen_markup(m->front), url, wb_htmlpen_str(m->sheet), url);
+    if (m->form)
+        wb_htmlpen_raw(&h, "<p>What forms sent, and what was answered, is not stored.</p>\n");
+    else if (m->target->has_time)
+        wb_htmlpen_put(&h, "<p>There is no copy of this page, at {} or at any other time.</p>\n",
+                       wb_htmlpen_time(m->target->time_ms));
+    else
+        wb_htmlpen_raw(&h, "<p>There is no copy of this page, of any time.</p>\n");
+    add_front(call, &h, m);
+    wb_htmlpen_put(&h,
+                   m->door
+                       ? "<p class=\"quiet\">The bar above has a link to <span>{}</span> on the live web.</p>\n"
+                       : "<p><a href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">Look on the live "
+                         "web</a></p>\n",
+                   url);
+    wb_htmlpen_raw(&h, "</main>\n</body>\n</html>\n");
+    return h.err;
+}

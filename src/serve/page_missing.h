@@ -1,0 +1,20 @@
+/* page_missing.h - private to serve: the page about a URL of which there is no capture, with what there is instead. */
+#ifndef WB_SERVE_PAGE_MISSING_H
+#define WB_SERVE_PAGE_MISSING_H
+
+#include "serve/memento.h"
+#include "serve/replay_door.h"
+
+struct wb_page_missing {
+    const struct wb_memento_target *target;
+    const char *sheet;     /* the address of our style sheet */
+    bool form;             /* something was sent to it */
+    struct wb_slice front; /* markup for its head; may be empty */
+    const struct wb_replay_door
+        *door; /* links lead to origins of replay, in the frame; NULL: they lead the whole page on */
+};
+
+/* Makes the reply this page, without a policy. */
+int wb_page_missing(struct wb_call *call, const struct wb_page_missing *missing);
+
+#endif
