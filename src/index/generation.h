@@ -30,7 +30,7 @@
 #define WB_TYPES_FILE "types.wbt"
 #define WB_TYPES_KIND "TYPE"
 #define WB_GENERATION_MANIFEST "manifest"
-#define WB_GENERATION_VERSION 4
+#define WB_GENERATION_VERSION 5
 
 /* The columns. */
 struct wb_fact_kind {

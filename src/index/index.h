@@ -53,6 +53,8 @@ enum wb_fact {
     WB_FACT_SIMHASH,   /* uint64_t */
     WB_FACT_NEAR,      /* uint32_t: docid of the page that it is a near duplicate of; its own if of none */
     WB_FACT_VERSIONS,  /* uint32_t: versions that can be read */
+    WB_FACT_TITLE,     /* uint32_t: hash of the title; 0: it has none */
+    WB_FACT_ALTERNATE, /* uint32_t: docid of the first page that has the same text in another language; or its own */
     WB_FACTS,
 };
 #define WB_FACT_FIRST_OF_PAGES WB_FACT_OUTLINKS

@@ -494,6 +494,9 @@ static int check_values(struct index_check *check, struct wb_index *index)
     wb_table_stat(index->sites, &sites);
     turn_to(check, "near.wbc");
     err = check_below(check, index, WB_FACT_NEAR, index->docmap.urls);
+    turn_to(check, "alternate.wbc");
+    if (err == 0)
+        err = check_below(check, index, WB_FACT_ALTERNATE, index->docmap.pages);
     turn_to(check, "type.wbc");
     if (err == 0)
         err = check_below(check, index, WB_FACT_TYPE, types.records);

@@ -14,7 +14,7 @@ enum { ORDER_BYTES = 64 << 10 };
 #define PUSH_BYTES ((uint64_t)64 << 20)
 
 /* What several calls know. */
-#define SEARCH "q limit offset sort facet one_per_site explain quick"
+#define SEARCH "q limit offset sort facet one_per_site fold explain quick"
 #define CDX                                                                                                            \
     "url matchType from to limit offset sort reverse closest filter collapse collapseTime fl fields output page "      \
     "pageSize showNumPages showResumeKey resumeKey"

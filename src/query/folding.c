@@ -1,0 +1,157 @@
+/*
+ * folding.c - which of the best results are shown as hits, and which are folded under a hit that they are much like.
+ *
+ * Results are looked at in their order, whatever it is. A result is folded under the first hit that is at most
+ * FOLD_REACH places before it and that it is like; otherwise it is a hit. So what becomes of a result depends on its
+ * place and on those before it alone, not on which page of results is asked for: each one is either a hit or folded
+ * under one, and the one that it is folded under is shown on one page with all that is folded there.
+ *
+ *   place       0    1    2    3    4    5
+ *   result      A    B    A'   C    B'   D          A' is like A
+ *   hit         0    1    (0)  2    (1)  3
+ *
+ * Folding needs the FOLD_REACH results after the last hit of a page, and costs a look at a few columns for each. Results
+ * from FOLD_PLACES on are never folded, which bounds how many must be found before any page.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "extract/extract.h"
+#include "query/engine.h"
+
+enum {
+    FOLD_REACH = 40,
+    FOLD_PLACES = 5000,
+    FOLD_DEEPER = 4, /* times as many results are looked for if there were too few hits among them */
+    FOLD_TITLE_BITS = 12, /* pages of a site with one title are alike if their fingerprints differ in no more bits */
+};
+
+/* What decides whether two pages are alike. */
+struct kin {
+    uint64_t simhash;
+    uint32_t near, alternate, site, title;
+    uint8_t language;
+    bool page; /* it was fetched */
+};
+
+struct columns {
+    const uint64_t *simhash;
+    const uint32_t *near, *alternate, *site, *title;
+    const uint8_t *language;
+    uint32_t pages;
+};
+
+static int open_columns(struct wb_searcher *searcher, struct columns *columns_out)
+{
+    static const enum wb_fact facts[] = {WB_FACT_SIMHASH, WB_FACT_NEAR,  WB_FACT_ALTERNATE,
+                                         WB_FACT_SITE,    WB_FACT_TITLE, WB_FACT_LANG};
+    const void *values[sizeof facts / sizeof *facts];
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < sizeof facts / sizeof *facts; i++)
+        err = wb_index_fact(searcher->index, facts[i], &values[i]);
+    if (err < 0)
+        return err;
+    *columns_out = (struct columns){values[0], values[1], values[2], values[3], values[4], values[5], searcher->pages};
+    return 0;
+}
+
+static struct kin kin_of(const struct columns *columns, uint32_t docid)
+{
+    if (docid >= columns->pages)
+        return (struct kin){.page = false};
+    return (struct kin){columns->simhash[docid], columns->near[docid],  columns->alternate[docid],
+                        columns->site[docid],    columns->title[docid], columns->language[docid],
+                        true};
+}
+
+/* Why the second is folded under the first; WB_FOLD_NOT: it is not. */
+static enum wb_fold_why compare(const struct kin *a, const struct kin *b)
+{
+    if (!a->page || !b->page)
+        return WB_FOLD_NOT;
+    if (a->near == b->near)
+        return WB_FOLD_NEAR;
+    if (a->site != b->site)
+        return WB_FOLD_NOT;
+    if (a->alternate == b->alternate && a->language != b->language)
+        return WB_FOLD_LANGUAGE;
+    if (a->title == b->title && a->title && a->simhash && b->simhash && a->language == b->language &&
+        wb_simhash_distance(a->simhash, b->simhash) <= FOLD_TITLE_BITS)
+        return WB_FOLD_TITLE;
+    return WB_FOLD_NOT;
+}
+
+static uint64_t add_places(uint64_t a, uint64_t b)
+{
+    return a <= UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+uint64_t wb_fold_depth(const struct wb_search_options *options, uint64_t before)
+{
+    uint64_t need = add_places(options->offset, options->limit);
+    uint64_t most = add_places(need, FOLD_PLACES + FOLD_REACH);
+
+    if (!options->fold || options->limit == 0)
+        return options->limit ? need : 0;
+    uint64_t depth = before ? (before <= most / FOLD_DEEPER ? before * FOLD_DEEPER : most)
+                            : add_places(need, (need < FOLD_PLACES ? need : FOLD_PLACES) + FOLD_REACH);
+    return depth < most ? depth : most;
+}
+
+struct folding {
+    const struct wb_found *found;
+    struct wb_foldlist *list;
+    WB_VEC(struct kin) kin;      /* of hits that results may still be folded under, by their number */
+    uint64_t offset, need;
+};
+
+/* The first hit within reach that a result is like: its number, or the number of hits. */
+static size_t find_hit(const struct folding *f, size_t place, const struct kin *kin, enum wb_fold_why *why_out)
+{
+    size_t best = f->list->hits.count;
+
+    *why_out = WB_FOLD_NOT;
+    for (size_t i = f->list->hits.count; i-- > 0 && place - f->list->hits.items[i] <= FOLD_REACH;) {
+        enum wb_fold_why why = compare(&f->kin.items[i], kin);
+        if (why != WB_FOLD_NOT) {
+            best = i;
+            *why_out = why;
+        }
+    }
+    return best;
+}
+
+static int take_result(struct folding *f, const struct columns *columns, size_t place)
+{
+    struct kin kin = kin_of(columns, f->found[place].docid);
+    enum wb_fold_why why = WB_FOLD_NOT;
+    size_t hit = place < FOLD_PLACES ? find_hit(f, place, &kin, &why) : f->list->hits.count;
+
+    if (why == WB_FOLD_NOT) {
+        int err = place < FOLD_PLACES ? wb_vec_push(&f->kin, kin) : 0;
+        return err < 0 ? err : wb_vec_push(&f->list->hits, place);
+    }
+    f->list->folded++;
+    if (hit < f->offset || hit >= f->need)
+        return 0;
+    return wb_vec_push(&f->list->members, ((struct wb_foldmember){hit, place, why}));
+}
+
+int wb_fold(const struct wb_qplan *plan, const struct wb_topk *topk, struct wb_foldlist *list)
+{
+    const struct wb_search_options *options = plan->options;
+    struct folding f = {.found = topk->items.items, .list = list, .offset = options->offset,
+                        .need = add_places(options->offset, options->limit)};
+    size_t count = topk->items.count;
+    struct columns columns = {.pages = 0};
+    int err = open_columns(plan->searcher, &columns);
+
+    WB_CHECK(list->hits.count == 0 && list->members.count == 0);
+    for (size_t place = 0; err == 0 && place < count; place++)
+        err = take_result(&f, &columns, place);
+    wb_vec_release(&f.kin);
+    list->whole = count < topk->max;
+    list->enough = list->whole || (f.need > 0 && list->hits.count >= f.need &&
+                                   list->hits.items[f.need - 1] + FOLD_REACH < count);
+    return err;
+}
