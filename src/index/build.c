@@ -400,6 +400,8 @@ static int make(struct wb_build *build)
     if (err == 0)
         err = wb_factwork_titles(build);
     if (err == 0)
+        err = wb_completionwork(build);
+    if (err == 0)
         err = wb_usercolumns_write(build);
     return err < 0 ? err : write_manifest(build);
 }

@@ -130,6 +130,22 @@ int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_ou
 int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out);
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out);
 
+/* What a query that is being typed may become (completions.h). Valid as long as the generation is open. */
+struct wb_completion {
+    struct wb_slice text, folded; /* as it is shown, and as words are folded */
+    uint32_t docid;               /* the most important page with this title; WB_DOCID_NONE: none has it */
+    uint32_t pages;               /* how many have the title, or the word */
+    bool is_word;                 /* it is a word of pages; it may be a title as well */
+};
+typedef int (*wb_index_each_completion)(void *context, const struct wb_completion *completion);
+
+/*
+ * Calls each() for titles and words in which a word begins like this folded text, the most important first, until it
+ * returns something else than 0, or 200 were tried. Takes a bounded number of steps. Returns an error, or what each()
+ * returned. Any thread may call it.
+ */
+int wb_index_complete(struct wb_index *index, struct wb_slice folded, wb_index_each_completion each, void *context);
+
 /* The name of a site or media type by its number. WB_E_NOTFOUND after the last one. */
 int wb_index_site(struct wb_index *index, uint32_t site, struct wb_slice *name_out);
 int wb_index_type(struct wb_index *index, uint32_t type, struct wb_slice *name_out);

@@ -136,6 +136,36 @@ void wb_results_release(struct wb_results *results);
  */
 int wb_search_url(struct wb_searcher *searcher, struct wb_slice query, uint32_t *docid_out);
 
+/* ---- completions (complete.c) --------------------------------------------------------------------- */
+
+enum wb_completion_kind {
+    WB_COMPLETION_TITLE, /* a title of pages, or a part of one */
+    WB_COMPLETION_WORD,  /* a word of pages */
+    WB_COMPLETION_WORDS, /* what was typed, with another last word */
+};
+
+struct wb_found_completion {
+    struct wb_slice text; /* a query */
+    enum wb_completion_kind kind;
+    struct wb_slice url;  /* the most important page with this title; ptr NULL: it is no title */
+};
+
+#define WB_COMPLETIONS_MAX 20
+
+struct wb_completions_found {
+    struct wb_found_completion items[WB_COMPLETIONS_MAX];
+    size_t count;
+    struct wb_arena arena; /* owns the texts */
+};
+
+/*
+ * What a query that is being typed may become, at most `limit`, the best first. Takes a bounded number of steps.
+ * give_up: as in wb_search_options; what was found until then is the answer. Release the result even after an error.
+ */
+int wb_complete(struct wb_searcher *searcher, struct wb_slice typed, size_t limit, const _Atomic bool *give_up,
+                struct wb_completions_found *found_out);
+void wb_completions_found_release(struct wb_completions_found *found);
+
 /* ---- sets of pages ------------------------------------------------------------------------------- */
 
 /*
