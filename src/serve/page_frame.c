@@ -49,6 +49,7 @@ static void add_head(struct wb_htmlpen *h, const struct wb_page_frame *frame)
     wb_htmlpen_raw(h, "<link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"WebBase\" "
                       "href=\"/opensearch.xml\">\n");
     add_asset(h, script, "webbase.js");
+    add_asset(h, script, "complete.js");
     if (frame->charts)
         add_asset(h, script, "uPlot.iife.min.js");
     if (frame->script)
