@@ -13,8 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 
-#define FOOT_MAGIC "WBCMPL01"
-enum { FOOT_BYTES = 48, FAN = 64, LEVELS_MAX = 11, RANGES_MAX = 2 * WB_COMPLETION_TRIES_MAX + 2 };
+enum { FAN = 64, LEVELS_MAX = 11, RANGES_MAX = 2 * WB_COMPLETION_TRIES_MAX + 2 };
 
 /* ---- the file ------------------------------------------------------------------------------------------ */
 
@@ -45,16 +44,16 @@ static uint64_t maxima_bytes(uint64_t starts)
 int wb_completions_check(struct wb_completions *c)
 {
     uint64_t bytes = c->blob.bytes;
-    int err = bytes >= FOOT_BYTES ? wb_blob_check(&c->blob, bytes - FOOT_BYTES, FOOT_BYTES) : damaged(c);
+    int err = bytes >= WB_COMPLETION_FOOT_BYTES ? wb_blob_check(&c->blob, bytes - WB_COMPLETION_FOOT_BYTES, WB_COMPLETION_FOOT_BYTES) : damaged(c);
 
     if (err < 0)
         return err;
-    const char *foot = c->blob.data + bytes - FOOT_BYTES;
+    const char *foot = c->blob.data + bytes - WB_COMPLETION_FOOT_BYTES;
     c->text_bytes = wb_get64(foot + 8);
     c->texts = wb_get64(foot + 16);
     c->starts = wb_get64(foot + 24);
-    bytes -= FOOT_BYTES;
-    if (memcmp(foot, FOOT_MAGIC, 8) != 0 || c->text_bytes > bytes ||
+    bytes -= WB_COMPLETION_FOOT_BYTES;
+    if (memcmp(foot, WB_COMPLETION_MAGIC, 8) != 0 || c->text_bytes > bytes ||
         c->starts > (bytes - c->text_bytes) / WB_COMPLETION_START_BYTES ||
         bytes - c->text_bytes != c->starts * WB_COMPLETION_START_BYTES + maxima_bytes(c->starts) ||
         c->texts > c->text_bytes / WB_COMPLETION_HEAD_BYTES)
@@ -78,16 +77,6 @@ void wb_completions_close(struct wb_completions *c)
 {
     wb_blob_close(&c->blob);
     c->blob = WB_BLOB_INIT;
-}
-
-int wb_completions_finish(struct wb_blob_writer *writer, uint64_t text_bytes, uint64_t texts, uint64_t starts)
-{
-    char foot[FOOT_BYTES] = FOOT_MAGIC;
-
-    wb_put64(foot + 8, text_bytes);
-    wb_put64(foot + 16, texts);
-    wb_put64(foot + 24, starts);
-    return wb_blob_append(writer, foot, sizeof foot);
 }
 
 /* ---- records ------------------------------------------------------------------------------------------- */

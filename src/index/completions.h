@@ -33,6 +33,8 @@
 #define WB_COMPLETION_STARTS_MAX 8
 #define WB_COMPLETION_START_BYTES 8
 #define WB_COMPLETION_HEAD_BYTES 11 /* of a text */
+#define WB_COMPLETION_FOOT_BYTES 48
+#define WB_COMPLETION_MAGIC "WBCMPL01"
 
 /* ---- folded texts (completiontext.c) --------------------------------------------------------------- */
 
@@ -76,8 +78,22 @@ int wb_completions_find(const struct wb_completions *completions, struct wb_slic
 /* Reads all of it. Returns what is wrong, and where; NULL: nothing is. pages: docids of pages are less. */
 const char *wb_completions_verify(const struct wb_completions *completions, uint64_t pages, uint64_t *at_out);
 
-/* Writes the foot. */
-int wb_completions_finish(struct wb_blob_writer *writer, uint64_t text_bytes, uint64_t texts, uint64_t starts);
+/* ---- writing (completionwrite.c) -------------------------------------------------------------------- */
+
+struct wb_completions_writer;
+
+int wb_completions_create(const char *path, const char *temp_dir, struct wb_completions_writer **writer_out);
+
+/*
+ * Texts come in ascending order of their folded forms, each once. The weights: of its beginning, and of the beginnings
+ * of its other words.
+ */
+int wb_completions_add(struct wb_completions_writer *writer, const struct wb_completion *completion, uint16_t first,
+                       uint16_t other);
+
+/* Writes the rest, syncs and closes. Frees the writer even if it fails. */
+int wb_completions_finish(struct wb_completions_writer *writer);
+void wb_completions_abandon(struct wb_completions_writer *writer);
 
 /* ---- building (completionwork.c) -------------------------------------------------------------------- */
 

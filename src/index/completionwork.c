@@ -1,9 +1,8 @@
 /*
- * completionwork.c - collects titles and words for completions, and writes their file.
+ * completionwork.c - collects titles and words for completions, and weighs them.
  *
  *   titles, parted at " - ", " | " and the like, and the words of the dictionary
- *     -> by folded text: each once, with the most important page that has it        -> texts
- *     -> by what follows each beginning of a word                                   -> starts, maxima
+ *     -> by folded text: each once, with the most important page that has it -> the file (completionwrite.c)
  *
  * Nothing is known of what readers ask, because no log is kept of that. So what many pages are about stands for what
  * many ask: a title counts more if it is that of a page with a high PageRank or of many pages, a word if many have it.
@@ -32,15 +31,13 @@ enum {
     WEIGHT_WORD = 1900,  /* the same */
     WEIGHT_SHORT = 20,   /* for each byte that a title is shorter than the longest */
 };
-#define OFFSET_MAX UINT64_C(0xffffffffff)
 
 struct completionwork {
     struct wb_build *build;
     struct wb_words *words;
-    struct wb_sorter *texts, *starts;
-    struct wb_blob_writer *writer;
+    struct wb_sorter *texts;
+    struct wb_completions_writer *writer;
     struct wb_buf value; /* of a record */
-    uint64_t text_count, start_count, text_bytes;
 };
 
 /* ---- titles ------------------------------------------------------------------------------------------------ */
@@ -240,53 +237,21 @@ static uint16_t weight_of(const struct text_group *group)
     return (uint16_t)(word > title ? word : title);
 }
 
-/* A record for each word by which the text can be found: what follows, a zero byte, the offset; where it begins, weight. */
-static int add_starts(struct completionwork *work, const struct text_group *group)
-{
-    char key[WB_COMPLETION_TEXT_MAX + 9], value[3];
-    struct wb_slice folded = wb_buf_slice(&group->folded);
-    uint32_t weight = weight_of(group);
-    unsigned count = 0;
-    int err = 0;
-
-    for (size_t at = 0; err == 0 && at < folded.len && count < WB_COMPLETION_STARTS_MAX; at++) {
-        size_t length = folded.len - at;
-        if (at && folded.ptr[at - 1] != ' ')
-            continue;
-        memcpy(key, folded.ptr + at, length);
-        key[length] = '\0';
-        wb_put64_be(key + length + 1, work->text_bytes);
-        value[0] = (char)at;
-        wb_put16(value + 1, (uint16_t)(weight + (at == 0 ? WEIGHT_FIRST : 0)));
-        err = wb_sorter_add(work->starts, wb_slice(key, length + 9), wb_slice(value, sizeof value));
-        count++;
-    }
-    return err;
-}
-
 static int end_group(struct completionwork *work, const struct text_group *group)
 {
-    struct wb_slice folded = wb_buf_slice(&group->folded), shown = wb_buf_slice(&group->shown);
-    char head[WB_COMPLETION_HEAD_BYTES];
+    uint16_t weight = weight_of(group);
+    struct wb_completion completion = {
+        .folded = wb_buf_slice(&group->folded),
+        .text = group->docid == WB_DOCID_NONE || group->shown.len == 0 ? wb_buf_slice(&group->folded)
+                                                                        : wb_buf_slice(&group->shown),
+        .docid = group->docid,
+        .pages = group->df > group->pages ? group->df : group->pages,
+        .is_word = group->df != 0,
+    };
 
-    if (folded.len == 0 || work->text_bytes > OFFSET_MAX)
-        return 0;
-    shown = wb_slice_equal(folded, shown) ? WB_SLICE_EMPTY : shown;
-    wb_put32(head, group->docid);
-    wb_put32(head + 4, group->df > group->pages ? group->df : group->pages);
-    head[8] = group->df != 0;
-    head[9] = (char)folded.len;
-    head[10] = (char)shown.len;
-    int err = add_starts(work, group);
-    if (err == 0)
-        err = wb_blob_append(work->writer, head, sizeof head);
-    if (err == 0)
-        err = wb_blob_append(work->writer, folded.ptr, folded.len);
-    if (err == 0 && shown.len)
-        err = wb_blob_append(work->writer, shown.ptr, shown.len);
-    work->text_bytes = wb_blob_tell(work->writer);
-    work->text_count++;
-    return err;
+    return group->folded.len == 0
+               ? 0
+               : wb_completions_add(work->writer, &completion, (uint16_t)(weight + WEIGHT_FIRST), weight);
 }
 
 /* The title of the page with the highest rank is the one that is shown; of equals that of the lowest docid. */
@@ -335,65 +300,6 @@ static int write_texts(struct completionwork *work)
     return err < 0 ? err : more;
 }
 
-/* ---- starts and maxima ----------------------------------------------------------------------------------------- */
-
-/* Adds a weight to a level; the greatest of 64 is its last value. */
-static int add_weight(struct wb_buf *level, uint64_t number, uint16_t weight)
-{
-    char bytes[2];
-
-    wb_put16(bytes, weight);
-    if (number % 64 == 0)
-        return wb_buf_append(level, bytes, sizeof bytes);
-    char *last = level->ptr + level->len - 2;
-    if (wb_get16(last) < weight)
-        memcpy(last, bytes, sizeof bytes);
-    return 0;
-}
-
-/* Writes the levels, from that of the starts up. */
-static int write_maxima(struct completionwork *work, struct wb_buf *level)
-{
-    struct wb_buf next = WB_BUF_INIT;
-    uint64_t below = work->start_count;
-    int err = 0;
-
-    while (err == 0 && below > 64) {
-        err = wb_blob_append(work->writer, level->ptr, level->len);
-        below = level->len / 2;
-        wb_buf_clear(&next);
-        for (uint64_t i = 0; err == 0 && i < below; i++)
-            err = add_weight(&next, i, wb_get16(level->ptr + 2 * i));
-        struct wb_buf swap = *level;
-        *level = next;
-        next = swap;
-    }
-    wb_buf_release(&next);
-    return err;
-}
-
-static int write_starts(struct completionwork *work)
-{
-    struct wb_buf level = WB_BUF_INIT;
-    struct wb_table_record record;
-    char bytes[WB_COMPLETION_START_BYTES];
-    int more = 0, err = wb_sorter_sort(work->starts);
-
-    while (err == 0 && (more = wb_sorter_next(work->starts, &record)) > 0) {
-        uint64_t offset = wb_get64_be(record.key.ptr + record.key.len - 8);
-        uint64_t at = (uint8_t)record.value.ptr[0];
-        uint16_t weight = wb_get16(record.value.ptr + 1);
-        wb_put64(bytes, offset | at << 40 | (uint64_t)weight << 48);
-        err = wb_blob_append(work->writer, bytes, sizeof bytes);
-        if (err == 0)
-            err = add_weight(&level, work->start_count++, weight);
-    }
-    if (err == 0 && more == 0)
-        err = write_maxima(work, &level);
-    wb_buf_release(&level);
-    return err < 0 ? err : more;
-}
-
 int wb_completionwork(struct wb_build *build)
 {
     struct wb_sorter_options sort = {.dir = build->root, .memory_bytes = SORT_MEMORY};
@@ -404,9 +310,7 @@ int wb_completionwork(struct wb_build *build)
     if (err == 0)
         err = wb_sorter_open(&sort, &work.texts);
     if (err == 0)
-        err = wb_sorter_open(&sort, &work.starts);
-    if (err == 0)
-        err = wb_blob_create(path, WB_COMPLETIONS_KIND, &work.writer);
+        err = wb_completions_create(path, build->root, &work.writer);
     if (err == 0)
         err = add_titles(&work);
     if (err == 0)
@@ -416,15 +320,10 @@ int wb_completionwork(struct wb_build *build)
     if (err == 0)
         err = write_texts(&work);
     if (err == 0)
-        err = write_starts(&work);
-    if (err == 0)
-        err = wb_completions_finish(work.writer, work.text_bytes, work.text_count, work.start_count);
-    if (err == 0)
-        err = wb_blob_finish(work.writer, NULL);
+        err = wb_completions_finish(work.writer);
     else
-        wb_blob_abandon(work.writer);
+        wb_completions_abandon(work.writer);
     wb_sorter_close(work.texts);
-    wb_sorter_close(work.starts);
     wb_words_free(work.words);
     wb_buf_release(&work.value);
     wb_free(path);

@@ -116,6 +116,9 @@ struct wb_index {
 /* Opens the fingerprints of an open generation, unless they are open, and checks them. */
 int wb_generation_prints(struct wb_index *index);
 
+/* Opens the completions of an open generation, unless they are open. */
+int wb_generation_completions(struct wb_index *index);
+
 /* The edition of an open generation. */
 int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out);
 

@@ -343,11 +343,18 @@ static int open_completions(struct wb_index *index)
     return err;
 }
 
-int wb_index_complete(struct wb_index *index, struct wb_slice folded, wb_index_each_completion each, void *context)
+int wb_generation_completions(struct wb_index *index)
 {
     pthread_mutex_lock(&index->mutex);
     int err = index->completions_open ? 0 : open_completions(index);
     pthread_mutex_unlock(&index->mutex);
+    return err;
+}
+
+int wb_index_complete(struct wb_index *index, struct wb_slice folded, wb_index_each_completion each, void *context)
+{
+    int err = wb_generation_completions(index);
+
     return err < 0 ? err : wb_completions_find(&index->completions, folded, each, context);
 }
 
