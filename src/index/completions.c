@@ -330,10 +330,20 @@ int wb_completions_find(const struct wb_completions *c, struct wb_slice folded, 
 
 /* ---- verifying --------------------------------------------------------------------------------------------- */
 
+/* By how many of its words a text can be found. */
+static unsigned count_starts(struct wb_slice folded)
+{
+    unsigned count = 1;
+
+    for (size_t i = 1; i < folded.len; i++)
+        count += folded.ptr[i - 1] == ' ';
+    return count < WB_COMPLETION_STARTS_MAX ? count : WB_COMPLETION_STARTS_MAX;
+}
+
 static const char *verify_texts(const struct wb_completions *c, uint64_t pages, uint64_t *at_out)
 {
     struct wb_slice last = WB_SLICE_EMPTY;
-    uint64_t count = 0;
+    uint64_t count = 0, starts = 0;
 
     for (*at_out = 0; *at_out < c->text_bytes; count++) {
         struct record record;
@@ -344,19 +354,23 @@ static const char *verify_texts(const struct wb_completions *c, uint64_t pages, 
         if (record.completion.docid != WB_DOCID_NONE ? record.completion.docid >= pages : !record.completion.is_word)
             return "a text belongs to a page that does not exist";
         last = record.folded;
+        starts += count_starts(record.folded);
         *at_out += record.bytes;
     }
-    return count == c->texts ? NULL : "there is another number of texts than it says";
+    return count != c->texts    ? "there is another number of texts than it says"
+           : starts != c->starts ? "there is another number of starts than words"
+                                 : NULL;
 }
 
 static const char *verify_starts(const struct wb_completions *c, uint64_t *at_out)
 {
     struct wb_slice last = WB_SLICE_EMPTY, suffix = WB_SLICE_EMPTY;
+    struct start start = {0, 0, 0};
 
     for (uint64_t i = 0; i < c->starts; i++) {
         *at_out = c->text_bytes + i * WB_COMPLETION_START_BYTES;
-        if (read_suffix(c, i, &suffix) < 0)
-            return "a start leads nowhere";
+        if (read_start(c, i, &start) < 0 || read_suffix(c, i, &suffix) < 0 || (start.at && suffix.ptr[-1] != ' '))
+            return "a start is not that of a word";
         if (i && wb_slice_compare(last, suffix) > 0)
             return "a start is out of order";
         last = suffix;

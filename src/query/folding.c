@@ -2,9 +2,10 @@
  * folding.c - which of the best results are shown as hits, and which are folded under a hit that they are much like.
  *
  * Results are looked at in their order, whatever it is. A result is folded under the first hit that is at most
- * FOLD_REACH places before it and that it is like; otherwise it is a hit. So what becomes of a result depends on its
- * place and on those before it alone, not on which page of results is asked for: each one is either a hit or folded
- * under one, and the one that it is folded under is shown on one page with all that is folded there.
+ * FOLD_REACH places before it and that it is like, or that something is folded under that it is like (a translation of a
+ * copy); otherwise it is a hit. So what becomes of a result depends on its place and on those before it alone, not on
+ * which page of results is asked for: each one is either a hit or folded under one, and the one that it is folded under is
+ * shown on one page with all that is folded there.
  *
  *   place       0    1    2    3    4    5
  *   result      A    B    A'   C    B'   D          A' is like A
@@ -64,21 +65,20 @@ static struct kin kin_of(const struct columns *columns, uint32_t docid)
                         true};
 }
 
-/* Why the second is folded under the first; WB_FOLD_NOT: it is not. */
-static enum wb_fold_why compare(const struct kin *a, const struct kin *b)
+/* Whether two pages are the same in two languages, or near duplicates of each other. */
+static bool are_related(const struct kin *a, const struct kin *b)
 {
-    if (!a->page || !b->page)
-        return WB_FOLD_NOT;
-    if (a->near == b->near)
-        return WB_FOLD_NEAR;
-    if (a->site != b->site)
-        return WB_FOLD_NOT;
-    if (a->alternate == b->alternate && a->language != b->language)
-        return WB_FOLD_LANGUAGE;
-    if (a->title == b->title && a->title && a->simhash && b->simhash && a->language == b->language &&
-        wb_simhash_distance(a->simhash, b->simhash) <= FOLD_TITLE_BITS)
-        return WB_FOLD_TITLE;
-    return WB_FOLD_NOT;
+    return a->page && b->page &&
+           (a->near == b->near ||
+            (a->site == b->site && a->alternate == b->alternate && a->language != b->language));
+}
+
+/* Whether a page has the title of a hit of its site, and much the same text. */
+static bool is_titled_alike(const struct kin *hit, const struct kin *kin)
+{
+    return hit->page && kin->page && hit->site == kin->site && hit->title == kin->title && hit->title &&
+           hit->language == kin->language && hit->simhash && kin->simhash &&
+           wb_simhash_distance(hit->simhash, kin->simhash) <= FOLD_TITLE_BITS;
 }
 
 static uint64_t add_places(uint64_t a, uint64_t b)
@@ -98,39 +98,64 @@ uint64_t wb_fold_depth(const struct wb_search_options *options, uint64_t before)
     return depth < most ? depth : most;
 }
 
+/* A result that others may still be folded with. */
+struct recent {
+    struct kin kin;
+    size_t hit; /* the number of the hit that it is, or is folded under */
+};
+
 struct folding {
     const struct wb_found *found;
     struct wb_foldlist *list;
-    WB_VEC(struct kin) kin;      /* of hits that results may still be folded under, by their number */
+    struct recent recent[FOLD_REACH]; /* by place, modulo FOLD_REACH */
     uint64_t offset, need;
 };
 
-/* The first hit within reach that a result is like: its number, or the number of hits. */
+/*
+ * The first hit within reach that a result is folded under: one that it is like, or under which something is folded
+ * that it is like. Returns its number, or the number of hits.
+ */
 static size_t find_hit(const struct folding *f, size_t place, const struct kin *kin, enum wb_fold_why *why_out)
 {
+    const size_t *places = f->list->hits.items;
     size_t best = f->list->hits.count;
 
     *why_out = WB_FOLD_NOT;
-    for (size_t i = f->list->hits.count; i-- > 0 && place - f->list->hits.items[i] <= FOLD_REACH;) {
-        enum wb_fold_why why = compare(&f->kin.items[i], kin);
-        if (why != WB_FOLD_NOT) {
-            best = i;
-            *why_out = why;
-        }
+    for (size_t i = place > FOLD_REACH ? place - FOLD_REACH : 0; i < place; i++) {
+        const struct recent *recent = &f->recent[i % FOLD_REACH];
+        bool related = are_related(&recent->kin, kin), reached = place - places[recent->hit] <= FOLD_REACH;
+        if (!reached || recent->hit >= best ||
+            !(related || (places[recent->hit] == i && is_titled_alike(&recent->kin, kin))))
+            continue;
+        best = recent->hit;
+        *why_out = related ? WB_FOLD_NEAR : WB_FOLD_TITLE;
     }
     return best;
 }
 
+/* What people are told: that a result is in another language than the hit is more than that it is alike. */
+static enum wb_fold_why judge(const struct folding *f, size_t hit, const struct kin *kin, enum wb_fold_why why)
+{
+    size_t place = f->list->hits.items[hit];
+    const struct kin *other = &f->recent[place % FOLD_REACH].kin;
+
+    return why == WB_FOLD_NEAR && other->language != kin->language ? WB_FOLD_LANGUAGE : why;
+}
+
 static int take_result(struct folding *f, const struct columns *columns, size_t place)
 {
-    struct kin kin = kin_of(columns, f->found[place].docid);
     enum wb_fold_why why = WB_FOLD_NOT;
-    size_t hit = place < FOLD_PLACES ? find_hit(f, place, &kin, &why) : f->list->hits.count;
+    size_t hit = f->list->hits.count;
 
-    if (why == WB_FOLD_NOT) {
-        int err = place < FOLD_PLACES ? wb_vec_push(&f->kin, kin) : 0;
-        return err < 0 ? err : wb_vec_push(&f->list->hits, place);
-    }
+    if (place >= FOLD_PLACES)
+        return wb_vec_push(&f->list->hits, place);
+    struct kin kin = kin_of(columns, f->found[place].docid);
+    hit = find_hit(f, place, &kin, &why);
+    /* The result that is FOLD_REACH places before this one may be the hit: look at it before it is replaced. */
+    why = why == WB_FOLD_NOT ? why : judge(f, hit, &kin, why);
+    f->recent[place % FOLD_REACH] = (struct recent){kin, hit};
+    if (why == WB_FOLD_NOT)
+        return wb_vec_push(&f->list->hits, place);
     f->list->folded++;
     if (hit < f->offset || hit >= f->need)
         return 0;
@@ -149,7 +174,6 @@ int wb_fold(const struct wb_qplan *plan, const struct wb_topk *topk, struct wb_f
     WB_CHECK(list->hits.count == 0 && list->members.count == 0);
     for (size_t place = 0; err == 0 && place < count; place++)
         err = take_result(&f, &columns, place);
-    wb_vec_release(&f.kin);
     list->whole = count < topk->max;
     list->enough = list->whole || (f.need > 0 && list->hits.count >= f.need &&
                                    list->hits.items[f.need - 1] + FOLD_REACH < count);

@@ -313,7 +313,8 @@ static int lead_to_page(struct search_view *v)
     struct wb_buf target = WB_BUF_INIT, url = WB_BUF_INIT;
     struct wb_call *call = v->call;
 
-    if (v->sort.len || wb_call_param(call, "offset").ptr || memchr(query.ptr, ' ', query.len) ||
+    bool words = memchr(query.ptr, ' ', query.len) && !memmem(query.ptr, query.len, "://", 3);
+    if (v->sort.len || wb_call_param(call, "offset").ptr || words ||
         !(memchr(query.ptr, '/', query.len) || has_escaped_slash(query)))
         return 0;
     int err = find_in_index(call, query, &url);
