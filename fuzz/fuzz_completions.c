@@ -1,5 +1,6 @@
 /*
- * fuzz_completions.c - reads a hostile file of completions, without checksums: completes what is in it, and verifies it.
+ * fuzz_completions.c - reads a hostile file of completions, without checksums: completes what is in it, and verifies
+ * it.
  *
  *   input   flags (1: bit 0: make the foot fit the rest), and then the file
  *

@@ -1,9 +1,9 @@
 /*
  * completions.c - finds the heaviest texts in which a word begins like this.
  *
- * The starts are in order, so those that fit are a range [first, end), found by binary search. The heaviest of a range is
- * found by the maxima in at most 126 steps for each level; it parts the range into two, whose heaviest ones come next.
- * So the best k of n take about k * 250 * log64(n) steps, whatever was typed.
+ * The starts are in order, so those that fit are a range [first, end), found by binary search. The heaviest of a range
+ * is found by the maxima in at most 126 steps for each level; it parts the range into two, whose heaviest ones come
+ * next. So the best k of n take about k * 250 * log64(n) steps, whatever was typed.
  *
  * Checksums are compared before bytes are read. Nevertheless, every number is checked against the file: a file that was
  * made wrongly gives WB_E_CORRUPT.
@@ -43,12 +43,14 @@ static uint64_t maxima_bytes(uint64_t starts)
 
 int wb_completions_check(struct wb_completions *c)
 {
-    uint64_t bytes = c->blob.bytes;
-    int err = bytes >= WB_COMPLETION_FOOT_BYTES ? wb_blob_check(&c->blob, bytes - WB_COMPLETION_FOOT_BYTES, WB_COMPLETION_FOOT_BYTES) : damaged(c);
+    uint64_t bytes = c->blob.bytes, at = bytes - WB_COMPLETION_FOOT_BYTES;
 
+    if (bytes < WB_COMPLETION_FOOT_BYTES)
+        return damaged(c);
+    int err = wb_blob_check(&c->blob, at, WB_COMPLETION_FOOT_BYTES);
     if (err < 0)
         return err;
-    const char *foot = c->blob.data + bytes - WB_COMPLETION_FOOT_BYTES;
+    const char *foot = c->blob.data + at;
     c->text_bytes = wb_get64(foot + 8);
     c->texts = wb_get64(foot + 16);
     c->starts = wb_get64(foot + 24);
@@ -170,7 +172,7 @@ static int find_bound(const struct wb_completions *c, struct wb_slice prefix, bo
 
 /* ---- the heaviest ---------------------------------------------------------------------------------------- */
 
-struct range {
+struct heavy_range {
     uint64_t first, end, best; /* best: the number of the heaviest start in it */
     uint16_t weight;
 };
@@ -178,7 +180,7 @@ struct range {
 struct finding {
     const struct wb_completions *c;
     const char *levels[LEVELS_MAX]; /* the maxima of each level, from 1 on */
-    struct range ranges[RANGES_MAX]; /* a heap, the heaviest first */
+    struct heavy_range ranges[RANGES_MAX]; /* a heap, the heaviest first */
     size_t count;
     uint64_t seen[WB_COMPLETION_TRIES_MAX]; /* texts */
     size_t seen_count;
@@ -205,7 +207,7 @@ static void look_at(const struct finding *f, unsigned level, uint64_t first, uin
 }
 
 /* Finds the heaviest start of a range: the edges on each level, then down from the heaviest. Of equals, the first. */
-static void find_heaviest(const struct finding *f, struct range *range)
+static void find_heaviest(const struct finding *f, struct heavy_range *range)
 {
     uint64_t first = range->first, end = range->end, best = first, top = f->c->starts;
     unsigned level = 0, at_level = 0;
@@ -236,14 +238,14 @@ static void find_heaviest(const struct finding *f, struct range *range)
     range->weight = (uint16_t)(weight < 0 ? 0 : weight);
 }
 
-static bool heavier(const struct range *a, const struct range *b)
+static bool heavier(const struct heavy_range *a, const struct heavy_range *b)
 {
     return a->weight != b->weight ? a->weight > b->weight : a->best < b->best;
 }
 
 static void push(struct finding *f, uint64_t first, uint64_t end)
 {
-    struct range range = {first, end, first, 0};
+    struct heavy_range range = {first, end, first, 0};
     size_t at = f->count;
 
     if (first >= end || f->count == RANGES_MAX)
@@ -255,9 +257,9 @@ static void push(struct finding *f, uint64_t first, uint64_t end)
     f->count++;
 }
 
-static struct range pop(struct finding *f)
+static struct heavy_range pop(struct finding *f)
 {
-    struct range first = f->ranges[0], last = f->ranges[--f->count];
+    struct heavy_range first = f->ranges[0], last = f->ranges[--f->count];
     size_t at = 0;
 
     for (size_t child; (child = 2 * at + 1) < f->count; at = child) {
@@ -320,7 +322,7 @@ int wb_completions_find(const struct wb_completions *c, struct wb_slice folded, 
         return err;
     push(&f, first, end);
     for (unsigned tries = 0; err == 0 && f.count && tries < WB_COMPLETION_TRIES_MAX; tries++) {
-        struct range range = pop(&f);
+        struct heavy_range range = pop(&f);
         err = pass_on(&f, range.best, each, context);
         push(&f, range.first, range.best);
         push(&f, range.best + 1, range.end);

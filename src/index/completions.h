@@ -29,30 +29,10 @@
 
 #define WB_COMPLETIONS_FILE "completions.wbb"
 #define WB_COMPLETIONS_KIND "GCMP"
-#define WB_COMPLETION_TEXT_MAX 120 /* bytes of a text, folded and as it is shown */
-#define WB_COMPLETION_STARTS_MAX 8
 #define WB_COMPLETION_START_BYTES 8
 #define WB_COMPLETION_HEAD_BYTES 11 /* of a text */
 #define WB_COMPLETION_FOOT_BYTES 48
 #define WB_COMPLETION_MAGIC "WBCMPL01"
-
-/* ---- folded texts (completiontext.c) --------------------------------------------------------------- */
-
-struct wb_completion_text {
-    char folded[WB_COMPLETION_TEXT_MAX];
-    size_t folded_len;
-    uint8_t starts[WB_COMPLETION_STARTS_MAX]; /* where words begin */
-    size_t start_count;
-    size_t begin, end;  /* of its words, in what was folded */
-    size_t last;        /* where the last word begins in what was folded */
-    bool cut;           /* there was more */
-};
-
-/*
- * Folds a text. typed: it is the beginning of something, so that a blank at its end means that a word is complete. The
- * only error is WB_E_NOMEM.
- */
-int wb_completion_fold(struct wb_words *words, struct wb_slice text, bool typed, struct wb_completion_text *text_out);
 
 /* ---- the file (completions.c) ----------------------------------------------------------------------- */
 
@@ -68,8 +48,9 @@ void wb_completions_close(struct wb_completions *completions);
 int wb_completions_check(struct wb_completions *completions);
 
 /*
- * Calls each() for texts in which a word begins like this, the one with the greatest weight first, each text once, until
- * it returns something else than 0 or WB_COMPLETION_TRIES_MAX were tried. Returns an error, or what each() returned.
+ * Calls each() for texts in which a word begins like this, the one with the greatest weight first, each text once,
+ * until it returns something else than 0 or WB_COMPLETION_TRIES_MAX were tried. Returns an error, or what each()
+ * returned.
  */
 #define WB_COMPLETION_TRIES_MAX 200
 int wb_completions_find(const struct wb_completions *completions, struct wb_slice folded, wb_index_each_completion each,

@@ -215,7 +215,7 @@ struct text_group {
     uint32_t docid, score, pages, df;
 };
 
-/* `each` for each doubling of a number that is at least 1, at most `most` times; between two powers of 2, a straight line. */
+/* `each` for each doubling of a number from 1 on, at most `most` times; between two powers of 2, a straight line. */
 static uint32_t doublings(uint32_t n, uint32_t most, uint32_t each)
 {
     uint32_t log = 31 - (uint32_t)__builtin_clz(n);

@@ -1,6 +1,6 @@
 /*
- * completionwrite.c - writes a file of completions (completions.h). Texts come in the order of their folded forms and are
- * written at once; the words by which they can be found are sorted first.
+ * completionwrite.c - writes a file of completions (completions.h). Texts come in the order of their folded forms and
+ * are written at once; the words by which they can be found are sorted first.
  */
 #include "base/bytes.h"
 #include "base/check.h"

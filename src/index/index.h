@@ -130,6 +130,26 @@ int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_ou
 int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out);
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out);
 
+/* A title, or what somebody types, folded as the words of pages are (completiontext.c). */
+#define WB_COMPLETION_TEXT_MAX 120 /* bytes of a text, folded and as it is shown */
+#define WB_COMPLETION_STARTS_MAX 8
+struct wb_completion_text {
+    char folded[WB_COMPLETION_TEXT_MAX]; /* words, parted by one blank, apart from scripts without blanks */
+    size_t folded_len;
+    uint8_t starts[WB_COMPLETION_STARTS_MAX]; /* where words begin in it */
+    size_t start_count;
+    size_t begin, end; /* of its words, in what was folded */
+    size_t last;       /* where the last word begins in what was folded */
+    bool cut;          /* there was more */
+};
+
+/*
+ * Folds a text. typed: it is the beginning of something, so that a blank at its end means that a word is complete. The
+ * only error is WB_E_NOMEM.
+ */
+struct wb_words;
+int wb_completion_fold(struct wb_words *words, struct wb_slice text, bool typed, struct wb_completion_text *text_out);
+
 /* What a query that is being typed may become (completions.h). Valid as long as the generation is open. */
 struct wb_completion {
     struct wb_slice text, folded; /* as it is shown, and as words are folded */

@@ -191,9 +191,8 @@ static int check_completions(struct index_check *check)
 
     if (err == 0 && check->of_file == 0) {
         err = wb_completions_open(path, &completions);
-        const char *wrong =
-            err == 0 ? wb_completions_verify(&completions, check->manifest_ok ? check->manifest.info.pages : UINT32_MAX, &at)
-                     : NULL;
+        uint64_t pages = check->manifest_ok ? check->manifest.info.pages : UINT32_MAX;
+        const char *wrong = err == 0 ? wb_completions_verify(&completions, pages, &at) : NULL;
         if (wrong)
             report_at(check, at, wrong);
         if (err == 0)

@@ -8,7 +8,6 @@
  * page was taken down is not shown, and if any page was, a word only if one that is left has it.
  */
 #include "base/error.h"
-#include "index/completions.h"
 #include "query/engine.h"
 
 enum {
@@ -110,7 +109,8 @@ static int add_text(struct completing *c, enum wb_completion_kind kind, uint32_t
 static int is_new_word(struct completing *c, struct wb_slice folded, bool *new_out)
 {
     struct wb_word word;
-    int err = wb_words_begin(c->searcher->words, folded, ""), got = err < 0 ? err : wb_words_next(c->searcher->words, &word);
+    int err = wb_words_begin(c->searcher->words, folded, "");
+    int got = err < 0 ? err : wb_words_next(c->searcher->words, &word);
 
     *new_out = false;
     for (size_t i = 0; got > 0 && i < c->stem_count; i++)

@@ -2,17 +2,17 @@
  * folding.c - which of the best results are shown as hits, and which are folded under a hit that they are much like.
  *
  * Results are looked at in their order, whatever it is. A result is folded under the first hit that is at most
- * FOLD_REACH places before it and that it is like, or that something is folded under that it is like (a translation of a
- * copy); otherwise it is a hit. So what becomes of a result depends on its place and on those before it alone, not on
- * which page of results is asked for: each one is either a hit or folded under one, and the one that it is folded under is
- * shown on one page with all that is folded there.
+ * FOLD_REACH places before it and that it is like, or that something is folded under that it is like (a translation of
+ * a copy); otherwise it is a hit. So what becomes of a result depends on its place and on those before it alone, not on
+ * which page of results is asked for: each one is either a hit or folded under one, and the one that it is folded under
+ * is shown on one page with all that is folded there.
  *
  *   place       0    1    2    3    4    5
  *   result      A    B    A'   C    B'   D          A' is like A
  *   hit         0    1    (0)  2    (1)  3
  *
- * Folding needs the FOLD_REACH results after the last hit of a page, and costs a look at a few columns for each. Results
- * from FOLD_PLACES on are never folded, which bounds how many must be found before any page.
+ * Folding needs the FOLD_REACH results after the last hit of a page, and costs a look at a few columns for each.
+ * Results from FOLD_PLACES on are never folded, which bounds how many must be found before any page.
  */
 #include "base/check.h"
 #include "base/error.h"

@@ -13,7 +13,7 @@ enum { TITLE_BYTES_MAX = 200, PART_BYTES_MAX = 40, PARTS_MAX = 6, NAMES_MAX = 4 
 
 /* ---- URLs as people read them ---------------------------------------------------------------------- */
 
-/* What would make a URL or a title look like something else: controls, marks that change the direction, and the like. */
+/* What would make a URL or a title look like something else: controls, marks that change the direction. */
 static bool is_odd(uint32_t cp)
 {
     return cp < 0x20 || (cp >= 0x7f && cp <= 0xa0) || cp == 0xad || (cp >= 0x200b && cp <= 0x200f) ||
@@ -240,7 +240,7 @@ static void add_folded(struct wb_htmlpen *h, const struct wb_hit *hit)
     wb_htmlpen_raw(h, "</ul>\n</details>\n");
 }
 
-/* What there is besides the copy. The live page is not ours: it learns neither where the reader is nor who sent them. */
+/* What there is besides the copy. The live page is not ours: it does not learn who has sent the reader. */
 static void add_ways(struct wb_htmlpen *h, const struct wb_hit *hit)
 {
     if (!wb_htmlpen_is_web_url(hit->url))
@@ -248,8 +248,9 @@ static void add_ways(struct wb_htmlpen *h, const struct wb_hit *hit)
     wb_htmlpen_put(h, " \xC2\xB7 <a href=\"/page?url={}\">facts</a>", wb_htmlpen_param(hit->url));
     if (hit->time_ms)
         wb_htmlpen_put(h, " \xC2\xB7 <a href=\"/page?url={}#similar\">similar</a>", wb_htmlpen_param(hit->url));
-    wb_htmlpen_put(h, " \xC2\xB7 <a href=\"{}\" rel=\"noopener noreferrer nofollow\">live web<span aria-hidden=\"true\">"
-                      "&#160;\xE2\x86\x97</span></a>",
+    wb_htmlpen_put(h,
+                   " \xC2\xB7 <a href=\"{}\" rel=\"noopener noreferrer nofollow\">live web"
+                   "<span aria-hidden=\"true\">&#160;\xE2\x86\x97</span></a>",
                    wb_htmlpen_text(hit->url));
 }
 

@@ -63,7 +63,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- folding ------------------------------------------------------------------------------------------------------- */
+/* ---- folding -------------------------------------------------------------------------------------------- */
 
 static void expect_folded(struct model *model, const char *text, bool typed, const char *want, size_t starts)
 {
@@ -101,7 +101,7 @@ static void test_folding(void **state)
     assert_int_equal(folded.end, 119);
 }
 
-/* ---- against all of them ------------------------------------------------------------------------------------------- */
+/* ---- against all of them -------------------------------------------------------------------------------- */
 
 static int by_folded(const void *a, const void *b)
 {

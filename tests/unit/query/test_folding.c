@@ -52,7 +52,7 @@ static void fold_plainly(struct web *web, const struct wb_results *all, size_t *
     }
 }
 
-/* Turns over all pages of so many hits, and compares each hit and what is folded under it. Returns how many are folded. */
+/* Turns over all pages of so many hits, and compares hits and what is folded. Returns how many are folded. */
 static size_t turn_over(struct web *web, const char *query, struct wb_search_options options,
                         const struct wb_results *all, const size_t *under)
 {
