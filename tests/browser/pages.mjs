@@ -48,7 +48,7 @@ test('search, paging and what loads', async ({page, folder, later}) => {
   const elsewhere = [];
   page.on('request', request => request.url().startsWith(`${origin}/`) || elsewhere.push(request.url()));
   await page.goto(`${origin}/`);
-  await page.getByRole('searchbox').fill('wombat');
+  await page.getByRole('combobox').fill('wombat');
   await page.keyboard.press('Enter');
   await page.waitForURL(/q=wombat/);
   expect(/^38 results/.test(await page.locator('.total').textContent()), await page.locator('.total').textContent());
