@@ -108,8 +108,36 @@ struct folding {
     const struct wb_found *found;
     struct wb_foldlist *list;
     struct recent recent[FOLD_REACH]; /* by place, modulo FOLD_REACH */
+    uint32_t near[FOLD_REACH], alternate[FOLD_REACH], title[FOLD_REACH]; /* of these, to be compared all at once */
     uint64_t offset, need;
 };
+
+/*
+ * Whether a result may be folded with any recent one. Nearly always it may not, which is found out without branches. In
+ * place of what is not known there is the docid: if it is equal to something else, that is found out later.
+ */
+static bool may_have_kin(const struct folding *f, size_t place, uint32_t docid, const struct kin *kin)
+{
+    uint32_t title = kin->title ? kin->title : docid, equal = 0;
+    size_t count = place < FOLD_REACH ? place : FOLD_REACH;
+
+    if (!kin->page)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        equal |= (uint32_t)(f->near[i] == kin->near) | (uint32_t)(f->alternate[i] == kin->alternate) |
+                 (uint32_t)(f->title[i] == title);
+    return equal != 0;
+}
+
+static void remember(struct folding *f, size_t place, uint32_t docid, const struct kin *kin, size_t hit)
+{
+    size_t i = place % FOLD_REACH;
+
+    f->recent[i] = (struct recent){*kin, hit};
+    f->near[i] = kin->page ? kin->near : docid;
+    f->alternate[i] = kin->page ? kin->alternate : docid;
+    f->title[i] = kin->page && kin->title ? kin->title : docid;
+}
 
 /*
  * The first hit within reach that a result is folded under: one that it is like, or under which something is folded
@@ -149,11 +177,13 @@ static int take_result(struct folding *f, const struct columns *columns, size_t 
 
     if (place >= FOLD_PLACES)
         return wb_vec_push(&f->list->hits, place);
-    struct kin kin = kin_of(columns, f->found[place].docid);
-    hit = find_hit(f, place, &kin, &why);
+    uint32_t docid = f->found[place].docid;
+    struct kin kin = kin_of(columns, docid);
+    if (may_have_kin(f, place, docid, &kin))
+        hit = find_hit(f, place, &kin, &why);
     /* The result that is FOLD_REACH places before this one may be the hit: look at it before it is replaced. */
     why = why == WB_FOLD_NOT ? why : judge(f, hit, &kin, why);
-    f->recent[place % FOLD_REACH] = (struct recent){kin, hit};
+    remember(f, place, docid, &kin, hit);
     if (why == WB_FOLD_NOT)
         return wb_vec_push(&f->list->hits, place);
     f->list->folded++;
