@@ -116,7 +116,7 @@ static void make_title(struct model *model, char title[WB_COMPLETION_TEXT_MAX + 
 {
     static const char *const words[] = {"a",      "ab",    "Abel",   "abc",          "filter",
                                         "Filters", "fil\xC3\xA9", "\xE6\x9D\xB1\xE4\xBA\xAC", "x",    "table",
-                                        "tab",    "c++",   "9",      "the",          "\xC3\x9C" "ber"};
+                                        "tab",    "c++",   "9",      "the",          "\303\234ber"};
     size_t count = 1 + chance_below(&model->chance, 12), len = 0;
 
     title[0] = '\0';
