@@ -59,10 +59,13 @@ const char *wb_answer_facet_name(enum wb_facet facet);
 /* Reads a sort key, which may be a column of this generation. WB_E_INVALID names the text. */
 int wb_answer_sort(struct wb_searcher *searcher, struct wb_slice text, struct wb_ask_sort *sort_out);
 
-/* rank, url, title, score, snippet, time; with explain also parts. */
-void wb_answer_hit(struct wb_json *j, const struct wb_hit *hit, uint64_t rank, bool explain);
+/* rank, url, title, score, snippet, time, lang; with fold also folded, with explain also parts. */
+void wb_answer_hit(struct wb_json *j, const struct wb_search_options *search, const struct wb_hit *hit, uint64_t rank);
 
-/* total, exact, ms; and as far as they were asked for or there are any: cut, facets, suggestion, plan. */
+/*
+ * total, exact, ms; with fold also hits_total and hits_exact; and as far as they were asked for or there are any: cut,
+ * facets, suggestion, plan.
+ */
 void wb_answer_results(struct wb_json *j, const struct wb_search_options *search, const struct wb_results *results,
                        double ms);
 

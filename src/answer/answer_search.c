@@ -70,7 +70,27 @@ static void add_text(struct wb_json *j, const char *key, struct wb_slice text)
         wb_json_null(j);
 }
 
-void wb_answer_hit(struct wb_json *j, const struct wb_hit *hit, uint64_t rank, bool explain)
+static void add_folded(struct wb_json *j, const struct wb_hit *hit)
+{
+    static const char *const why[] = {
+        [WB_FOLD_NOT] = "", [WB_FOLD_NEAR] = "near", [WB_FOLD_LANGUAGE] = "language", [WB_FOLD_TITLE] = "title"};
+
+    wb_json_key(j, "folded");
+    wb_json_array(j);
+    for (size_t i = 0; i < hit->folded_count; i++) {
+        const struct wb_folded *folded = &hit->folded[i];
+        wb_json_object(j);
+        wb_json_field_slice(j, "url", folded->url);
+        add_text(j, "title", folded->title);
+        wb_json_field_time(j, "time", folded->time_ms);
+        wb_json_field_str(j, "lang", folded->language);
+        wb_json_field_str(j, "why", why[folded->why]);
+        wb_json_object_end(j);
+    }
+    wb_json_array_end(j);
+}
+
+void wb_answer_hit(struct wb_json *j, const struct wb_search_options *search, const struct wb_hit *hit, uint64_t rank)
 {
     wb_json_field_u64(j, "rank", rank);
     wb_json_field_slice(j, "url", hit->url);
@@ -78,7 +98,10 @@ void wb_answer_hit(struct wb_json *j, const struct wb_hit *hit, uint64_t rank, b
     wb_json_field_double(j, "score", hit->score);
     add_text(j, "snippet", hit->snippet);
     wb_json_field_time(j, "time", hit->time_ms);
-    if (explain)
+    wb_json_field_str(j, "lang", hit->language);
+    if (search->fold)
+        add_folded(j, hit);
+    if (search->explain)
         add_parts(j, hit);
 }
 
@@ -107,6 +130,10 @@ void wb_answer_results(struct wb_json *j, const struct wb_search_options *search
 {
     wb_json_field_u64(j, "total", results->total);
     wb_json_field_bool(j, "exact", results->exact);
+    if (search->fold) {
+        wb_json_field_u64(j, "hits_total", results->hit_total);
+        wb_json_field_bool(j, "hits_exact", results->hit_total_exact);
+    }
     if (results->cut)
         wb_json_field_bool(j, "cut", true);
     wb_json_field_double(j, "ms", ms);

@@ -62,6 +62,7 @@ static int read_search(const struct wb_options *options, struct wb_searcher *sea
     search->offset = wb_options_number(options, "offset", 0);
     search->explain = wb_options_flag(options, "explain");
     search->collapse_site = wb_options_flag(options, "one-per-site");
+    search->fold = wb_options_flag(options, "fold");
     search->exhaustive = wb_options_flag(options, "exhaustive");
     search->ranking.plain = wb_options_flag(options, "plain");
     search->count = !wb_options_flag(options, "quick");
@@ -72,12 +73,12 @@ static int read_search(const struct wb_options *options, struct wb_searcher *sea
 
 /* ---- JSON -------------------------------------------------------------------------------------- */
 
-static int write_hit(const struct wb_hit *hit, uint64_t rank, bool explain)
+static int write_hit(const struct wb_search_options *search, const struct wb_hit *hit, uint64_t rank)
 {
     struct wb_json j;
 
     wb_output_object_begin(&j, NULL);
-    wb_answer_hit(&j, hit, rank, explain);
+    wb_answer_hit(&j, search, hit, rank);
     return wb_output_object_queue(&j);
 }
 
@@ -87,7 +88,7 @@ static int write_json(const struct wb_search_options *search, const struct wb_re
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < results->hit_count; i++)
-        err = write_hit(&results->hits[i], search->offset + i + 1, search->explain);
+        err = write_hit(search, &results->hits[i], search->offset + i + 1);
     if (err < 0)
         return err;
     wb_output_object_begin(&j, "done");
@@ -148,6 +149,21 @@ static int write_snippet(struct wb_slice html, const struct colours *colours)
     return err;
 }
 
+static int say_folded(const struct wb_folded *folded, const struct colours *c)
+{
+    int err = wb_output_printf("       + %s", c->url);
+
+    if (err == 0)
+        err = wb_output_text(folded->url);
+    if (err == 0)
+        err = wb_output_printf("%s  %s", c->plain, c->dim);
+    if (err == 0 && folded->why == WB_FOLD_LANGUAGE)
+        err = wb_output_printf("the same in language %s", folded->language);
+    else if (err == 0)
+        err = wb_output_printf(folded->why == WB_FOLD_NEAR ? "near duplicate" : "same title");
+    return err < 0 ? err : wb_output_printf("%s\n", c->plain);
+}
+
 static int say_hit(const struct wb_hit *hit, uint64_t rank, const struct colours *c, bool explain)
 {
     char time[WB_DATE_TEXT_MAX] = "";
@@ -171,6 +187,8 @@ static int say_hit(const struct wb_hit *hit, uint64_t rank, const struct colours
         if (err == 0)
             err = wb_output_printf("\n");
     }
+    for (size_t i = 0; err == 0 && i < hit->folded_count; i++)
+        err = say_folded(&hit->folded[i], c);
     for (size_t i = 0; err == 0 && explain && i < hit->part_count; i++) {
         err = wb_output_printf("     %s%8.4f  ", c->dim, hit->parts[i].score);
         if (err == 0)
@@ -212,8 +230,13 @@ static int write_words(const struct wb_search_options *search, const struct wb_r
     if (err == 0)
         err = say_facets(results, search->facets);
     if (err == 0)
-        err = wb_output_printf("%s%s%" PRIu64 " result%s, %.1f ms%s\n", colours.dim, results->exact ? "" : "at least ",
-                               results->total, wb_output_plural(results->total), ms, colours.plain);
+        err = wb_output_printf("%s%s%" PRIu64 " result%s, ", colours.dim, results->exact ? "" : "at least ",
+                               results->total, wb_output_plural(results->total));
+    if (err == 0 && results->hit_total != results->total)
+        err = wb_output_printf("%s%" PRIu64 " after folding, ", results->hit_total_exact ? "" : "at most ",
+                               results->hit_total);
+    if (err == 0)
+        err = wb_output_printf("%.1f ms%s\n", ms, colours.plain);
     if (err == 0 && results->suggestion.ptr) {
         err = wb_output_printf("did you mean: ");
         if (err == 0)

@@ -213,6 +213,7 @@ const struct wb_option wb_search_options[] = {
                                           "column of yours"},
     {"facet", 0, WB_OPTION_LIST, "NAME", "count the results by site, type, lang or status; may be repeated"},
     {"one-per-site", 0, WB_OPTION_FLAG, NULL, "show only the best hit of each site"},
+    {"fold", 0, WB_OPTION_FLAG, NULL, "show near duplicates of a hit, and the same in other languages, under that hit"},
     {"quick", 0, WB_OPTION_FLAG, NULL, "do not count all results; the total may be too small"},
     {"explain", 0, WB_OPTION_FLAG, NULL, "show the plan, and what each score is made of"},
     {"plain", 0, WB_OPTION_FLAG, NULL, "rank by plain BM25: all words of a page count alike, and PageRank does not"},

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "index/alternates.h"
 #include "index/docwords.h"
 #include "index/factwork.h"
 #include "index/linkwork.h"
@@ -33,6 +34,7 @@ enum {
     MEMORY_MIN = 8 << 20,
     TITLE_MEMORY = 32 << 20,
     URLKEY_MEMORY = 32 << 20,
+    LANGUAGE_MEMORY = 16 << 20,
     DAMAGES_SHOWN = 20, /* one bit can damage a lot */
 };
 
@@ -220,6 +222,8 @@ static int open_arrays(struct wb_build *build)
     int err = allocate(build, build->roster.known, sizeof *build->contents, &build->contents);
 
     if (err == 0)
+        err = allocate(build, build->roster.known, sizeof *build->alternates, &build->alternates);
+    if (err == 0)
         err = allocate(build, urls, sizeof *build->lengths, &build->lengths);
     if (err == 0)
         err = allocate(build, urls, sizeof *build->inlinks, &build->inlinks);
@@ -250,6 +254,7 @@ static void close_build(struct wb_build *build)
     }
     wb_vec_release(&build->runs);
     unmap(build->contents, build->roster.known, sizeof *build->contents);
+    unmap(build->alternates, build->roster.known, sizeof *build->alternates);
     unmap(build->lengths, urls, sizeof *build->lengths);
     unmap(build->inlinks, urls, sizeof *build->inlinks);
     unmap(build->outlinks, urls, sizeof *build->outlinks);
@@ -258,6 +263,7 @@ static void close_build(struct wb_build *build)
     unmap(build->site_ranks, build->roster.site_count, sizeof *build->site_ranks);
     wb_sorter_close(build->titles);
     wb_sorter_close(build->urlkeys);
+    wb_sorter_close(build->languages);
     wb_carry_release(&build->carry);
     wb_roster_release(&build->roster);
     wb_generation_release(&build->manifest);
@@ -329,6 +335,8 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
         err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
     if (err == 0)
         err = wb_generation_prints(*old_out);
+    if (err == 0)
+        err = wb_generation_completions(*old_out);
     bool other_rules = err == 0 && (*old_out)->manifest.info.rules != build->result->info.rules;
     if (err < 0 && err != WB_E_NOMEM)
         wb_build_warn(build, "%s; everything is indexed again", wb_error_message());
@@ -353,10 +361,13 @@ static double seconds_since(int64_t *from_ms)
 static int make(struct wb_build *build)
 {
     struct wb_sorter_options urlkeys = {.dir = build->root, .memory_bytes = URLKEY_MEMORY};
+    struct wb_sorter_options languages = {.dir = build->root, .memory_bytes = LANGUAGE_MEMORY};
     struct wb_index *old = NULL;
     int64_t at = wb_clock_mono_ns() / 1000000;
     int err = wb_sorter_open(&urlkeys, &build->urlkeys);
 
+    if (err == 0)
+        err = wb_sorter_open(&languages, &build->languages);
     if (err == 0)
         err = wb_roster_make(build, &build->roster);
     if (err == 0)
@@ -371,6 +382,8 @@ static int make(struct wb_build *build)
         err = wb_pipeline(build);
     if (err == 0)
         err = wb_factwork_carry(build);
+    if (err == 0)
+        err = wb_alternates_find(build);
     build->result->scan_s = seconds_since(&at);
     if (err == 0)
         err = wb_linkwork(build);
@@ -388,6 +401,8 @@ static int make(struct wb_build *build)
         err = wb_prints_write(build);
     if (err == 0)
         err = wb_factwork_titles(build);
+    if (err == 0)
+        err = wb_completionwork(build);
     if (err == 0)
         err = wb_usercolumns_write(build);
     return err < 0 ? err : write_manifest(build);

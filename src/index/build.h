@@ -56,6 +56,8 @@ struct wb_build {
     double *site_ranks;               /* by number of the site */
     struct wb_sorter *titles;         /* docid -> title */
     struct wb_sorter *urlkeys;        /* URL key, zero byte, number -> nothing */
+    struct wb_sorter *languages;      /* candidates of pages in several languages (alternates.h) */
+    uint32_t *alternates;             /* by docid of pages */
     pthread_mutex_t mutex;            /* for runs, titles and result, while threads are at work */
     WB_VEC(struct wb_run *) runs;
     struct wb_generation_manifest manifest;

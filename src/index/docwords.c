@@ -13,7 +13,10 @@
 #include "base/hash.h"
 #include "page/page.h"
 
-enum { HEADING_GAP = 1 };
+enum {
+    HEADING_GAP = 1,
+    HEADING_BYTES_MAX = 300, /* of a heading that stands for a title */
+};
 
 int wb_docwords_init(struct wb_docwords *worker, size_t memory_bytes)
 {
@@ -104,6 +107,18 @@ static const char *language_of(const struct wb_extract *extract, uint8_t *number
     return wb_language_code(*number_out);
 }
 
+/* What a page is called: its title; without one, its first heading, if that is short enough to be one. */
+static struct wb_slice name_of(const struct wb_extract *extract)
+{
+    for (size_t i = 0; extract->title.len == 0 && i < extract->span_count; i++) {
+        const struct wb_extract_span *span = &extract->spans[i];
+        struct wb_slice heading = wb_slice_trim(wb_slice(extract->text.ptr + span->begin, span->end - span->begin));
+        if (span->flags & WB_EXTRACT_SPAN_HEADING && heading.len)
+            return heading.len <= HEADING_BYTES_MAX ? heading : WB_SLICE_EMPTY;
+    }
+    return extract->title;
+}
+
 int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb_page *page,
                      struct wb_docfacts *work_out)
 {
@@ -129,7 +144,7 @@ int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb
         err = add_text(worker, page->key, language, WB_FIELD_URL, &at, &words[WB_FIELD_URL]);
     if (err == 0)
         err = wb_inverter_end(worker->inverter);
-    work_out->title = extract.title;
+    work_out->title = name_of(&extract);
     work_out->published_ms = extract.published_ms;
     work_out->modified_ms = extract.modified_ms;
     work_out->length =

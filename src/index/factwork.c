@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "index/rankwork.h"
 
@@ -144,6 +145,9 @@ static void put_page_value(const struct wb_build *build, enum wb_fact fact, uint
     case WB_FACT_VERSIONS:
         wb_put32(p, page->versions);
         break;
+    case WB_FACT_ALTERNATE:
+        wb_put32(p, build->alternates[docid]);
+        break;
     default:
         WB_CHECK(false);
     }
@@ -189,21 +193,27 @@ static int add_keyorder(struct wb_build *build, struct wb_column_writer *writer)
     return err < 0 ? err : more;
 }
 
-static int write_column(struct wb_build *build, enum wb_fact fact)
+static int create_column(struct wb_build *build, enum wb_fact fact, struct wb_column_writer **writer_out)
 {
     const struct wb_fact_kind *kind = &wb_fact_kinds[fact];
-    struct wb_column_writer *writer = NULL;
     char name[64];
 
     snprintf(name, sizeof name, "%s.wbc", kind->name);
     char *path = wb_build_path(build, name);
-    int err = path ? wb_column_create(path, kind->kind, kind->bytes, &writer) : WB_E_NOMEM;
+    int err = path ? wb_column_create(path, kind->kind, kind->bytes, writer_out) : WB_E_NOMEM;
+    wb_free(path);
+    return err;
+}
+
+static int write_column(struct wb_build *build, enum wb_fact fact)
+{
+    struct wb_column_writer *writer = NULL;
+    int err = create_column(build, fact, &writer);
     bool order = fact == WB_FACT_KEYORDER;
     if (err == 0)
         err = order ? add_keyorder(build, writer) : add_values(build, fact, true, writer);
     if (err == 0 && !order && !wb_fact_is_of_pages(fact))
         err = add_values(build, fact, false, writer);
-    wb_free(path);
     if (err < 0) {
         wb_column_abandon(writer);
         return err;
@@ -216,7 +226,7 @@ int wb_factwork_columns(struct wb_build *build)
     int err = 0;
 
     for (int fact = 0; err == 0 && fact < WB_FACTS; fact++) {
-        err = write_column(build, (enum wb_fact)fact);
+        err = fact == WB_FACT_TITLE ? 0 : write_column(build, (enum wb_fact)fact); /* written with the titles */
         if (err == 0)
             err = wb_build_progress(build, "writing columns", (uint64_t)fact, WB_FACTS);
     }
@@ -227,14 +237,14 @@ int wb_factwork_columns(struct wb_build *build)
 
 /* The title of a page that was read comes out of the sorter, in the order of docids; others from the last generation.
  */
-static int add_titles(struct wb_build *build, struct wb_table_writer *table)
+static int add_titles(struct wb_build *build, struct wb_table_writer *table, struct wb_column_writer *hashes)
 {
     struct wb_table_record fresh = {.key = {NULL, 0}};
     int err = wb_sorter_sort(build->titles), more = err < 0 ? err : wb_sorter_next(build->titles, &fresh);
 
     for (uint32_t docid = 0; more >= 0 && err == 0 && docid < build->roster.known; docid++) {
         struct wb_slice title = WB_SLICE_EMPTY;
-        char key[4];
+        char key[4], hash[4];
         WB_CHECK(more == 0 || fresh.key.len == sizeof key);
         bool is_fresh = more > 0 && wb_get32_be(fresh.key.ptr) == docid;
         wb_put32_be(key, docid);
@@ -244,6 +254,9 @@ static int add_titles(struct wb_build *build, struct wb_table_writer *table)
             err = wb_index_title(build->carry.old, build->carry.from[docid], &title);
         if (err == 0)
             err = wb_table_add(table, wb_slice(key, sizeof key), title);
+        wb_put32(hash, title.len ? (uint32_t)wb_hash64(title.ptr, title.len) : 0);
+        if (err == 0)
+            err = wb_column_add(hashes, hash);
         if (is_fresh && err == 0)
             more = wb_sorter_next(build->titles, &fresh);
     }
@@ -254,15 +267,24 @@ int wb_factwork_titles(struct wb_build *build)
 {
     struct wb_table_options options = {.kind = WB_TITLES_KIND};
     struct wb_table_writer *table = NULL;
+    struct wb_column_writer *hashes = NULL;
     char *path = wb_build_path(build, WB_TITLES_FILE);
     int err = path ? wb_table_create(path, &options, &table) : WB_E_NOMEM;
 
     if (err == 0)
-        err = add_titles(build, table);
+        err = create_column(build, WB_FACT_TITLE, &hashes);
+    if (err == 0)
+        err = add_titles(build, table, hashes);
     wb_free(path);
     if (err < 0) {
         wb_table_abandon(table);
+        wb_column_abandon(hashes);
         return err;
     }
-    return wb_table_finish(table, NULL);
+    err = wb_table_finish(table, NULL);
+    if (err < 0) {
+        wb_column_abandon(hashes);
+        return err;
+    }
+    return wb_column_finish(hashes, NULL);
 }

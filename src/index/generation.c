@@ -57,6 +57,8 @@ const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
     [WB_FACT_SIMHASH] = {"simhash", "GFSH", 8},
     [WB_FACT_NEAR] = {"near", "GFNE", 4},
     [WB_FACT_VERSIONS] = {"versions", "GFVE", 4},
+    [WB_FACT_TITLE] = {"title", "GFTT", 4},
+    [WB_FACT_ALTERNATE] = {"alternate", "GFAL", 4},
 };
 
 /* ---- where ------------------------------------------------------------------------------------- */

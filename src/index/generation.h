@@ -8,6 +8,7 @@
  *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
  *   NAME.wbc               a column: wb_fact_kinds[].name
  *   prints.wbc             fingerprints and docids: prints.h
+ *   completions.wbb        titles and words, for queries that are being typed: completions.h
  *   column-NAME.*          a column of a user: usercolumn.h
  *   manifest               written last
  */
@@ -15,6 +16,7 @@
 #define WB_INDEX_GENERATION_H
 
 #include "base/vec.h"
+#include "index/completions.h"
 #include "index/docmap.h"
 #include "index/index.h"
 #include "os/series.h"
@@ -30,7 +32,7 @@
 #define WB_TYPES_FILE "types.wbt"
 #define WB_TYPES_KIND "TYPE"
 #define WB_GENERATION_MANIFEST "manifest"
-#define WB_GENERATION_VERSION 4
+#define WB_GENERATION_VERSION 5
 
 /* The columns. */
 struct wb_fact_kind {
@@ -93,6 +95,8 @@ struct wb_index {
     bool fact_open[WB_FACTS];
     struct wb_column prints;
     bool prints_open;
+    struct wb_completions completions;
+    bool completions_open;
     pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts and columns */
     struct wb_postings *postings;
     struct wb_graph *out, *in;
@@ -111,6 +115,9 @@ struct wb_index {
 
 /* Opens the fingerprints of an open generation, unless they are open, and checks them. */
 int wb_generation_prints(struct wb_index *index);
+
+/* Opens the completions of an open generation, unless they are open. */
+int wb_generation_completions(struct wb_index *index);
 
 /* The edition of an open generation. */
 int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out);

@@ -53,6 +53,8 @@ enum wb_fact {
     WB_FACT_SIMHASH,   /* uint64_t */
     WB_FACT_NEAR,      /* uint32_t: docid of the page that it is a near duplicate of; its own if of none */
     WB_FACT_VERSIONS,  /* uint32_t: versions that can be read */
+    WB_FACT_TITLE,     /* uint32_t: hash of the title; 0: it has none */
+    WB_FACT_ALTERNATE, /* uint32_t: docid of the first page that has the same text in another language; or its own */
     WB_FACTS,
 };
 #define WB_FACT_FIRST_OF_PAGES WB_FACT_OUTLINKS
@@ -127,6 +129,42 @@ int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_ou
 /* The fingerprint of any URL, even if it is no page of the snapshot and only webdb knows its content; 0: none. */
 int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out);
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out);
+
+/* A title, or what somebody types, folded as the words of pages are (completiontext.c). */
+#define WB_COMPLETION_TEXT_MAX 120 /* bytes of a text, folded and as it is shown */
+#define WB_COMPLETION_STARTS_MAX 8
+struct wb_completion_text {
+    char folded[WB_COMPLETION_TEXT_MAX]; /* words, parted by one blank, apart from scripts without blanks */
+    size_t folded_len;
+    uint8_t starts[WB_COMPLETION_STARTS_MAX]; /* where words begin in it */
+    size_t start_count;
+    size_t begin, end; /* of its words, in what was folded */
+    size_t last;       /* where the last word begins in what was folded */
+    bool cut;          /* there was more */
+};
+
+/*
+ * Folds a text. typed: it is the beginning of something, so that a blank at its end means that a word is complete. The
+ * only error is WB_E_NOMEM.
+ */
+struct wb_words;
+int wb_completion_fold(struct wb_words *words, struct wb_slice text, bool typed, struct wb_completion_text *text_out);
+
+/* What a query that is being typed may become (completions.h). Valid as long as the generation is open. */
+struct wb_completion {
+    struct wb_slice text, folded; /* as it is shown, and as words are folded */
+    uint32_t docid;               /* the most important page with this title; WB_DOCID_NONE: none has it */
+    uint32_t pages;               /* how many have the title, or the word */
+    bool is_word;                 /* it is a word of pages; it may be a title as well */
+};
+typedef int (*wb_index_each_completion)(void *context, const struct wb_completion *completion);
+
+/*
+ * Calls each() for titles and words in which a word begins like this folded text, the most important first, until it
+ * returns something else than 0, or 200 were tried. Takes a bounded number of steps. Returns an error, or what each()
+ * returned. Any thread may call it.
+ */
+int wb_index_complete(struct wb_index *index, struct wb_slice folded, wb_index_each_completion each, void *context);
 
 /* The name of a site or media type by its number. WB_E_NOTFOUND after the last one. */
 int wb_index_site(struct wb_index *index, uint32_t site, struct wb_slice *name_out);

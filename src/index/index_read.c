@@ -199,6 +199,8 @@ void wb_index_close(struct wb_index *index)
     for (int fact = 0; fact < WB_FACTS; fact++)
         wb_column_close(&index->facts[fact]);
     wb_column_close(&index->prints);
+    if (index->completions_open)
+        wb_completions_close(&index->completions);
     wb_docmap_close(&index->docmap);
     wb_webdb_close(index->webdb);
     wb_generation_release(&index->manifest);
@@ -327,6 +329,33 @@ int wb_index_near(struct wb_index *index, uint64_t print, unsigned bits, wb_inde
     int err = wb_generation_prints(index);
 
     return err < 0 ? err : wb_prints_near(index->prints.records, index->prints.count, print, bits, each_near, &near);
+}
+
+/* ---- completions ------------------------------------------------------------------------------- */
+
+static int open_completions(struct wb_index *index)
+{
+    char *path = wb_path_join(index->path, WB_COMPLETIONS_FILE);
+    int err = path ? wb_completions_open(path, &index->completions) : WB_E_NOMEM;
+
+    wb_free(path);
+    index->completions_open = err == 0;
+    return err;
+}
+
+int wb_generation_completions(struct wb_index *index)
+{
+    pthread_mutex_lock(&index->mutex);
+    int err = index->completions_open ? 0 : open_completions(index);
+    pthread_mutex_unlock(&index->mutex);
+    return err;
+}
+
+int wb_index_complete(struct wb_index *index, struct wb_slice folded, wb_index_each_completion each, void *context)
+{
+    int err = wb_generation_completions(index);
+
+    return err < 0 ? err : wb_completions_find(&index->completions, folded, each, context);
 }
 
 /* ---- documents --------------------------------------------------------------------------------- */

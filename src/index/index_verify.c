@@ -182,6 +182,26 @@ static int check_graph(struct index_check *check, const char *name)
     return judge_error(check, err);
 }
 
+static int check_completions(struct index_check *check)
+{
+    struct wb_completions completions = {.texts = 0};
+    uint64_t bytes, at = 0;
+    char *path = begin_file(check, WB_COMPLETIONS_FILE);
+    int err = path ? wb_blob_verify(path, WB_COMPLETIONS_KIND, on_found, check, &bytes) : WB_E_NOMEM;
+
+    if (err == 0 && check->of_file == 0) {
+        err = wb_completions_open(path, &completions);
+        uint64_t pages = check->manifest_ok ? check->manifest.info.pages : UINT32_MAX;
+        const char *wrong = err == 0 ? wb_completions_verify(&completions, pages, &at) : NULL;
+        if (wrong)
+            report_at(check, at, wrong);
+        if (err == 0)
+            wb_completions_close(&completions);
+    }
+    wb_free(path);
+    return judge_error(check, err);
+}
+
 static int check_facts(struct index_check *check)
 {
     const struct wb_index_info *info = &check->manifest.info;
@@ -282,6 +302,8 @@ static int check_files(struct index_check *check)
         err = check_table(check, WB_SITES_TABLE_FILE, WB_SITES_TABLE_KIND, &records);
     if (err == 0)
         err = check_table(check, WB_TYPES_FILE, WB_TYPES_KIND, &records);
+    if (err == 0)
+        err = check_completions(check);
     for (size_t i = 0; err == 0 && i < check->manifest.columns.count; i++)
         err = check_usercolumn(check, &check->manifest.columns.items[i]);
     return err;
@@ -494,6 +516,9 @@ static int check_values(struct index_check *check, struct wb_index *index)
     wb_table_stat(index->sites, &sites);
     turn_to(check, "near.wbc");
     err = check_below(check, index, WB_FACT_NEAR, index->docmap.urls);
+    turn_to(check, "alternate.wbc");
+    if (err == 0)
+        err = check_below(check, index, WB_FACT_ALTERNATE, index->docmap.pages);
     turn_to(check, "type.wbc");
     if (err == 0)
         err = check_below(check, index, WB_FACT_TYPE, types.records);

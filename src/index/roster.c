@@ -5,6 +5,7 @@
  * that webdb does not know has no docid; `update` adopts such pages, so there are none but those that are not on
  * the web (a WARC may hold other things).
  */
+#include "index/alternates.h"
 #include "index/roster.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -235,6 +236,8 @@ static int walk_urls(struct wb_build *build, struct wb_roster *roster, uint64_t 
             err = note_url(build, roster, &row, bits, sites);
         if (err == 0)
             err = note_urlkey(build, &row, scratch);
+        if (err == 0 && roster->urls[row.number].page != WB_DOCID_NONE)
+            err = wb_alternates_note(build, row.surt, (uint32_t)roster->known - 1);
         if (err == 0 && row.number % PROGRESS_EVERY == 0)
             err = wb_build_progress(build, "looking through webdb", row.number, roster->url_count);
     }

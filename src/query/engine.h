@@ -7,6 +7,7 @@
  *   windows.c                      which documents of a window match the plan
  *   scoring.c topk.c               what they score, and the best ones
  *   gather.c                       all of them: counts, facets, orders other than by score
+ *   folding.c                       results that are much like a better one
  *   hits.c hittexts.c explain.c pageset.c    what the caller gets
  *   siblings.c similar.c linkrows.c    pages that are alike, and links
  *
@@ -409,16 +410,42 @@ void wb_gather_release(struct wb_gather *gather);
 int wb_searcher_parse(struct wb_searcher *searcher, struct wb_slice query, struct wb_arena *arena,
                       struct wb_ask *ask_out);
 
-/* Turns what was found into what the caller gets. */
-int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_results *results);
+/* How the best results are folded (folding.c). Places are those in the order of results. */
+struct wb_foldmember {
+    size_t hit; /* the number of the hit */
+    size_t place;
+    enum wb_fold_why why;
+};
+
+struct wb_foldlist {
+    WB_VEC(size_t) hits;                  /* the place of each hit */
+    WB_VEC(struct wb_foldmember) members; /* what is folded under the hits that are wanted */
+    uint64_t folded;                      /* under any hit */
+    bool whole;                           /* these are all results */
+    bool enough;                          /* nothing that was not found could change the hits that are wanted */
+};
+
+/*
+ * How many results must be found for the hits that are wanted; before: how many were found that were not enough, or 0.
+ * Without folding, these are offset + limit.
+ */
+uint64_t wb_fold_depth(const struct wb_search_options *options, uint64_t before);
+
+/* Folds results that are in order. The list is empty at first; its vectors are the caller's to release. */
+int wb_fold(const struct wb_qplan *plan, const struct wb_topk *topk, struct wb_foldlist *list);
+
+/* Turns what was found into what the caller gets. list: NULL if nothing is folded. */
+int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list,
+                 struct wb_results *results);
 int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results);
 
 /* Begins the key of a text in the cache of the searcher. */
 enum wb_text_kind { WB_TEXT_NAMES, WB_TEXT_SNIPPET, WB_TEXT_SPELLING };
 int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_buf *key);
 
-/* Fetches the URL and the title of a hit; a URL that was never fetched has no title. */
-int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, struct wb_hit *hit);
+/* Fetches the URL and the title of a document; a URL that was never fetched has no title. */
+int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t docid, struct wb_slice *url_out,
+                  struct wb_slice *title_out);
 
 /* Adds snippets to the hits, and suggests another spelling of the query if it found little. */
 int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results);

@@ -11,39 +11,95 @@
 
 /* ---- hits ---------------------------------------------------------------------------------------- */
 
-static int fill_hit(struct wb_qplan *plan, const struct wb_found *found, struct wb_results *results, struct wb_hit *hit)
+/* When a page was fetched, and its language; 0 and "" if it never was. */
+static int find_facts(const struct wb_qplan *plan, uint32_t docid, int64_t *time_ms_out, const char **language_out)
 {
     struct wb_index *index = plan->searcher->index;
-    const void *times = NULL;
+    const void *times = NULL, *languages = NULL;
+
+    *time_ms_out = 0;
+    *language_out = "";
+    if (docid >= plan->searcher->pages)
+        return 0;
+    int err = wb_index_fact(index, WB_FACT_TIME, &times);
+    if (err == 0)
+        err = wb_index_fact(index, WB_FACT_LANG, &languages);
+    if (err < 0)
+        return err;
+    uint8_t language = ((const uint8_t *)languages)[docid];
+    *time_ms_out = ((const int64_t *)times)[docid];
+    *language_out = language < WB_LANGUAGES ? wb_language_code(language) : "";
+    return 0;
+}
+
+static int fill_hit(struct wb_qplan *plan, const struct wb_found *found, struct wb_results *results, struct wb_hit *hit)
+{
     int err = 0;
 
-    *hit = (struct wb_hit){.docid = found->docid, .score = wb_scoring_value(plan, found->score)};
+    *hit = (struct wb_hit){
+        .docid = found->docid, .score = wb_scoring_value(plan, found->score), .language = ""};
     if (plan->options->explain)
         err = wb_explain_hit(plan, found->docid, &results->arena, hit);
     if (err < 0 || plan->options->no_texts)
         return err;
-    err = wb_hits_names(plan, &results->arena, hit);
-    if (err < 0 || found->docid >= plan->searcher->pages)
-        return err;
-    err = wb_index_fact(index, WB_FACT_TIME, &times);
-    if (err == 0)
-        hit->time_ms = ((const int64_t *)times)[found->docid];
+    err = wb_hits_names(plan, &results->arena, found->docid, &hit->url, &hit->title);
+    return err < 0 ? err : find_facts(plan, found->docid, &hit->time_ms, &hit->language);
+}
+
+static int fill_folded(struct wb_qplan *plan, const struct wb_found *found, enum wb_fold_why why,
+                       struct wb_results *results, struct wb_folded *folded)
+{
+    *folded = (struct wb_folded){.docid = found->docid, .why = why, .language = ""};
+    if (plan->options->no_texts)
+        return 0;
+    int err = wb_hits_names(plan, &results->arena, found->docid, &folded->url, &folded->title);
+    return err < 0 ? err : find_facts(plan, found->docid, &folded->time_ms, &folded->language);
+}
+
+/* Puts what is folded under the hit with this number into the hit. */
+static int add_folded(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list, size_t number,
+                      struct wb_results *results, struct wb_hit *hit)
+{
+    size_t count = 0;
+    int err = 0;
+
+    for (size_t i = 0; i < list->members.count; i++)
+        count += list->members.items[i].hit == number;
+    struct wb_folded *folded = count ? wb_qplan_take(plan, count * sizeof *folded) : NULL;
+    if (count && !folded)
+        return WB_E_NOMEM;
+    count = 0;
+    for (size_t i = 0; err == 0 && i < list->members.count; i++) {
+        const struct wb_foldmember *member = &list->members.items[i];
+        if (member->hit == number)
+            err = fill_folded(plan, &topk->items.items[member->place], member->why, results, &folded[count++]);
+    }
+    hit->folded = folded;
+    hit->folded_count = count;
     return err;
 }
 
-int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_results *results)
+int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list,
+                 struct wb_results *results)
 {
-    uint64_t offset = plan->options->offset;
-    size_t count = topk->items.count > offset ? topk->items.count - (size_t)offset : 0;
+    uint64_t offset = plan->options->offset, limit = plan->options->limit;
+    size_t all = list ? list->hits.count : topk->items.count, count = all > offset ? all - (size_t)offset : 0;
     int err = 0;
 
+    results->hit_total = list && list->whole ? all : results->total - (list ? list->folded : 0);
+    results->hit_total_exact = list ? list->whole : results->exact;
+    count = count < limit ? count : (size_t)limit;
     if (count == 0)
         return 0;
     results->hits = wb_qplan_take(plan, count * sizeof *results->hits);
     if (!results->hits)
         return WB_E_NOMEM;
-    for (size_t i = 0; err == 0 && i < count; i++)
-        err = fill_hit(plan, &topk->items.items[offset + i], results, &results->hits[i]);
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        size_t place = list ? list->hits.items[offset + i] : (size_t)offset + i;
+        err = fill_hit(plan, &topk->items.items[place], results, &results->hits[i]);
+        if (err == 0 && list)
+            err = add_folded(plan, topk, list, (size_t)offset + i, results, &results->hits[i]);
+    }
     results->hit_count = err == 0 ? count : 0;
     return err < 0 || plan->options->no_texts ? err : wb_hits_snippets(plan, results);
 }
@@ -189,37 +245,59 @@ static int parse(struct wb_searcher *searcher, struct wb_slice query, struct wb_
     return err == WB_E_INVALID && found == 0 ? parse_words(searcher, query, arena, ask_out) : err;
 }
 
-int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results)
+/*
+ * Looks for the best `depth` results, and makes hits of them. *enough_out is false if so many of them are folded that
+ * more must be looked for; then there are no hits yet.
+ */
+static int look(struct wb_searcher *searcher, const struct wb_search_options *options, const struct wb_ask *ask,
+                uint32_t typed, uint64_t depth, struct wb_results *results, bool *enough_out)
 {
+    struct wb_foldlist list = {.enough = true};
+    struct wb_topk topk = {.max = depth};
     struct wb_qplan plan = {.err = 0};
-    struct wb_topk topk = {.max = options->offset <= UINT64_MAX - options->limit ? options->offset + options->limit
-                                                                                 : UINT64_MAX};
-    struct wb_ask ask = {.bad_at = 0};
-    uint32_t typed = WB_DOCID_NONE;
+    bool fold = options->fold && depth > 0;
+    int err = wb_qplan_make(searcher, options, &results->arena, ask, typed, &plan);
 
-    *results = (struct wb_results){.total = 0};
-    if (options->limit == 0)
-        topk.max = 0;
-    int err = wb_searcher_refresh(searcher);
-    if (err == 0)
-        err = parse(searcher, options->query, &results->arena, &ask, &typed);
-    results->bad_at = ask.bad_at;
-    if (err == 0)
-        err = wb_qplan_make(searcher, options, &results->arena, &ask, typed, &plan);
     if (err == 0)
         err = run(&plan, &topk, results);
     if (err == 0) {
         wb_topk_sort(&topk);
-        err = wb_hits_make(&plan, &topk, results);
+        err = fold ? wb_fold(&plan, &topk, &list) : 0;
     }
-    if (err == 0 && !options->no_texts && typed == WB_DOCID_NONE)
-        err = wb_hits_suggest(&plan, results);
-    if (err == 0 && options->explain)
-        err = explain(&plan, results);
-    if (err == 0)
-        err = wb_qplan_error(&plan);
+    *enough_out = list.enough || results->cut;
+    if (err == 0 && *enough_out) {
+        err = wb_hits_make(&plan, &topk, fold ? &list : NULL, results);
+        if (err == 0 && !options->no_texts && typed == WB_DOCID_NONE)
+            err = wb_hits_suggest(&plan, results);
+        if (err == 0 && options->explain)
+            err = explain(&plan, results);
+        if (err == 0)
+            err = wb_qplan_error(&plan);
+    }
+    wb_vec_release(&list.hits);
+    wb_vec_release(&list.members);
     wb_vec_release(&topk.items);
     wb_qplan_release(&plan);
+    return err;
+}
+
+int wb_search(struct wb_searcher *searcher, const struct wb_search_options *options, struct wb_results *results)
+{
+    struct wb_ask ask = {.bad_at = 0};
+    uint32_t typed = WB_DOCID_NONE;
+    uint64_t depth = wb_fold_depth(options, 0);
+    bool enough = false;
+
+    *results = (struct wb_results){.total = 0};
+    int err = wb_searcher_refresh(searcher);
+    if (err == 0)
+        err = parse(searcher, options->query, &results->arena, &ask, &typed);
+    results->bad_at = ask.bad_at;
+    while (err == 0 && !enough) {
+        err = look(searcher, options, &ask, typed, depth, results, &enough);
+        WB_CHECK(err < 0 || enough || wb_fold_depth(options, depth) > depth);
+        depth = wb_fold_depth(options, depth);
+    }
     return err;
 }
 

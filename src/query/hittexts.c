@@ -48,7 +48,8 @@ static int join_names(const struct wb_qplan *plan, uint32_t docid, struct wb_buf
     return err;
 }
 
-int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, struct wb_hit *hit)
+int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t docid, struct wb_slice *url_out,
+                  struct wb_slice *title_out)
 {
     struct wb_text_cache *cache = plan->searcher->texts;
     struct wb_buf key = WB_BUF_INIT, names = WB_BUF_INIT;
@@ -56,10 +57,10 @@ int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, struct wb
     int err = wb_hits_key(plan, WB_TEXT_NAMES, &key);
 
     if (err == 0)
-        err = put_number(&key, hit->docid);
+        err = put_number(&key, docid);
     int found = err == 0 && cache ? wb_text_cache_find(cache, wb_buf_slice(&key), arena, &text) : err;
     if (found == 0) {
-        err = join_names(plan, hit->docid, &names);
+        err = join_names(plan, docid, &names);
         if (err == 0)
             err = wb_arena_copy(arena, wb_buf_slice(&names), &text);
         if (err == 0 && cache)
@@ -71,9 +72,9 @@ int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, struct wb
         return found < 0 ? found : err;
     size_t len = wb_get32(text.ptr);
     WB_CHECK(len <= text.len - 4);
-    hit->url = wb_slice(text.ptr + 4, len);
-    if (hit->docid < plan->searcher->pages)
-        hit->title = wb_slice(text.ptr + 4 + len, text.len - 4 - len);
+    *url_out = wb_slice(text.ptr + 4, len);
+    if (docid < plan->searcher->pages)
+        *title_out = wb_slice(text.ptr + 4 + len, text.len - 4 - len);
     return 0;
 }
 

@@ -56,6 +56,7 @@ struct wb_search_options {
     bool count;                   /* the total must be exact; otherwise it may be a lower bound */
     bool explain;                 /* fill in wb_results.plan and the parts of each score */
     bool collapse_site;           /* at most one hit for each site: the best */
+    bool fold;                    /* what is much like a better result is folded under it (folding.c) */
     bool exhaustive;              /* look at every document, to compare with */
     bool no_texts;                /* docids and scores only: neither URL, title nor snippet */
     const _Atomic bool *give_up;  /* another thread sets it when the time is up; NULL: there is time */
@@ -69,12 +70,31 @@ struct wb_hit_part {
     double score;
 };
 
+enum wb_fold_why {
+    WB_FOLD_NOT,
+    WB_FOLD_NEAR,     /* a near duplicate */
+    WB_FOLD_LANGUAGE, /* the same in another language */
+    WB_FOLD_TITLE,    /* a page of the same site with the same title and much the same text */
+};
+
+/* A result that is folded under a hit. */
+struct wb_folded {
+    uint32_t docid;
+    enum wb_fold_why why;
+    struct wb_slice url, title;
+    int64_t time_ms;
+    const char *language; /* its code; "": unknown */
+};
+
 struct wb_hit {
     uint32_t docid;
     double score;
     struct wb_slice url, title;   /* title.ptr is NULL if it was never fetched */
     struct wb_slice snippet;      /* HTML: escaped text with <b> around what was asked for; ptr NULL: none */
     int64_t time_ms;              /* 0: never fetched */
+    const char *language;         /* its code; "": unknown */
+    const struct wb_folded *folded; /* in the order of results */
+    size_t folded_count;
     const struct wb_hit_part *parts;
     size_t part_count;
 };
@@ -87,8 +107,10 @@ struct wb_facet_value {
 struct wb_results {
     uint64_t total;
     bool exact;                   /* total is the number of all results, not only a lower bound */
+    uint64_t hit_total;           /* how many hits there are on all pages, which is less than total if any are folded */
+    bool hit_total_exact;         /* otherwise there may be fewer, because more are folded further on */
     bool cut;                     /* the search was given up: these are the best of the documents seen until then */
-    struct wb_hit *hits;          /* from number `offset` on, at most `limit` */
+    struct wb_hit *hits;          /* from hit number `offset` on, at most `limit` */
     size_t hit_count;
     struct wb_facet_value *facets[WB_FACETS]; /* most frequent first, equal ones by value */
     size_t facet_counts[WB_FACETS];
@@ -113,6 +135,36 @@ void wb_results_release(struct wb_results *results);
  * is then the first of the results that are ordered by score. WB_E_NOTFOUND if it is anything else.
  */
 int wb_search_url(struct wb_searcher *searcher, struct wb_slice query, uint32_t *docid_out);
+
+/* ---- completions (complete.c) --------------------------------------------------------------------- */
+
+enum wb_completion_kind {
+    WB_COMPLETION_TITLE, /* a title of pages, or a part of one */
+    WB_COMPLETION_WORD,  /* a word of pages */
+    WB_COMPLETION_WORDS, /* what was typed, with another last word */
+};
+
+struct wb_found_completion {
+    struct wb_slice text; /* a query */
+    enum wb_completion_kind kind;
+    struct wb_slice url;  /* the most important page with this title; ptr NULL: it is no title */
+};
+
+#define WB_COMPLETIONS_MAX 20
+
+struct wb_completions_found {
+    struct wb_found_completion items[WB_COMPLETIONS_MAX];
+    size_t count;
+    struct wb_arena arena; /* owns the texts */
+};
+
+/*
+ * What a query that is being typed may become, at most `limit`, the best first. Takes a bounded number of steps.
+ * give_up: as in wb_search_options; what was found until then is the answer. Release the result even after an error.
+ */
+int wb_complete(struct wb_searcher *searcher, struct wb_slice typed, size_t limit, const _Atomic bool *give_up,
+                struct wb_completions_found *found_out);
+void wb_completions_found_release(struct wb_completions_found *found);
 
 /* ---- sets of pages ------------------------------------------------------------------------------- */
 

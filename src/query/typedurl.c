@@ -228,9 +228,13 @@ int wb_search_url(struct wb_searcher *searcher, struct wb_slice query, uint32_t 
     struct wb_slice typed = wb_buf_slice(&text);
 
     *docid_out = WB_DOCID_NONE;
-    for (size_t i = 0; i < typed.len; i++)
-        if ((unsigned char)typed.ptr[i] <= ' ' || typed.ptr[i] == '"' || typed.ptr[i] == 0x7f)
+    /* Behind a scheme, a blank is part of the URL, and the end of a line is where a mail program has cut it. */
+    const char *white = has_scheme(typed) ? " \t\n\r" : "";
+    for (size_t i = 0; i < typed.len; i++) {
+        unsigned char c = (unsigned char)typed.ptr[i];
+        if ((c <= ' ' && (c == 0 || !strchr(white, c))) || c == '"' || c == 0x7f)
             typed.len = 0;
+    }
     if (err == 0 && typed.len)
         err = wb_searcher_refresh(searcher);
     if (err == 0 && has_scheme(typed)) {

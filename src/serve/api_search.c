@@ -1,7 +1,7 @@
 /*
- * api_search.c - GET /api/search?q=&limit=&offset=&sort=&facet=&explain=&one_per_site=&quick=
+ * api_search.c - GET /api/search?q=&limit=&offset=&sort=&facet=&explain=&one_per_site=&fold=&quick=
  *
- *   {"hits":[{"rank":1,"url":...,"title":...,"score":...,"snippet":...,"time":...}],"total":17,"exact":true,"ms":0.8}
+ *   {"hits":[{"rank":1,"url":...,"title":...,"score":...,"snippet":...,"time":...,"lang":...}],"total":17,...}
  *
  * The fields are those of `webbase search --json`. cut: the time ran out, and this is what was found until then.
  */
@@ -36,6 +36,8 @@ int wb_call_search(struct wb_call *call, struct wb_searcher *searcher, struct wb
         err = wb_call_flag(call, "explain", &search->explain);
     if (err == 0)
         err = wb_call_flag(call, "one_per_site", &search->collapse_site);
+    if (err == 0)
+        err = wb_call_flag(call, "fold", &search->fold);
     if (err == 0)
         err = wb_call_flag(call, "quick", &quick);
     if (err == 0)
@@ -73,7 +75,7 @@ void wb_handle_search(struct wb_call *call)
         wb_json_array(&j);
         for (size_t i = 0; i < results.hit_count; i++) {
             wb_json_object(&j);
-            wb_answer_hit(&j, &results.hits[i], search.offset + i + 1, search.explain);
+            wb_answer_hit(&j, &search, &results.hits[i], search.offset + i + 1);
             wb_json_object_end(&j);
         }
         wb_json_array_end(&j);

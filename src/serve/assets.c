@@ -76,6 +76,10 @@ void wb_handle_opensearch(struct wb_call *call)
     wb_htmlpen_put(&h, "<Url type=\"text/html\" method=\"get\" template=\"{}/?q={searchTerms}\"/>\n",
                    wb_htmlpen_text(wb_buf_slice(&origin)));
     wb_htmlpen_put(&h,
+                   "<Url type=\"application/x-suggestions+json\" method=\"get\" "
+                   "template=\"{}/api/complete?format=opensearch&amp;q={searchTerms}\"/>\n",
+                   wb_htmlpen_text(wb_buf_slice(&origin)));
+    wb_htmlpen_put(&h,
                    "<Url type=\"application/json\" method=\"get\" template=\"{}/api/search?q={searchTerms}\"/>\n"
                    "</OpenSearchDescription>\n",
                    wb_htmlpen_text(wb_buf_slice(&origin)));

@@ -48,6 +48,7 @@ static void add_head(struct wb_htmlpen *h, const struct wb_page_frame *frame)
     wb_htmlpen_raw(h, "<link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"WebBase\" "
                       "href=\"/opensearch.xml\">\n");
     wb_page_asset(h, script, "webbase.js");
+    wb_page_asset(h, script, "complete.js");
     if (frame->charts)
         wb_page_asset(h, script, "uPlot.iife.min.js");
     if (frame->script)

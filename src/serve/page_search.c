@@ -1,11 +1,11 @@
 /*
- * page_search.c - GET /?q=&sort=&one_per_site=&offset=: the search page. It works without scripts.
+ * page_search.c - GET /?q=&sort=&one_per_site=&fold=&offset=: the search page. It works without scripts.
  *
  * Facets are links that add a field to the query (site:example.org), so that the query always says what is shown.
  */
 #include "base/error.h"
 #include "os/clock.h"
-#include "serve/htmlpen.h"
+#include "serve/page_hits.h"
 #include "serve/page_query.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct search_view {
     struct wb_call *call;
     struct wb_htmlpen h;
     struct wb_slice query, sort;
-    bool one_per_site;
+    bool one_per_site, fold;
     struct wb_search_options search;
     struct wb_results results;
     double ms;
@@ -30,6 +30,8 @@ static void add_address(struct search_view *v, struct wb_slice query, struct wb_
         wb_htmlpen_put(&v->h, "&amp;sort={}", wb_htmlpen_param(sort));
     if (one)
         wb_htmlpen_raw(&v->h, "&amp;one_per_site=1");
+    if (!v->fold)
+        wb_htmlpen_raw(&v->h, "&amp;fold=0");
     if (offset)
         wb_htmlpen_put(&v->h, "&amp;offset={}", wb_htmlpen_plain(offset));
     if (wb_call_param(v->call, "limit").ptr)
@@ -46,6 +48,9 @@ static void add_total(struct search_view *v)
     snprintf(ms, sizeof ms, v->ms < 10 ? "%.1f" : "%.0f", v->ms);
     wb_htmlpen_put(&v->h, "<p class=\"total\" role=\"status\">{}{} {}", wb_htmlpen_str(r->exact ? "" : "at least "),
                    wb_htmlpen_number(r->total), wb_htmlpen_str(r->total == 1 ? "result" : "results"));
+    if (r->hit_total != r->total)
+        wb_htmlpen_put(&v->h, ", {}{} after folding", wb_htmlpen_str(r->hit_total_exact ? "" : "about "),
+                       wb_htmlpen_number(r->hit_total));
     if (r->hit_count)
         wb_htmlpen_put(&v->h, ", {} to {} shown", wb_htmlpen_number(v->search.offset + 1),
                        wb_htmlpen_number(v->search.offset + r->hit_count));
@@ -77,8 +82,16 @@ static void add_tools(struct search_view *v)
     add_order(v, "url", "address");
     wb_htmlpen_raw(&v->h, "<span class=\"gap\"></span>\n<a href=\"");
     add_address(v, v->query, v->sort, !v->one_per_site, 0);
-    wb_htmlpen_put(&v->h, "\">{}</a>\n</nav>\n",
+    wb_htmlpen_put(&v->h, "\">{}</a>\n",
                    wb_htmlpen_str(v->one_per_site ? "All pages of each site" : "One page per site"));
+    if (!v->fold || v->results.hit_total != v->results.total) {
+        v->fold = !v->fold; /* the link leads to the other way */
+        wb_htmlpen_raw(&v->h, "<a href=\"");
+        add_address(v, v->query, v->sort, v->one_per_site, 0);
+        v->fold = !v->fold;
+        wb_htmlpen_put(&v->h, "\">{}</a>\n", wb_htmlpen_str(v->fold ? "Show duplicates" : "Fold duplicates"));
+    }
+    wb_htmlpen_raw(&v->h, "</nav>\n");
 }
 
 static void add_suggestion(struct search_view *v)
@@ -91,25 +104,6 @@ static void add_suggestion(struct search_view *v)
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
-
-static void add_hit(struct search_view *v, const struct wb_hit *hit)
-{
-    struct wb_htmlpen *h = &v->h;
-    bool fetched = hit->title.ptr != NULL;
-
-    wb_htmlpen_raw(h, "<li class=\"hit\">\n<h2>");
-    wb_htmlpen_page_link(h, hit->url, hit->title.len ? hit->title : hit->url);
-    wb_htmlpen_put(h, "</h2>\n<p class=\"address\">{}</p>\n", wb_htmlpen_text(hit->url));
-    if (hit->snippet.ptr)
-        wb_htmlpen_put(h, "<p class=\"snippet\">{}</p>\n", wb_htmlpen_markup(hit->snippet));
-    wb_htmlpen_raw(h, "<p class=\"about\">");
-    if (fetched && hit->time_ms)
-        wb_htmlpen_put(h, "{} \xC2\xB7 <a href=\"/web/{}/{}\">copy</a>", wb_htmlpen_time(hit->time_ms),
-                       wb_htmlpen_digits(hit->time_ms), wb_htmlpen_text(hit->url));
-    else
-        wb_htmlpen_raw(h, "never fetched");
-    wb_htmlpen_raw(h, "</p>\n</li>\n");
-}
 
 static void add_page_link(struct search_view *v, uint64_t number, uint64_t current)
 {
@@ -133,7 +127,7 @@ static void add_step(struct search_view *v, const char *rel, const char *words, 
 
 static void add_paging(struct search_view *v)
 {
-    uint64_t limit = v->search.limit, offset = v->search.offset, total = v->results.total;
+    uint64_t limit = v->search.limit, offset = v->search.offset, total = v->results.hit_total;
 
     if (limit == 0 || (total <= limit && offset == 0))
         return;
@@ -206,6 +200,8 @@ static void add_chips(struct search_view *v)
 
 static void add_results(struct search_view *v)
 {
+    struct wb_slice accepted = wb_http_field(v->call->request, "Accept-Language");
+
     wb_htmlpen_put(&v->h, "<h1 class=\"hidden\">Results for {}</h1>\n", wb_htmlpen_text(v->query));
     wb_htmlpen_raw(&v->h, "<div class=\"columns\">\n<div class=\"results\">\n");
     add_total(v);
@@ -217,7 +213,7 @@ static void add_results(struct search_view *v)
                        wb_htmlpen_str(v->search.offset ? " at this place" : ""));
     wb_htmlpen_put(&v->h, "<ol class=\"hits\" start=\"{}\">\n", wb_htmlpen_plain(v->search.offset + 1));
     for (size_t i = 0; i < v->results.hit_count; i++)
-        add_hit(v, &v->results.hits[i]);
+        wb_page_hit(&v->h, &v->results.hits[i], accepted);
     wb_htmlpen_raw(&v->h, "</ol>\n");
     add_paging(v);
     wb_htmlpen_raw(&v->h, "</div>\n<aside class=\"facets\" aria-label=\"Narrow the results\">\n");
@@ -317,7 +313,8 @@ static int lead_to_page(struct search_view *v)
     struct wb_buf target = WB_BUF_INIT, url = WB_BUF_INIT;
     struct wb_call *call = v->call;
 
-    if (v->sort.len || wb_call_param(call, "offset").ptr || memchr(query.ptr, ' ', query.len) ||
+    bool words = memchr(query.ptr, ' ', query.len) && !memmem(query.ptr, query.len, "://", 3);
+    if (v->sort.len || wb_call_param(call, "offset").ptr || words ||
         !(memchr(query.ptr, '/', query.len) || has_escaped_slash(query)))
         return 0;
     int err = find_in_index(call, query, &url);
@@ -348,6 +345,7 @@ static int read_search(struct search_view *v)
         return err;
     v->search.facets = (1u << WB_FACETS) - 1;
     v->one_per_site = v->search.collapse_site;
+    v->fold = v->search.fold = v->search.fold || wb_call_param(call, "fold").ptr == NULL;
     return wb_search(searcher, &v->search, &v->results);
 }
 

@@ -14,7 +14,7 @@ enum { ORDER_BYTES = 64 << 10 };
 #define PUSH_BYTES ((uint64_t)64 << 20)
 
 /* What several calls know. */
-#define SEARCH "q limit offset sort facet one_per_site explain quick"
+#define SEARCH "q limit offset sort facet one_per_site fold explain quick"
 #define CDX                                                                                                            \
     "url matchType from to limit offset sort reverse closest filter collapse collapseTime fl fields resolveRevisits "  \
     "output page pageSize showNumPages showResumeKey resumeKey"
@@ -26,6 +26,7 @@ static const struct wb_route routes[] = {
     {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page, "host why"},
     {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page, NULL},
     {"/api/search", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_search, SEARCH},
+    {"/api/complete", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_complete, "q limit format"},
     {"/api/page", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_page, "url at snapshot"},
     {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_versions, "url limit after"},
     {"/api/links", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_links, "url dir limit after offset"},

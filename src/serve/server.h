@@ -207,6 +207,7 @@ bool wb_push_gate_open(struct wb_server *server, const struct wb_http_request *h
 /* ---- handlers ------------------------------------------------------------------------------------ */
 
 void wb_handle_search(struct wb_call *call); /* api_search.c */
+void wb_handle_complete(struct wb_call *call); /* api_complete.c */
 void wb_handle_page(struct wb_call *call);   /* api_page.c */
 void wb_handle_versions(struct wb_call *call);
 void wb_handle_links(struct wb_call *call); /* api_links.c */

@@ -142,4 +142,8 @@ uint8_t wb_language_number(struct wb_slice code);
 /* The code of a number below WB_LANGUAGES; "" for 0. */
 const char *wb_language_code(uint8_t number);
 
+/* What people who speak it call the language (languagename.c): "Deutsch" for "de". The code if that is not known. */
+#define WB_LANGUAGE_NAME_MAX 64
+void wb_language_name(const char *code, char name_out[WB_LANGUAGE_NAME_MAX]);
+
 #endif

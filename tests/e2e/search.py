@@ -157,7 +157,7 @@ def a_wrong_query_is_pointed_at(folder):
 def json_and_words(folder):
     hits, end = search(shared(), 'crawler OR treasure')
     assert [h['rank'] for h in hits] == list(range(1, 5)) and end['total'] == 4 and end['ms'] >= 0
-    assert all(set(h) == {'rank', 'url', 'title', 'score', 'snippet', 'time'} for h in hits)
+    assert all(set(h) == {'rank', 'url', 'title', 'score', 'snippet', 'time', 'lang'} for h in hits)
     by_url = {h['url']: h for h in hits}
     never = by_url['http://' + NEVER]
     assert never['title'] is None and never['time'] is None
