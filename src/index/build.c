@@ -231,6 +231,8 @@ static int open_arrays(struct wb_build *build)
         err = allocate(build, urls, sizeof *build->ranks, &build->ranks);
     if (err == 0)
         err = allocate(build, build->roster.site_count, sizeof *build->site_ranks, &build->site_ranks);
+    if (err == 0)
+        err = wb_textwork_begin(build);
     return err < 0 ? err : wb_sorter_open(&titles, &build->titles);
 }
 
@@ -257,6 +259,7 @@ static void close_build(struct wb_build *build)
     unmap(build->ranks, urls, sizeof *build->ranks);
     unmap(build->site_ranks, build->roster.site_count, sizeof *build->site_ranks);
     wb_sorter_close(build->titles);
+    wb_textwork_release(&build->texts);
     wb_sorter_close(build->urlkeys);
     wb_carry_release(&build->carry);
     wb_roster_release(&build->roster);
@@ -389,6 +392,8 @@ static int make(struct wb_build *build)
     if (err == 0)
         err = wb_factwork_titles(build);
     if (err == 0)
+        err = wb_textwork_write(build);
+    if (err == 0)
         err = wb_usercolumns_write(build);
     return err < 0 ? err : write_manifest(build);
 }
@@ -454,6 +459,7 @@ static int build_once(const struct wb_index_options *options, bool from_scratch,
                              .result = result_out,
                              .lock = WB_FILE_INIT,
                              .root_lock = WB_FILE_INIT,
+                             .texts = {.file = WB_FILE_INIT},
                              .from_scratch = from_scratch};
     bool counts = false, current = false;
 

@@ -5,6 +5,7 @@
  *   dictionary lists positions   of room postings
  *   out.wbg in.wbg         link graphs: successors of a docid, and the pages that link to it
  *   titles.wbt             docid, 4 bytes big-endian -> title; pages only
+ *   texts.wbb              what is kept of the texts of pages: textfile.h
  *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
  *   NAME.wbc               a column: wb_fact_kinds[].name
  *   prints.wbc             fingerprints and docids: prints.h
@@ -17,6 +18,7 @@
 #include "base/vec.h"
 #include "index/docmap.h"
 #include "index/index.h"
+#include "index/textfile.h"
 #include "os/series.h"
 
 #include <pthread.h>
@@ -30,7 +32,7 @@
 #define WB_TYPES_FILE "types.wbt"
 #define WB_TYPES_KIND "TYPE"
 #define WB_GENERATION_MANIFEST "manifest"
-#define WB_GENERATION_VERSION 4
+#define WB_GENERATION_VERSION 5
 
 /* The columns. */
 struct wb_fact_kind {
@@ -97,6 +99,7 @@ struct wb_index {
     struct wb_postings *postings;
     struct wb_graph *out, *in;
     struct wb_table *titles, *sites, *types;
+    struct wb_textfile texts;
     struct wb_cursor *title_cursor, *site_cursor, *type_cursor;
     struct wb_webdb *webdb; /* opened when it is first needed */
     struct wb_buf text;     /* a URL or a name that was asked for */

@@ -46,6 +46,17 @@ static int open_graph(const struct wb_index *index, const char *name, struct wb_
     return err;
 }
 
+static int open_texts(struct wb_index *index)
+{
+    char *path = wb_path_join(index->path, WB_TEXTS_FILE);
+    int err = path ? wb_textfile_open(path, &index->texts) : WB_E_NOMEM;
+
+    if (err == 0 && index->texts.pages != index->docmap.pages)
+        err = wb_fail(WB_E_CORRUPT, "%s has another number of pages than its generation", path);
+    wb_free(path);
+    return err;
+}
+
 static int open_files(struct wb_index *index)
 {
     const struct wb_index_info *info = &index->manifest.info;
@@ -70,7 +81,7 @@ static int open_files(struct wb_index *index)
         err = open_table(index, WB_SITES_TABLE_FILE, WB_SITES_TABLE_KIND, &index->sites, &index->site_cursor);
     if (err == 0)
         err = open_table(index, WB_TYPES_FILE, WB_TYPES_KIND, &index->types, &index->type_cursor);
-    return err;
+    return err < 0 ? err : open_texts(index);
 }
 
 int wb_generation_open(const char *dir, const char *root, uint32_t number, struct wb_index **index_out)
@@ -199,6 +210,7 @@ void wb_index_close(struct wb_index *index)
     for (int fact = 0; fact < WB_FACTS; fact++)
         wb_column_close(&index->facts[fact]);
     wb_column_close(&index->prints);
+    wb_textfile_close(&index->texts);
     wb_docmap_close(&index->docmap);
     wb_webdb_close(index->webdb);
     wb_generation_release(&index->manifest);
@@ -425,6 +437,69 @@ int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *titl
         *title_out = record.value;
     return err;
 }
+
+/* ---- kept texts ---------------------------------------------------------------------------------- */
+
+struct wb_text_reader {
+    struct wb_text_decoder decoder;
+};
+
+int wb_text_reader_new(struct wb_text_reader **reader_out)
+{
+    struct wb_text_reader *reader = wb_alloc_zero(1, sizeof *reader);
+    int err = reader ? wb_text_decoder_init(&reader->decoder) : WB_E_NOMEM;
+
+    if (err < 0) {
+        wb_text_reader_free(reader);
+        reader = NULL;
+    }
+    *reader_out = reader;
+    return err;
+}
+
+void wb_text_reader_free(struct wb_text_reader *reader)
+{
+    if (!reader)
+        return;
+    wb_text_decoder_release(&reader->decoder);
+    wb_free(reader);
+}
+
+/* Finds the parts of what has been decoded, which may have moved. */
+static int split_text(const struct wb_text_decoder *decoder, struct wb_index_text *text_out)
+{
+    unsigned flags;
+
+    *text_out = (struct wb_index_text){.lines = false};
+    if (decoder->kept.len == 0)
+        return 0;
+    if (!wb_kept_text_split(wb_buf_slice(&decoder->kept), &flags, &text_out->title, &text_out->text))
+        return wb_fail(WB_E_CORRUPT, "%s: the text of page %u makes no sense", decoder->file->blob.path,
+                       decoder->docid);
+    text_out->lines = flags & WB_KEPT_LINES;
+    text_out->cut = flags & WB_KEPT_CUT;
+    return 0;
+}
+
+int wb_index_text(struct wb_index *index, struct wb_text_reader *reader, uint32_t docid,
+                  struct wb_index_text *text_out)
+{
+    *text_out = (struct wb_index_text){.lines = false};
+    if (docid >= index->docmap.pages)
+        return 0;
+    int err = wb_text_decoder_begin(&reader->decoder, &index->texts, docid);
+    return err < 0 ? err : split_text(&reader->decoder, text_out);
+}
+
+int wb_index_text_more(struct wb_text_reader *reader, struct wb_index_text *text_inout)
+{
+    int more = wb_text_decoder_more(&reader->decoder);
+    int err = more > 0 ? split_text(&reader->decoder, text_inout) : 0;
+
+    return err < 0 ? err : more;
+}
+
+/* ---- names ------------------------------------------------------------------------------------- */
 
 int wb_index_type(struct wb_index *index, uint32_t type, struct wb_slice *name_out)
 {
