@@ -171,11 +171,11 @@ struct wb_text_reader;
 int wb_text_reader_new(struct wb_text_reader **reader_out);
 void wb_text_reader_free(struct wb_text_reader *reader);
 
-/* Gets the beginning of the text of a page: 16 KiB, or all if it is shorter. Nothing is kept of other documents. */
+/* Gets the beginning of the text of a page: 4 KiB, or all if it is shorter. Nothing is kept of other documents. */
 int wb_index_text(struct wb_index *index, struct wb_text_reader *reader, uint32_t docid,
                   struct wb_index_text *text_out);
 
-/* Gets 16 KiB more of the same page, behind the text so far. Returns 1, 0 if there is no more, or an error. */
+/* Gets 8 KiB more of the same page, behind the text so far. Returns 1, 0 if there is no more, or an error. */
 int wb_index_text_more(struct wb_text_reader *reader, struct wb_index_text *text_inout);
 
 /* ---- columns of users --------------------------------------------------------------------------- */

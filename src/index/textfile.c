@@ -34,6 +34,15 @@ static uint64_t directory_bytes(uint64_t pages)
     return groups_of(pages) * 8 + pages * 4;
 }
 
+/* Bytes of the part that begins at `at`. */
+static size_t part_bytes(uint64_t at, uint64_t end)
+{
+    size_t most = at == 0 ? WB_TEXT_FIRST_BYTES : WB_TEXT_PART_BYTES;
+
+    WB_CHECK(at < end);
+    return end - at < most ? (size_t)(end - at) : most;
+}
+
 /* ---- writing ----------------------------------------------------------------------------------- */
 
 struct wb_textfile_writer {
@@ -135,10 +144,8 @@ int wb_textfile_add(struct wb_textfile_writer *writer, struct wb_slice kept)
     wb_buf_clear(&writer->parts);
     if (kept.len)
         err = wb_buf_append(&writer->record, length, wb_put_varint(length, kept.len));
-    for (size_t at = 0; err == 0 && at < kept.len; at += WB_TEXT_PART_BYTES) {
-        size_t len = kept.len - at < WB_TEXT_PART_BYTES ? kept.len - at : WB_TEXT_PART_BYTES;
-        err = add_part(writer, wb_slice(kept.ptr + at, len));
-    }
+    for (size_t at = 0; err == 0 && at < kept.len; at += part_bytes(at, kept.len))
+        err = add_part(writer, wb_slice(kept.ptr + at, part_bytes(at, kept.len)));
     if (err == 0)
         err = wb_buf_append_slice(&writer->record, wb_buf_slice(&writer->parts));
     return err < 0 ? err : wb_textfile_add_record(writer, wb_buf_slice(&writer->record));
@@ -207,10 +214,10 @@ static int damaged(const struct wb_textfile *file)
 int wb_textfile_check(struct wb_textfile *file)
 {
     const struct wb_blob *blob = &file->blob;
-    const char *foot = blob->data + blob->bytes - FOOT_BYTES;
 
     if (blob->bytes < FOOT_BYTES)
         return damaged(file);
+    const char *foot = blob->data + blob->bytes - FOOT_BYTES;
     int err = wb_blob_check(blob, blob->bytes - FOOT_BYTES, FOOT_BYTES);
     if (err < 0)
         return err;
@@ -321,7 +328,7 @@ int wb_text_decoder_begin(struct wb_text_decoder *decoder, const struct wb_textf
     if (!wb_get_varint(&p, end, &decoder->kept_bytes) || decoder->kept_bytes == 0 || decoder->kept_bytes > WB_KEPT_MAX)
         return bad_record(decoder);
     decoder->lengths.ptr = p;
-    for (uint64_t at = 0; at < decoder->kept_bytes; at += WB_TEXT_PART_BYTES)
+    for (uint64_t at = 0; at < decoder->kept_bytes; at += part_bytes(at, decoder->kept_bytes))
         if (!wb_get_varint(&p, end, &bytes))
             return bad_record(decoder);
     decoder->lengths.len = (size_t)(p - decoder->lengths.ptr);
@@ -334,11 +341,11 @@ int wb_text_decoder_more(struct wb_text_decoder *decoder)
 {
     const char *p = decoder->lengths.ptr;
     uint64_t bytes = 0, left = decoder->kept_bytes - decoder->kept.len;
-    size_t part = left < WB_TEXT_PART_BYTES ? (size_t)left : WB_TEXT_PART_BYTES;
 
     WB_CHECK(decoder->kept.len <= decoder->kept_bytes);
     if (left == 0)
         return 0;
+    size_t part = part_bytes(decoder->kept.len, decoder->kept_bytes);
     if (!wb_get_varint(&p, decoder->lengths.ptr + decoder->lengths.len, &bytes) || bytes > decoder->parts.len ||
         (left == part && bytes != decoder->parts.len))
         return bad_record(decoder);

@@ -3,8 +3,8 @@
  *
  *   data        records | directory | dictionary | samples | foot
  *
- *   record      what is kept of a page (kepttext.h), in parts of 16 KiB, each of which is a zstd frame:
- *               bytes before compression (varint), compressed bytes of each part (varints), the parts.
+ *   record      what is kept of a page (kepttext.h), in parts, each of which is a zstd frame: the first of 4 KiB, the
+ *               others of 8 KiB. Bytes before compression (varint), compressed bytes of each part (varints), the parts.
  *               A page that could not be read has an empty one
  *   directory   for each 64 pages: where the first of their records is (8). For each page: bytes of its record (4)
  *   dictionary  of zstd, for all parts; empty: there is none
@@ -22,8 +22,9 @@
 
 #define WB_TEXTS_FILE "texts.wbb"
 #define WB_TEXTS_KIND "TEXT"
-#define WB_TEXT_PART_BYTES (16u << 10)
-#define WB_TEXT_RECORD_MAX (WB_KEPT_MAX + (WB_KEPT_MAX / WB_TEXT_PART_BYTES + 2) * 128)
+#define WB_TEXT_FIRST_BYTES (4u << 10)
+#define WB_TEXT_PART_BYTES (8u << 10)
+#define WB_TEXT_RECORD_MAX (WB_KEPT_MAX + (WB_KEPT_MAX / WB_TEXT_PART_BYTES + 3) * 128)
 #define WB_TEXT_DICTIONARY_MAX (110u << 10)
 #define WB_TEXT_SAMPLES_MAX 512u
 
@@ -31,7 +32,7 @@
 struct wb_text_dictionary {
     struct wb_slice bytes;   /* empty: nothing */
     struct wb_slice samples; /* ids of the pages that it was made of: parts of their texts are in it */
-    uint64_t pages;          /* that there were when it was made */
+    uint64_t pages;          /* that there were when it was made; 0: there is none */
 };
 
 /* ---- writing ----------------------------------------------------------------------------------- */

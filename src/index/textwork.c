@@ -164,15 +164,13 @@ static int make_dictionary(struct text_source *source, struct made_dictionary *m
             bytes = ZDICT_trainFromBuffer(made->bytes.ptr, max, made->samples.ptr, made->sizes, made->count);
     }
     made->bytes.len = ZDICT_isError(bytes) ? 0 : bytes;
-    if (made->bytes.len == 0)
-        wb_buf_clear(&made->ids);
     return err;
 }
 
-/* Whether the dictionary of the last generation stays: parts of the texts that it was made of are in it. */
+/* Whether the dictionary of the last generation stays. Parts of the texts that it was made of are in it. */
 static bool dictionary_stays(const struct wb_build *build, const struct wb_text_dictionary *dictionary)
 {
-    if (build->roster.known / GROWTH >= dictionary->pages)
+    if (dictionary->bytes.len == 0 || build->roster.known / GROWTH >= dictionary->pages)
         return false;
     for (size_t at = 0; at < dictionary->samples.len; at += WB_PAGEID_BYTES) {
         const struct wb_roster_page *page =
@@ -220,24 +218,41 @@ static int write_file(struct text_source *source, const char *path, const struct
     return wb_textfile_finish(writer);
 }
 
+/* The dictionary of the new generation, and whether records of the last one go with it. */
+static int choose_dictionary(struct text_source *source, struct made_dictionary *made,
+                             struct wb_text_dictionary *dictionary)
+{
+    struct wb_build *build = source->build;
+    const struct wb_text_dictionary *old = build->carry.old ? &build->carry.old->texts.dictionary : NULL;
+
+    *dictionary = (struct wb_text_dictionary){.bytes = WB_SLICE_EMPTY, .samples = WB_SLICE_EMPTY};
+    source->copied = old && dictionary_stays(build, old);
+    if (source->copied) {
+        *dictionary = *old;
+        return 0;
+    }
+    int err = make_dictionary(source, made);
+    if (err == 0 && made->bytes.len)
+        *dictionary = (struct wb_text_dictionary){wb_buf_slice(&made->bytes), wb_buf_slice(&made->ids),
+                                                  build->roster.known};
+    source->copied = old && old->bytes.len == 0 && dictionary->bytes.len == 0;
+    return err;
+}
+
 int wb_textwork_write(struct wb_build *build)
 {
     struct text_source source = {.build = build};
     struct made_dictionary *made = wb_alloc_zero(1, sizeof *made);
-    struct wb_text_dictionary dictionary = {.pages = build->roster.known};
+    struct wb_text_dictionary dictionary;
     char *path = wb_build_path(build, WB_TEXTS_FILE);
     int err = path && made ? wb_text_decoder_init(&source.decoder) : WB_E_NOMEM;
 
-    source.copied = build->carry.old && dictionary_stays(build, &build->carry.old->texts.dictionary);
     if (err == 0)
         err = flush(&build->texts);
-    if (err == 0 && !source.copied)
-        err = make_dictionary(&source, made);
-    if (err == 0) {
-        dictionary.bytes = wb_buf_slice(&made->bytes);
-        dictionary.samples = wb_buf_slice(&made->ids);
-        err = write_file(&source, path, source.copied ? &build->carry.old->texts.dictionary : &dictionary);
-    }
+    if (err == 0)
+        err = choose_dictionary(&source, made, &dictionary);
+    if (err == 0)
+        err = write_file(&source, path, &dictionary);
     if (made)
         release_made(made);
     wb_text_decoder_release(&source.decoder);

@@ -20,10 +20,7 @@ static int fill_hit(struct wb_qplan *plan, const struct wb_found *found, struct 
     *hit = (struct wb_hit){.docid = found->docid, .score = wb_scoring_value(plan, found->score)};
     if (plan->options->explain)
         err = wb_explain_hit(plan, found->docid, &results->arena, hit);
-    if (err < 0 || plan->options->no_texts)
-        return err;
-    err = wb_hits_names(plan, &results->arena, hit);
-    if (err < 0 || found->docid >= plan->searcher->pages)
+    if (err < 0 || plan->options->no_texts || found->docid >= plan->searcher->pages)
         return err;
     err = wb_index_fact(index, WB_FACT_TIME, &times);
     if (err == 0)
@@ -45,7 +42,7 @@ int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, struct wb_re
     for (size_t i = 0; err == 0 && i < count; i++)
         err = fill_hit(plan, &topk->items.items[offset + i], results, &results->hits[i]);
     results->hit_count = err == 0 ? count : 0;
-    return err < 0 || plan->options->no_texts ? err : wb_hits_snippets(plan, results);
+    return err < 0 || plan->options->no_texts ? err : wb_hits_texts(plan, results);
 }
 
 /* ---- facets --------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* test_excerpt.c - snippets of long pages, and texts of results that are kept. */
+/* test_snippet.c - snippets of kept texts, which words they find, and texts of results that are kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,28 +10,39 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/kept.h"
-#include "query/present.h"
+#include "extract/extract.h"
+#include "index/kepttext.h"
+#include "query/matches.h"
 #include "query/query.h"
 
 #include <stdio.h>
 
+/* A page, what is kept of it, and how much of that has come. */
 struct page_text {
-    struct wb_buf body;
+    struct wb_buf body, kept, html;
+    struct wb_extractor *extractor;
     struct wb_snippeter *snippeter;
-    struct wb_buf html;
+    struct wb_slice text;
+    size_t part; /* bytes that come at once */
 };
+
+static struct page_text *current;
 
 static void begin(struct page_text *t)
 {
-    *t = (struct page_text){.body = WB_BUF_INIT, .html = WB_BUF_INIT};
+    *t = (struct page_text){.body = WB_BUF_INIT, .part = SIZE_MAX};
     assert_int_equal(wb_snippeter_new(&t->snippeter), 0);
+    assert_int_equal(wb_extractor_new(&t->extractor), 0);
     assert_int_equal(wb_buf_append_slice(&t->body, WB_SLICE_LIT("<html><body><h1>Opening of the page</h1>\n")), 0);
+    current = t;
 }
 
 static void end(struct page_text *t)
 {
     wb_snippeter_free(t->snippeter);
+    wb_extractor_free(t->extractor);
     wb_buf_release(&t->body);
+    wb_buf_release(&t->kept);
     wb_buf_release(&t->html);
 }
 
@@ -47,16 +58,39 @@ static void add(struct page_text *t, const char *text)
     assert_int_equal(wb_buf_append_slice(&t->body, wb_slice_str(text)), 0);
 }
 
+static int more_text(struct wb_snippet_text *text)
+{
+    size_t left = current->text.len - text->bytes.len;
+
+    text->bytes.len += left < current->part ? left : current->part;
+    return left > 0;
+}
+
+static void keep(struct page_text *t, const char *type, bool *lines_out)
+{
+    struct wb_extract_input input = {WB_SLICE_LIT("http://a.example/"), wb_slice_str(type), WB_SLICE_EMPTY,
+                                     wb_buf_slice(&t->body), WB_EXTRACT_TEXT};
+    struct wb_extract extract;
+    struct wb_slice title;
+    unsigned flags;
+
+    assert_int_equal(wb_extract(t->extractor, &input, &extract), 0);
+    assert_int_equal(wb_kept_text_make(&extract, &t->kept), 0);
+    assert_true(wb_kept_text_split(wb_buf_slice(&t->kept), &flags, &title, &t->text));
+    *lines_out = flags & WB_KEPT_LINES;
+}
+
 /* The snippet for one word and its stem, with a NUL behind it. */
 static const char *snippet(struct page_text *t, const char *type, const char *exact, const char *stem)
 {
     struct wb_slice stems[] = {wb_slice_str(stem)};
     struct wb_wanted wanted[] = {{.exact = wb_slice_str(exact), .stems = stems, .stem_count = 1}};
-    struct wb_snippet_wish wish = {wanted, 1, "en"};
-    struct wb_page page = {
-        .url = WB_SLICE_LIT("http://a.example/"), .type = wb_slice_str(type), .body = wb_buf_slice(&t->body)};
+    struct wb_snippet_text text = {.language = "en", .more = more_text};
 
-    assert_int_equal(wb_excerpt(t->snippeter, &page, &wish, &t->html), 0);
+    keep(t, type, &text.lines);
+    text.bytes = wb_slice(t->text.ptr, t->text.len < t->part ? t->text.len : t->part);
+    wb_snippeter_want(t->snippeter, wanted, 1);
+    assert_int_equal(wb_snippet(t->snippeter, &text, &t->html), 0);
     assert_int_equal(wb_buf_terminate(&t->html), 0);
     return t->html.ptr;
 }
@@ -67,36 +101,19 @@ static void test_far_away(void **state)
     struct page_text t;
 
     begin(&t);
-    fill(&t, 3 << 20);
-    add(&t, "<p>two Happier zebras</p>");
-    fill(&t, 1 << 20);
-    assert_non_null(strstr(snippet(&t, "text/html", "zebra", "zebra"), "<b>zebras</b>"));
-    assert_non_null(strstr(snippet(&t, "text/plain", "zebra", "zebra"), "<b>zebras</b>"));
-    assert_non_null(strstr(snippet(&t, "text/html", "opening", "open"), "<b>Opening</b> of the page"));
-    assert_non_null(strstr(snippet(&t, "text/html", "unicorn", "unicorn"), "Opening of the page"));
-    end(&t);
-}
-
-/* What looks like the word but is no text of the page is passed over. */
-static void test_not_text(void **state)
-{
-    (void)state;
-    struct page_text t;
-
-    begin(&t);
     fill(&t, 200 << 10);
-    add(&t, "<script>var zebra = 'secret zebra';");
-    fill(&t, 8 << 10);
-    add(&t, "zebra</script><a href=x title='a zebra in an attribute'>link</a><!-- zebra -->");
-    fill(&t, 8 << 10);
-    add(&t, "<p>the true zebra</p>");
-    const char *html = snippet(&t, "text/html", "zebra", "zebra");
-    assert_non_null(strstr(html, "the true <b>zebra</b>"));
-    assert_null(strstr(html, "secret"));
+    add(&t, "<p>two Happier zebras</p>");
+    fill(&t, 2 << 20);
+    for (t.part = 500; t.part < 20000; t.part *= 3) {
+        assert_non_null(strstr(snippet(&t, "text/html", "zebra", "zebra"), "<b>zebras</b>"));
+        assert_non_null(strstr(snippet(&t, "text/html", "happier", "happi"), "<b>Happier</b>"));
+        assert_non_null(strstr(snippet(&t, "text/plain", "zebra", "zebra"), "<b>zebras</b>"));
+        assert_non_null(strstr(snippet(&t, "text/html", "opening", "open"), "<b>Opening</b> of the page"));
+        assert_non_null(strstr(snippet(&t, "text/html", "unicorn", "unicorn"), "paragraph 41 goes"));
+    }
     end(&t);
 }
 
-/* A page in another encoding is read as a whole, because only its beginning says which one it is. */
 static void test_other_encoding(void **state)
 {
     (void)state;
@@ -105,14 +122,103 @@ static void test_other_encoding(void **state)
     begin(&t);
     t.body.len = 0;
     add(&t, "<html><meta charset=iso-8859-1><body>");
-    fill(&t, 300 << 10);
+    fill(&t, 100 << 10);
     add(&t, "<p>caf\xe9 zebra</p>");
     assert_non_null(strstr(snippet(&t, "text/html", "zebra", "zebra"), "caf\xc3\xa9 <b>zebra</b>"));
-    t.body.len = 0; /* accents are only found where the whole page is read */
-    fill(&t, 100 << 10);
-    add(&t, "<p>one caf\xc3\xa9</p>");
-    assert_non_null(strstr(snippet(&t, "text/html", "cafe", "cafe"), "one <b>caf\xc3\xa9</b>"));
+    assert_non_null(strstr(snippet(&t, "text/html", "cafe", "cafe"), "<b>caf\xc3\xa9</b> zebra"));
     end(&t);
+}
+
+/* ---- which words are found ---------------------------------------------------------------------- */
+
+static const char *const vocabulary[] = {
+    "network",  "Networks", "networking", "happy",     "HAPPINESS", "happier", "die",      "dying",   "sky",
+    "skies",    "hope",     "hoping",     "relational", "probably", "probable", "std::vector", "vector", "C++",
+    ".net",     "foo.bar",  "e-mail",     "(running)", "ran",       "run,",    "runs.",    "Gro\xc3\x9f", "grosse",
+    "na\xc3\xafve", "naive", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "\xd0\xbc\xd0\xb8\xd1\x80", "don't", "don\xe2\x80\x99t",
+    "3.11.7",   "x",        "electricity", "electric", "early",     "news",    "chevaux",  "cheval",  "\n",
+};
+
+/* All words of a text that match, by reading every word. */
+static void read_all(struct wb_words *words, struct wb_slice text, const char *language, const struct wb_wanted *wanted,
+                     size_t count, struct wb_buf *found)
+{
+    struct wb_word word;
+
+    assert_int_equal(wb_words_begin(words, text, language), 0);
+    while (wb_words_next(words, &word) > 0)
+        for (size_t i = 0; i < count; i++)
+            if (wb_slice_equal(word.exact, wanted[i].exact) ||
+                (word.kind == WB_WORD_PLAIN && wanted[i].stem_count && wb_slice_equal(word.stem, wanted[i].stems[0]))) {
+                assert_int_equal(wb_buf_printf(found, "%zu-%zu is %zu\n", word.begin, word.end, i), 0);
+                break;
+            }
+}
+
+/* A bare word of a query has its stem; others have none. */
+static void ask_for(struct wb_words *words, uint64_t *chance, const char *language, struct wb_arena *arena,
+                    struct wb_wanted *wanted)
+{
+    const char *text = vocabulary[chance_below(chance, sizeof vocabulary / sizeof *vocabulary)];
+    struct wb_word word;
+
+    *wanted = (struct wb_wanted){.exact = WB_SLICE_LIT("nothing")};
+    assert_int_equal(wb_words_begin(words, wb_slice_str(text), language), 0);
+    if (wb_words_next(words, &word) == 0)
+        return;
+    assert_int_equal(wb_arena_copy(arena, word.exact, &wanted->exact), 0);
+    if (word.kind == WB_WORD_PLAIN && chance_one_in(chance, 2)) {
+        struct wb_slice *stem = (void *)wb_arena_take(arena, sizeof *stem);
+        assert_int_equal(wb_arena_copy(arena, word.stem, stem), 0);
+        wanted->stems = stem;
+        wanted->stem_count = 1;
+    }
+}
+
+static void test_same_words(void **state)
+{
+    static const char *const languages[] = {"en", "", "de", "fr", "ar", "ja"};
+    struct wb_matches *matches = calloc(1, sizeof *matches);
+    struct wb_words *words;
+    uint64_t chance = test_seed();
+
+    (void)state;
+    assert_int_equal(wb_words_new(&words), 0);
+    for (int round = 0; round < 3000; round++) {
+        const char *language = languages[chance_below(&chance, sizeof languages / sizeof *languages)];
+        struct wb_buf text = WB_BUF_INIT, all = WB_BUF_INIT, found = WB_BUF_INIT;
+        struct wb_arena arena = {0};
+        struct wb_wanted wanted[4];
+        size_t count = 1 + chance_below(&chance, 4), len = chance_below(&chance, 120);
+        for (size_t i = 0; i < len; i++)
+            assert_int_equal(wb_buf_printf(&text, "%s%s",
+                                           vocabulary[chance_below(&chance, sizeof vocabulary / sizeof *vocabulary)],
+                                           chance_one_in(&chance, 9) ? "-" : " "),
+                             0);
+        for (size_t i = 0; i < count; i++)
+            ask_for(words, &chance, language, &arena, &wanted[i]);
+        read_all(words, wb_buf_slice(&text), language, wanted, count, &all);
+        wb_matches_want(matches, words, wanted, count);
+        for (int again = 0; again < 2; again++) { /* then it knows many words */
+            wb_matches_begin(matches, language, false);
+            assert_int_equal(wb_matches_find(matches, wb_buf_slice(&text), text.len), 0);
+        }
+        for (size_t i = 0; i < matches->items.count; i++)
+            assert_int_equal(wb_buf_printf(&found, "%zu-%zu is %u\n", matches->items.items[i].begin,
+                                           matches->items.items[i].end, matches->items.items[i].wanted),
+                             0);
+        assert_int_equal(wb_buf_terminate(&all) + wb_buf_terminate(&found) + wb_buf_terminate(&text), 0);
+        if (strcmp(all.ptr, found.ptr) != 0)
+            fail_msg("%s (%s): %.*s:\n%sinstead of\n%s", text.ptr, language, WB_SLICE_ARG(wanted[0].exact), found.ptr,
+                     all.ptr);
+        wb_arena_release(&arena);
+        wb_buf_release(&text);
+        wb_buf_release(&all);
+        wb_buf_release(&found);
+    }
+    wb_matches_release(matches);
+    wb_words_free(words);
+    free(matches);
 }
 
 static void put(struct wb_text_cache *cache, const char *key, const char *text)
@@ -235,13 +341,12 @@ static void test_main_text_first(void **state)
     assert_null(strstr(html, "Quick"));
     assert_null(strstr(html, "index"));
     assert_int_not_equal(strncmp(html, "\xe2\x80\xa6", 3), 0); /* a sentence begins */
-    /* Only where a word is nowhere else, a menu is shown; and of that, the entry. */
+    /* A menu is never shown. */
     documentation(&t,
                   "<p>One sentence and another one, about nothing that anybody looks for in here. It is short.</p>");
     html = snippet(&t, "text/html", "quick", "quick");
-    assert_non_null(strstr(html, "<b>Quick</b> search"));
-    assert_null(strstr(html, "index"));
-    /* A word of the title is not looked for in the menu. */
+    assert_non_null(strstr(html, "This is the first paragraph"));
+    assert_null(strstr(html, "Quick"));
     html = snippet(&t, "text/html", "zebra", "zebra");
     assert_non_null(strstr(html, "This is the first paragraph"));
     assert_null(strstr(html, "index"));
@@ -306,8 +411,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_far_away),
-        cmocka_unit_test(test_not_text),
         cmocka_unit_test(test_other_encoding),
+        cmocka_unit_test(test_same_words),
         cmocka_unit_test(test_main_text_first),
         cmocka_unit_test(test_one_mark_for_each_cut),
         cmocka_unit_test(test_passages_of_any_text),
