@@ -5,6 +5,7 @@
  *   dictionary lists positions   of room postings
  *   out.wbg in.wbg         link graphs: successors of a docid, and the pages that link to it
  *   titles.wbt             docid, 4 bytes big-endian -> title; pages only
+ *   urls.wbb               urlfile.h
  *   texts.wbb              what is kept of the texts of pages: textfile.h
  *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
  *   NAME.wbc               a column: wb_fact_kinds[].name
@@ -19,6 +20,7 @@
 #include "index/docmap.h"
 #include "index/index.h"
 #include "index/textfile.h"
+#include "index/urlfile.h"
 #include "os/series.h"
 
 #include <pthread.h>
@@ -100,10 +102,10 @@ struct wb_index {
     struct wb_graph *out, *in;
     struct wb_table *titles, *sites, *types;
     struct wb_textfile texts;
+    struct wb_urlfile urls;
     struct wb_cursor *title_cursor, *site_cursor, *type_cursor;
     struct wb_webdb *webdb; /* opened when it is first needed */
     struct wb_buf text;     /* a URL or a name that was asked for */
-    struct wb_buf public_text; /* the URL without a password, if it had one */
     WB_VEC(struct wb_index_column) columns;
     struct wb_open_column {
         struct wb_column column;

@@ -156,7 +156,7 @@ int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_directi
 
 /*
  * What the generation keeps of the text of a page, so that nobody has to read the page: its title, and the beginning
- * of its main text (256 KiB), with '\n' before each block. Everything is valid until the next call with the reader.
+ * of its main text (64 KiB), with '\n' before each block. Everything is valid until the next call with the reader.
  */
 struct wb_index_text {
     struct wb_slice title;

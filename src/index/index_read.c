@@ -46,6 +46,17 @@ static int open_graph(const struct wb_index *index, const char *name, struct wb_
     return err;
 }
 
+static int open_urls(struct wb_index *index)
+{
+    char *path = wb_path_join(index->path, WB_URLS_FILE);
+    int err = path ? wb_urlfile_open(path, &index->urls) : WB_E_NOMEM;
+
+    if (err == 0 && index->urls.count != index->docmap.urls)
+        err = wb_fail(WB_E_CORRUPT, "%s has another number of URLs than its generation", path);
+    wb_free(path);
+    return err;
+}
+
 static int open_texts(struct wb_index *index)
 {
     char *path = wb_path_join(index->path, WB_TEXTS_FILE);
@@ -81,6 +92,8 @@ static int open_files(struct wb_index *index)
         err = open_table(index, WB_SITES_TABLE_FILE, WB_SITES_TABLE_KIND, &index->sites, &index->site_cursor);
     if (err == 0)
         err = open_table(index, WB_TYPES_FILE, WB_TYPES_KIND, &index->types, &index->type_cursor);
+    if (err == 0)
+        err = open_urls(index);
     return err < 0 ? err : open_texts(index);
 }
 
@@ -211,11 +224,11 @@ void wb_index_close(struct wb_index *index)
         wb_column_close(&index->facts[fact]);
     wb_column_close(&index->prints);
     wb_textfile_close(&index->texts);
+    wb_urlfile_close(&index->urls);
     wb_docmap_close(&index->docmap);
     wb_webdb_close(index->webdb);
     wb_generation_release(&index->manifest);
     wb_buf_release(&index->text);
-    wb_buf_release(&index->public_text);
     wb_file_close(&index->lock);
     pthread_mutex_destroy(&index->mutex);
     wb_free(index->path);
@@ -414,15 +427,10 @@ int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *doci
 
 int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out)
 {
-    struct wb_webdb *webdb;
-    int err = wb_generation_webdb(index, &webdb);
-
     WB_CHECK(docid < index->docmap.urls);
-    wb_buf_clear(&index->text);
-    if (err == 0)
-        err = wb_webdb_page_url(webdb, wb_docmap_number(&index->docmap, docid), &index->text);
-    *url_out = wb_buf_slice(&index->text);
-    return err < 0 ? err : wb_url_public(*url_out, &index->public_text, url_out);
+    int err = wb_urlfile_get(&index->urls, wb_docmap_number(&index->docmap, docid), &index->text);
+    *url_out = err == 0 ? wb_buf_slice(&index->text) : WB_SLICE_EMPTY;
+    return err;
 }
 
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out)

@@ -19,7 +19,7 @@ enum wb_kept_flags {
 };
 
 #define WB_KEPT_TITLE_MAX 8192u
-#define WB_KEPT_TEXT_MAX (256u << 10)
+#define WB_KEPT_TEXT_MAX (64u << 10)
 #define WB_KEPT_HEAD_MAX (1 + 10 + WB_KEPT_TITLE_MAX)
 #define WB_KEPT_MAX (WB_KEPT_HEAD_MAX + WB_KEPT_TEXT_MAX)
 

@@ -75,6 +75,7 @@ static int open_coder(struct wb_textfile_writer *writer)
         return WB_E_NOMEM;
     WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, LEVEL)));
     WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_dictIDFlag, 0)));
+    WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_checksumFlag, 1)));
     if (dictionary.len == 0)
         return 0;
     writer->coder = ZSTD_createCDict(dictionary.ptr, dictionary.len, LEVEL);
@@ -266,12 +267,12 @@ static int check_directory(const struct wb_textfile *file, const char *from, uin
     return wb_blob_check(&file->blob, (uint64_t)(from - file->blob.data), bytes);
 }
 
-int wb_textfile_record(const struct wb_textfile *file, uint32_t docid, struct wb_slice *record_out)
+/* Where the record of a page is. */
+static int find_record(const struct wb_textfile *file, uint32_t docid, uint64_t *at_out, uint64_t *len_out)
 {
     const char *offset = file->offsets + (uint64_t)docid / GROUP * 8, *lengths;
     uint32_t in_group = docid % GROUP;
 
-    *record_out = WB_SLICE_EMPTY;
     WB_CHECK(docid < file->pages);
     lengths = file->lengths + (uint64_t)(docid - in_group) * 4;
     int err = check_directory(file, offset, 8);
@@ -284,8 +285,19 @@ int wb_textfile_record(const struct wb_textfile *file, uint32_t docid, struct wb
         at += wb_get32(lengths + (size_t)i * 4);
     if (len > WB_TEXT_RECORD_MAX || at > file->record_bytes || len > file->record_bytes - at)
         return wb_fail(WB_E_CORRUPT, "%s: the text of page %u lies outside", file->blob.path, docid);
-    err = wb_blob_check(&file->blob, at, len);
-    *record_out = wb_slice(file->blob.data + at, err == 0 ? len : 0);
+    *at_out = at;
+    *len_out = len;
+    return 0;
+}
+
+int wb_textfile_record(const struct wb_textfile *file, uint32_t docid, struct wb_slice *record_out)
+{
+    uint64_t at = 0, len = 0;
+    int err = find_record(file, docid, &at, &len);
+
+    if (err == 0)
+        err = wb_blob_check(&file->blob, at, len);
+    *record_out = err == 0 ? wb_slice(file->blob.data + at, len) : WB_SLICE_EMPTY;
     return err;
 }
 
@@ -313,22 +325,22 @@ static int bad_record(struct wb_text_decoder *decoder)
 
 int wb_text_decoder_begin(struct wb_text_decoder *decoder, const struct wb_textfile *file, uint32_t docid)
 {
-    struct wb_slice record;
-    uint64_t bytes = 0;
+    uint64_t at = 0, len = 0, bytes = 0;
 
     decoder->file = file;
     decoder->docid = docid;
     decoder->kept_bytes = 0;
     decoder->lengths = decoder->parts = WB_SLICE_EMPTY;
     wb_buf_clear(&decoder->kept);
-    int err = wb_textfile_record(file, docid, &record);
-    if (err < 0 || record.len == 0)
+    /* Not its checksum in the blob: that is one of 64 KiB, and each part has its own. */
+    int err = find_record(file, docid, &at, &len);
+    if (err < 0 || len == 0)
         return err;
-    const char *p = record.ptr, *end = record.ptr + record.len;
+    const char *p = file->blob.data + at, *end = p + len;
     if (!wb_get_varint(&p, end, &decoder->kept_bytes) || decoder->kept_bytes == 0 || decoder->kept_bytes > WB_KEPT_MAX)
         return bad_record(decoder);
     decoder->lengths.ptr = p;
-    for (uint64_t at = 0; at < decoder->kept_bytes; at += part_bytes(at, decoder->kept_bytes))
+    for (uint64_t part = 0; part < decoder->kept_bytes; part += part_bytes(part, decoder->kept_bytes))
         if (!wb_get_varint(&p, end, &bytes))
             return bad_record(decoder);
     decoder->lengths.len = (size_t)(p - decoder->lengths.ptr);

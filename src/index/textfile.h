@@ -12,7 +12,9 @@
  *   foot, 64    0 "WBTEXT1\n"  8 pages (8)  16 bytes of all records (8)  24 bytes of the dictionary (8)
  *               32 pages that there were when the dictionary was made (8)  40 samples (8)  48 zero (16)
  *
- * Records are in the order of docids. Without checksums of their own: the blob has them.
+ * Records are in the order of docids. Every part has the checksum that zstd gives a frame, so that readers need not
+ * compare 64 KiB with the checksum of the blob for each text. Between the lengths of a record and its parts, nothing
+ * else fits together, so a change in them is noticed, too.
  */
 #ifndef WB_INDEX_TEXTFILE_H
 #define WB_INDEX_TEXTFILE_H
@@ -71,7 +73,7 @@ void wb_textfile_close(struct wb_textfile *file);
 /* The same for data that is mapped already: file_out->blob is set. For textfile.c and its fuzzer. */
 int wb_textfile_check(struct wb_textfile *file);
 
-/* The record of a page, checked. */
+/* The record of a page, compared with the checksums of the blob. */
 int wb_textfile_record(const struct wb_textfile *file, uint32_t docid, struct wb_slice *record_out);
 
 /* ---- decoding ---------------------------------------------------------------------------------- */

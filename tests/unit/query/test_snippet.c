@@ -101,7 +101,7 @@ static void test_far_away(void **state)
     struct page_text t;
 
     begin(&t);
-    fill(&t, 200 << 10);
+    fill(&t, 50 << 10);
     add(&t, "<p>two Happier zebras</p>");
     fill(&t, 2 << 20);
     for (t.part = 500; t.part < 20000; t.part *= 3) {
