@@ -365,10 +365,9 @@ int wb_text_decoder_more(struct wb_text_decoder *decoder)
     if (err < 0)
         return err;
     char *to = decoder->kept.ptr + decoder->kept.len;
-    size_t got = decoder->file->decoder
-                     ? ZSTD_decompress_usingDDict(decoder->context, to, part, decoder->parts.ptr, bytes,
-                                                  decoder->file->decoder)
-                     : ZSTD_decompressDCtx(decoder->context, to, part, decoder->parts.ptr, bytes);
+    size_t got = decoder->file->decoder ? ZSTD_decompress_usingDDict(decoder->context, to, part, decoder->parts.ptr,
+                                                                     bytes, decoder->file->decoder)
+                                        : ZSTD_decompressDCtx(decoder->context, to, part, decoder->parts.ptr, bytes);
     if (ZSTD_isError(got) || got != part)
         return bad_record(decoder);
     decoder->kept.len += part;

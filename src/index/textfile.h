@@ -81,9 +81,9 @@ int wb_textfile_record(const struct wb_textfile *file, uint32_t docid, struct wb
 /* Working memory of one thread. */
 struct wb_text_decoder {
     struct ZSTD_DCtx_s *context;
-    struct wb_buf kept;                /* what has been decoded of the current record */
-    struct wb_slice lengths, parts;    /* of the record: what has not been decoded yet */
-    uint64_t kept_bytes;               /* of all parts together */
+    struct wb_buf kept;             /* what has been decoded of the current record */
+    struct wb_slice lengths, parts; /* of the record: what has not been decoded yet */
+    uint64_t kept_bytes;            /* of all parts together */
     const struct wb_textfile *file;
     uint32_t docid;
 };

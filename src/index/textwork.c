@@ -173,8 +173,7 @@ static bool dictionary_stays(const struct wb_build *build, const struct wb_text_
     if (dictionary->bytes.len == 0 || build->roster.known / GROWTH >= dictionary->pages)
         return false;
     for (size_t at = 0; at < dictionary->samples.len; at += WB_PAGEID_BYTES) {
-        const struct wb_roster_page *page =
-            wb_roster_find(&build->roster, wb_pageid_get(dictionary->samples.ptr + at));
+        const struct wb_roster_page *page = wb_roster_find(&build->roster, wb_pageid_get(dictionary->samples.ptr + at));
         if (!page || page->docid == WB_DOCID_NONE)
             return false;
     }
@@ -233,8 +232,8 @@ static int choose_dictionary(struct text_source *source, struct made_dictionary 
     }
     int err = make_dictionary(source, made);
     if (err == 0 && made->bytes.len)
-        *dictionary = (struct wb_text_dictionary){wb_buf_slice(&made->bytes), wb_buf_slice(&made->ids),
-                                                  build->roster.known};
+        *dictionary =
+            (struct wb_text_dictionary){wb_buf_slice(&made->bytes), wb_buf_slice(&made->ids), build->roster.known};
     source->copied = old && old->bytes.len == 0 && dictionary->bytes.len == 0;
     return err;
 }

@@ -1,11 +1,11 @@
 /*
- * urlfile.h - the URLs of a generation as a file: urls.wbb, a blob of kind "URLS". Results show URLs, and to find one in
- * webdb takes as long as a whole search.
+ * urlfile.h - the URLs of a generation as a file: urls.wbb, a blob of kind "URLS". Results show URLs, and finding
+ * ten of them in webdb takes longer than a search.
  *
  *   data     blocks | offsets | foot
  *
- *   block    16 URLs, in the order of their numbers in the edition, without users and passwords. For each, varints: bytes
- *            that are shared with the URL before (of the first: 0), bytes that follow; these bytes
+ *   block    16 URLs, in the order of their numbers in the edition, without users and passwords. For each, varints:
+ *            bytes that are shared with the URL before (of the first: 0), bytes that follow; these bytes
  *   offsets  where each block is (8)
  *   foot     URLs (8), bytes of all blocks (8)
  */

@@ -99,8 +99,8 @@ static int more_text(struct wb_snippet_text *text)
 }
 
 /*
- * Appends title and snippet of a page to the texts. If what is kept of it is damaged, it has no snippet, and the title is
- * that of the table of titles: `verify` reports it, and it is no reason not to answer.
+ * Appends title and snippet of a page to the texts. If what is kept of it is damaged, it has no snippet, and the title
+ * is that of the table of titles: `verify` reports it, and it is no reason not to answer.
  */
 static int add_page(struct wb_hit_work *work, uint32_t docid)
 {
@@ -126,7 +126,7 @@ static int add_page(struct wb_hit_work *work, uint32_t docid)
     return err < 0 ? err : put_text(&work->texts, title);
 }
 
-/* Makes the texts of a hit: the length of the URL, the URL; of pages also the length of the title, the title, the snippet. */
+/* Makes the texts of a hit, each behind its length, but the last one: URL; of pages also title, snippet. */
 static int make_texts(struct wb_hit_work *work, uint32_t docid)
 {
     struct wb_slice url = WB_SLICE_EMPTY;

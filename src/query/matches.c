@@ -33,7 +33,7 @@ static bool has_prefixes(const char *language)
     return false;
 }
 
-/* How many letters at the end of a stem its words may not have: "happi" is the stem of "happy", "cheval" of "chevaux". */
+/* How many letters at the end of a stem its words may lack: "happi" is the stem of "happy", "cheval" of "chevaux". */
 static size_t changed_letters(const char *language)
 {
     bool english = !*language || strcmp(language, "en") == 0;
@@ -324,7 +324,7 @@ static int read_around(struct wb_matches *m, struct wb_slice text, size_t found,
     return read_words(m, text, from, *at);
 }
 
-/* Reads the words of a part without letters beyond ASCII: only those of the stretches without blanks that have a needle. */
+/* Reads the words of a part without letters beyond ASCII: only those between blanks where a needle is. */
 static int find_in_ascii(struct wb_matches *m, struct wb_slice text, size_t begin, size_t end)
 {
     size_t next[WB_MATCHES_WANTED_MAX], found = end, at = begin;
@@ -348,8 +348,8 @@ static int find_in_ascii(struct wb_matches *m, struct wb_slice text, size_t begi
 }
 
 /*
- * The first place of a letter that is not ASCII; end if there is none. Characters whose first byte is C2 or E2 are signs, such as dashes and quotation marks:
- * no word begins with one that is worth a search.
+ * The first place of a letter that is not ASCII; end if there is none. Characters whose first byte is C2 or E2 are
+ * signs, such as dashes and quotation marks: no word begins with one that is worth a search.
  */
 static size_t find_foreign(struct wb_slice text, size_t at, size_t end)
 {

@@ -46,10 +46,10 @@ struct wb_matches {
     struct wb_known_word known[WB_KNOWN_WORDS];
     WB_VEC(struct wb_match) items; /* in order */
     struct wb_needle needles[WB_MATCHES_WANTED_MAX];
-    bool unknown, letters; /* some needle is of this kind */
-    bool first[256];       /* the bytes that wanted words or their stems begin with */
-    bool lines;            /* every line counts as prose */
-    size_t done;           /* bytes of the text that were looked through */
+    bool unknown, letters;      /* some needle is of this kind */
+    bool first[256];            /* the bytes that wanted words or their stems begin with */
+    bool lines;                 /* every line counts as prose */
+    size_t done;                /* bytes of the text that were looked through */
     struct wb_text_range block; /* of the last match */
     bool block_is_prose;
     uint64_t in_prose, elsewhere; /* bit i: word i was found there */
@@ -62,7 +62,7 @@ void wb_matches_want(struct wb_matches *matches, struct wb_words *words, const s
 void wb_matches_begin(struct wb_matches *matches, const char *language, bool lines);
 void wb_matches_release(struct wb_matches *matches);
 
-/* Looks through the text from where the last call ended, up to `end`, which must be the end of a line or of the text. */
+/* Looks through the text from where the last call ended up to `end`: the end of a line, or of the text. */
 int wb_matches_find(struct wb_matches *matches, struct wb_slice text, size_t end);
 
 /* Whether all words were found, and one of them in prose; or some, and much of the text was looked through. */

@@ -38,8 +38,8 @@ struct wb_snippet_text {
 };
 
 /*
- * Replaces *html_out by a snippet of the text: one or two passages that have as many of the wanted words as possible, as
- * HTML: escaped, and with <b> around these words. If it has none of them, its beginning. At most about 600 bytes of
+ * Replaces *html_out by a snippet of the text: one or two passages that have as many of the wanted words as possible,
+ * as HTML: escaped, and with <b> around these words. If it has none of them, its beginning. At most about 600 bytes of
  * text. The same text and words give the same snippet, however the text comes in parts.
  */
 int wb_snippet(struct wb_snippeter *snippeter, struct wb_snippet_text *text, struct wb_buf *html_out);

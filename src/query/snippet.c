@@ -8,8 +8,8 @@
  *
  * The text is what the generation keeps of the page: its main text. It is decoded part by part, until all words were
  * found and one of them in prose. Passages come from prose; only for words that prose lacks, one may come from a short
- * block (an entry of a table of contents, say). sentences.c decides where a passage begins and ends; "…" stands where it
- * cuts a sentence, and between two passages, and never twice in a row.
+ * block (an entry of a table of contents, say). sentences.c decides where a passage begins and ends; "…" stands where
+ * it cuts a sentence, and between two passages, and never twice in a row.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -19,10 +19,10 @@
 
 enum {
     PASSAGE_BYTES = 240,
-    BEFORE_BYTES = 60,  /* of a passage before its first match */
-    AROUND_BYTES = 480, /* how far from its matches a passage may begin and end */
+    BEFORE_BYTES = 60,    /* of a passage before its first match */
+    AROUND_BYTES = 480,   /* how far from its matches a passage may begin and end */
     STEP_BYTES = 2 << 10, /* of the text that are looked through before we ask whether that is enough */
-    OPENING_BYTES = 60, /* a page without matches is shown from the first block on that is as long */
+    OPENING_BYTES = 60,   /* a page without matches is shown from the first block on that is as long */
 };
 
 struct wb_snippeter {
@@ -300,7 +300,7 @@ static int put_best(struct snippet *s)
     return err == 0 && both ? put_passage(s, &second) : err;
 }
 
-/* A place behind `from` up to which the text has whole lines, about STEP_BYTES further on; the same if there is none yet. */
+/* The end of a line about STEP_BYTES behind `from`; `from` if there is none yet. */
 static size_t whole_lines(struct wb_slice text, size_t from)
 {
     size_t low = text.len - from > STEP_BYTES ? from + STEP_BYTES : from;
