@@ -258,6 +258,50 @@ static void test_same_words(void **state)
     free(matches);
 }
 
+/* ---- where passages begin and end --------------------------------------------------------------------- */
+
+/* The passage around the first occurrence of a word. */
+static void check_passage(const char *text, const char *word, size_t want, const char *passage)
+{
+    struct wb_slice all = wb_slice_str(text);
+    size_t first = (size_t)(strstr(text, word) - text), last = first + strlen(word);
+    struct wb_text_range range =
+        wb_text_passage(all, (struct wb_text_range){0, all.len}, first, last, first + want);
+
+    if (!wb_slice_equal(wb_slice(text + range.begin, range.end - range.begin), wb_slice_str(passage)))
+        fail_msg("'%.*s' instead of '%s'", (int)(range.end - range.begin), text + range.begin, passage);
+}
+
+#define LONG_JA "これは長い文章であり、最初の句点まで百二十バイトより多くのバイトを含んでいるので、途中で切れない。"
+
+static void test_sentences(void **state)
+{
+    (void)state;
+    const char *more = " And so on, without any end in sight, and on and on and on and on and on and on and on and on and "
+                       "on and on and on and on and on and on and on and on and on and on and on and on and on and on.";
+    struct wb_buf text = WB_BUF_INIT;
+
+    check_passage(LONG_JA "動物園にしまうまがいる。" LONG_JA LONG_JA, "しまうま", 160, "動物園にしまうまがいる。" LONG_JA);
+    check_passage("قال الرجل ذلك؟ ثم ذهب الحمار إلى البيت.", "الحمار", 200, "ثم ذهب الحمار إلى البيت.");
+    /* Headings at the end are left out, but not behind something short. */
+    assert_int_equal(wb_buf_printf(&text, "The zebra has stripes, and it is not a horse but something else.\nSee also%s",
+                                   "\nAnother heading"),
+                     0);
+    assert_int_equal(wb_buf_terminate(&text), 0);
+    check_passage(text.ptr, "zebra", 79, "The zebra has stripes, and it is not a horse but something else.");
+    check_passage("Zebras\nSee also", "Zebras", 200, "Zebras\nSee also");
+    /* Words are whole, also if a long one is in the way. */
+    wb_buf_clear(&text);
+    assert_int_equal(wb_buf_printf(&text, "it begins before https://a.example/%0*d zebra and%s", 70, 1, more), 0);
+    assert_int_equal(wb_buf_terminate(&text), 0);
+    size_t at = (size_t)(strstr(text.ptr, "zebra") - text.ptr);
+    struct wb_text_range range =
+        wb_text_passage(wb_buf_slice(&text), (struct wb_text_range){0, text.len}, at, at + 5, at + 100);
+    assert_true(range.begin == 0 || text.ptr[range.begin - 1] == ' ');
+    assert_true(text.ptr[range.end] == ' ');
+    wb_buf_release(&text);
+}
+
 static void put(struct wb_text_cache *cache, const char *key, const char *text)
 {
     wb_text_cache_put(cache, wb_slice_str(key), wb_slice_str(text));
@@ -450,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_far_away),
         cmocka_unit_test(test_other_encoding),
         cmocka_unit_test(test_same_words),
+        cmocka_unit_test(test_sentences),
         cmocka_unit_test(test_main_text_first),
         cmocka_unit_test(test_one_mark_for_each_cut),
         cmocka_unit_test(test_passages_of_any_text),
