@@ -165,6 +165,7 @@ static const char *const vocabulary[] = {
     "\xd0\xbc\xd0\xb8\xd1\x80",
     "don't",
     "don\xe2\x80\x99t",
+    "(foo(foo.bar,vector<std::vector>);", "https://a.example/x(foo.bar)y", "foo.bar@x", "[foo_bar]", "vec[vector.foo]",
     "3.11.7",
     "x",
     "electricity",
