@@ -332,6 +332,8 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
         err = wb_index_fact(*old_out, (enum wb_fact)fact, &values);
     if (err == 0)
         err = wb_generation_prints(*old_out);
+    if (err == 0)
+        err = wb_generation_texts(*old_out);
     bool other_rules = err == 0 && (*old_out)->manifest.info.rules != build->result->info.rules;
     if (err < 0 && err != WB_E_NOMEM)
         wb_build_warn(build, "%s; everything is indexed again", wb_error_message());

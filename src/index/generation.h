@@ -97,11 +97,12 @@ struct wb_index {
     bool fact_open[WB_FACTS];
     struct wb_column prints;
     bool prints_open;
-    pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts and columns */
+    pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts, columns, texts */
     struct wb_postings *postings;
     struct wb_graph *out, *in;
     struct wb_table *titles, *sites, *types;
     struct wb_textfile texts;
+    bool texts_open;
     struct wb_urlfile urls;
     struct wb_cursor *title_cursor, *site_cursor, *type_cursor;
     struct wb_webdb *webdb; /* opened when it is first needed */
@@ -116,6 +117,9 @@ struct wb_index {
 
 /* Opens the fingerprints of an open generation, unless they are open, and checks them. */
 int wb_generation_prints(struct wb_index *index);
+
+/* Opens the kept texts of an open generation, unless they are open: without them, there are results all the same. */
+int wb_generation_texts(struct wb_index *index);
 
 /* The edition of an open generation. */
 int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out);

@@ -57,17 +57,6 @@ static int open_urls(struct wb_index *index)
     return err;
 }
 
-static int open_texts(struct wb_index *index)
-{
-    char *path = wb_path_join(index->path, WB_TEXTS_FILE);
-    int err = path ? wb_textfile_open(path, &index->texts) : WB_E_NOMEM;
-
-    if (err == 0 && index->texts.pages != index->docmap.pages)
-        err = wb_fail(WB_E_CORRUPT, "%s has another number of pages than its generation", path);
-    wb_free(path);
-    return err;
-}
-
 static int open_files(struct wb_index *index)
 {
     const struct wb_index_info *info = &index->manifest.info;
@@ -94,7 +83,7 @@ static int open_files(struct wb_index *index)
         err = open_table(index, WB_TYPES_FILE, WB_TYPES_KIND, &index->types, &index->type_cursor);
     if (err == 0)
         err = open_urls(index);
-    return err < 0 ? err : open_texts(index);
+    return err;
 }
 
 int wb_generation_open(const char *dir, const char *root, uint32_t number, struct wb_index **index_out)
@@ -331,6 +320,30 @@ int wb_generation_prints(struct wb_index *index)
     return err;
 }
 
+static int open_texts(struct wb_index *index)
+{
+    char *path = wb_path_join(index->path, WB_TEXTS_FILE);
+    int err = path ? wb_textfile_open(path, &index->texts) : WB_E_NOMEM;
+
+    if (err == WB_E_NOTFOUND) /* the generation is locked, so it is still there */
+        err = wb_fail(WB_E_CORRUPT, "%s is missing", path);
+    if (err == 0 && index->texts.pages != index->docmap.pages)
+        err = wb_fail(WB_E_CORRUPT, "%s has another number of pages than its generation", path);
+    wb_free(path);
+    index->texts_open = err == 0;
+    if (err < 0)
+        wb_textfile_close(&index->texts);
+    return err;
+}
+
+int wb_generation_texts(struct wb_index *index)
+{
+    pthread_mutex_lock(&index->mutex);
+    int err = index->texts_open ? 0 : open_texts(index);
+    pthread_mutex_unlock(&index->mutex);
+    return err;
+}
+
 struct near_page {
     uint64_t pages;
     wb_index_each_near each;
@@ -495,7 +508,9 @@ int wb_index_text(struct wb_index *index, struct wb_text_reader *reader, uint32_
     *text_out = (struct wb_index_text){.lines = false};
     if (docid >= index->docmap.pages)
         return 0;
-    int err = wb_text_decoder_begin(&reader->decoder, &index->texts, docid);
+    int err = wb_generation_texts(index);
+    if (err == 0)
+        err = wb_text_decoder_begin(&reader->decoder, &index->texts, docid);
     return err < 0 ? err : split_text(&reader->decoder, text_out);
 }
 

@@ -278,8 +278,8 @@ static void check_passage(const char *text, const char *word, size_t want, const
 static void test_sentences(void **state)
 {
     (void)state;
-    const char *more = " And so on, without any end in sight, and on and on and on and on and on and on and on and on and "
-                       "on and on and on and on and on and on and on and on and on and on and on and on and on and on.";
+    const char *more = " And so on, without any end in sight, and on and on and on and on and on and on and on and on "
+                       "and on and on and on and on and on and on and on and on and on and on and on and on and on.";
     struct wb_buf text = WB_BUF_INIT;
 
     check_passage(LONG_JA "動物園にしまうまがいる。" LONG_JA LONG_JA, "しまうま", 160, "動物園にしまうまがいる。" LONG_JA);
