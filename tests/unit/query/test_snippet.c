@@ -285,8 +285,8 @@ static void test_sentences(void **state)
     check_passage(LONG_JA "動物園にしまうまがいる。" LONG_JA LONG_JA, "しまうま", 160, "動物園にしまうまがいる。" LONG_JA);
     check_passage("قال الرجل ذلك؟ ثم ذهب الحمار إلى البيت.", "الحمار", 200, "ثم ذهب الحمار إلى البيت.");
     /* Headings at the end are left out, but not behind something short. */
-    assert_int_equal(wb_buf_printf(&text, "The zebra has stripes, and it is not a horse but something else.\nSee also%s",
-                                   "\nAnother heading"),
+    assert_int_equal(wb_buf_printf(&text, "The zebra has stripes, and it is not a horse but something else.\n%s",
+                                   "See also\nAnother heading"),
                      0);
     assert_int_equal(wb_buf_terminate(&text), 0);
     check_passage(text.ptr, "zebra", 79, "The zebra has stripes, and it is not a horse but something else.");
