@@ -29,7 +29,7 @@ int wb_buf_reserve(struct wb_buf *buf, size_t more)
     return 0;
 }
 
-int wb_buf_append(struct wb_buf *buf, const void *bytes, size_t len)
+int wb_buf_append_grown(struct wb_buf *buf, const void *bytes, size_t len)
 {
     int err = wb_buf_reserve(buf, len);
 
@@ -41,19 +41,9 @@ int wb_buf_append(struct wb_buf *buf, const void *bytes, size_t len)
     return 0;
 }
 
-int wb_buf_append_slice(struct wb_buf *buf, struct wb_slice s)
-{
-    return wb_buf_append(buf, s.ptr, s.len);
-}
-
 int wb_buf_append_str(struct wb_buf *buf, const char *text)
 {
     return wb_buf_append(buf, text, strlen(text));
-}
-
-int wb_buf_append_char(struct wb_buf *buf, char c)
-{
-    return wb_buf_append(buf, &c, 1);
 }
 
 int wb_buf_vprintf(struct wb_buf *buf, const char *format, va_list args)

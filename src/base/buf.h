@@ -30,10 +30,28 @@ struct wb_buf {
 /* Makes room for `more` bytes behind len. The room grows by half at least, so that many appends cost O(n) in total. */
 int wb_buf_reserve(struct wb_buf *buf, size_t more);
 
-int wb_buf_append(struct wb_buf *buf, const void *bytes, size_t len);
-int wb_buf_append_slice(struct wb_buf *buf, struct wb_slice s);
+int wb_buf_append_grown(struct wb_buf *buf, const void *bytes, size_t len); /* when there may be no room yet */
+
+static inline int wb_buf_append(struct wb_buf *buf, const void *bytes, size_t len)
+{
+    if (len > buf->cap - buf->len || len == 0)
+        return wb_buf_append_grown(buf, bytes, len);
+    memcpy(buf->ptr + buf->len, bytes, len);
+    buf->len += len;
+    return 0;
+}
+
+static inline int wb_buf_append_slice(struct wb_buf *buf, struct wb_slice s)
+{
+    return wb_buf_append(buf, s.ptr, s.len);
+}
+
+static inline int wb_buf_append_char(struct wb_buf *buf, char c)
+{
+    return wb_buf_append(buf, &c, 1);
+}
+
 int wb_buf_append_str(struct wb_buf *buf, const char *text);
-int wb_buf_append_char(struct wb_buf *buf, char c);
 int wb_buf_printf(struct wb_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int wb_buf_vprintf(struct wb_buf *buf, const char *format, va_list args);
 

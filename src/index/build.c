@@ -235,6 +235,8 @@ static int open_arrays(struct wb_build *build)
         err = allocate(build, urls, sizeof *build->ranks, &build->ranks);
     if (err == 0)
         err = allocate(build, build->roster.site_count, sizeof *build->site_ranks, &build->site_ranks);
+    if (err == 0)
+        err = wb_textwork_begin(build);
     return err < 0 ? err : wb_sorter_open(&titles, &build->titles);
 }
 
@@ -262,6 +264,7 @@ static void close_build(struct wb_build *build)
     unmap(build->ranks, urls, sizeof *build->ranks);
     unmap(build->site_ranks, build->roster.site_count, sizeof *build->site_ranks);
     wb_sorter_close(build->titles);
+    wb_textwork_release(&build->texts);
     wb_sorter_close(build->urlkeys);
     wb_sorter_close(build->languages);
     wb_carry_release(&build->carry);
@@ -337,6 +340,8 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
         err = wb_generation_prints(*old_out);
     if (err == 0)
         err = wb_generation_completions(*old_out);
+    if (err == 0)
+        err = wb_generation_texts(*old_out);
     bool other_rules = err == 0 && (*old_out)->manifest.info.rules != build->result->info.rules;
     if (err < 0 && err != WB_E_NOMEM)
         wb_build_warn(build, "%s; everything is indexed again", wb_error_message());
@@ -404,6 +409,8 @@ static int make(struct wb_build *build)
     if (err == 0)
         err = wb_completionwork(build);
     if (err == 0)
+        err = wb_textwork_write(build);
+    if (err == 0)
         err = wb_usercolumns_write(build);
     return err < 0 ? err : write_manifest(build);
 }
@@ -469,6 +476,7 @@ static int build_once(const struct wb_index_options *options, bool from_scratch,
                              .result = result_out,
                              .lock = WB_FILE_INIT,
                              .root_lock = WB_FILE_INIT,
+                             .texts = {.file = WB_FILE_INIT},
                              .from_scratch = from_scratch};
     bool counts = false, current = false;
 

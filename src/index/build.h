@@ -7,6 +7,7 @@
  *   ranks     PageRank and host rank                                                       rankwork.h
  *   lists     runs, and the lists of the last generation -> lists                          listmerge.h
  *   columns   everything that is known about single documents                              factwork.h
+ *   texts     what is kept of the texts of pages, for snippets                             textwork.h
  *   publish   one rename; then older generations go                                        build.c
  */
 #ifndef WB_INDEX_BUILD_H
@@ -16,6 +17,7 @@
 #include "index/generation.h"
 #include "index/roster.h"
 #include "index/run.h"
+#include "index/textwork.h"
 #include "index/whereabouts.h"
 
 #include <pthread.h>
@@ -55,10 +57,11 @@ struct wb_build {
     double *ranks;                    /* by docid of URLs */
     double *site_ranks;               /* by number of the site */
     struct wb_sorter *titles;         /* docid -> title */
+    struct wb_textwork texts;         /* what is kept of the texts of pages */
     struct wb_sorter *urlkeys;        /* URL key, zero byte, number -> nothing */
     struct wb_sorter *languages;      /* candidates of pages in several languages (alternates.h) */
     uint32_t *alternates;             /* by docid of pages */
-    pthread_mutex_t mutex;            /* for runs, titles and result, while threads are at work */
+    pthread_mutex_t mutex;            /* for runs, titles, texts and result, while threads are at work */
     WB_VEC(struct wb_run *) runs;
     struct wb_generation_manifest manifest;
 };

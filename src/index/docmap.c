@@ -28,12 +28,20 @@ static uint64_t blocks_of(uint64_t urls)
     return (urls + BLOCK_URLS - 1) / BLOCK_URLS;
 }
 
+/* Without an instruction for it, which the oldest machines lack, __builtin_popcountll() is a call. */
+static uint64_t count_bits(uint64_t word)
+{
+    word -= word >> 1 & 0x5555555555555555;
+    word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+    return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
+}
+
 static uint64_t count_pages(const uint64_t *bits, uint64_t urls)
 {
     uint64_t pages = 0;
 
     for (uint64_t i = 0; i < (urls + 63) / 64; i++)
-        pages += (uint64_t)__builtin_popcountll(bits[i]);
+        pages += count_bits(bits[i]);
     WB_CHECK(pages <= urls);
     return pages;
 }
@@ -56,7 +64,7 @@ int wb_docmap_write(const char *path, const uint64_t *bits, uint64_t urls)
         for (uint64_t i = 0; i < BLOCK_WORDS; i++) {
             uint64_t at = block * BLOCK_WORDS + i, word = at < words ? bits[at] : 0;
             wb_put64(bytes + 8 + 8 * i, word);
-            before += (uint64_t)__builtin_popcountll(word);
+            before += count_bits(word);
         }
         err = wb_blob_append(writer, bytes, BLOCK_BYTES);
     }
@@ -88,7 +96,7 @@ static bool adds_up(const struct wb_docmap *map)
             uint64_t word = wb_get64(p + 8 + 8 * i), first = block * BLOCK_URLS + (uint64_t)i * 64;
             if (first + 64 > map->urls && (first >= map->urls ? word : word >> (map->urls - first)) != 0)
                 return false;
-            before += (uint64_t)__builtin_popcountll(word);
+            before += count_bits(word);
         }
     }
     return before == map->pages;
@@ -143,9 +151,9 @@ uint32_t wb_docmap_docid(const struct wb_docmap *map, uint64_t number)
 
     WB_CHECK(number < map->urls);
     for (uint64_t i = 0; i < in_block / 64; i++)
-        rank += (uint64_t)__builtin_popcountll(wb_get64(block + 8 + 8 * i));
+        rank += count_bits(wb_get64(block + 8 + 8 * i));
     uint64_t word = wb_get64(block + 8 + in_block / 64 * 8);
-    rank += (uint64_t)__builtin_popcountll(word & ((UINT64_C(1) << in_block % 64) - 1));
+    rank += count_bits(word & ((UINT64_C(1) << in_block % 64) - 1));
     return (uint32_t)in_range(map, word >> in_block % 64 & 1 ? rank : map->pages + (number - rank));
 }
 
@@ -161,7 +169,7 @@ static uint64_t part_before(const struct wb_docmap *map, uint64_t block, bool pa
 /* The place of the bit of a word that has rank others before it. */
 static unsigned select_in_word(uint64_t word, uint64_t rank)
 {
-    WB_CHECK(rank < (uint64_t)__builtin_popcountll(word));
+    WB_CHECK(rank < count_bits(word));
     while (rank-- > 0)
         word &= word - 1;
     return (unsigned)__builtin_ctzll(word);
@@ -186,7 +194,7 @@ uint64_t wb_docmap_number(const struct wb_docmap *map, uint32_t docid)
     for (uint64_t i = 0; i < BLOCK_WORDS; i++) {
         uint64_t word = wb_get64(block_at(map, low) + 8 + 8 * i), count;
         word = page ? word : ~word;
-        count = (uint64_t)__builtin_popcountll(word);
+        count = count_bits(word);
         if (rank < count)
             return in_range(map, low * BLOCK_URLS + i * 64 + select_in_word(word, rank));
         rank -= count;

@@ -34,6 +34,7 @@ void wb_docwords_release(struct wb_docwords *worker)
     wb_extractor_free(worker->extractor);
     wb_words_free(worker->words);
     wb_inverter_free(worker->inverter);
+    wb_buf_release(&worker->kept);
     *worker = (struct wb_docwords){.budget = 0};
 }
 
@@ -144,7 +145,12 @@ int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb
         err = add_text(worker, page->key, language, WB_FIELD_URL, &at, &words[WB_FIELD_URL]);
     if (err == 0)
         err = wb_inverter_end(worker->inverter);
-    work_out->title = name_of(&extract);
+    /* What is kept and shown is called that, too. */
+    extract.title = name_of(&extract);
+    if (err == 0)
+        err = wb_kept_text_make(&extract, &worker->kept);
+    work_out->kept = wb_buf_slice(&worker->kept);
+    work_out->title = extract.title;
     work_out->published_ms = extract.published_ms;
     work_out->modified_ms = extract.modified_ms;
     work_out->length =

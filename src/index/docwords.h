@@ -9,6 +9,7 @@
 
 #include "extract/extract.h"
 #include "index/inverter.h"
+#include "index/kepttext.h"
 #include "words/words.h"
 
 #define WB_INDEX_WORDS_MAX 1000000 /* of a page; further words are not indexed */
@@ -25,12 +26,14 @@ struct wb_docwords {
     struct wb_extractor *extractor;
     struct wb_words *words;
     struct wb_inverter *inverter;
-    uint32_t budget; /* words that the current document may still have */
+    struct wb_buf kept; /* of the last page */
+    uint32_t budget;    /* words that the current document may still have */
 };
 
 /* What the contents of a page say, besides their words. It borrows from the worker, until its next page. */
 struct wb_docfacts {
     struct wb_slice title;
+    struct wb_slice kept; /* what is kept of its text: kepttext.h */
     int64_t published_ms, modified_ms; /* what the page says; 0: nothing */
     uint32_t length; /* for scoring: words of main text, headings and title, and a quarter of the others */
     uint8_t lang;    /* wb_language_number() */

@@ -3,7 +3,7 @@
  *
  * The manifest is text, one "name value" per line, so that people can read it too:
  *
- *   webbase generation 4          the version of the format
+ *   webbase generation 5          the version of the format
  *   generation 7                  then the numbers of struct wb_index_info
  *   ...
  *   history newest                the policy that versions were counted by

@@ -5,6 +5,8 @@
  *   dictionary lists positions   of room postings
  *   out.wbg in.wbg         link graphs: successors of a docid, and the pages that link to it
  *   titles.wbt             docid, 4 bytes big-endian -> title; pages only
+ *   urls.wbb               urlfile.h
+ *   texts.wbb              what is kept of the texts of pages: textfile.h
  *   sites.wbt types.wbt    SURT of a site -> its ranges (sitetable.h); media type -> nothing: its rank is its number
  *   NAME.wbc               a column: wb_fact_kinds[].name
  *   prints.wbc             fingerprints and docids: prints.h
@@ -19,6 +21,8 @@
 #include "index/completions.h"
 #include "index/docmap.h"
 #include "index/index.h"
+#include "index/textfile.h"
+#include "index/urlfile.h"
 #include "os/series.h"
 
 #include <pthread.h>
@@ -97,14 +101,16 @@ struct wb_index {
     bool prints_open;
     struct wb_completions completions;
     bool completions_open;
-    pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts and columns */
+    pthread_mutex_t mutex; /* for what is opened when it is first asked for: facts, columns, texts */
     struct wb_postings *postings;
     struct wb_graph *out, *in;
     struct wb_table *titles, *sites, *types;
+    struct wb_textfile texts;
+    bool texts_open;
+    struct wb_urlfile urls;
     struct wb_cursor *title_cursor, *site_cursor, *type_cursor;
     struct wb_webdb *webdb; /* opened when it is first needed */
     struct wb_buf text;     /* a URL or a name that was asked for */
-    struct wb_buf public_text; /* the URL without a password, if it had one */
     WB_VEC(struct wb_index_column) columns;
     struct wb_open_column {
         struct wb_column column;
@@ -118,6 +124,9 @@ int wb_generation_prints(struct wb_index *index);
 
 /* Opens the completions of an open generation, unless they are open. */
 int wb_generation_completions(struct wb_index *index);
+
+/* Opens the kept texts of an open generation, unless they are open: without them, there are results all the same. */
+int wb_generation_texts(struct wb_index *index);
 
 /* The edition of an open generation. */
 int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out);

@@ -187,6 +187,35 @@ typedef int (*wb_index_each_link)(void *context, uint32_t docid, struct wb_slice
 int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_direction direction, wb_index_each_link each,
                    void *context);
 
+/* ---- kept texts ----------------------------------------------------------------------------------- */
+
+/* Between two parts of the main text between which something is left out. */
+#define WB_KEPT_GAP '\f'
+
+/*
+ * What the generation keeps of the text of a page, so that nobody has to read the page: its title, and the beginning
+ * of its main text (64 KiB), with '\n' before each block. Everything is valid until the next call with the reader.
+ */
+struct wb_index_text {
+    struct wb_slice title;
+    struct wb_slice text; /* as far as it has been decoded */
+    bool lines;           /* the text has no blocks: every line counts as prose */
+    bool cut;             /* the page has more text than is kept */
+};
+
+/* Working memory of one thread. */
+struct wb_text_reader;
+
+int wb_text_reader_new(struct wb_text_reader **reader_out);
+void wb_text_reader_free(struct wb_text_reader *reader);
+
+/* Gets the beginning of the text of a page: 4 KiB, or all if it is shorter. Nothing is kept of other documents. */
+int wb_index_text(struct wb_index *index, struct wb_text_reader *reader, uint32_t docid,
+                  struct wb_index_text *text_out);
+
+/* Gets 8 KiB more of the same page, behind the text so far. Returns 1, 0 if there is no more, or an error. */
+int wb_index_text_more(struct wb_text_reader *reader, struct wb_index_text *text_inout);
+
 /* ---- columns of users --------------------------------------------------------------------------- */
 
 struct wb_index_column {

@@ -46,6 +46,17 @@ static int open_graph(const struct wb_index *index, const char *name, struct wb_
     return err;
 }
 
+static int open_urls(struct wb_index *index)
+{
+    char *path = wb_path_join(index->path, WB_URLS_FILE);
+    int err = path ? wb_urlfile_open(path, &index->urls) : WB_E_NOMEM;
+
+    if (err == 0 && index->urls.count != index->docmap.urls)
+        err = wb_fail(WB_E_CORRUPT, "%s has another number of URLs than its generation", path);
+    wb_free(path);
+    return err;
+}
+
 static int open_files(struct wb_index *index)
 {
     const struct wb_index_info *info = &index->manifest.info;
@@ -70,6 +81,8 @@ static int open_files(struct wb_index *index)
         err = open_table(index, WB_SITES_TABLE_FILE, WB_SITES_TABLE_KIND, &index->sites, &index->site_cursor);
     if (err == 0)
         err = open_table(index, WB_TYPES_FILE, WB_TYPES_KIND, &index->types, &index->type_cursor);
+    if (err == 0)
+        err = open_urls(index);
     return err;
 }
 
@@ -201,11 +214,12 @@ void wb_index_close(struct wb_index *index)
     wb_column_close(&index->prints);
     if (index->completions_open)
         wb_completions_close(&index->completions);
+    wb_textfile_close(&index->texts);
+    wb_urlfile_close(&index->urls);
     wb_docmap_close(&index->docmap);
     wb_webdb_close(index->webdb);
     wb_generation_release(&index->manifest);
     wb_buf_release(&index->text);
-    wb_buf_release(&index->public_text);
     wb_file_close(&index->lock);
     pthread_mutex_destroy(&index->mutex);
     wb_free(index->path);
@@ -304,6 +318,30 @@ int wb_generation_prints(struct wb_index *index)
 {
     pthread_mutex_lock(&index->mutex);
     int err = index->prints_open ? 0 : open_prints(index);
+    pthread_mutex_unlock(&index->mutex);
+    return err;
+}
+
+static int open_texts(struct wb_index *index)
+{
+    char *path = wb_path_join(index->path, WB_TEXTS_FILE);
+    int err = path ? wb_textfile_open(path, &index->texts) : WB_E_NOMEM;
+
+    if (err == WB_E_NOTFOUND) /* the generation is locked, so it is still there */
+        err = wb_fail(WB_E_CORRUPT, "%s is missing", path);
+    if (err == 0 && index->texts.pages != index->docmap.pages)
+        err = wb_fail(WB_E_CORRUPT, "%s has another number of pages than its generation", path);
+    wb_free(path);
+    index->texts_open = err == 0;
+    if (err < 0)
+        wb_textfile_close(&index->texts);
+    return err;
+}
+
+int wb_generation_texts(struct wb_index *index)
+{
+    pthread_mutex_lock(&index->mutex);
+    int err = index->texts_open ? 0 : open_texts(index);
     pthread_mutex_unlock(&index->mutex);
     return err;
 }
@@ -431,15 +469,10 @@ int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *doci
 
 int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out)
 {
-    struct wb_webdb *webdb;
-    int err = wb_generation_webdb(index, &webdb);
-
     WB_CHECK(docid < index->docmap.urls);
-    wb_buf_clear(&index->text);
-    if (err == 0)
-        err = wb_webdb_page_url(webdb, wb_docmap_number(&index->docmap, docid), &index->text);
-    *url_out = wb_buf_slice(&index->text);
-    return err < 0 ? err : wb_url_public(*url_out, &index->public_text, url_out);
+    int err = wb_urlfile_get(&index->urls, wb_docmap_number(&index->docmap, docid), &index->text);
+    *url_out = err == 0 ? wb_buf_slice(&index->text) : WB_SLICE_EMPTY;
+    return err;
 }
 
 int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *title_out)
@@ -454,6 +487,71 @@ int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *titl
         *title_out = record.value;
     return err;
 }
+
+/* ---- kept texts ---------------------------------------------------------------------------------- */
+
+struct wb_text_reader {
+    struct wb_text_decoder decoder;
+};
+
+int wb_text_reader_new(struct wb_text_reader **reader_out)
+{
+    struct wb_text_reader *reader = wb_alloc_zero(1, sizeof *reader);
+    int err = reader ? wb_text_decoder_init(&reader->decoder) : WB_E_NOMEM;
+
+    if (err < 0) {
+        wb_text_reader_free(reader);
+        reader = NULL;
+    }
+    *reader_out = reader;
+    return err;
+}
+
+void wb_text_reader_free(struct wb_text_reader *reader)
+{
+    if (!reader)
+        return;
+    wb_text_decoder_release(&reader->decoder);
+    wb_free(reader);
+}
+
+/* Finds the parts of what has been decoded, which may have moved. */
+static int split_text(const struct wb_text_decoder *decoder, struct wb_index_text *text_out)
+{
+    unsigned flags;
+
+    *text_out = (struct wb_index_text){.lines = false};
+    if (decoder->kept.len == 0)
+        return 0;
+    if (!wb_kept_text_split(wb_buf_slice(&decoder->kept), &flags, &text_out->title, &text_out->text))
+        return wb_fail(WB_E_CORRUPT, "%s: the text of page %u makes no sense", decoder->file->blob.path,
+                       decoder->docid);
+    text_out->lines = flags & WB_KEPT_LINES;
+    text_out->cut = flags & WB_KEPT_CUT;
+    return 0;
+}
+
+int wb_index_text(struct wb_index *index, struct wb_text_reader *reader, uint32_t docid,
+                  struct wb_index_text *text_out)
+{
+    *text_out = (struct wb_index_text){.lines = false};
+    if (docid >= index->docmap.pages)
+        return 0;
+    int err = wb_generation_texts(index);
+    if (err == 0)
+        err = wb_text_decoder_begin(&reader->decoder, &index->texts, docid);
+    return err < 0 ? err : split_text(&reader->decoder, text_out);
+}
+
+int wb_index_text_more(struct wb_text_reader *reader, struct wb_index_text *text_inout)
+{
+    int more = wb_text_decoder_more(&reader->decoder);
+    int err = more > 0 ? split_text(&reader->decoder, text_inout) : 0;
+
+    return err < 0 ? err : more;
+}
+
+/* ---- names ------------------------------------------------------------------------------------- */
 
 int wb_index_type(struct wb_index *index, uint32_t type, struct wb_slice *name_out)
 {

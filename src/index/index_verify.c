@@ -202,6 +202,46 @@ static int check_completions(struct index_check *check)
     return judge_error(check, err);
 }
 
+static int check_texts(struct index_check *check)
+{
+    struct wb_textfile texts = {.pages = 0};
+    uint64_t bytes;
+    char *path = begin_file(check, WB_TEXTS_FILE);
+    int err = path ? wb_blob_verify(path, WB_TEXTS_KIND, on_found, check, &bytes) : WB_E_NOMEM;
+
+    if (err == 0 && check->of_file == 0) {
+        err = wb_textfile_open(path, &texts);
+        if (err == 0)
+            err = wb_textfile_verify(&texts);
+        if (err == 0)
+            expect_count(check, texts.pages, check->manifest.info.pages);
+    }
+    wb_textfile_close(&texts);
+    wb_free(path);
+    return judge_error(check, err);
+}
+
+static int check_urls(struct index_check *check)
+{
+    struct wb_urlfile urls = {.count = 0};
+    struct wb_buf url = WB_BUF_INIT;
+    uint64_t bytes;
+    char *path = begin_file(check, WB_URLS_FILE);
+    int err = path ? wb_blob_verify(path, WB_URLS_KIND, on_found, check, &bytes) : WB_E_NOMEM;
+
+    if (err == 0 && check->of_file == 0) {
+        err = wb_urlfile_open(path, &urls);
+        for (uint64_t number = 0; err == 0 && number < urls.count; number++)
+            err = wb_urlfile_get(&urls, number, &url);
+        if (err == 0)
+            expect_count(check, urls.count, check->manifest.info.urls);
+    }
+    wb_urlfile_close(&urls);
+    wb_buf_release(&url);
+    wb_free(path);
+    return judge_error(check, err);
+}
+
 static int check_facts(struct index_check *check)
 {
     const struct wb_index_info *info = &check->manifest.info;
@@ -298,6 +338,10 @@ static int check_files(struct index_check *check)
         err = check_table(check, WB_TITLES_FILE, WB_TITLES_KIND, &records);
     if (err == 0)
         expect_count(check, records, info->pages);
+    if (err == 0)
+        err = check_texts(check);
+    if (err == 0)
+        err = check_urls(check);
     if (err == 0)
         err = check_table(check, WB_SITES_TABLE_FILE, WB_SITES_TABLE_KIND, &records);
     if (err == 0)

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "index/build.h"
 #include "index/sitetable.h"
+#include "index/urlfile.h"
 #include "os/nameless.h"
 
 #include <stdlib.h>
@@ -220,7 +221,8 @@ static int note_url(struct wb_build *build, struct wb_roster *roster, const stru
     return wb_sitetable_add(sites, row->surt, page != NULL, &url->site);
 }
 
-static int walk_urls(struct wb_build *build, struct wb_roster *roster, uint64_t *bits, struct wb_sitetable *sites)
+static int walk_urls(struct wb_build *build, struct wb_roster *roster, uint64_t *bits, struct wb_sitetable *sites,
+                     struct wb_urlfile_writer *urls)
 {
     struct wb_buf scratch[2] = {WB_BUF_INIT, WB_BUF_INIT};
     struct wb_webdb_pages *walk = NULL;
@@ -238,6 +240,8 @@ static int walk_urls(struct wb_build *build, struct wb_roster *roster, uint64_t 
             err = note_urlkey(build, &row, scratch);
         if (err == 0 && roster->urls[row.number].page != WB_DOCID_NONE)
             err = wb_alternates_note(build, row.surt, (uint32_t)roster->known - 1);
+        if (err == 0)
+            err = wb_urlfile_add(urls, row.url);
         if (err == 0 && row.number % PROGRESS_EVERY == 0)
             err = wb_build_progress(build, "looking through webdb", row.number, roster->url_count);
     }
@@ -245,6 +249,17 @@ static int walk_urls(struct wb_build *build, struct wb_roster *roster, uint64_t 
     for (int i = 0; i < 2; i++)
         wb_buf_release(&scratch[i]);
     return err;
+}
+
+/* The walk, which also writes the file of URLs. */
+static int walk_and_write(struct wb_build *build, struct wb_roster *roster, uint64_t *bits, struct wb_sitetable *sites)
+{
+    struct wb_urlfile_writer urls;
+    char *path = wb_build_path(build, WB_URLS_FILE);
+    int err = path ? wb_urlfile_create(path, &urls) : WB_E_NOMEM;
+
+    wb_free(path);
+    return err < 0 ? err : wb_urlfile_end(&urls, walk_urls(build, roster, bits, sites, &urls));
 }
 
 static int write_docids(struct wb_build *build, struct wb_roster *roster, const uint64_t *bits,
@@ -277,7 +292,7 @@ static int make_docids(struct wb_build *build, struct wb_roster *roster)
     int err = bits ? wb_nameless_map(build->root, (count.urls + 1) * sizeof *roster->urls, &memory) : WB_E_NOMEM;
     roster->urls = memory;
     if (err == 0)
-        err = walk_urls(build, roster, bits, &sites);
+        err = walk_and_write(build, roster, bits, &sites);
     if (err == 0)
         err = write_docids(build, roster, bits, &sites);
     roster->site_count = (uint32_t)sites.sites.count;

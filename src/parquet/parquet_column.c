@@ -171,7 +171,7 @@ static int pack(ZSTD_CCtx *zstd, struct wb_buf *scratch, struct wb_slice *packed
 int wb_parquet_chunk_page(struct wb_parquet_chunk *chunk, ZSTD_CCtx *zstd, struct wb_buf *scratch)
 {
     size_t before = chunk->pages.len;
-    struct wb_slice packed;
+    struct wb_slice packed = WB_SLICE_EMPTY;
     int err = 0;
 
     if (chunk->page_rows == 0)

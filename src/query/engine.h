@@ -99,6 +99,7 @@ struct wb_searcher {
     struct wb_index *index;
     struct wb_store *store;
     struct wb_snippeter *snippeter;
+    struct wb_text_reader *reader; /* of what the generation keeps of pages */
     struct wb_text_cache *texts; /* that were made before; NULL: none are kept */
     struct wb_words *words;      /* of the snippeter */
     struct wb_wordlist wordlist;
@@ -440,15 +441,18 @@ int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct
 int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results);
 
 /* Begins the key of a text in the cache of the searcher. */
-enum wb_text_kind { WB_TEXT_NAMES, WB_TEXT_SNIPPET, WB_TEXT_SPELLING };
+enum wb_text_kind { WB_TEXT_HIT, WB_TEXT_NAMES, WB_TEXT_SPELLING };
 int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_buf *key);
 
 /* Fetches the URL and the title of a document; a URL that was never fetched has no title. */
 int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t docid, struct wb_slice *url_out,
                   struct wb_slice *title_out);
 
-/* Adds snippets to the hits, and suggests another spelling of the query if it found little. */
-int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results);
+/*
+ * Fills in URLs, titles and snippets of the hits; a URL that was never fetched has neither of the latter. And suggests
+ * another spelling of the query if it found little.
+ */
+int wb_hits_texts(struct wb_qplan *plan, struct wb_results *results);
 int wb_hits_suggest(struct wb_qplan *plan, struct wb_results *results);
 
 /* The plan as lines of text, with the number of documents of each part. */

@@ -42,8 +42,7 @@ static int fill_hit(struct wb_qplan *plan, const struct wb_found *found, struct 
         err = wb_explain_hit(plan, found->docid, &results->arena, hit);
     if (err < 0 || plan->options->no_texts)
         return err;
-    err = wb_hits_names(plan, &results->arena, found->docid, &hit->url, &hit->title);
-    return err < 0 ? err : find_facts(plan, found->docid, &hit->time_ms, &hit->language);
+    return find_facts(plan, found->docid, &hit->time_ms, &hit->language);
 }
 
 static int fill_folded(struct wb_qplan *plan, const struct wb_found *found, enum wb_fold_why why,
@@ -101,7 +100,7 @@ int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct
             err = add_folded(plan, topk, list, (size_t)offset + i, results, &results->hits[i]);
     }
     results->hit_count = err == 0 ? count : 0;
-    return err < 0 || plan->options->no_texts ? err : wb_hits_snippets(plan, results);
+    return err < 0 || plan->options->no_texts ? err : wb_hits_texts(plan, results);
 }
 
 /* ---- facets --------------------------------------------------------------------------------------- */

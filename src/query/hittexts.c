@@ -30,7 +30,7 @@ int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_b
     return err == 0 ? put_number(key, kind) : err;
 }
 
-/* ---- URLs and titles ------------------------------------------------------------------------------- */
+/* ---- what is folded: URLs and titles ---------------------------------------------------------------- */
 
 /* Both in one text: the length of the URL, the URL, the title. */
 static int join_names(const struct wb_qplan *plan, uint32_t docid, struct wb_buf *names)
@@ -78,7 +78,7 @@ int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t 
     return 0;
 }
 
-/* ---- snippets ------------------------------------------------------------------------------------- */
+/* ---- what to highlight ---------------------------------------------------------------------------- */
 
 struct wb_wanted_list WB_VEC_OF(struct wb_wanted);
 
@@ -101,25 +101,26 @@ static int find_wanted(const struct wb_qplan *plan, struct wb_wanted_list *list)
     return err;
 }
 
-struct wb_snippet_work {
+/* ---- URLs, titles and snippets ---------------------------------------------------------------------- */
+
+/* What the texts of all hits need. */
+struct wb_hit_work {
     struct wb_qplan *plan;
-    struct wb_results *results;
-    const struct wb_wanted_list *wanted;
+    struct wb_arena *arena;
+    struct wb_wanted_list wanted;
     const uint8_t *languages; /* by docid */
-    WB_VEC(struct wb_pageid) ids;
-    WB_VEC(size_t) hits; /* the number of the hit of each id */
-    struct wb_buf html;
+    struct wb_buf html, texts;
     struct wb_buf key; /* of the cache: what all hits share, then the docid of one */
 };
 
 /* Begins the key: everything but the docid that a snippet depends on. */
-static int begin_key(struct wb_snippet_work *work)
+static int begin_key(struct wb_hit_work *work)
 {
     struct wb_buf *key = &work->key;
-    int err = wb_hits_key(work->plan, WB_TEXT_SNIPPET, key);
+    int err = wb_hits_key(work->plan, WB_TEXT_HIT, key);
 
-    for (size_t i = 0; err == 0 && i < work->wanted->count; i++) {
-        const struct wb_wanted *wanted = &work->wanted->items[i];
+    for (size_t i = 0; err == 0 && i < work->wanted.count; i++) {
+        const struct wb_wanted *wanted = &work->wanted.items[i];
         err = put_text(key, wanted->exact);
         if (err == 0)
             err = put_number(key, (uint32_t)wanted->stem_count << 1 | wanted->prefix);
@@ -129,70 +130,117 @@ static int begin_key(struct wb_snippet_work *work)
     return err == 0 ? put_number(key, 0) : err; /* room for the docid */
 }
 
-static struct wb_slice key_of(struct wb_snippet_work *work, uint32_t docid)
+static struct wb_slice key_of(struct wb_hit_work *work, uint32_t docid)
 {
     wb_put32(work->key.ptr + work->key.len - sizeof docid, docid);
     return wb_buf_slice(&work->key);
 }
 
-/* A page that cannot be read any more has no snippet; that is no reason not to answer. */
-static int take_page(void *context, size_t number, int err, const struct wb_page *page)
+static int more_text(struct wb_snippet_text *text)
 {
-    struct wb_snippet_work *work = context;
-    struct wb_text_cache *cache = work->plan->searcher->texts;
-    struct wb_hit *hit = &work->results->hits[work->hits.items[number]];
+    struct wb_index_text read;
+    int more = wb_index_text_more(text->reader, &read);
 
-    if (err < 0)
-        return 0;
-    uint8_t language = work->languages[hit->docid];
-    struct wb_snippet_wish wish = {work->wanted->items, work->wanted->count,
-                                   language < WB_LANGUAGES ? wb_language_code(language) : ""};
-    err = wb_excerpt(work->plan->searcher->snippeter, page, &wish, &work->html);
-    if (err == 0)
-        err = wb_arena_copy(&work->results->arena, wb_buf_slice(&work->html), &hit->snippet);
-    if (err == 0 && cache)
-        wb_text_cache_put(cache, key_of(work, hit->docid), hit->snippet);
-    return err;
+    if (more > 0)
+        text->bytes = read.text;
+    return more;
 }
 
-int wb_hits_snippets(struct wb_qplan *plan, struct wb_results *results)
+/*
+ * Appends title and snippet of a page to the texts. If what is kept of it is damaged, it has no snippet, and the title
+ * is that of the table of titles: `verify` reports it, and it is no reason not to answer.
+ */
+static int add_page(struct wb_hit_work *work, uint32_t docid)
 {
-    struct wb_searcher *searcher = plan->searcher;
-    struct wb_store_when when = {.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = wb_index_info(searcher->index)->snapshot};
-    struct wb_wanted_list wanted = WB_VEC_INIT;
-    struct wb_snippet_work work = {.plan = plan, .results = results, .wanted = &wanted};
-    const void *ids = NULL, *languages = NULL;
-    int err = wb_index_fact(searcher->index, WB_FACT_ID, &ids);
+    struct wb_searcher *searcher = work->plan->searcher;
+    struct wb_slice title = WB_SLICE_EMPTY;
+    struct wb_index_text kept;
+    uint8_t number = work->languages[docid];
+    const char *language = number < WB_LANGUAGES ? wb_language_code(number) : "";
+    size_t before = work->texts.len;
+    int err = wb_index_text(searcher->index, searcher->reader, docid, &kept);
 
+    if (err == 0) {
+        struct wb_snippet_text text = {kept.text, language, kept.lines, more_text, searcher->reader};
+        err = put_text(&work->texts, kept.title);
+        if (err == 0)
+            err = wb_snippet(searcher->snippeter, &text, &work->html);
+        return err == 0 ? wb_buf_append_slice(&work->texts, wb_buf_slice(&work->html)) : err;
+    }
+    if (err != WB_E_CORRUPT)
+        return err;
+    work->texts.len = before;
+    err = wb_index_title(searcher->index, docid, &title);
+    return err < 0 ? err : put_text(&work->texts, title);
+}
+
+/* Makes the texts of a hit, each behind its length, but the last one: URL; of pages also title, snippet. */
+static int make_texts(struct wb_hit_work *work, uint32_t docid)
+{
+    struct wb_slice url = WB_SLICE_EMPTY;
+    int err = wb_index_url(work->plan->searcher->index, docid, &url);
+
+    wb_buf_clear(&work->texts);
     if (err == 0)
-        err = wb_index_fact(searcher->index, WB_FACT_LANG, &languages);
+        err = put_text(&work->texts, url);
+    return err < 0 || docid >= work->plan->searcher->pages ? err : add_page(work, docid);
+}
+
+/* Takes a text with its length off the rest. */
+static struct wb_slice take_text(struct wb_slice *rest)
+{
+    WB_CHECK(rest->len >= 4);
+    size_t len = wb_get32(rest->ptr);
+    WB_CHECK(len <= rest->len - 4);
+    struct wb_slice text = wb_slice(rest->ptr + 4, len);
+    *rest = wb_slice(rest->ptr + 4 + len, rest->len - 4 - len);
+    return text;
+}
+
+/* The texts of one hit: from the cache, or new. */
+static int fill_hit(struct wb_hit_work *work, struct wb_hit *hit)
+{
+    struct wb_text_cache *cache = work->plan->searcher->texts;
+    struct wb_slice rest = WB_SLICE_EMPTY;
+    int found = cache ? wb_text_cache_find(cache, key_of(work, hit->docid), work->arena, &rest) : 0, err = 0;
+
+    if (found < 0)
+        return found;
+    if (found == 0) {
+        err = make_texts(work, hit->docid);
+        if (err == 0)
+            err = wb_arena_copy(work->arena, wb_buf_slice(&work->texts), &rest);
+        if (err == 0 && cache)
+            wb_text_cache_put(cache, key_of(work, hit->docid), rest);
+    }
+    if (err < 0)
+        return err;
+    hit->url = take_text(&rest);
+    if (hit->docid < work->plan->searcher->pages) {
+        hit->title = take_text(&rest);
+        hit->snippet = rest;
+    }
+    return 0;
+}
+
+int wb_hits_texts(struct wb_qplan *plan, struct wb_results *results)
+{
+    struct wb_hit_work work = {.plan = plan, .arena = &results->arena, .wanted = WB_VEC_INIT};
+    const void *languages = NULL;
+    int err = wb_index_fact(plan->searcher->index, WB_FACT_LANG, &languages);
+
     work.languages = languages;
     if (err == 0)
-        err = find_wanted(plan, &wanted);
-    if (err == 0 && searcher->texts)
+        err = find_wanted(plan, &work.wanted);
+    if (err == 0 && plan->searcher->texts)
         err = begin_key(&work);
-    for (size_t i = 0; err == 0 && i < results->hit_count; i++) {
-        uint32_t docid = results->hits[i].docid;
-        if (docid >= searcher->pages)
-            continue;
-        int found = searcher->texts ? wb_text_cache_find(searcher->texts, key_of(&work, docid), &results->arena,
-                                                         &results->hits[i].snippet)
-                                    : 0;
-        if (found != 0) {
-            err = found < 0 ? found : 0;
-            continue;
-        }
-        err = wb_vec_push(&work.ids, wb_pageid_get((const char *)ids + (size_t)docid * WB_PAGEID_BYTES));
-        if (err == 0)
-            err = wb_vec_push(&work.hits, i);
-    }
-    if (err == 0 && work.ids.count)
-        err = wb_store_get_many(searcher->store, work.ids.items, work.ids.count, &when, take_page, &work);
+    wb_snippeter_want(plan->searcher->snippeter, work.wanted.items, work.wanted.count);
+    for (size_t i = 0; err == 0 && i < results->hit_count; i++)
+        err = fill_hit(&work, &results->hits[i]);
     wb_buf_release(&work.html);
+    wb_buf_release(&work.texts);
     wb_buf_release(&work.key);
-    wb_vec_release(&work.ids);
-    wb_vec_release(&work.hits);
-    wb_vec_release(&wanted);
+    wb_vec_release(&work.wanted);
     return err;
 }
 

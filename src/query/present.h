@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "extract/extract.h"
+#include "index/index.h"
 #include "postings/postings.h"
 #include "words/words.h"
 
@@ -24,35 +24,25 @@ struct wb_snippeter;
 int wb_snippeter_new(struct wb_snippeter **snippeter_out);
 void wb_snippeter_free(struct wb_snippeter *snippeter);
 
-/* What a snippet should show. */
-struct wb_snippet_wish {
-    const struct wb_wanted *wanted;
-    size_t count;
-    const char *language; /* of the page: determines the stems of its words, as in the index */
+/* Snippets show these words from now on. They must stay valid. */
+void wb_snippeter_want(struct wb_snippeter *snippeter, const struct wb_wanted *wanted, size_t count);
+
+/* The text of a page, as far as it has been decoded. */
+struct wb_snippet_text {
+    struct wb_slice bytes; /* '\n' before each block, WB_KEPT_GAP where something is left out */
+    const char *language;  /* determines the stems of its words, as in the index */
+    bool lines;            /* every line counts as prose: the text has no blocks */
+    /* Appends more: 1, 0 if there is no more, or an error. The bytes may move. NULL: there is no more. */
+    int (*more)(struct wb_snippet_text *text);
+    struct wb_text_reader *reader; /* for more() */
 };
 
 /*
- * Which wanted words were found, bit i for word i: in prose, in short blocks of the main text, in navigation and the
- * like (of words that the main text lacks only), and in headings that repeat the title.
+ * Replaces *html_out by a snippet of the text: one or two passages that have as many of the wanted words as possible,
+ * as HTML: escaped, and with <b> around these words. If it has none of them, its beginning. At most about 600 bytes of
+ * text. The same text and words give the same snippet, however the text comes in parts.
  */
-struct wb_snippet_found {
-    uint64_t in[4];
-};
-
-/*
- * Appends a snippet of the page: one or two passages of its text that have as many of the wanted words as possible, as
- * HTML: escaped, and with <b> around these words. If it has none of them, its beginning. Words that the main text has
- * are shown there. At most about 600 bytes of text. The same page and words give the same snippet.
- */
-int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-               struct wb_buf *html_out, struct wb_snippet_found *found_out);
-
-/*
- * Replaces *html_out by a snippet of the page that is made of a part of it, if the page is long (excerpt.c). Takes a
- * few milliseconds at most, unless the page is in another encoding than UTF-8.
- */
-int wb_excerpt(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-               struct wb_buf *html_out);
+int wb_snippet(struct wb_snippeter *snippeter, struct wb_snippet_text *text, struct wb_buf *html_out);
 
 /* ---- passages (sentences.c) ------------------------------------------------------------------------ */
 
@@ -87,8 +77,7 @@ void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct 
 
 /* ---------------------------------------------------------------------------------------------------- */
 
-/* The extractor and the reader of words inside, for others that read single pages in the same thread. */
-struct wb_extractor *wb_snippeter_extractor(struct wb_snippeter *snippeter);
+/* The reader of words inside, for others in the same thread. */
 struct wb_words *wb_snippeter_words(struct wb_snippeter *snippeter);
 
 /*

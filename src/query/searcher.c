@@ -21,6 +21,8 @@ int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out)
         err = wb_store_open(dir, WB_STORE_READ, &searcher->store);
     if (err == 0)
         err = wb_snippeter_new(&searcher->snippeter);
+    if (err == 0)
+        err = wb_text_reader_new(&searcher->reader);
     const struct wb_index_info *info = err == 0 ? wb_index_info(searcher->index) : NULL;
     if (info && (info->urls > UINT32_MAX - WB_WINDOW || info->pages > info->urls))
         err = wb_fail(WB_E_LIMIT, "%s: the index has more URLs than a search can count", dir);
@@ -45,6 +47,7 @@ void wb_searcher_close(struct wb_searcher *searcher)
     wb_graph_cursor_close(searcher->out);
     wb_wordlist_release(&searcher->wordlist);
     wb_snippeter_free(searcher->snippeter);
+    wb_text_reader_free(searcher->reader);
     wb_store_close(searcher->store);
     wb_index_close(searcher->index);
     wb_arena_release(&searcher->scratch);

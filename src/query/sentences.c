@@ -1,19 +1,46 @@
 /*
  * sentences.c - where a passage of a text begins and ends: with sentences if they are near, otherwise with words.
  *
- * A sentence begins with a block (behind '\n'), or behind ". ", "! " or "? " if no small letter follows, or behind "。".
- * That takes some abbreviations for ends of sentences; nothing depends on it but how a snippet looks.
+ * A sentence begins with a block (behind '\n'), or behind ". ", "! " or "? " if no small letter follows, or behind a
+ * full stop of a script that has no blanks. That takes some abbreviations for ends of sentences; nothing depends on it
+ * but how a snippet looks.
  */
 #include "base/check.h"
-#include "query/present.h"
+#include "query/matches.h"
 
 enum {
     BACK_BYTES = 120,  /* how far before its first match a passage may begin to begin with a sentence */
     WORDS_BYTES = 60,  /* otherwise, where a word begins at most so far before it */
     SHORT_BYTES = 120, /* a passage is not cut off at the end of a sentence if it is shorter */
-    OVER_BYTES = 40,   /* how much longer than asked for a passage may be to end with a sentence */
-    LONG_WORD = 30,    /* a longer word is cut */
+    OVER_BYTES = 40,   /* how much longer than asked for a passage may be to end with a sentence or a word */
+    LONG_WORD = 30,    /* how much shorter, to end with a word */
+    WHOLE_BYTES = 60,  /* what is as long does not need a heading behind it */
 };
+
+/* Ends of sentences that are not ASCII. Blanks follow only those of Arabic, Urdu and Hindi. */
+static const struct {
+    const char *text;
+    bool blank;
+} stops[] = {{"。", false}, {"！", false}, {"？", false}, {"؟", true}, {"۔", true}, {"।", true}};
+
+/* Whether one of these ends at this place. */
+static bool stops_at(struct wb_slice text, size_t at, bool blank)
+{
+    struct wb_slice before = wb_slice(text.ptr, at);
+
+    if (at == 0 || (unsigned char)text.ptr[at - 1] < 0x80)
+        return false;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (stops[i].blank == blank && wb_slice_ends(before, wb_slice_str(stops[i].text)))
+            return true;
+    return false;
+}
+
+/* Whether a block ends here, or a part of the text behind which something is left out. */
+static bool is_edge(char c)
+{
+    return c == '\n' || c == WB_KEPT_GAP;
+}
 
 static bool is_inside(struct wb_slice text, size_t at)
 {
@@ -25,9 +52,9 @@ bool wb_text_begins(struct wb_slice text, size_t at)
     WB_CHECK(at <= text.len);
     while (at > 0 && at < text.len && text.ptr[at - 1] == ' ' && text.ptr[at] == ' ')
         at--;
-    if (at == 0 || text.ptr[at - 1] == '\n' || (at < text.len && text.ptr[at] == '\n'))
+    if (at == 0 || is_edge(text.ptr[at - 1]) || (at < text.len && is_edge(text.ptr[at])))
         return true;
-    if (at >= 3 && memcmp(text.ptr + at - 3, "。", 3) == 0)
+    if (stops_at(text, at, false) || (text.ptr[at - 1] == ' ' && stops_at(text, at - 1, true)))
         return true;
     if (text.ptr[at - 1] != ' ' || (at < text.len && text.ptr[at] >= 'a' && text.ptr[at] <= 'z'))
         return false;
@@ -40,7 +67,7 @@ bool wb_text_begins(struct wb_slice text, size_t at)
 bool wb_text_ends(struct wb_slice text, size_t at)
 {
     WB_CHECK(at <= text.len);
-    if (at == text.len || text.ptr[at] == '\n' || (at && text.ptr[at - 1] == '\n'))
+    if (at == text.len || is_edge(text.ptr[at]) || (at && is_edge(text.ptr[at - 1])))
         return true;
     return wb_text_begins(text, text.ptr[at] == ' ' ? at + 1 : at);
 }
@@ -67,13 +94,31 @@ static size_t find_begin(struct wb_slice text, size_t low, size_t first)
     for (size_t at = first - WORDS_BYTES; at < first; at++)
         if (text.ptr[at - 1] == ' ')
             return at;
+    for (size_t at = first - WORDS_BYTES; at > back; at--)
+        if (text.ptr[at - 1] == ' ')
+            return at;
     size_t at = first - WORDS_BYTES;
     while (at < first && is_inside(text, at))
         at++;
     return at;
 }
 
-/* `least`: what must be in it. */
+/* Leaves out short blocks at the end, headings and the like, if the passage is long enough without them. */
+static size_t without_headings(struct wb_slice text, size_t begin, size_t least, size_t end)
+{
+    size_t from = begin + WHOLE_BYTES > least ? begin + WHOLE_BYTES : least;
+
+    while (end > from) {
+        const char *last = memrchr(text.ptr + from, '\n', end - from);
+        size_t at = last ? (size_t)(last - text.ptr) : end;
+        if (!last || wb_matches_prose(wb_slice(text.ptr + at, end - at)))
+            break;
+        end = at;
+    }
+    return end;
+}
+
+/* Where it may end with a sentence, and if not, with a word. `least`: what must be in it. */
 static size_t find_end(struct wb_slice text, size_t begin, size_t least, size_t want, size_t high)
 {
     size_t most = high - begin > want - begin + OVER_BYTES ? want + OVER_BYTES : high;
@@ -82,9 +127,12 @@ static size_t find_end(struct wb_slice text, size_t begin, size_t least, size_t 
     if (most == high)
         return high;
     for (size_t at = most; at >= shortest && at > begin; at--)
-        if (text.ptr[at] == '\n' || (text.ptr[at] == ' ' && wb_text_ends(text, at)))
+        if (text.ptr[at] == '\n' || (text.ptr[at] == ' ' && wb_text_ends(text, at)) || stops_at(text, at, false))
             return at;
     for (size_t at = want; at + LONG_WORD > want && at > least; at--)
+        if (text.ptr[at] == ' ')
+            return at;
+    for (size_t at = want > least ? want : least; at <= most; at++)
         if (text.ptr[at] == ' ')
             return at;
     size_t at = want > least ? want : least;
@@ -104,5 +152,6 @@ struct wb_text_range wb_text_passage(struct wb_slice text, struct wb_text_range 
         begin++;
     want = want < within.end ? want : within.end;
     want = want > last ? want : last;
-    return (struct wb_text_range){begin, find_end(text, begin, last, want, within.end)};
+    size_t end = find_end(text, begin, last, want, within.end);
+    return (struct wb_text_range){begin, without_headings(text, begin, last, end)};
 }

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/map.h"
-#include "extract/extract.h"
 #include "query/engine.h"
 
 #include <math.h>
@@ -60,10 +59,10 @@ static int count_word(struct wb_ownwords *own, const struct wb_word *word)
     return err;
 }
 
-static int count_words(struct wb_searcher *searcher, uint32_t docid, const struct wb_extract *extract,
+static int count_words(struct wb_searcher *searcher, uint32_t docid, const struct wb_index_text *kept,
                        struct wb_ownwords *own)
 {
-    struct wb_slice texts[2] = {extract->title, extract->main_text.len ? extract->main_text : extract->text};
+    struct wb_slice texts[2] = {kept->title, kept->text};
     const void *languages = NULL;
     int more = 0, err = wb_index_fact(searcher->index, WB_FACT_LANG, &languages);
     uint8_t language = err == 0 ? ((const uint8_t *)languages)[docid] : 0;
@@ -80,31 +79,16 @@ static int count_words(struct wb_searcher *searcher, uint32_t docid, const struc
     return err;
 }
 
-/* Reads the page as the generation has it. A page that is gone from the store has no words. */
+/* Reads what the generation keeps of the page. */
 static int read_words(struct wb_searcher *searcher, uint32_t docid, struct wb_ownwords *own)
 {
-    struct wb_store_when when = {.kind = WB_STORE_WHEN_SNAPSHOT, .snapshot = wb_index_info(searcher->index)->snapshot};
-    struct wb_extract extract;
-    struct wb_buf memory = WB_BUF_INIT;
-    struct wb_page page;
-    const void *ids = NULL;
-    int err = wb_index_fact(searcher->index, WB_FACT_ID, &ids);
+    struct wb_index_text kept;
+    int more = 1, err = wb_index_text(searcher->index, searcher->reader, docid, &kept);
 
-    if (err == 0)
-        err = wb_store_get_when(searcher->store, wb_pageid_get((const char *)ids + (size_t)docid * WB_PAGEID_BYTES),
-                                &when, &page, &memory);
-    if (err == WB_E_NOTFOUND) {
-        wb_buf_release(&memory);
-        return 0;
-    }
-    if (err == 0) {
-        struct wb_extract_input input = {page.url, page.type, page.charset, page.body, WB_EXTRACT_TEXT};
-        err = wb_extract(wb_snippeter_extractor(searcher->snippeter), &input, &extract);
-    }
-    if (err == 0)
-        err = count_words(searcher, docid, &extract, own);
-    wb_buf_release(&memory);
-    return err;
+    while (err == 0 && more > 0)
+        more = wb_index_text_more(searcher->reader, &kept);
+    err = err < 0 ? err : more;
+    return err < 0 ? err : count_words(searcher, docid, &kept, own);
 }
 
 static int compare_words(const void *a, const void *b)

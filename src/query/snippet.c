@@ -1,49 +1,33 @@
 /*
- * snippet.c - chooses the passages of a page that show best why it was found.
+ * snippet.c - chooses the passages of a text that show best why a page was found.
  *
- *   text -> words -> matches (place, which wanted word) -> best passage, second best passage elsewhere -> HTML
+ *   text -> words that are wanted (matches.c) -> best passage, second best passage elsewhere -> HTML
  *
  * A passage is worth the number of different wanted words in it, then the number of matches; of equal ones the first
- * one counts. The second passage is only shown if it has a word that the first one lacks. Time is linear in the text.
+ * one counts. The second passage is only shown if it has a word that the first one lacks.
  *
- * Passages come from the prose of the main text. Only for a word that it lacks, one may come from a short block there
- * (an entry of a table of contents, say), and only if that has none either, one may be a block of the rest: of a menu.
- * A heading that repeats the title is left out, since the title is shown beside the snippet. sentences.c decides where
- * a passage begins and ends; "…" stands where it cuts a sentence, and between two passages, and never twice in a row.
+ * The text is what the generation keeps of the page: its main text. It is decoded part by part, until all words were
+ * found and one of them in prose. Passages come from prose; only for words that prose lacks, one may come from a short
+ * block (an entry of a table of contents, say). sentences.c decides where a passage begins and ends; "…" stands where
+ * it cuts a sentence, and between two passages, and never twice in a row.
  */
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "base/vec.h"
-#include "query/present.h"
+#include "query/matches.h"
 
 enum {
     PASSAGE_BYTES = 240,
     BEFORE_BYTES = 60,    /* of a passage before its first match */
-    MATCHES_MAX = 4096,   /* that are looked at */
-    WANTED_MAX = 64,      /* words of a query that are highlighted */
-    OPENING_BYTES = 60,   /* a block of the rest that is as long is not taken for a menu */
-    PROSE_BYTES = 80,     /* a block that is as long is prose, even if no sentence ends with it */
-};
-
-/* Where a match is. */
-enum snippet_place { PROSE, LISTED, REST, TITLE, PLACES };
-_Static_assert(sizeof(struct wb_snippet_found) == PLACES * sizeof(uint64_t), "one set of words for each place");
-
-struct snippet_match {
-    size_t begin, end;
-    unsigned wanted;
-    enum snippet_place place;
-    size_t range; /* the number of that part of the main text, if it is in there */
+    AROUND_BYTES = 480,   /* how far from its matches a passage may begin and end */
+    STEP_BYTES = 2 << 10, /* of the text that are looked through before we ask whether that is enough */
+    OPENING_BYTES = 60,   /* a page without matches is shown from the first block on that is as long */
 };
 
 struct wb_snippeter {
-    struct wb_extractor *extractor;
     struct wb_words *words;
-    WB_VEC(struct snippet_match) matches;
-    WB_VEC(struct wb_text_range) ranges; /* of the main text, without headings that repeat the title */
-    WB_VEC(struct wb_text_range) titles; /* these headings */
+    struct wb_matches matches;
 };
 
 /* What is being made. */
@@ -57,10 +41,8 @@ struct snippet {
 int wb_snippeter_new(struct wb_snippeter **snippeter_out)
 {
     struct wb_snippeter *snippeter = wb_alloc_zero(1, sizeof *snippeter);
-    int err = snippeter ? wb_extractor_new(&snippeter->extractor) : WB_E_NOMEM;
+    int err = snippeter ? wb_words_new(&snippeter->words) : WB_E_NOMEM;
 
-    if (err == 0)
-        err = wb_words_new(&snippeter->words);
     if (err < 0) {
         wb_snippeter_free(snippeter);
         snippeter = NULL;
@@ -73,222 +55,14 @@ void wb_snippeter_free(struct wb_snippeter *snippeter)
 {
     if (!snippeter)
         return;
-    wb_extractor_free(snippeter->extractor);
     wb_words_free(snippeter->words);
-    wb_vec_release(&snippeter->matches);
-    wb_vec_release(&snippeter->ranges);
-    wb_vec_release(&snippeter->titles);
+    wb_matches_release(&snippeter->matches);
     wb_free(snippeter);
-}
-
-struct wb_extractor *wb_snippeter_extractor(struct wb_snippeter *snippeter)
-{
-    return snippeter->extractor;
 }
 
 struct wb_words *wb_snippeter_words(struct wb_snippeter *snippeter)
 {
     return snippeter->words;
-}
-
-/* ---- the main text ------------------------------------------------------------------------------ */
-
-/* "Installing¶" is a heading with a link to itself. */
-static struct wb_slice heading_text(struct wb_slice text)
-{
-    text = wb_slice_trim(text);
-    while (wb_slice_ends(text, WB_SLICE_LIT("¶")) || wb_slice_ends(text, WB_SLICE_LIT("#")))
-        text = wb_slice_trim(wb_slice(text.ptr, text.len - (text.ptr[text.len - 1] == '#' ? 1 : strlen("¶"))));
-    return text;
-}
-
-static bool repeats_title(const struct wb_extract *extract, const struct wb_extract_span *span)
-{
-    struct wb_slice heading = heading_text(wb_slice(extract->text.ptr + span->begin, span->end - span->begin));
-
-    return span->flags & WB_EXTRACT_SPAN_HEADING && heading.len && extract->title.len &&
-           memmem(extract->title.ptr, extract->title.len, heading.ptr, heading.len);
-}
-
-/* Neighbouring parts of the main text are one range. */
-static int find_ranges(struct wb_snippeter *snippeter, const struct wb_extract *extract)
-{
-    int err = 0;
-
-    wb_vec_clear(&snippeter->ranges);
-    wb_vec_clear(&snippeter->titles);
-    for (size_t i = 0; err == 0 && i < extract->span_count; i++) {
-        const struct wb_extract_span *span = &extract->spans[i];
-        struct wb_text_range range = {span->begin, span->end}, *last = NULL;
-        if (snippeter->ranges.count)
-            last = &snippeter->ranges.items[snippeter->ranges.count - 1];
-        if (repeats_title(extract, span))
-            err = wb_vec_push(&snippeter->titles, range);
-        else if (span->flags & WB_EXTRACT_SPAN_MAIN && last && last->end == range.begin)
-            last->end = range.end;
-        else if (span->flags & WB_EXTRACT_SPAN_MAIN)
-            err = wb_vec_push(&snippeter->ranges, range);
-    }
-    return err;
-}
-
-static bool is_prose(struct wb_slice block)
-{
-    block = wb_slice_trim(block);
-    return block.len >= PROSE_BYTES || (block.len && memchr(".!?;", block.ptr[block.len - 1], 4)) ||
-           wb_slice_ends(block, WB_SLICE_LIT("。"));
-}
-
-/* ---- matches ----------------------------------------------------------------------------------- */
-
-static bool matches(const struct wb_wanted *wanted, const struct wb_word *word)
-{
-    if (wanted->prefix)
-        return wb_slice_starts(word->exact, wanted->exact);
-    if (wanted->exact.len && wb_slice_equal(word->exact, wanted->exact))
-        return true;
-    for (size_t i = 0; word->kind == WB_WORD_PLAIN && i < wanted->stem_count; i++)
-        if (wb_slice_equal(word->stem, wanted->stems[i]))
-            return true;
-    return false;
-}
-
-/* The bytes that a word can begin with if it, or its stem, is wanted. */
-struct first_bytes {
-    bool is[256];
-};
-
-/*
- * In most languages, a stem begins like its word, so only words that begin like a wanted one need a stem. Arabic,
- * Indonesian and others have prefixes; whatever is not known to be without is taken for one of these.
- */
-static bool has_prefixes(const char *language)
-{
-    static const char *const without[] = {"",   "en", "de", "fr", "es", "it", "pt",
-                                          "da", "sv", "no", "nb", "nn", "fi", "ru"};
-
-    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (wb_slice_equal(wb_slice_str(language), wb_slice_str(without[i])))
-            return false;
-    return true;
-}
-
-static void find_first_bytes(const struct wb_snippet_wish *wish, struct first_bytes *first)
-{
-    memset(first, has_prefixes(wish->language), sizeof *first);
-    for (size_t i = 0; i < wish->count; i++) {
-        const struct wb_wanted *wanted = &wish->wanted[i];
-        if (wanted->exact.len)
-            first->is[(unsigned char)wanted->exact.ptr[0]] = true;
-        for (size_t s = 0; s < wanted->stem_count; s++)
-            if (wanted->stems[s].len)
-                first->is[(unsigned char)wanted->stems[s].ptr[0]] = true;
-    }
-}
-
-static int add_match(struct wb_snippeter *snippeter, const struct wb_snippet_wish *wish, struct wb_word *word,
-                     struct snippet_match match)
-{
-    int err = word->kind == WB_WORD_PLAIN ? wb_words_stem_last(snippeter->words, word, wish->language, &word->stem) : 0;
-
-    for (match.wanted = 0; err == 0 && match.wanted < wish->count && match.wanted < WANTED_MAX; match.wanted++)
-        if (matches(&wish->wanted[match.wanted], word))
-            return wb_vec_push(&snippeter->matches, match);
-    return err;
-}
-
-/* What is looked for, and where. */
-struct match_search {
-    struct wb_snippeter *snippeter;
-    struct wb_slice text;
-    const struct wb_snippet_wish *wish;
-    struct wb_snippet_found *found;
-    struct first_bytes first;
-    struct wb_text_range block; /* of the last match in the main text */
-    bool prose;
-    bool lines; /* every line counts as prose: the text has no blocks */
-};
-
-/* Short blocks are not prose. Matches of the main text come in order. */
-static enum snippet_place judge_block(struct match_search *m, size_t at)
-{
-    if (at >= m->block.end) {
-        m->block = wb_text_block(m->text, at);
-        m->prose = m->lines || is_prose(wb_slice(m->text.ptr + m->block.begin, m->block.end - m->block.begin));
-    }
-    return m->prose ? PROSE : LISTED;
-}
-
-/* Adds the matches in a part of the text. place: PROSE stands for all of the main text, and number for the range. */
-static int search_part(struct match_search *m, struct wb_text_range part, enum snippet_place place, size_t number)
-{
-    struct wb_snippeter *snippeter = m->snippeter;
-    struct wb_word word;
-    int more = 0, err = 0;
-
-    if (part.begin < part.end)
-        err = wb_words_begin(snippeter->words, wb_slice(m->text.ptr + part.begin, part.end - part.begin), NULL);
-    while (err == 0 && part.begin < part.end && snippeter->matches.count < MATCHES_MAX &&
-           (more = wb_words_next(snippeter->words, &word)) > 0) {
-        size_t count = snippeter->matches.count;
-        if (!m->first.is[(unsigned char)word.exact.ptr[0]])
-            continue;
-        err = add_match(snippeter, m->wish, &word,
-                        (struct snippet_match){part.begin + word.begin, part.begin + word.end, 0, place, number});
-        if (err < 0 || snippeter->matches.count == count)
-            continue;
-        struct snippet_match *match = &snippeter->matches.items[count];
-        match->place = place == PROSE ? judge_block(m, match->begin) : place;
-        m->found->in[match->place] |= UINT64_C(1) << match->wanted;
-    }
-    return err < 0 ? err : more < 0 ? more : 0;
-}
-
-/* What is neither main text nor a title: only looked through for words that these lack. */
-static int search_rest(struct match_search *m)
-{
-    const struct wb_snippeter *snippeter = m->snippeter;
-    struct wb_text_range part = {0, 0};
-    size_t range = 0, title = 0;
-    int err = 0;
-
-    while (err == 0 && part.end < m->text.len) {
-        const struct wb_text_range *next = NULL;
-        if (range < snippeter->ranges.count)
-            next = &snippeter->ranges.items[range];
-        if (title < snippeter->titles.count && (!next || snippeter->titles.items[title].begin < next->begin))
-            next = &snippeter->titles.items[title++];
-        else
-            range += next != NULL;
-        part.end = next ? next->begin : m->text.len;
-        err = search_part(m, part, REST, 0);
-        part.begin = part.end = next ? next->end : m->text.len;
-    }
-    return err;
-}
-
-/* Matches of one place are in order; those of the main text come first. */
-static int find_matches(struct wb_snippeter *snippeter, const struct wb_extract *extract,
-                        const struct wb_snippet_wish *wish, struct wb_snippet_found *found)
-{
-    struct match_search m = {.snippeter = snippeter,
-                             .text = extract->text,
-                             .wish = wish,
-                             .found = found,
-                             .lines = strcmp(extract->module, "html") != 0};
-    uint64_t all = wish->count < WANTED_MAX ? (UINT64_C(1) << wish->count) - 1 : UINT64_MAX;
-    int err = 0;
-
-    *found = (struct wb_snippet_found){{0}};
-    find_first_bytes(wish, &m.first);
-    wb_vec_clear(&snippeter->matches);
-    for (size_t i = 0; err == 0 && i < snippeter->ranges.count; i++)
-        err = search_part(&m, snippeter->ranges.items[i], PROSE, i);
-    for (size_t i = 0; err == 0 && i < snippeter->titles.count; i++)
-        err = search_part(&m, snippeter->titles.items[i], TITLE, i);
-    if (err == 0 && all & ~(found->in[PROSE] | found->in[LISTED] | found->in[TITLE]))
-        err = search_rest(&m);
-    return err;
 }
 
 /* ---- passages ---------------------------------------------------------------------------------- */
@@ -298,49 +72,47 @@ struct passage {
     size_t first, last; /* where its first match begins, and its last one ends */
     uint64_t wanted;    /* a bit for each wanted word in it */
     unsigned matches;
-    enum snippet_place place;
-    size_t range;
 };
 
-/* The passage that begins shortly before match `first`. */
-static struct passage passage_at(const struct wb_snippeter *snippeter, size_t first)
+/* The passage that begins shortly before match `first`. It ends where something is left out of the text. */
+static struct passage passage_at(const struct snippet *s, size_t first)
 {
-    const struct snippet_match *items = snippeter->matches.items;
+    const struct wb_matches *matches = &s->snippeter->matches;
+    const struct wb_match *items = matches->items.items;
     struct passage passage = {.begin = items[first].begin > BEFORE_BYTES ? items[first].begin - BEFORE_BYTES : 0,
                               .first = items[first].begin,
-                              .last = items[first].end,
-                              .place = items[first].place,
-                              .range = items[first].range};
+                              .last = items[first].end};
 
-    passage.end = passage.begin + PASSAGE_BYTES;
-    for (size_t i = first; i < snippeter->matches.count && items[i].end <= passage.end; i++) {
-        if (items[i].place >= REST || items[i].range != passage.range) {
-            if (i > first)
-                break;
-        }
+    passage.end = passage.begin + PASSAGE_BYTES < s->text.len ? passage.begin + PASSAGE_BYTES : s->text.len;
+    if (passage.end > passage.first) {
+        const char *gap = memchr(s->text.ptr + passage.first, WB_KEPT_GAP, passage.end - passage.first);
+        passage.end = gap ? (size_t)(gap - s->text.ptr) : passage.end;
+    }
+    for (size_t i = first; i < matches->items.count && items[i].end <= passage.end; i++) {
         passage.wanted |= UINT64_C(1) << items[i].wanted;
-        passage.last = items[i].end;
+        passage.last = items[i].end > passage.last ? items[i].end : passage.last;
         passage.matches++;
     }
     /* A match longer than a passage. */
     if (passage.matches == 0) {
+        passage.matches = 1;
         passage.wanted = UINT64_C(1) << items[first].wanted;
         passage.end = items[first].end;
     }
     return passage;
 }
 
-/* The best passage that begins in such a place, lies outside `but`, and has words that are not in `known`. */
-static struct passage best_passage(const struct wb_snippeter *snippeter, enum snippet_place place,
-                                   const struct passage *but, uint64_t known)
+/* The best passage that begins in prose, or outside, is not in `but`, and has words that are not in `known`. */
+static struct passage best_passage(const struct snippet *s, bool prose, const struct passage *but, uint64_t known)
 {
+    const struct wb_matches *matches = &s->snippeter->matches;
     struct passage best = {.matches = 0};
     int best_words = 0;
 
-    for (size_t i = 0; i < snippeter->matches.count; i++) {
-        if (snippeter->matches.items[i].place != place)
+    for (size_t i = 0; i < matches->items.count; i++) {
+        if (matches->items.items[i].prose != prose)
             continue;
-        struct passage passage = passage_at(snippeter, i);
+        struct passage passage = passage_at(s, i);
         if (but->matches && passage.begin < but->end && but->begin < passage.end)
             continue;
         int words = __builtin_popcountll(passage.wanted & ~known);
@@ -352,50 +124,63 @@ static struct passage best_passage(const struct wb_snippeter *snippeter, enum sn
     return best;
 }
 
+/* The part of the text around [first, last) of which nothing is left out, as far as it matters. */
+static struct wb_text_range around(struct wb_slice text, size_t first, size_t last)
+{
+    size_t low = first > AROUND_BYTES ? first - AROUND_BYTES : 0,
+           high = text.len - last > AROUND_BYTES ? last + AROUND_BYTES : text.len;
+    const char *before = memrchr(text.ptr + low, WB_KEPT_GAP, first - low),
+               *behind = memchr(text.ptr + last, WB_KEPT_GAP, high - last);
+
+    return (struct wb_text_range){before ? (size_t)(before - text.ptr) + 1 : low,
+                                  behind ? (size_t)(behind - text.ptr) : high};
+}
+
 /* Moves the ends of a passage to where sentences, or at least words, begin and end. */
 static void fit(const struct snippet *s, struct passage *passage)
 {
-    struct wb_text_range within = {0, s->text.len};
-
-    if (passage->place != REST)
-        within = s->snippeter->ranges.items[passage->range];
-    else /* a menu: only the entry */
-        within = wb_text_block(s->text, passage->first);
-    if (passage->last > within.end) /* several entries: the first one */
-        passage->last = passage->first;
+    struct wb_text_range within = around(s->text, passage->first, passage->last);
     struct wb_text_range fitted = wb_text_passage(s->text, within, passage->first, passage->last, passage->end);
+
     passage->begin = fitted.begin;
     passage->end = fitted.end;
 }
 
 /* ---- HTML -------------------------------------------------------------------------------------- */
 
+static const char *entity_of(char c)
+{
+    switch (c) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    case '\n':
+        return " ";
+    default:
+        return NULL;
+    }
+}
+
 static int put_escaped(struct wb_slice text, struct wb_buf *html)
 {
+    size_t done = 0;
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < text.len; i++) {
-        const char *entity = NULL;
-        switch (text.ptr[i]) {
-        case '<':
-            entity = "&lt;";
-            break;
-        case '>':
-            entity = "&gt;";
-            break;
-        case '&':
-            entity = "&amp;";
-            break;
-        case '"':
-            entity = "&quot;";
-            break;
-        case '\n':
-            entity = " ";
-            break;
-        }
-        err = entity ? wb_buf_append(html, entity, strlen(entity)) : wb_buf_append(html, &text.ptr[i], 1);
+        const char *entity = entity_of(text.ptr[i]);
+        if (!entity)
+            continue;
+        err = wb_buf_append(html, text.ptr + done, i - done);
+        if (err == 0)
+            err = wb_buf_append_str(html, entity);
+        done = i + 1;
     }
-    return err;
+    return err < 0 ? err : wb_buf_append(html, text.ptr + done, text.len - done);
 }
 
 /* Writes a part of a passage: the signs of headings that link to themselves are left out, and "……" becomes "…". */
@@ -435,7 +220,7 @@ static int put_gap(struct snippet *s)
 
 static int put_passage(struct snippet *s, const struct passage *passage)
 {
-    struct wb_snippeter *snippeter = s->snippeter;
+    const struct wb_matches *matches = &s->snippeter->matches;
     struct wb_slice text = s->text;
     size_t at = passage->begin;
     bool begins = wb_text_begins(text, passage->begin), ends = wb_text_ends(text, passage->end);
@@ -443,8 +228,8 @@ static int put_passage(struct snippet *s, const struct passage *passage)
 
     if (err == 0 && s->html->len)
         err = wb_buf_append(s->html, " ", 1);
-    for (size_t i = 0; err == 0 && i < snippeter->matches.count; i++) {
-        const struct snippet_match *match = &snippeter->matches.items[i];
+    for (size_t i = 0; err == 0 && i < matches->items.count; i++) {
+        const struct wb_match *match = &matches->items.items[i];
         if (match->begin < at || match->end > passage->end)
             continue;
         err = put_text(wb_slice(text.ptr + at, match->begin - at), s->html);
@@ -466,49 +251,47 @@ static int put_passage(struct snippet *s, const struct passage *passage)
 
 /* ---- snippets ------------------------------------------------------------------------------------ */
 
-/* Without any match: how the main text begins; without one, the first block that is longer than entries of menus. */
+/* Without any match: how the first prose begins; without any, how the text does. */
 static int put_opening(struct snippet *s)
 {
-    struct wb_text_range within = {0, s->text.len};
+    size_t begin = 0;
 
-    if (s->snippeter->ranges.count)
-        within = s->snippeter->ranges.items[0];
-    for (size_t at = 0; !s->snippeter->ranges.count && at < s->text.len;) {
+    for (size_t at = 0; at < s->text.len;) {
         struct wb_text_range block = wb_text_block(s->text, at);
         if (block.end - block.begin >= OPENING_BYTES) {
-            within.begin = block.begin;
+            begin = block.begin;
             break;
         }
         at = block.end + 1;
     }
-    while (within.begin < within.end && wb_ascii_is_space(s->text.ptr[within.begin]))
-        within.begin++;
-    struct wb_text_range range =
-        wb_text_passage(s->text, within, within.begin, within.begin, within.begin + PASSAGE_BYTES);
+    while (begin < s->text.len && wb_ascii_is_space(s->text.ptr[begin]))
+        begin++;
+    struct wb_text_range within = around(s->text, begin, begin);
+    struct wb_text_range range = wb_text_passage(s->text, within, begin, begin, begin + PASSAGE_BYTES);
     struct passage opening = {.begin = range.begin, .end = range.end};
     return put_passage(s, &opening);
 }
 
-/* The best passage, and another one for words that it lacks: of the next place, if the first place lacks them too. */
-static int put_best(struct snippet *s, const struct wb_snippet_found *found)
+/* The best passage, and another one for words that it lacks: outside of prose, if prose lacks them too. */
+static int put_best(struct snippet *s)
 {
-    struct passage first = {.matches = 0}, second = {.matches = 0};
+    const struct passage none = {.matches = 0};
+    struct passage first = best_passage(s, true, &none, 0);
+    bool prose = first.matches > 0;
 
-    for (enum snippet_place place = PROSE; place <= REST && second.matches == 0; place++)
-        if (first.matches == 0) {
-            first = best_passage(s->snippeter, place, &first, place == REST ? found->in[TITLE] : 0);
-            if (first.matches)
-                second = best_passage(s->snippeter, place, &first, first.wanted);
-        } else {
-            second = best_passage(s->snippeter, place, &first, first.wanted | (place == REST ? found->in[TITLE] : 0));
-        }
+    if (!prose)
+        first = best_passage(s, false, &none, 0);
     if (first.matches == 0)
         return put_opening(s);
+    struct passage second = best_passage(s, prose, &first, first.wanted);
+    bool same = second.matches > 0;
+    if (prose && !same)
+        second = best_passage(s, false, &first, first.wanted);
     fit(s, &first);
     if (second.matches)
         fit(s, &second);
     bool both = second.matches && (second.begin >= first.end || first.begin >= second.end);
-    if (both && second.place == first.place && second.begin < first.begin) {
+    if (both && same && second.begin < first.begin) {
         struct passage other = first;
         first = second;
         second = other;
@@ -517,17 +300,39 @@ static int put_best(struct snippet *s, const struct wb_snippet_found *found)
     return err == 0 && both ? put_passage(s, &second) : err;
 }
 
-int wb_snippet(struct wb_snippeter *snippeter, const struct wb_page *page, const struct wb_snippet_wish *wish,
-               struct wb_buf *html_out, struct wb_snippet_found *found_out)
+/* The end of a line about STEP_BYTES behind `from`; `from` if there is none yet. */
+static size_t whole_lines(struct wb_slice text, size_t from)
 {
-    struct wb_extract_input input = {page->url, page->type, page->charset, page->body, WB_EXTRACT_TEXT};
-    struct wb_extract extract;
-    int err = wb_extract(snippeter->extractor, &input, &extract);
+    size_t low = text.len - from > STEP_BYTES ? from + STEP_BYTES : from;
+    const char *end = memchr(text.ptr + low, '\n', text.len - low);
 
-    if (err == 0)
-        err = find_ranges(snippeter, &extract);
-    if (err == 0)
-        err = find_matches(snippeter, &extract, wish, found_out);
-    struct snippet s = {.snippeter = snippeter, .text = extract.text, .html = html_out};
-    return err < 0 ? err : put_best(&s, found_out);
+    if (!end)
+        end = memrchr(text.ptr + from, '\n', text.len - from);
+    return end ? (size_t)(end - text.ptr) : from;
+}
+
+void wb_snippeter_want(struct wb_snippeter *snippeter, const struct wb_wanted *wanted, size_t count)
+{
+    wb_matches_want(&snippeter->matches, snippeter->words, wanted, count);
+}
+
+int wb_snippet(struct wb_snippeter *snippeter, struct wb_snippet_text *text, struct wb_buf *html_out)
+{
+    struct wb_matches *matches = &snippeter->matches;
+    int more = 1, err = 0;
+
+    wb_buf_clear(html_out);
+    wb_matches_begin(matches, text->language, text->lines);
+    while (err == 0 && more > 0 && !wb_matches_enough(matches)) {
+        size_t end = whole_lines(text->bytes, matches->done);
+        if (end > matches->done)
+            err = wb_matches_find(matches, text->bytes, end);
+        else
+            more = text->more ? text->more(text) : 0;
+    }
+    if (err == 0 && more == 0)
+        err = wb_matches_find(matches, text->bytes, text->bytes.len);
+    err = err < 0 ? err : more < 0 ? more : 0;
+    struct snippet s = {.snippeter = snippeter, .text = text->bytes, .html = html_out};
+    return err < 0 ? err : put_best(&s);
 }

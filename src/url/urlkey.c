@@ -275,23 +275,29 @@ static size_t skip_coldfusion(struct wb_slice query, size_t at)
     return n;
 }
 
-/* Removes the last argument of each kind, with the '&' after it. */
+/* Removes the last argument of a kind, with the '&' after it. Only places where its name may begin are looked at. */
+static void drop_argument(struct wb_buf *query, size_t kind)
+{
+    struct wb_slice text = wb_buf_slice(query);
+    bool coldfusion = kind == sizeof sessions / sizeof *sessions;
+    char first = coldfusion ? 'c' : sessions[kind].name.ptr[0];
+
+    for (const char *p = text.ptr + text.len; (p = memrchr(text.ptr, first, (size_t)(p - text.ptr)));) {
+        size_t at = (size_t)(p - text.ptr);
+        size_t end = coldfusion ? skip_coldfusion(text, at) : skip_argument(text, at, kind);
+        if (end == at)
+            continue;
+        end += end < query->len;
+        memmove(query->ptr + at, query->ptr + end, query->len - end);
+        query->len -= end - at;
+        return;
+    }
+}
+
 static void drop_query_sessions(struct wb_buf *query)
 {
-    size_t kinds = sizeof sessions / sizeof *sessions;
-
-    for (size_t kind = 0; kind <= kinds; kind++) {
-        for (size_t at = query->len; at-- > 0;) {
-            struct wb_slice text = wb_buf_slice(query);
-            size_t end = kind < kinds ? skip_argument(text, at, kind) : skip_coldfusion(text, at);
-            if (end == at)
-                continue;
-            end += end < query->len;
-            memmove(query->ptr + at, query->ptr + end, query->len - end);
-            query->len -= end - at;
-            break;
-        }
-    }
+    for (size_t kind = 0; kind <= sizeof sessions / sizeof *sessions; kind++)
+        drop_argument(query, kind);
 }
 
 /* By name, then those without a value, then by value: not simply as bytes, because '=' is not the lowest of them. */

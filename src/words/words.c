@@ -24,6 +24,7 @@ int wb_words_new(struct wb_words **words_out)
     if (!w)
         return WB_E_NOMEM;
     w->magic = WB_WORDS_MAGIC;
+    w->asked_algorithm = wb_stem_algorithm(0); /* of "" */
     if (wb_stemmers_init(&w->stemmers) < 0) {
         wb_words_free(w);
         return WB_E_NOMEM;
@@ -86,9 +87,21 @@ int wb_words_stem(struct wb_words *w, int algorithm, const char *word, size_t le
     return has_digit(word, len) ? 0 : wb_stem_find(&w->stemmers, algorithm, word, len, w->stem, stem_out);
 }
 
+/* Callers ask about one language again and again, and finding its number takes longer than most stems. */
+static int algorithm_of(struct wb_words *w, const char *language)
+{
+    size_t len = strlen(language);
+
+    if (len >= sizeof w->asked || strcmp(language, w->asked) != 0) {
+        w->asked_algorithm = wb_stem_algorithm(wb_language_number(wb_slice(language, len)));
+        memcpy(w->asked, len < sizeof w->asked ? language : "?", len < sizeof w->asked ? len + 1 : 2);
+    }
+    return w->asked_algorithm;
+}
+
 int wb_words_stem_last(struct wb_words *w, const struct wb_word *word, const char *language, struct wb_slice *stem_out)
 {
-    int algorithm = wb_stem_algorithm(wb_language_number(wb_slice_str(language)));
+    int algorithm = algorithm_of(w, language);
     int err = wb_stemmers_prepare(&w->stemmers, algorithm);
 
     WB_CHECK(w->magic == WB_WORDS_MAGIC);

@@ -66,6 +66,8 @@ struct wb_words {
 
     char stem[WB_STEM_ROOM], base[WB_STEM_ROOM];
     struct wb_stemmers stemmers;
+    char asked[12]; /* the language for which stems of single words were last asked for */
+    int asked_algorithm;
 };
 
 /* The class of the character at `at`. *len_out is its length, 1 for a byte that is not UTF-8, 0 at the end. */

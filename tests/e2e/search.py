@@ -272,13 +272,64 @@ def nothing_new_makes_no_generation(folder):
     assert new('--index-dir', repo) and not new()
 
 
+ARTICLE = """<html lang=%s><head><title>%s</title></head><body><nav><ul><li><a href=/1>%s menu</a><li><a href=/2>quick links</a>
+</ul></nav><main><h1>%s</h1><p>%s</p></main><footer>all rights reserved</footer></body></html>"""
+ENGLISH = ('The reserve was founded in 1950. A herd of zebras lives in the north of it. Visitors come in the dry season, when '
+           'there is little water elsewhere. ') + 'The roads are closed in April and in May, because the rivers rise. ' * 40
+ARABIC = ('تأسست المحمية في عام ١٩٥٠. يعيش قطيع من الحمار الوحشي في شمالها. هل يأتي الزوار في موسم الجفاف؟ نعم، يأتون كل سنة. ') * 3
+JAPANESE = '保護区は1950年に設立された。北部にはシマウマの群れが生息している。訪問者は乾季に来る。' * 6
+
+
+@test
+def snippets_are_kept_with_the_generation(folder):
+    """Of the main part of a page, in whole sentences; without the pages; and never of a page that was taken down."""
+    repo = folder / 'r'
+    pages = [Page('http://en.example/', (ARTICLE % ('en', 'Reserve', 'main', 'Reserve', ENGLISH)).encode()),
+             Page('http://ar.example/', (ARTICLE % ('ar', 'محمية', 'main', 'محمية', ARABIC)).encode()),
+             Page('http://ja.example/', (ARTICLE % ('ja', '保護区', 'main', '保護区', JAPANESE)).encode())]
+    call(repo, 'import', archive(folder / 'a.warc', pages))
+    call(repo, 'index')
+    snippet = lambda query, url: next(h['snippet'] for h in search(repo, query)[0] if h['url'] == url)
+    english = snippet('zebras', 'http://en.example/')
+    assert english.startswith('A herd of <b>zebras</b> lives in the north of it. Visitors come'), english
+    assert 'menu' not in english and 'rights' not in english and '…' not in english and english.endswith('.'), english
+    quick = snippet('quick', 'http://en.example/')
+    assert quick.startswith('The reserve was founded in 1950.') and 'links' not in quick, quick
+    arabic, japanese = snippet('قطيع', 'http://ar.example/'), snippet('シマウマ', 'http://ja.example/')
+    assert arabic.startswith('يعيش <b>قطيع</b> من') and arabic.rstrip(' …')[-1] in '.؟', arabic
+    assert japanese.startswith('北部には') and '<b>' in japanese and japanese.endswith('。'), japanese
+    assert [h['title'] for h in search(repo, 'zebras')[0]] == ['Reserve']
+    # No page is read: nothing is missing without them.
+    for file in (repo / 'pages').glob('*.seg'):
+        file.rename(file.with_suffix('.away'))
+    assert snippet('zebras', 'http://en.example/') == english
+    for file in (repo / 'pages').glob('*.away'):
+        file.rename(file.with_suffix('.seg'))
+    # A part that is damaged costs a snippet, and `verify` names the file.
+    generation, = (repo / 'index').glob('0*')
+    good = (generation / 'texts.wbb').read_bytes()
+    (generation / 'texts.wbb').write_bytes(good[:70] + bytes(b ^ 1 for b in good[70:90]) + good[90:])
+    for query, url in (('zebras', 'http://en.example/'), ('قطيع', 'http://ar.example/'), ('シマウマ', 'http://ja.example/')):
+        hit = next(h for h in search(repo, query)[0] if h['url'] == url)
+        assert hit['title'] in ('Reserve', 'محمية', '保護区'), hit
+        assert hit['snippet'] in ('', None, english, arabic, japanese), hit
+    assert b'texts.wbb' in call(repo, 'verify', status=1).stdout
+    (generation / 'texts.wbb').write_bytes(good)
+    call(repo, 'verify')
+    call(repo, 'expunge', 'http://en.example/')
+    assert not search(repo, 'zebras')[0]
+    call(repo, 'index')
+    generation, = (repo / 'index').glob('0*')
+    assert not search(repo, 'zebras')[0] and len((generation / 'texts.wbb').read_bytes()) < len(good)
+
+
 @test
 def a_damaged_generation_is_built_again(folder):
     """Although nothing is new: what was changed behind our back is looked at, and what is sound stays."""
     repo = folder / 'r'
     call(repo, 'import', archive(folder / 'a.warc', some_pages(rng('damaged index'), 40)))
     call(repo, 'index')
-    for name in ('lists', 'simhash.wbc', 'titles.wbt', 'manifest', 'docids.wbb', 'positions'):
+    for name in ('lists', 'simhash.wbc', 'titles.wbt', 'manifest', 'docids.wbb', 'positions', 'texts.wbb', 'urls.wbb'):
         generation, = (repo / 'index').glob('0*')
         data = bytearray((generation / name).read_bytes())
         data[len(data) // 2] ^= 4
