@@ -104,6 +104,12 @@ static const char *language_of(const struct wb_extract *extract, uint8_t *number
     return wb_language_code(*number_out);
 }
 
+uint64_t wb_docwords_length(uint32_t words, uint8_t linked)
+{
+    WB_CHECK(linked <= 100);
+    return words ? words + (uint64_t)words * linked * WB_LINKED_LENGTH / 100 : WB_UNKNOWN_LENGTH;
+}
+
 int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb_page *page,
                      struct wb_docfacts *work_out)
 {
@@ -132,8 +138,9 @@ int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb
     work_out->title = extract.title;
     work_out->published_ms = extract.published_ms;
     work_out->modified_ms = extract.modified_ms;
-    work_out->length =
+    work_out->words =
         words[WB_FIELD_TITLE] + words[WB_FIELD_HEADING] + words[WB_FIELD_MAIN] + (words[WB_FIELD_OTHER] + 3) / 4;
+    work_out->length = wb_docwords_length(work_out->words, extract.linked);
     return err;
 }
 

@@ -47,6 +47,20 @@ double wb_idf(uint64_t docs, uint64_t df)
     return log(1 + ((double)(docs - df) + 0.5) / ((double)df + 0.5));
 }
 
+/*
+ * What a length means for a score, in average lengths. Up to LONG, BM25 takes a page that is twice as long to say half
+ * as much with each word; a page that is longer has many parts, and one of them may be what was asked for.
+ */
+enum { LONG = 4 };
+static const double LONG_POWER = 0.75;
+
+static double relative_length(uint64_t length, double average)
+{
+    double relative = average > 0 ? (double)length / average : 1;
+
+    return relative <= LONG ? relative : LONG * pow(relative / LONG, LONG_POWER);
+}
+
 void wb_scorer_init(struct wb_scorer *scorer, double idf, double k1, double b, double average_length, double boost)
 {
     double unit = idf * boost * (k1 + 1) * WB_SCORE_ONE;
@@ -54,7 +68,7 @@ void wb_scorer_init(struct wb_scorer *scorer, double idf, double k1, double b, d
     WB_CHECK(k1 > 0 && b >= 0 && b <= 1);
     scorer->unit = unit < 1 << 30 ? (float)unit : (float)(1 << 30);
     for (unsigned byte = 0; byte < 256; byte++) {
-        double relative = average_length > 0 ? (double)wb_length_of_byte((uint8_t)byte) / average_length : 1;
+        double relative = relative_length(wb_length_of_byte((uint8_t)byte), average_length);
         double inverse = 1 / (4 * k1 * (1 - b + b * relative));
         /* b = 1 and an empty page: any finite number that is greater than the others will do. */
         scorer->inverse[byte] = inverse < 1e6 ? (float)inverse : 1e6f;

@@ -106,7 +106,7 @@ int wb_scoring_prepare(struct wb_qplan *plan)
     int err = 0;
 
     plan->plain = ranking->plain;
-    plan->k1 = ranking->k1 > 0 ? ranking->k1 : 1.2;
+    plan->k1 = ranking->k1 > 0 ? ranking->k1 : ranking->plain ? 1.2 : 1.5;
     plan->b = ranking->b > 0 ? ranking->b : 0.75;
     plan->average = info->pages && info->words ? (double)info->words / (double)info->pages : 1;
     if (plan->plain)
