@@ -106,8 +106,10 @@ static const char *language_of(const struct wb_extract *extract, uint8_t *number
 
 uint64_t wb_docwords_length(uint32_t words, uint8_t linked)
 {
+    uint64_t more = (2u * 100 + 6u * linked) * linked; /* of 10,000 */
+
     WB_CHECK(linked <= 100);
-    return words ? words + (uint64_t)words * linked * WB_LINKED_LENGTH / 100 : WB_UNKNOWN_LENGTH;
+    return words ? words + words * more / 10000 : WB_UNKNOWN_LENGTH;
 }
 
 int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb_page *page,

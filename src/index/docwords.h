@@ -22,12 +22,12 @@
 int wb_docwords_rules(uint64_t *rules_out);
 
 /*
- * Lengths for scoring. A page that mostly leads to others (an index, a table of contents, a list of what uses something)
- * has many words and says little about each: its words in links count once, and so many times more. A document of
- * whose words nothing is known, because it was never fetched or has no text, would be found by its URL and the links to
- * it as if it were the shortest page of all; it counts like a page of middle length.
+ * The length of a page for its score. A page that mostly leads to others (an index, a table of contents, a list of what
+ * uses something) has many words and says little about each, so the greater the share s of its text that is inside
+ * links, the longer it counts: 1 + 2 s + 6 s^2 times its words. A document of whose words nothing is known, because it
+ * was never fetched or has no text, would be found by its URL and the links to it as if it were the shortest page of all;
+ * it counts like a page of middle length. docs/design/0048-page-kinds.md has the measurements.
  */
-#define WB_LINKED_LENGTH 2
 #define WB_UNKNOWN_LENGTH 500
 uint64_t wb_docwords_length(uint32_t words, uint8_t linked);
 
@@ -43,7 +43,7 @@ struct wb_docfacts {
     struct wb_slice title;
     int64_t published_ms, modified_ms; /* what the page says; 0: nothing */
     uint32_t words;  /* of main text, headings and title, and a quarter of the others */
-    uint64_t length; /* for scoring: words, but those in links count WB_LINKED_LENGTH times more */
+    uint64_t length; /* for scoring: wb_docwords_length() */
     uint8_t lang;    /* wb_language_number() */
 };
 

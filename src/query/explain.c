@@ -152,6 +152,6 @@ int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena
     if (err == 0 && !plan->plain)
         parts[hit->part_count++] =
             (struct wb_hit_part){.term = WB_SLICE_LIT("PageRank"),
-                                 .score = wb_scoring_value(plan, plan->searcher->statics[docid] >> plan->shift)};
+                                 .score = wb_scoring_value(plan, wb_scoring_static(plan, plan->searcher->statics[docid]))};
     return err < 0 ? err : plan->err;
 }
