@@ -75,8 +75,9 @@ struct wb_hit {
     struct wb_slice url, title;   /* title.ptr is NULL if it was never fetched */
     struct wb_slice snippet;      /* HTML: escaped text with <b> around what was asked for; ptr NULL: none */
     int64_t time_ms;              /* 0: never fetched */
-    const struct wb_hit_part *parts;
+    const struct wb_hit_part *parts; /* of the score, if it is to be explained */
     size_t part_count;
+    uint64_t length;              /* with parts: how many words the score takes the page to have */
 };
 
 struct wb_facet_value {
