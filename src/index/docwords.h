@@ -25,8 +25,8 @@ int wb_docwords_rules(uint64_t *rules_out);
  * The length of a page for its score. A page that mostly leads to others (an index, a table of contents, a list of what
  * uses something) has many words and says little about each, so the greater the share s of its text that is inside
  * links, the longer it counts: 1 + 2 s + 6 s^2 times its words. A document of whose words nothing is known, because it
- * was never fetched or has no text, would be found by its URL and the links to it as if it were the shortest page of all;
- * it counts like a page of middle length. docs/design/0048-page-kinds.md has the measurements.
+ * was never fetched or has no text, would be found by its URL and the links to it as if it were the shortest page of
+ * all; it counts like a page of middle length. docs/design/0048-page-kinds.md has the measurements.
  */
 #define WB_UNKNOWN_LENGTH 500
 uint64_t wb_docwords_length(uint32_t words, uint8_t linked);

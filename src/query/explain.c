@@ -165,9 +165,9 @@ int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena
                 .term = leaf->ask->text, .score = wb_scoring_value(plan, constant_of(plan, leaf, docid))};
     }
     if (err == 0 && !plan->plain)
-        parts[hit->part_count++] =
-            (struct wb_hit_part){.term = WB_SLICE_LIT("PageRank"),
-                                 .score = wb_scoring_value(plan, wb_scoring_static(plan, plan->searcher->statics[docid]))};
+        parts[hit->part_count++] = (struct wb_hit_part){
+            .term = WB_SLICE_LIT("PageRank"),
+            .score = wb_scoring_value(plan, wb_scoring_static(plan, plan->searcher->statics[docid]))};
     if (err == 0)
         err = set_length(plan, docid, hit);
     return err < 0 ? err : plan->err;

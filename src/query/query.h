@@ -43,7 +43,7 @@ void wb_searcher_use_cache(struct wb_searcher *searcher, struct wb_text_cache *c
 /* How words are weighed. All zero: as the generation was built to do. */
 struct wb_ranking {
     bool plain;    /* BM25 on all words of a page alike: no fields, no PageRank */
-    double k1, b;  /* 0: 1.5 (plain: 1.2) and 0.75 */
+    double k1, b;  /* 0: 1.2 and 0.75 */
 };
 
 enum wb_facet { WB_FACET_SITE, WB_FACET_TYPE, WB_FACET_LANG, WB_FACET_STATUS, WB_FACETS };

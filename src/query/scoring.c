@@ -22,8 +22,8 @@ static double unit_of(const struct wb_qplan *plan, const struct wb_leaf *leaf, u
 }
 
 /*
- * Sets the units of all words, and returns the most that a document could score: *words_out is the sum of the units, and
- * the total is more where a word has lists in several languages.
+ * Sets the units of all words, and returns the most that a document could score: *words_out is the sum of the units,
+ * and the total is more where a word has lists in several languages.
  */
 static double set_units(struct wb_qplan *plan, double *greatest_out, double *words_out)
 {
@@ -53,7 +53,7 @@ static double set_units(struct wb_qplan *plan, double *greatest_out, double *wor
 
 /*
  * PageRank adds at most a fifth of what the words can score. Otherwise it would decide alone where words are on many
- * pages, and what every page of a site links to (its index, its contents, its copyright) would be first for all of them.
+ * pages, and what every page of a site links to (its index, contents, copyright) would be first for all of them.
  */
 enum { WORDS_TO_STATIC = 5 };
 
@@ -126,7 +126,7 @@ int wb_scoring_prepare(struct wb_qplan *plan)
     int err = 0;
 
     plan->plain = ranking->plain;
-    plan->k1 = ranking->k1 > 0 ? ranking->k1 : ranking->plain ? 1.2 : 1.5;
+    plan->k1 = ranking->k1 > 0 ? ranking->k1 : 1.2;
     plan->b = ranking->b > 0 ? ranking->b : 0.75;
     plan->average = info->pages && info->words ? (double)info->words / (double)info->pages : 1;
     if (plan->plain)
@@ -305,7 +305,8 @@ void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_wi
     struct wb_windowbits mask;
     uint64_t rest = 0;
 
-    WB_EACH_DOC(window, bits, docid, sums[docid - window.base] = plan->plain ? 0 : wb_scoring_static(plan, statics[docid]);)
+    WB_EACH_DOC(window, bits, docid,
+                sums[docid - window.base] = plan->plain ? 0 : wb_scoring_static(plan, statics[docid]);)
     for (size_t i = 0; i < plan->leaves.count; i++)
         if (plan->leaves.items[i]->scored && plan->leaves.items[i]->constant)
             add_constants(plan, plan->leaves.items[i], window, bits, sums);
