@@ -31,10 +31,9 @@ def page(path, title, body, nav=True):
 
 def prose(random_, thing, part):
     words = [random_.choice(FILLER) for _ in range(60)]
-    for _ in range(4):
-        words[random_.randrange(60)] = thing
-    for _ in range(2):
-        words[random_.randrange(60)] = part
+    for word in (thing, part):
+        for _ in range(4):
+            words[random_.randrange(60)] = word
     return '<p>The %s of the %s: %s.</p>' % (part, thing, ' '.join(words))
 
 
@@ -44,6 +43,8 @@ def manual():
                                for part in PARTS) for thing in THINGS}
     pages = [page(thing, 'The %s' % thing, '<h1>The %s</h1>%s' % (thing, text)) for thing, text in chapters.items()]
     entries = [link(thing + '.html#' + part, '%s, %s' % (thing, part)) for thing in THINGS for part in PARTS]
+    entries += [link(random_.choice(THINGS) + '.html', '%s, %s' % (word, random_.choice(FILLER)))
+                for word in sorted(set(FILLER)) for _ in range(3)]
     lists = lambda items: '<ul>%s</ul>' % ''.join('<li>%s</li>' % item for item in items)
     pages += [
         page('index', 'Steam Engine Manual', '<h1>Steam Engine Manual</h1><p>This manual describes a steam engine, from '
