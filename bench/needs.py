@@ -21,6 +21,7 @@ COMMANDS = {'node': 'nodejs', 'npm': 'npm', 'nginx': 'nginx-light', 'wget2': 'wg
 TOPICS = {'warc': ('node', 'npm'), 'page': ('bench_page',), 'store': ('bench_store',), 'shuffled': ('bench_store',),
           'memory': ('bench_store',), 'grow': ('bench_store',), 'compact': ('bench_store',), 'webdb': ('bench_webdb',),
           'index': ('peer_xapian', 'java', 'javac'), 'query': ('peer_xapian', 'java', 'javac'),
+          'quality': ('java', 'javac'),
           'crawl': ('nginx', 'wget2', 'httrack'), 'stream': ('nginx', 'curl'), 'serve': ('nginx', 'wrk')}
 
 

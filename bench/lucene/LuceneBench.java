@@ -5,6 +5,7 @@
  *   html CORPUS INDEX      indexes the HTML itself: HTMLStripCharFilter
  *   merge INDEX            into one segment, which is best for queries
  *   ask INDEX QUERIES      the same queries as ours, after WARM rounds for the just-in-time compiler
+ *   rank INDEX QUERIES     the numbers of the ten best pages of each query, a line of them for each line of QUERIES
  *
  * The analysis is that of EnglishAnalyzer without its stop words: ours has none. Two fields, title and body, with
  * positions; the body has the title too, so that queries need only look into one field: Lucene's best case.
@@ -210,6 +211,29 @@ public class LuceneBench {
         }
     }
 
+    /* Words are what the analyzer makes of a line: people also type punctuation. */
+    static void rank(String path, String queries) throws IOException {
+        try (DirectoryReader reader = DirectoryReader.open(MMapDirectory.open(Paths.get(path)))) {
+            IndexSearcher searcher = new IndexSearcher(reader);
+            Analyzer english = new English(false);
+            for (String line : Files.readAllLines(Paths.get(queries))) {
+                String[] fields = line.split("\t");
+                BooleanQuery.Builder words = new BooleanQuery.Builder();
+                try (TokenStream stream = english.tokenStream("body", fields[1])) {
+                    CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
+                    stream.reset();
+                    while (stream.incrementToken())
+                        words.add(new TermQuery(new Term("body", term.toString())),
+                                  fields[0].equals("or") ? BooleanClause.Occur.SHOULD : BooleanClause.Occur.MUST);
+                }
+                StringBuilder numbers = new StringBuilder();
+                for (ScoreDoc found : searcher.search(words.build(), TOP).scoreDocs)
+                    numbers.append(found.doc).append(' ');
+                System.out.println(numbers.toString().trim());
+            }
+        }
+    }
+
     public static void main(String[] args) throws IOException {
         if (args.length == 3 && (args[0].equals("build") || args[0].equals("html")))
             build(args[0], args[1], args[2]);
@@ -217,7 +241,10 @@ public class LuceneBench {
             merge(args[1]);
         else if (args.length == 3 && args[0].equals("ask"))
             askAll(args[1], args[2]);
+        else if (args.length == 3 && args[0].equals("rank"))
+            rank(args[1], args[2]);
         else
-            System.err.println("usage: build TEXTS INDEX | html CORPUS INDEX | merge INDEX | ask INDEX QUERIES");
+            System.err.println("usage: build TEXTS INDEX | html CORPUS INDEX | merge INDEX | ask INDEX QUERIES | " +
+                               "rank INDEX QUERIES");
     }
 }

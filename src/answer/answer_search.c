@@ -58,6 +58,7 @@ static void add_parts(struct wb_json *j, const struct wb_hit *hit)
         wb_json_object_end(j);
     }
     wb_json_array_end(j);
+    wb_json_field_u64(j, "length", hit->length);
 }
 
 /* A text that is null if there is none, and may be empty. */

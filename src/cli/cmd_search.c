@@ -196,6 +196,8 @@ static int say_hit(const struct wb_hit *hit, uint64_t rank, const struct colours
         if (err == 0)
             err = wb_output_printf("%s\n", c->plain);
     }
+    if (err == 0 && explain)
+        err = wb_output_printf("     %sof %" PRIu64 " words%s\n", c->dim, hit->length, c->plain);
     return err;
 }
 

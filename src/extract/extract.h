@@ -126,6 +126,7 @@ struct wb_extract {
     struct wb_slice main_text;   /* the same without navigation, headers, footers and lists of links */
     const struct wb_extract_span *spans; /* all of the text, in order; neighbours have different flags */
     size_t span_count;
+    uint8_t linked;              /* percent of the text without navigation that is inside links; 0 if nobody looked */
     uint64_t simhash;            /* of the main text, or of the text if there is no main text; 0: no words */
     const struct wb_extract_link *links; /* in document order */
     size_t link_count;

@@ -12,8 +12,9 @@
  *               more prose than clutter
  *   3. clean    removes links, captions, the title, empty headings, and short blocks at both ends
  *
- * If nothing is found, all text is main text. All passes are linear in the number of blocks and
- * elements, both of which are bounded. It never changes the text itself.
+ * If nothing is found, all text is main text. What step 1 has left also tells how much of a page is
+ * links. All passes are linear in the number of blocks and elements, both of which are bounded. It
+ * never changes the text itself.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -313,6 +314,25 @@ static void keep_chosen(struct wb_html *h, const struct wb_html_sum *sums, uint3
             h->blocks[i].kept = 1;
 }
 
+/*
+ * How much of the text is inside links, in percent, rounded down: little of what is to be read, and most of a page that
+ * only leads to others. What certainly is not content does not count: such a page has it as well.
+ */
+static uint8_t linked_share(const struct wb_html *h, const struct wb_html_sum *sums)
+{
+    uint64_t bytes = 0, linked = 0;
+
+    for (size_t i = 0; i < h->block_count; i++) {
+        const struct wb_html_block *b = &h->blocks[i];
+        if (sums[b->node].dropped)
+            continue;
+        bytes += wb_html_block_len(b);
+        linked += b->link_bytes;
+    }
+    WB_CHECK(linked <= bytes);
+    return bytes ? (uint8_t)(linked * 100 / bytes) : 0;
+}
+
 int wb_html_judge(struct wb_html *h)
 {
     WB_CHECK(h->depth == 0 && h->node_count > 0 && h->nodes[0].block_to == h->block_count);
@@ -325,5 +345,6 @@ int wb_html_judge(struct wb_html *h)
     uint32_t scope = choose_scope(h, sums), top = widen(h, sums, scope, choose_node(h, sums, scope));
     WB_CHECK(scope <= top && top < sums[scope].end);
     keep_chosen(h, sums, scope, top);
+    h->x->out->linked = linked_share(h, sums);
     return 0;
 }

@@ -120,6 +120,14 @@ static struct wb_slice name_of(const struct wb_extract *extract)
     return extract->title;
 }
 
+uint64_t wb_docwords_length(uint32_t words, uint8_t linked)
+{
+    uint64_t more = (2u * 100 + 6u * linked) * linked; /* of 10,000 */
+
+    WB_CHECK(linked <= 100);
+    return words ? words + words * more / 10000 : WB_UNKNOWN_LENGTH;
+}
+
 int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb_page *page,
                      struct wb_docfacts *work_out)
 {
@@ -153,8 +161,9 @@ int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb
     work_out->title = extract.title;
     work_out->published_ms = extract.published_ms;
     work_out->modified_ms = extract.modified_ms;
-    work_out->length =
+    work_out->words =
         words[WB_FIELD_TITLE] + words[WB_FIELD_HEADING] + words[WB_FIELD_MAIN] + (words[WB_FIELD_OTHER] + 3) / 4;
+    work_out->length = wb_docwords_length(work_out->words, extract.linked);
     return err;
 }
 

@@ -19,8 +19,18 @@
  * Gets a number that changes if the same page may give other postings: WB_DOCWORDS_RULES, which must be counted up with
  * every such change of docwords.c or of the weights of fields (wb_posting_weight), and the rules of room words.
  */
-#define WB_DOCWORDS_RULES 2
+#define WB_DOCWORDS_RULES 3
 int wb_docwords_rules(uint64_t *rules_out);
+
+/*
+ * The length of a page for its score. A page that mostly leads to others (an index, a table of contents, a list of what
+ * uses something) has many words and says little about each, so the greater the share s of its text that is inside
+ * links, the longer it counts: 1 + 2 s + 6 s^2 times its words. A document of whose words nothing is known, because it
+ * was never fetched or has no text, would be found by its URL and the links to it as if it were the shortest page of
+ * all; it counts like a page of middle length. docs/design/0048-page-kinds.md has the measurements.
+ */
+#define WB_UNKNOWN_LENGTH 500
+uint64_t wb_docwords_length(uint32_t words, uint8_t linked);
 
 struct wb_docwords {
     struct wb_extractor *extractor;
@@ -35,7 +45,8 @@ struct wb_docfacts {
     struct wb_slice title;
     struct wb_slice kept; /* what is kept of its text: kepttext.h */
     int64_t published_ms, modified_ms; /* what the page says; 0: nothing */
-    uint32_t length; /* for scoring: words of main text, headings and title, and a quarter of the others */
+    uint32_t words;  /* of main text, headings and title, and a quarter of the others */
+    uint64_t length; /* for scoring: wb_docwords_length() */
     uint8_t lang;    /* wb_language_number() */
 };
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "index/docwords.h"
 #include "index/rankwork.h"
 
 #include <stdio.h>
@@ -38,9 +39,11 @@ static int get_old(struct wb_index *old, struct old_facts *facts_out)
 int wb_factwork_carry(struct wb_build *build)
 {
     const struct wb_carry *carry = &build->carry;
-    struct old_facts old;
+    struct old_facts old = {.lang = NULL};
     int err = carry->old ? get_old(carry->old, &old) : 0;
 
+    for (uint64_t docid = build->roster.known; docid < build->roster.url_count; docid++)
+        build->lengths[docid] = wb_length_byte(wb_docwords_length(0, 0));
     if (err < 0 || !carry->old)
         return err;
     for (uint32_t docid = 0; docid < build->roster.known; docid++) {

@@ -6,7 +6,10 @@
 
 #include "index/build.h"
 
-/* Takes the facts of contents that have not changed from the last generation: call it after the pages were read. */
+/*
+ * Takes the facts of contents that have not changed from the last generation, and sets the lengths of URLs that are no
+ * pages: call it after the pages were read.
+ */
 int wb_factwork_carry(struct wb_build *build);
 
 /* Writes all columns. */

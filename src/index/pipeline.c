@@ -209,7 +209,7 @@ static int keep_work(struct wb_build *build, uint32_t docid, const struct wb_doc
 
     WB_CHECK(docid < build->roster.known);
     WB_CHECK(build->contents != NULL);
-    build->contents[docid] = (struct wb_content_fact){work->published_ms, work->modified_ms, work->length, work->lang};
+    build->contents[docid] = (struct wb_content_fact){work->published_ms, work->modified_ms, work->words, work->lang};
     build->lengths[docid] = wb_length_byte(work->length);
     wb_put32_be(key, docid);
     pthread_mutex_lock(&build->mutex);

@@ -14,7 +14,7 @@
 #include "os/path.h"
 
 enum {
-    STATIC_HALF = 4, /* a page with so many times the average PageRank gets half of the greatest static score */
+    STATIC_HALF = 1, /* a page with so many times the average PageRank gets half of the greatest static score */
 };
 
 #define SITE_GRAPH_FILE "sitegraph.wbg" /* only while its ranks are computed */

@@ -84,7 +84,7 @@ uint64_t wb_length_of_byte(uint8_t byte);
  */
 struct wb_scorer {
     float unit;         /* the score for an infinite frequency: idf * (k1 + 1) * WB_SCORE_ONE; less than 2^30 */
-    float inverse[256]; /* 1 / (4 * k1 * (1 - b + b * length / average length)), never increasing */
+    float inverse[256]; /* 1 / (4 * k1 * (1 - b + b * what the length counts)), never increasing; weights.c */
 };
 
 /* Fills in a scorer: BM25 with these parameters. boost multiplies the idf. */

@@ -243,6 +243,7 @@ struct wb_qplan {
     double k1, b, average;
     double scale;              /* scores are multiplied by this, so that their sums fit */
     unsigned shift;            /* the same for PageRank: scale is 2^-shift */
+    uint32_t static_share;     /* how much of its part of a score PageRank gets in this query; WB_STATIC_WHOLE: all */
     uint64_t terms_seen, postings_seen; /* of prefixes */
     uint64_t verified;         /* how often a document was looked at for its fields or positions */
     uint32_t constants;        /* the most that leaves without lists can add to a score */
@@ -343,6 +344,15 @@ struct wb_window wb_qplan_window(const struct wb_qplan *plan, uint32_t from);
 const uint64_t *wb_qplan_shown(const struct wb_qplan *plan, struct wb_window window);
 
 /* ---- scores -------------------------------------------------------------------------------------- */
+
+#define WB_STATIC_WHOLE_BITS 11 /* WB_SCORE_ONE << 11 is still a uint32_t */
+#define WB_STATIC_WHOLE (1u << WB_STATIC_WHOLE_BITS)
+
+/* What PageRank adds to the score of a document, or to the greatest of some: value is from the column. */
+static inline uint32_t wb_scoring_static(const struct wb_qplan *plan, uint32_t value)
+{
+    return value * plan->static_share >> (WB_STATIC_WHOLE_BITS + plan->shift);
+}
 
 /* Prepares the scores of a plan: terms, scorers, scale. */
 int wb_scoring_prepare(struct wb_qplan *plan);

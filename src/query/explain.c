@@ -125,6 +125,21 @@ static uint32_t constant_of(const struct wb_qplan *plan, const struct wb_leaf *l
     return leaf->constant;
 }
 
+/* The length that the page has for its score: a range of lengths has the same byte, of which this is the least. */
+static int set_length(const struct wb_qplan *plan, uint32_t docid, struct wb_hit *hit)
+{
+    const void *lengths = NULL;
+
+    if (plan->plain) {
+        hit->length = docid < plan->searcher->pages ? plan->words[docid] : (uint64_t)plan->average;
+        return 0;
+    }
+    int err = wb_index_fact(plan->searcher->index, WB_FACT_LENGTH, &lengths);
+    if (err == 0)
+        hit->length = wb_length_of_byte(((const uint8_t *)lengths)[docid]);
+    return err;
+}
+
 int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena, struct wb_hit *hit)
 {
     size_t slots = 1;
@@ -150,8 +165,10 @@ int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena
                 .term = leaf->ask->text, .score = wb_scoring_value(plan, constant_of(plan, leaf, docid))};
     }
     if (err == 0 && !plan->plain)
-        parts[hit->part_count++] =
-            (struct wb_hit_part){.term = WB_SLICE_LIT("PageRank"),
-                                 .score = wb_scoring_value(plan, plan->searcher->statics[docid] >> plan->shift)};
+        parts[hit->part_count++] = (struct wb_hit_part){
+            .term = WB_SLICE_LIT("PageRank"),
+            .score = wb_scoring_value(plan, wb_scoring_static(plan, plan->searcher->statics[docid]))};
+    if (err == 0)
+        err = set_length(plan, docid, hit);
     return err < 0 ? err : plan->err;
 }

@@ -95,8 +95,9 @@ struct wb_hit {
     const char *language;         /* its code; "": unknown */
     const struct wb_folded *folded; /* in the order of results */
     size_t folded_count;
-    const struct wb_hit_part *parts;
+    const struct wb_hit_part *parts; /* of the score, if it is to be explained */
     size_t part_count;
+    uint64_t length;              /* with parts: how many words the score takes the page to have */
 };
 
 struct wb_facet_value {

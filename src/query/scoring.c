@@ -21,10 +21,13 @@ static double unit_of(const struct wb_qplan *plan, const struct wb_leaf *leaf, u
     return wb_idf(docs, df) * (plan->k1 + 1) * WB_SCORE_ONE * leaf->ask->count;
 }
 
-/* Sets the units of all words; *total_out is the most that a document could score. */
-static double set_units(struct wb_qplan *plan, double *greatest_out)
+/*
+ * Sets the units of all words, and returns the most that a document could score: *words_out is the sum of the units,
+ * and the total is more where a word has lists in several languages.
+ */
+static double set_units(struct wb_qplan *plan, double *greatest_out, double *words_out)
 {
-    double total = 0, greatest = 0;
+    double total = 0, greatest = 0, words = 0;
 
     for (size_t i = 0; i < plan->leaves.count; i++) {
         struct wb_leaf *leaf = plan->leaves.items[i];
@@ -35,24 +38,41 @@ static double set_units(struct wb_qplan *plan, double *greatest_out)
             slot->unit = unit_of(plan, leaf, slot->df);
             greatest = slot->unit > greatest ? slot->unit : greatest;
             total += slot->unit * (double)slot->list_count;
+            words += slot->unit;
         }
         /* A beginning of words counts as one word that occurs once in a page of average length. */
         if (leaf->kind == WB_LEAF_BITS)
             leaf->constant = (uint32_t)(unit_of(plan, leaf, leaf->cost ? leaf->cost : 1) / (1 + plan->k1));
         total += leaf->constant;
+        words += leaf->constant;
     }
     *greatest_out = greatest;
+    *words_out = words;
     return total;
+}
+
+/*
+ * PageRank adds at most a fifth of what the words can score. Otherwise it would decide alone where words are on many
+ * pages, and what every page of a site links to (its index, contents, copyright) would be first for all of them.
+ */
+enum { WORDS_TO_STATIC = 5 };
+
+static uint32_t static_share(double words)
+{
+    double share = words / WORDS_TO_STATIC / WB_SCORE_ONE;
+
+    return words > 0 && share < 1 ? (uint32_t)(share * WB_STATIC_WHOLE) : WB_STATIC_WHOLE;
 }
 
 static void set_scale(struct wb_qplan *plan)
 {
-    double greatest, total = set_units(plan, &greatest);
+    double greatest, words, total = set_units(plan, &greatest, &words);
     uint32_t statics = 0;
     size_t panes = plan->plain ? 0 : (size_t)plan->searcher->urls / WB_PANE + (plan->searcher->urls % WB_PANE != 0);
 
     for (size_t i = 0; i < panes; i++)
         statics = plan->searcher->static_max[i] > statics ? plan->searcher->static_max[i] : statics;
+    plan->static_share = static_share(words);
     /* Each part may be rounded up. */
     while ((total + statics) * plan->scale + (double)plan->lists.count >= (double)(1u << 31) ||
            greatest * plan->scale >= (double)(1u << 30)) {
@@ -169,7 +189,7 @@ uint32_t wb_scoring_bound(struct wb_qplan *plan, uint32_t base, uint32_t first, 
 
     for (uint32_t pane = first; pane < end; pane++)
         statics = maxima[pane] > statics ? maxima[pane] : statics;
-    bound += plan->statics = statics >> plan->shift;
+    bound += plan->statics = wb_scoring_static(plan, statics);
     for (size_t i = 0; i < plan->terms.count; i++) {
         struct wb_scoreterm *term = &plan->terms.items[i];
         term->bound = term->panes[first];
@@ -285,7 +305,8 @@ void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_wi
     struct wb_windowbits mask;
     uint64_t rest = 0;
 
-    WB_EACH_DOC(window, bits, docid, sums[docid - window.base] = plan->plain ? 0 : statics[docid] >> plan->shift;)
+    WB_EACH_DOC(window, bits, docid,
+                sums[docid - window.base] = plan->plain ? 0 : wb_scoring_static(plan, statics[docid]);)
     for (size_t i = 0; i < plan->leaves.count; i++)
         if (plan->leaves.items[i]->scored && plan->leaves.items[i]->constant)
             add_constants(plan, plan->leaves.items[i], window, bits, sums);

@@ -297,6 +297,9 @@ int wb_searcher_statics(struct wb_searcher *searcher)
 
     if (err < 0 || searcher->statics)
         return err;
+    for (uint32_t docid = 0; docid < searcher->urls; docid++)
+        if (((const uint32_t *)statics)[docid] > WB_SCORE_ONE)
+            return wb_fail(WB_E_CORRUPT, "the column static has values that no PageRank gives");
     searcher->static_max = wb_alloc_zero(panes, sizeof *searcher->static_max);
     if (!searcher->static_max)
         return WB_E_NOMEM;

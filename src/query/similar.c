@@ -183,7 +183,7 @@ static int find_by_words(struct wb_searcher *searcher, uint32_t docid, size_t li
         err = wb_qplan_error(&plan);
     for (size_t i = 0; err == 0 && most && i < topk.items.count; i++) {
         uint32_t other = topk.items.items[i].docid;
-        double score = (double)(topk.items.items[i].score - (searcher->statics[other] >> plan.shift)) / most;
+        double score = (double)(topk.items.items[i].score - wb_scoring_static(&plan, searcher->statics[other])) / most;
         if (other != docid)
             err = wb_vec_push(found, (struct wb_sibling){other, score < 1 ? score : 1});
     }

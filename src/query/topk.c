@@ -182,7 +182,7 @@ static void add_statics(struct top_search *search, struct wb_window window, cons
     const struct wb_qplan *plan = search->plan;
     const uint32_t *statics = plan->searcher->statics;
 
-    WB_EACH_DOC(window, bits, docid, search->sums[docid - window.base] += statics[docid] >> plan->shift;)
+    WB_EACH_DOC(window, bits, docid, search->sums[docid - window.base] += wb_scoring_static(plan, statics[docid]);)
 }
 
 /* The bits of a word whose sums are greater than this. No branches: scores at random would mislead the processor. */
@@ -255,7 +255,7 @@ static int add_better(struct top_search *search, struct wb_window window, const 
     int err = 0;
 
     WB_EACH_DOC(window, bits, docid, {
-        uint32_t score = search->sums[docid - window.base] + (statics[docid] >> plan->shift);
+        uint32_t score = search->sums[docid - window.base] + wb_scoring_static(plan, statics[docid]);
         if (score > least && err == 0) {
             err = wb_topk_add(search->topk, (struct wb_found){score, docid, score});
             full(search, &least);

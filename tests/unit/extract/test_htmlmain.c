@@ -285,11 +285,42 @@ static void bounded(void **state)
     wb_buf_release(&html);
 }
 
+/* ---- links ----------------------------------------------------------------------------------- */
+
+#define ITEM "<li><a href=/x>An entry of the index</a>, 12"
+
+/* How much of the text is links; what certainly is not content does not count. */
+static void share_of_links(void **state)
+{
+    static const struct {
+        const char *html;
+        unsigned least, most;
+    } cases[] = {
+        {"<p>" S "</p><p>" T "</p>", 0, 0},
+        {"<p>" S "</p><p>" T " <a href=/y>" S "</a></p>", 30, 40},
+        {"<ul>" ITEM ITEM ITEM ITEM ITEM ITEM "</ul>", 70, 95},
+        {"<ul><li><a href=/x>One</a><li><a href=/y>Two</a></ul>", 100, 100},
+        {"<nav><a href=/a>Politics</a> <a href=/b>Sports of all kinds, and more</a></nav><main><p>" S "</p><p>" T
+         "</p></main>", 0, 0},
+        {"", 0, 0},
+        {"<a href=/x></a>", 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        see_bytes(wb_slice_str(cases[i].html));
+        if (page.linked < cases[i].least || page.linked > cases[i].most)
+            fail_msg("%u percent of %s are links", page.linked, cases[i].html);
+    }
+    see_page("text/plain", "utf-8", WB_SLICE_LIT("http://example.org/"), WB_EXTRACT_TEXT);
+    assert_int_equal(page.linked, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(articles), cmocka_unit_test(forums), cmocka_unit_test(references), cmocka_unit_test(lists),
-        cmocka_unit_test(plain_pages), cmocka_unit_test(bounded),
+        cmocka_unit_test(plain_pages), cmocka_unit_test(bounded),  cmocka_unit_test(share_of_links),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

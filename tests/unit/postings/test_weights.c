@@ -149,11 +149,40 @@ static void test_scorer(void **state)
     assert_true(wb_score(&scorer, WB_WEIGHT_MAX, 0) <= 1u << 30);
 }
 
+/* What x in wb_score() says about the length, in average lengths: b is 1, so that nothing else is in it. */
+static double counted(const struct wb_scorer *scorer, uint64_t words)
+{
+    return 1 / (4 * 1.2 * (double)scorer->inverse[wb_length_byte(words)]);
+}
+
+/* Lengths count as they are up to four average lengths, then less, and more where a page is a whole book. */
+static void test_counted_lengths(void **state)
+{
+    struct wb_scorer scorer;
+    double before = 0;
+
+    (void)state;
+    wb_scorer_init(&scorer, 2, 1.2, 1, 128, 1);
+    for (uint64_t words = 64; words <= 512; words *= 2)
+        assert_true(fabs(counted(&scorer, words) - (double)words / 128) < 1e-5);
+    assert_true(fabs(counted(&scorer, 16 * 512) - 4 * 8) < 1e-3);
+    for (uint64_t words = 1024; words <= 64 * 128; words *= 2)
+        assert_true(counted(&scorer, words) < 1.7 * counted(&scorer, words / 2));
+    for (uint64_t words = 128 * 128; words <= 1024 * 128; words *= 2)
+        assert_true(counted(&scorer, words) > 2.8 * counted(&scorer, words / 2));
+    for (unsigned byte = 1; byte < 256; byte++) {
+        double now = counted(&scorer, wb_length_of_byte((uint8_t)byte));
+        assert_true(now > before);
+        before = now;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weight), cmocka_unit_test(test_length_byte), cmocka_unit_test(test_weight_codes),
         cmocka_unit_test(test_codes),  cmocka_unit_test(test_impacts),     cmocka_unit_test(test_scorer),
+        cmocka_unit_test(test_counted_lengths),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
