@@ -1,6 +1,6 @@
 /*
- * api_listing.c - GET /api/captures?url=HOST/(*)[&q=][&type=][&status=][&sort=][&limit=][&after=]: the URLs of a site with
- * their captures (without the parentheses).
+ * api_listing.c - GET /api/captures?url=HOST/(*)[&q=][&type=][&status=][&sort=][&limit=][&after=]: the URLs of a site
+ * with their captures (without the parentheses).
  *
  *   {"url":..., "urls":N, "rows":[{"url":...,"captures":3,"versions":2,"first":TIME,"last":TIME,"status":200,
  *    "type":"text/html"}], "looked_at":N, "next":null}

@@ -5,8 +5,8 @@
  *   parameters --wb_listing_read()--> struct wb_listing --> api_listing.c (JSON), page_listing.c (people)
  *
  * In the order of URL keys, any number of URLs can be paged through: each answer begins behind a key. A filter looks at
- * about WB_LISTING_LOOKS URLs for one answer at most, and the answer says where to go on. Other orders need all rows, so they
- * are for up to WB_LISTING_SORTED URLs.
+ * about WB_LISTING_LOOKS URLs for one answer at most, and the answer says where to go on. Other orders need all rows,
+ * so they are for up to WB_LISTING_SORTED URLs.
  */
 #ifndef WB_SERVE_LISTING_H
 #define WB_SERVE_LISTING_H

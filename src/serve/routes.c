@@ -27,6 +27,8 @@ static const struct wb_route routes[] = {
     {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page, "host why"},
     {"/calendar", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_calendar_page, "url year day after"},
     {"/captures", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_listing_page, LISTING},
+    {"/compare", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_compare, "url a b view change"},
+    {"/compare/frame", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_compare_frame, "url a b side"},
     {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page, NULL},
     {"/api/search", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_search, SEARCH},
     {"/api/page", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_page, "url at snapshot"},

@@ -1,6 +1,6 @@
 /*
- * sightings.h - private to serve: all captures of a URL in the order of time, what each of them found, and how many there
- * are in each span of time, for calendars.
+ * sightings.h - private to serve: all captures of a URL in the order of time, what each of them found, and how many
+ * there are in each span of time, for calendars.
  *
  *   timeline of the store --wb_sightings_of()--> captures --wb_sightings_count()--> spans: a quarter of an hour, a day
  *
