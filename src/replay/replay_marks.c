@@ -1,6 +1,6 @@
 /*
- * replay_marks.c - which words of two versions of a page differ, as places in the bytes of each, and the markup that shows
- * them when the page is rewritten.
+ * replay_marks.c - which words of two versions of a page differ, as places in the bytes of each, and the markup that
+ * shows them when the page is rewritten.
  *
  *   page --collect--> text of its visible words, and where each is --difference.c--> runs --place--> marks of each side
  *
@@ -32,10 +32,10 @@ struct marks_side {
     struct wb_slice bytes; /* the document */
     const char *charset;
     struct wb_buf memory, utf8, plain;
-    bool blank;  /* white space or the end of a block came since the last part... */
-    bool block;  /* ...the latter */
-    bool apart;  /* a tag came since the last part */
-    bool cut;    /* there is more than is compared */
+    bool blank;         /* white space or the end of a block came since the last part... */
+    bool block;         /* ...the latter */
+    bool apart;         /* a tag came since the last part */
+    bool cut;           /* there is more than is compared */
     enum wb_tag hidden; /* the element whose text is not shown as such, and how many of its kind are open */
     unsigned depth;
 };
@@ -178,8 +178,8 @@ static int collect(struct wb_replayer *r, const struct wb_replay_page *page, str
 /* A side while its parts are gone through together with the runs. */
 struct marks_cursor {
     const struct marks_side *side;
-    size_t part;   /* the next one... */
-    size_t text;   /* ...and up to here runs have covered the text */
+    size_t part; /* the next one... */
+    size_t text; /* ...and up to here runs have covered the text */
     struct wb_replay_marks *out;
 };
 

@@ -59,8 +59,7 @@ static int read_params(struct wb_call *call, struct wb_listing *l)
     l->status = wb_http_param(call->request, "status");
     l->after = wb_http_param(call->request, "after");
     if (err == 0 && l->status.len && !is_status(l->status))
-        err = wb_fail(WB_E_INVALID, "status=%.*s: write 404, or 4xx for all from 400 to 499",
-                      WB_SLICE_ARG(l->status));
+        err = wb_fail(WB_E_INVALID, "status=%.*s: write 404, or 4xx for all from 400 to 499", WB_SLICE_ARG(l->status));
     if (err == 0)
         err = read_sort(call, l);
     if (err == 0)

@@ -34,9 +34,9 @@ struct wb_listing {
     struct cdx_query query;
     WB_VEC(struct wb_listing_row) rows;
     struct wb_arena texts;
-    uint64_t urls;      /* that begin like this, captured or not, in the generation */
-    uint64_t looked_at; /* for this answer... */
-    uint64_t captures;  /* ...and captures that they have */
+    uint64_t urls;        /* that begin like this, captured or not, in the generation */
+    uint64_t looked_at;   /* for this answer... */
+    uint64_t captures;    /* ...and captures that they have */
     struct wb_slice next; /* for the answer after this one; empty: this is the last one */
 };
 

@@ -145,12 +145,11 @@ static void add_bar(struct calendar_view *v, const struct calendar_bar *bar, uin
     snprintf(name, sizeof name, "%.3s", bar->month ? month_names[bar->month - 1] : "");
     snprintf(label, sizeof label, "%s%s%lld", bar->month ? month_names[bar->month - 1] : "", bar->month ? " " : "",
              (long long)bar->year);
-    wb_htmlpen_put(h, "<li><a href=\"/calendar?url={}&amp;year={}{}\"{} aria-label=\"{}: {} {}\">",
-                   wb_htmlpen_param(v->url), wb_htmlpen_plain((uint64_t)bar->year),
-                   wb_htmlpen_str(bar->month ? "#months" : ""),
-                   wb_htmlpen_markup(bar->year == v->year ? WB_SLICE_LIT(" class=\"now\"") : WB_SLICE_EMPTY),
-                   wb_htmlpen_str(label), wb_htmlpen_number(bar->count),
-                   wb_htmlpen_str(bar->count == 1 ? "capture" : "captures"));
+    wb_htmlpen_put(
+        h, "<li><a href=\"/calendar?url={}&amp;year={}{}\"{} aria-label=\"{}: {} {}\">", wb_htmlpen_param(v->url),
+        wb_htmlpen_plain((uint64_t)bar->year), wb_htmlpen_str(bar->month ? "#months" : ""),
+        wb_htmlpen_markup(bar->year == v->year ? WB_SLICE_LIT(" class=\"now\"") : WB_SLICE_EMPTY),
+        wb_htmlpen_str(label), wb_htmlpen_number(bar->count), wb_htmlpen_str(bar->count == 1 ? "capture" : "captures"));
     wb_htmlpen_put(h,
                    "<svg viewBox=\"0 0 10 {}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
                    "<rect class=\"seen\" width=\"10\" y=\"{}\" height=\"{}\"/>"
@@ -226,8 +225,7 @@ static void add_day(struct calendar_view *v, const struct wb_sighting_span *day)
 
     wb_date_format(day->number * WB_DAY_MS, text);
     wb_date_civil(day->number, &year, &month, &date);
-    wb_htmlpen_put(&v->h,
-                   "<td><a class=\"{} d{}\" href=\"/calendar?url={}&amp;day={}#day\"{} aria-label=\"{} {} on ",
+    wb_htmlpen_put(&v->h, "<td><a class=\"{} d{}\" href=\"/calendar?url={}&amp;day={}#day\"{} aria-label=\"{} {} on ",
                    wb_htmlpen_str(wb_sighting_kind_name(mark_of(day))), wb_htmlpen_plain(size_of(day->count)),
                    wb_htmlpen_param(v->url), wb_htmlpen_text(wb_slice(text, 10)),
                    wb_htmlpen_markup(day->number == v->day ? WB_SLICE_LIT(" aria-current=\"date\"") : WB_SLICE_EMPTY),
@@ -285,10 +283,9 @@ static void add_months(struct calendar_view *v)
                    wb_htmlpen_plain((uint64_t)v->year));
     for (int64_t month = 1; month <= 12; month++)
         add_month(v, month);
-    wb_htmlpen_raw(&v->h,
-                   "</div>\n<p class=\"legend\"><span class=\"new\">new content</span> "
-                   "<span class=\"same\">unchanged</span> <span class=\"redirect\">redirects only</span> "
-                   "<span class=\"error\">errors only</span> The larger, the more captures.</p>\n</section>\n");
+    wb_htmlpen_raw(&v->h, "</div>\n<p class=\"legend\"><span class=\"new\">new content</span> "
+                          "<span class=\"same\">unchanged</span> <span class=\"redirect\">redirects only</span> "
+                          "<span class=\"error\">errors only</span> The larger, the more captures.</p>\n</section>\n");
 }
 
 /* ---- one day ----------------------------------------------------------------------------------------------------- */
@@ -334,8 +331,8 @@ static void add_list(struct calendar_view *v)
         wb_htmlpen_raw(&v->h, "</tbody>\n</table></div>\n");
     if (shown < end)
         wb_htmlpen_put(&v->h, "<p><a href=\"/calendar?url={}&amp;day={}&amp;after={}#day\">{} more</a></p>\n",
-                       wb_htmlpen_param(v->url), wb_htmlpen_text(wb_slice(day, 10)),
-                       wb_htmlpen_plain(shown - first), wb_htmlpen_number(end - shown));
+                       wb_htmlpen_param(v->url), wb_htmlpen_text(wb_slice(day, 10)), wb_htmlpen_plain(shown - first),
+                       wb_htmlpen_number(end - shown));
     wb_htmlpen_raw(&v->h, "</section>\n");
 }
 
@@ -365,15 +362,15 @@ static void show(struct calendar_view *v)
     char day[WB_DATE_TEXT_MAX];
 
     wb_date_format(v->day * WB_DAY_MS, day);
-    wb_page_begin(v->call, &v->h,
-                  &(struct wb_page_frame){
-                      .title = WB_SLICE_LIT("Captures"), .place = WB_PAGE_VIEW, .script = "calendar.js"});
+    wb_page_begin(
+        v->call, &v->h,
+        &(struct wb_page_frame){.title = WB_SLICE_LIT("Captures"), .place = WB_PAGE_VIEW, .script = "calendar.js"});
     wb_htmlpen_raw(&v->h, "<article>\n");
     add_heading(v);
     wb_htmlpen_put(&v->h, "<div id=\"calendar\" data-url=\"{}\" data-year=\"{}\" data-day=\"{}\"{}>\n",
                    wb_htmlpen_text(v->url), wb_htmlpen_plain((uint64_t)v->year), wb_htmlpen_text(wb_slice(day, 10)),
                    wb_htmlpen_markup(wb_http_param(v->call->request, "day").ptr ? WB_SLICE_LIT(" data-chosen=\"1\"")
-                                                                               : WB_SLICE_EMPTY));
+                                                                                : WB_SLICE_EMPTY));
     add_bars(v);
     add_months(v);
     add_list(v);

@@ -5,9 +5,9 @@
  *   GET /compare/frame?url=&a=TIME&b=TIME&side=a               one of the two, as /web/ shows it, with marks
  *
  * The marks are made here (replay_marks.c), so everything works without scripts: "next change" loads the page with the
- * place of that change in the address of both frames. compare.js does it without loading, and lets them scroll together.
- * For that, the frames are of our origin (docs/design/0046-moving-in-time.md says why that is safe); nothing in them
- * can run scripts.
+ * place of that change in the address of both frames. compare.js does it without loading, and lets them scroll
+ * together. For that, the frames are of our origin (docs/design/0046-moving-in-time.md says why that is safe); nothing
+ * in them can run scripts.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -72,11 +72,8 @@ static void release_sides(struct compare_side sides[2])
 
 static int read_text(struct wb_call *call, const struct wb_page *page, struct wb_buf *text_out)
 {
-    struct wb_extract_input input = {.url = page->url,
-                                     .type = page->type,
-                                     .charset = page->charset,
-                                     .body = page->body,
-                                     .wants = WB_EXTRACT_TEXT};
+    struct wb_extract_input input = {
+        .url = page->url, .type = page->type, .charset = page->charset, .body = page->body, .wants = WB_EXTRACT_TEXT};
     struct wb_extract extract;
     int err = wb_extract(call->worker->extractor, &input, &extract);
 
@@ -255,7 +252,8 @@ static void add_tools(struct compare_view *v, uint64_t change)
     struct wb_htmlpen *h = &v->h;
     bool text = wb_slice_equal(wb_http_param(v->call->request, "view"), WB_SLICE_LIT("text"));
 
-    wb_htmlpen_put(h, "<nav class=\"tools\" id=\"changes\" data-count=\"{}\" data-change=\"{}\" aria-label=\"Changes\">\n",
+    wb_htmlpen_put(h,
+                   "<nav class=\"tools\" id=\"changes\" data-count=\"{}\" data-change=\"{}\" aria-label=\"Changes\">\n",
                    wb_htmlpen_plain(v->changes), wb_htmlpen_plain(change));
     wb_htmlpen_raw(h, "<a href=\"");
     add_address(v, "/compare");
@@ -287,7 +285,8 @@ static void add_frame(struct compare_view *v, int side, uint64_t change)
                    wb_htmlpen_str(names[side]), wb_htmlpen_str(names[side]), wb_htmlpen_digits(page->time_ms),
                    wb_htmlpen_text(page->url), wb_htmlpen_time(page->time_ms), wb_htmlpen_plain(page->status),
                    wb_htmlpen_bytes(page->body.len));
-    wb_htmlpen_put(h, "<iframe title=\"The page {}\" sandbox=\"allow-same-origin\" referrerpolicy=\"no-referrer\" src=\"",
+    wb_htmlpen_put(h,
+                   "<iframe title=\"The page {}\" sandbox=\"allow-same-origin\" referrerpolicy=\"no-referrer\" src=\"",
                    wb_htmlpen_str(side ? "after the changes" : "before the changes"));
     add_address(v, "/compare/frame");
     wb_htmlpen_put(h, "&amp;side={}", wb_htmlpen_str(side ? "b" : "a"));
@@ -299,16 +298,18 @@ static void add_frame(struct compare_view *v, int side, uint64_t change)
 static void add_frames(struct compare_view *v, uint64_t change)
 {
     if (v->marks[0].cut || v->marks[1].cut)
-        wb_htmlpen_put(&v->h, "<p class=\"note\">There are more changes than can be marked: those behind number {} are "
-                              "not, or not all of them.</p>\n",
-                       wb_htmlpen_number(v->marks[0].changes < v->marks[1].changes ? v->marks[0].changes
-                                                                                   : v->marks[1].changes));
+        wb_htmlpen_put(
+            &v->h,
+            "<p class=\"note\">There are more changes than can be marked: those behind number {} are "
+            "not, or not all of them.</p>\n",
+            wb_htmlpen_number(v->marks[0].changes < v->marks[1].changes ? v->marks[0].changes : v->marks[1].changes));
     if (v->changes == 0)
         wb_htmlpen_raw(&v->h, "<p class=\"note\">No visible words differ. Pictures, styles and other parts of the page "
                               "may.</p>\n");
-    wb_htmlpen_raw(&v->h, "<p class=\"quiet\"><del>Removed</del> words are marked on one side, <ins>added</ins> ones on "
-                          "the other; a bar shows where the other side has words that this one has not.</p>\n"
-                          "<div class=\"sides\">\n");
+    wb_htmlpen_raw(&v->h,
+                   "<p class=\"quiet\"><del>Removed</del> words are marked on one side, <ins>added</ins> ones on "
+                   "the other; a bar shows where the other side has words that this one has not.</p>\n"
+                   "<div class=\"sides\">\n");
     add_frame(v, 0, change);
     add_frame(v, 1, change);
     wb_htmlpen_raw(&v->h, "</div>\n");

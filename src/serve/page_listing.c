@@ -63,7 +63,9 @@ static void add_head(struct listing_view *v, enum wb_listing_sort sort, const ch
     add_address(v);
     wb_htmlpen_put(&v->h, "&amp;sort={}{}\">{}{}</a></th>", wb_htmlpen_str(down ? "-" : ""),
                    wb_htmlpen_str(wb_listing_sort_name(sort)), wb_htmlpen_str(words),
-                   wb_htmlpen_str(!now ? "" : v->l.down ? " \xE2\x96\xBE" : " \xE2\x96\xB4"));
+                   wb_htmlpen_str(!now        ? ""
+                                  : v->l.down ? " \xE2\x96\xBE"
+                                              : " \xE2\x96\xB4"));
 }
 
 static void add_row(struct listing_view *v, const struct wb_listing_row *row)

@@ -75,7 +75,8 @@ static void add_table(struct wb_page_view *v, uint64_t skip)
     size_t begin = end > VERSIONS_SHOWN ? end - VERSIONS_SHOWN : 0;
     bool compare = count > 1;
 
-    wb_htmlpen_put(&v->h, "<form action=\"/compare\" method=\"get\">\n<input type=\"hidden\" name=\"url\" value=\"{}\">\n",
+    wb_htmlpen_put(&v->h,
+                   "<form action=\"/compare\" method=\"get\">\n<input type=\"hidden\" name=\"url\" value=\"{}\">\n",
                    wb_htmlpen_text(v->page.url));
     wb_htmlpen_put(
         &v->h,

@@ -24,6 +24,7 @@ enum { ORDER_BYTES = 64 << 10 };
 static const struct wb_route routes[] = {
     {"/", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_search_page, SEARCH},
     {"/page", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_page_view, "url a b older in out"},
+    {"/files", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_files_page, "url time apart"},
     {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page, "host why"},
     {"/calendar", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_calendar_page, "url year day after"},
     {"/captures", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_listing_page, LISTING},
@@ -35,6 +36,7 @@ static const struct wb_route routes[] = {
     {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_versions, "url limit after"},
     {"/api/calendar", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_calendar, "url from to limit after"},
     {"/api/captures", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_listing, LISTING},
+    {"/api/embedded", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_embedded, "url time apart"},
     {"/api/links", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_links, "url dir limit after offset"},
     {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_similar, "url limit"},
     {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_stat, NULL},
