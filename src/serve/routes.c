@@ -26,6 +26,7 @@ static const struct wb_route routes[] = {
     {"/page", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_page_view, "url a b older in out"},
     {"/files", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_files_page, "url time apart"},
     {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page, "host why"},
+    {"/bar", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_bar, "url time"},
     {"/calendar", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_calendar_page, "url year day after"},
     {"/captures", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_listing_page, LISTING},
     {"/compare", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_compare, "url a b view change"},

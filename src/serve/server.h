@@ -235,6 +235,7 @@ void wb_handle_token(struct wb_call *call);
 void wb_handle_dash_data(struct wb_call *call);   /* api_dash.c */
 void wb_handle_search_page(struct wb_call *call); /* page_search.c */
 void wb_handle_page_view(struct wb_call *call);   /* page_view.c */
+void wb_handle_bar(struct wb_call *call);           /* stage_bar.c */
 void wb_handle_calendar_page(struct wb_call *call); /* page_calendar.c */
 void wb_handle_compare(struct wb_call *call);       /* page_compare.c */
 void wb_handle_compare_frame(struct wb_call *call);
