@@ -6,8 +6,11 @@
   let asked = 0;
   let shown = location.pathname + location.search;
 
+  const showTimes = () => bar.querySelectorAll('time[datetime]').forEach(wbTimes.show);
+
   document.addEventListener('webbase-at', async ({detail: {url, time}}) => {
     const place = `/web/${time}/${url}`, number = ++asked;
+    showTimes();
     if (place === shown) return;
     const reply = await fetch(`/bar?url=${encodeURIComponent(url)}&time=${time}`).catch(() => null);
     if (number !== asked || !reply || !reply.ok) return; // stage.js has changed what it knows
@@ -15,6 +18,6 @@
     if (number !== asked) return;
     shown = place;
     bar.replaceChildren(...made.body.childNodes);
-    for (const element of bar.querySelectorAll('time[datetime]')) wbTimes.show(element);
+    showTimes();
   });
 })();
