@@ -126,6 +126,13 @@ static bool hides(enum wb_tag tag)
            wb_tag_facts[tag].mode != WB_MODE_DATA;
 }
 
+/* Pictures and the like stand between words although no white space does. */
+static bool is_shown_between(enum wb_tag tag)
+{
+    return tag == WB_TAG_IMG_ || tag == WB_TAG_EMBED_ || tag == WB_TAG_OBJECT_ || tag == WB_TAG_VIDEO_ ||
+           tag == WB_TAG_AUDIO_;
+}
+
 static void pass_tag(struct marks_side *side, const struct wb_tokenizer *t, enum wb_tag tag, bool foreign)
 {
     bool start = t->kind == WB_TOKEN_START;
@@ -133,6 +140,8 @@ static void pass_tag(struct marks_side *side, const struct wb_tokenizer *t, enum
     side->apart = true;
     if (wb_tag_facts[tag].flags & (WB_TAG_BLOCK | WB_TAG_CELL))
         side->blank = side->block = true;
+    if (foreign || is_shown_between(tag) || hides(tag))
+        side->blank = true;
     if (foreign)
         return;
     if (start && side->hidden == WB_TAG_OTHER && hides(tag)) {

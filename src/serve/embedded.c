@@ -87,7 +87,9 @@ static int add_file(struct embedded_search *s, const struct wb_extract_link *lin
     struct wb_embedded *e = s->e;
     struct wb_embedded_file file = {.tag = link->tag, .sheet = sheet, .asked_ms = asked_ms};
     struct wb_memento_target target = {0};
-    int err = wb_memento_url(link->url, &target);
+    const char *part = memchr(link->url.ptr, '#', link->url.len);
+    struct wb_slice url = part ? wb_slice(link->url.ptr, (size_t)(part - link->url.ptr)) : link->url;
+    int err = wb_memento_url(url, &target);
 
     file.id = target.id;
     if (err < 0 || is_known(e, file.id)) {

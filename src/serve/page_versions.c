@@ -29,10 +29,10 @@ static void add_line(struct wb_page_view *v)
         uint64_t from = place_of(t, version->time_ms), to = place_of(t, version->last_ms);
         wb_htmlpen_put(&v->h,
                        "<a href=\"/web/{}/{}\" tabindex=\"-1\"><rect class=\"v{}\" x=\"{}\" y=\"10\" width=\"{}\" "
-                       "height=\"24\"><title>Version {}</title></rect></a>\n",
+                       "height=\"24\"><title>Version {}: {} to {}</title></rect></a>\n",
                        wb_htmlpen_digits(version->time_ms), wb_htmlpen_text(v->page.url), wb_htmlpen_plain(i % 2),
                        wb_htmlpen_plain(from), wb_htmlpen_plain(to > from + 4 ? to - from : 4),
-                       wb_htmlpen_plain(i + 1));
+                       wb_htmlpen_plain(i + 1), wb_htmlpen_utc(version->time_ms), wb_htmlpen_utc(version->last_ms));
     }
     for (size_t i = 0; i < t->time_count; i += tick)
         wb_htmlpen_put(&v->h, "<rect class=\"tick\" x=\"{}\" y=\"36\" width=\"2\" height=\"6\"/>\n",

@@ -68,6 +68,7 @@ static void test_words(void **state)
         /* A mark ends at a tag, and a word may have several parts. */
         {"a<b>b</b>c", "a<b>x</b>c", "[-a-]<b>[-b-]</b>[-c-]", "{+a+}<b>{+x+}</b>{+c+}"},
         {"<b>a</b>b", "a<i>b</i>", "<b>a</b>b", "a<i>b</i>"},
+        {"a<img src=x>b", "a b", "a<img src=\"/web/20260102030405/https://example.org/dir/x\">b", "a b"},
         /* What is written differently is the same word. */
         {"a&amp;b &lt;", "a&#38;b <p>&#60;", "a&amp;b &lt;", "a&#38;b <p>&#60;"},
         /* Where no element may be, nothing is marked. */
