@@ -74,27 +74,30 @@
     svg.setAttribute('aria-hidden', 'true');
     svg.append(rect('seen', height), rect('fresh', bar.count ? height * bar.fresh / bar.count : 0));
     const link = make('a', {href: `/calendar?url=${encodeURIComponent(url)}&year=${bar.year}`,
-      class: bar.year === year ? 'now' : null, 'aria-label': `${name}: ${many(bar.count, 'capture')}`, 'data-year': bar.year},
-    svg, make('span', {}, bar.month ? name.slice(0, 3) : name));
+      class: bar.year === year ? 'now' : null, 'aria-label': `${name}: ${many(bar.count, 'capture')}`,
+      'data-year': bar.year}, svg, make('span', {}, bar.month ? name.slice(0, 3) : name));
     if (bar.month === 1) link.append(make('b', {}, `${bar.year}`));
     return make('li', {}, link);
   }
 
   function makeBars() {
     const bars = countBars(), most = Math.max(1, ...bars.map(bar => bar.count));
-    return make('nav', {'aria-label': 'Years'}, make('ul', {class: 'years'}, ...bars.map(bar => makeBar(bar, most))));
+    return make('nav', {'aria-label': 'Years'},
+      make('ul', {class: 'years'}, ...bars.map(bar => makeBar(bar, most))));
   }
 
   // ---- months
 
-  const dateWords = name => `${Number(name.slice(8))} ${MONTHS[Number(name.slice(5, 7)) - 1]} ${Number(name.slice(0, 4))}`;
+  const dateWords = name =>
+    `${Number(name.slice(8))} ${MONTHS[Number(name.slice(5, 7)) - 1]} ${Number(name.slice(0, 4))}`;
 
   function makeDay(one) {
     const kinds = Object.keys(WORDS).filter(kind => one[kind]);
-    const found = kinds.map(kind => `${number(one[kind])} ${WORDS[kind]}${one[kind] > 1 && kind.endsWith('r') ||
-      one[kind] > 1 && kind === 'redirect' ? 's' : ''}`);
+    const plural = kind => one[kind] > 1 && (kind === 'redirect' || kind === 'error') ? 's' : '';
+    const found = kinds.map(kind => `${number(one[kind])} ${WORDS[kind]}${plural(kind)}`);
     const size = one.count >= 10 ? 4 : one.count >= 4 ? 3 : one.count >= 2 ? 2 : 1;
-    return make('a', {class: `${kinds[0]} d${size}`, href: `/calendar?url=${encodeURIComponent(url)}&day=${one.name}#day`,
+    return make('a', {class: `${kinds[0]} d${size}`,
+      href: `/calendar?url=${encodeURIComponent(url)}&day=${one.name}#day`,
       'aria-current': one.name === day ? 'date' : null, 'data-day': one.name,
       'aria-label': `${many(one.count, 'capture')} on ${dateWords(one.name)}: ${found.join(', ')}`},
     `${Number(one.name.slice(8))}`);
@@ -121,7 +124,8 @@
   // ---- one day
 
   // Midnight of this zone. A day whose midnight is skipped (a change of the clock) begins at the next moment.
-  const midnight = (name, by) => new Date(Number(name.slice(0, 4)), Number(name.slice(5, 7)) - 1, Number(name.slice(8)) + by);
+  const midnight = (name, by) =>
+    new Date(Number(name.slice(0, 4)), Number(name.slice(5, 7)) - 1, Number(name.slice(8)) + by);
 
   function makeRow(capture) {
     const time = make('time', {datetime: capture.time});
@@ -152,7 +156,8 @@
 
   function makeList() {
     const heads = [['Time'], ['Status', 'number'], ['What was found'], ['Version', 'number'], ['Size', 'number']];
-    const section = make('section', {'aria-labelledby': 'day'}, make('h2', {id: 'day', tabindex: '-1'}, dateWords(day)));
+    const section = make('section', {'aria-labelledby': 'day'},
+      make('h2', {id: 'day', tabindex: '-1'}, dateWords(day)));
     section.append(make('div', {class: 'wide'}, make('table', {}, make('thead', {}, make('tr', {}, ...heads.map(
       ([text, kind]) => make('th', {scope: 'col', class: kind || null}, text)))), make('tbody'))));
     fillDay(section, 0).catch(error => section.append(make('p', {class: 'problem'},
@@ -172,7 +177,8 @@
   }
 
   function choose(newYear, newDay) {
-    day = newDay || [...days.keys()].filter(name => !newYear || Number(name.slice(0, 4)) <= newYear).at(-1) || [...days.keys()][0];
+    const all = [...days.keys()];
+    day = newDay || all.filter(name => !newYear || Number(name.slice(0, 4)) <= newYear).at(-1) || all[0];
     year = newYear || Number(day.slice(0, 4));
   }
 

@@ -7,7 +7,7 @@
   const frames = [...document.querySelectorAll('.side iframe')];
   const count = Number(tools.dataset.count);
   let change = Number(tools.dataset.change);
-  let leader = null; // the frame that the reader scrolls
+  let leader = null; // the frame that the reader scrolls, for as long as it moves
   let rest = 0;
 
   const call = (document_, name, ...values) => Document.prototype[name].call(document_, ...values);
@@ -63,8 +63,10 @@
 
   function listen(frame, index) {
     if (!documentOf(frame)) return;
+    for (const hand of ['wheel', 'touchmove', 'pointerdown', 'keydown'])
+      frame.contentWindow.addEventListener(hand, () => lead(index), {passive: true});
     frame.contentWindow.addEventListener('scroll', () => {
-      if (leader === 1 - index) return;
+      if (leader !== null && leader !== index) return;
       lead(index);
       follow(index);
     }, {passive: true});
@@ -73,12 +75,12 @@
   function go(number, event) {
     event.preventDefault();
     change = Math.min(Math.max(number, 1), count);
-    lead(-1);
+    lead(-1); // neither of them follows the other
     for (const frame of frames) {
       const place = documentOf(frame) ? placeOf(frame, change) : null;
-      if (place !== null) frame.contentWindow.scrollTo({top: place - frame.contentWindow.innerHeight / 3, behavior: 'instant'});
+      if (place === null) continue;
+      frame.contentWindow.scrollTo({top: place - frame.contentWindow.innerHeight / 3, behavior: 'instant'});
     }
-    leader = -1; // neither of them follows the other
     document.getElementById('place').textContent = `Change ${change} of ${count}`;
   }
 

@@ -3,7 +3,8 @@
 'use strict';
 const wbTimes = (() => {
   const two = number => String(number).padStart(2, '0');
-  const dayOf = date => `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const dayOf = date =>
+    `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   function zoneOf(date) {
     const parts = new Intl.DateTimeFormat('en', {timeZoneName: 'short'}).formatToParts(date);
     return parts.find(part => part.type === 'timeZoneName').value;
