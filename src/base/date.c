@@ -1,7 +1,7 @@
 /*
  * date.c - the proleptic Gregorian calendar, without libc and its locales and time zones.
  *
- * days_from_civil() and civil_from_days() are Howard Hinnant's algorithms: they count in eras of 400 years (146097
+ * wb_date_days() and wb_date_civil() are Howard Hinnant's algorithms: they count in eras of 400 years (146097
  * days) that begin on 1 March, so that the leap day is the last day of a year.
  */
 #include "base/date.h"
@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
+int64_t wb_date_days(int64_t y, int64_t m, int64_t d)
 {
     y -= m <= 2;
     int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -19,7 +19,7 @@ static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
     return era * 146097 + doe - 719468;
 }
 
-static void civil_from_days(int64_t z, int64_t *y, int64_t *m, int64_t *d)
+void wb_date_civil(int64_t z, int64_t *y, int64_t *m, int64_t *d)
 {
     z += 719468;
     int64_t era = (z >= 0 ? z : z - 146096) / 146097;
@@ -41,7 +41,7 @@ void wb_date_format(int64_t time_ms, char text_out[WB_DATE_TEXT_MAX])
         rest += WB_DAY_MS;
         days--;
     }
-    civil_from_days(days, &y, &m, &d);
+    wb_date_civil(days, &y, &m, &d);
     snprintf(text_out, WB_DATE_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)y, (int)m, (int)d,
              (int)(rest / WB_HOUR_MS), (int)(rest / WB_MINUTE_MS % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
 }
@@ -61,7 +61,7 @@ static bool fields_to_ms(const struct date_fields *f, int64_t *time_ms_out)
     /* A leap second (60) counts as the first second of the next minute. */
     if (f->day > last || f->hour > 23 || f->minute > 59 || f->second > 60)
         return false;
-    int64_t days = days_from_civil(f->year, f->month, f->day);
+    int64_t days = wb_date_days(f->year, f->month, f->day);
     *time_ms_out = (days * WB_DAY_SECONDS + f->hour * 3600 + f->minute * 60 + f->second) * 1000 + f->ms;
     return true;
 }
@@ -245,7 +245,7 @@ bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out)
         return false;
     if (!fields_to_ms(&f, &time_ms))
         return false;
-    if (memcmp(text.ptr, week_day(days_from_civil(f.year, f.month, f.day)), 3) != 0)
+    if (memcmp(text.ptr, week_day(wb_date_days(f.year, f.month, f.day)), 3) != 0)
         return false;
     *time_ms_out = time_ms;
     return true;
@@ -271,7 +271,7 @@ bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES])
     /* before 0001-01-01, or from 10000-01-01 on */
     if (days < -719162 || days >= 2932897)
         return false;
-    civil_from_days(days, &y, &m, &d);
+    wb_date_civil(days, &y, &m, &d);
     memcpy(p, week_day(days), 3);
     memcpy(p + 3, ", ", 2);
     p = put_two(p + 5, d);

@@ -42,4 +42,8 @@ bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out);
 /* Writes exactly WB_DATE_HTTP_BYTES and no NUL. Returns false, and writes nothing, unless the year is 1 to 9999. */
 bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES]);
 
+/* The day of a date, counted from 1 January 1970, and back. Any year; month and day must be valid. */
+int64_t wb_date_days(int64_t year, int64_t month, int64_t day);
+void wb_date_civil(int64_t days, int64_t *year_out, int64_t *month_out, int64_t *day_out);
+
 #endif

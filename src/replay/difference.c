@@ -32,8 +32,7 @@ static struct wb_slice token_of(const struct difference_side *side, size_t i)
     return wb_slice(side->text.ptr + from, side->ends[i] - from);
 }
 
-/* A character of Chinese or Japanese: such text has no blanks between words. */
-static bool is_wide(const char *p, const char *end)
+bool wb_difference_is_wide(const char *p, const char *end)
 {
     return (uint8_t)*p >= 0xe3 && (uint8_t)*p <= 0xe9 && end - p >= 3;
 }
@@ -41,10 +40,10 @@ static bool is_wide(const char *p, const char *end)
 /* Returns where the word at p ends, with the white space behind it. */
 static const char *end_of_word(const char *p, const char *end)
 {
-    if (is_wide(p, end)) {
+    if (wb_difference_is_wide(p, end)) {
         p += 3;
     } else {
-        while (p < end && !wb_ascii_is_space(*p) && !is_wide(p, end))
+        while (p < end && !wb_ascii_is_space(*p) && !wb_difference_is_wide(p, end))
             p++;
     }
     while (p < end && wb_ascii_is_space(*p))

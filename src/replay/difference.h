@@ -30,6 +30,9 @@ struct wb_difference WB_VEC_OF(struct wb_difference_run);
 /* Longer texts are refused (WB_E_LIMIT). */
 #define WB_DIFFERENCE_BYTES_MAX (16u << 20)
 
+/* Whether a character of Chinese or Japanese begins here: such text has no blanks between words. */
+bool wb_difference_is_wide(const char *p, const char *end);
+
 /*
  * Compares two texts. The runs borrow from them. All runs except the added ones are the old text, all except
  * the removed ones the new one. Memory is proportional to the texts; time, too, apart from a fixed amount.

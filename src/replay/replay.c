@@ -35,6 +35,7 @@ int wb_replayer_new(struct wb_replayer **replayer_out)
     if (!r)
         return WB_E_NOMEM;
     r->magic = WB_REPLAYER_MAGIC;
+    wb_tag_index_init(&r->tags);
     int err = wb_extractor_new(&r->extractor);
     for (unsigned i = 0; err == 0 && i < WB_REPLAY_LEVELS; i++)
         err = wb_tagwalk_new(&r->levels[i].walk);
@@ -174,14 +175,12 @@ static int take_text(struct wb_replayer *r, struct wb_replay_level *level, const
 {
     if (level->in_style)
         return wb_replayer_style(r, level, t);
-    if (level->front.len && !is_blank(t->text)) {
-        int err = put_front(level, t->raw.ptr);
-        if (err < 0)
-            return err;
-    }
-    if (level->banner.len && !level->unseen.len && !is_blank(t->text))
-        return put_banner(level, t->raw.ptr);
-    return 0;
+    int err = 0;
+    if (level->front.len && !is_blank(t->text))
+        err = put_front(level, t->raw.ptr);
+    if (err == 0 && level->banner.len && !level->unseen.len && !is_blank(t->text))
+        err = put_banner(level, t->raw.ptr);
+    return err == 0 && level->marks ? wb_replayer_marks(level, t->text) : err;
 }
 
 int wb_replayer_document(struct wb_replayer *r, unsigned depth, struct wb_slice bytes, const char *charset, bool xml,
@@ -200,6 +199,8 @@ int wb_replayer_document(struct wb_replayer *r, unsigned depth, struct wb_slice 
     level->unseen = WB_SLICE_EMPTY;
     level->front = depth == 0 ? r->options->front : WB_SLICE_EMPTY;
     level->banner = depth == 0 ? r->options->banner : WB_SLICE_EMPTY;
+    level->marks = depth == 0 && r->result->kind == WB_REPLAY_HTML ? r->options->marks : NULL;
+    level->mark = 0;
     /* The banner comes behind a BOM, which would be text otherwise. */
     if (wb_slice_starts(bytes, WB_SLICE_LIT("\xef\xbb\xbf")))
         bytes = wb_slice(bytes.ptr + 3, bytes.len - 3);
@@ -255,6 +256,20 @@ static bool is_kept_encoding(const char *charset)
     return is_one_of(wb_slice_str(charset), kept, sizeof kept / sizeof *kept);
 }
 
+int wb_replayer_markup(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_buf *mem,
+                       struct wb_slice *bytes_out, const char **charset_out, bool *xml_out)
+{
+    struct wb_extract_input input = {page->url, page->type, page->charset, page->body, 0};
+    struct wb_extract facts;
+    int err = wb_extract(r->extractor, &input, &facts);
+
+    *bytes_out = WB_SLICE_EMPTY;
+    *xml_out = page->type.len && !wb_slice_equal(page->type, WB_SLICE_LIT("text/html"));
+    if (err < 0 || kind_of(page->type, facts.module) != WB_REPLAY_HTML)
+        return err;
+    return wb_tagwalk_bytes(*facts.charset ? facts.charset : "utf-8", page->body, mem, bytes_out, charset_out);
+}
+
 static int rewrite_markup(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_buf *out)
 {
     struct wb_extract_input input = {page->url, page->type, page->charset, page->body, 0};
@@ -294,8 +309,8 @@ int wb_replay_rewrite(struct wb_replayer *r, const struct wb_replay_page *page, 
     r->options = &used;
     int err = wb_slice_equal(page->type, WB_SLICE_LIT("text/css")) ? rewrite_sheet(r, page, out)
                                                                    : rewrite_markup(r, page, out);
-    WB_CHECK(err < 0 ||
-             out->len - before <= 2 * WB_REPLAY_BYTES_MAX(page->body.len) + used.banner.len + used.front.len);
+    size_t more = used.banner.len + used.front.len + (used.marks ? used.marks->count * WB_REPLAY_MARK_BYTES : 0);
+    WB_CHECK(err < 0 || out->len - before <= 2 * WB_REPLAY_BYTES_MAX(page->body.len) + more);
     if (err < 0)
         out->len = before;
     r->result = NULL;

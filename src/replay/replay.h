@@ -28,6 +28,21 @@ struct wb_replay_page {
     struct wb_slice body;
 };
 
+/* A change in a version of a page: bytes of its document; if from == to, the other version has something there. */
+struct wb_replay_mark {
+    uint32_t from, to;
+    uint32_t change; /* counted from 1; the same in both versions */
+};
+
+/* In the order of the document. Only for the page that they were made of. */
+struct wb_replay_marks {
+    struct wb_replay_mark *items;
+    size_t count, cap;
+    uint32_t changes; /* the last one that has a mark */
+    bool added;       /* these are of the new version */
+    bool cut;         /* there are more changes, or more of the page, than was looked at */
+};
+
 struct wb_replay_options {
     struct wb_slice prefix; /* where the archive is: "/web/". Only characters that a URL may contain */
     struct wb_slice banner; /* HTML from wb_replay_banner(), put at the front of an HTML page's body; may be empty */
@@ -39,6 +54,7 @@ struct wb_replay_options {
     const struct wb_replay_base
         *origins; /* pages are on origins of their own, instead of below the prefix: then relative
                      references stay as they are, and scripts may run. NULL: they are not */
+    const struct wb_replay_marks *marks; /* changes to be shown in an HTML page; NULL: none */
 };
 
 enum wb_replay_kind {
@@ -82,6 +98,24 @@ int wb_replay_rewrite(struct wb_replayer *replayer, const struct wb_replay_page 
  */
 int wb_replay_location(const struct wb_replay_page *page, struct wb_slice prefix, bool outermost, struct wb_slice href,
                        struct wb_buf *out);
+
+/* ---- differences as seen (replay_marks.c) ------------------------------------------------------------------------ */
+
+/* So many parts of words and bytes of text of a page are compared, and so many marks made. */
+#define WB_REPLAY_PARTS_MAX ((size_t)1 << 19)
+#define WB_REPLAY_MARKED_MAX ((size_t)8 << 20)
+#define WB_REPLAY_MARKS_MAX ((size_t)10000)
+
+/* Change 7 has the id "webbase-change-7" in both rewritten pages, unless it is beyond the last mark. */
+#define WB_REPLAY_CHANGE_ID "webbase-change-"
+
+/*
+ * Compares the visible words of two versions of a page, as difference.h does. Pages that are not HTML have no
+ * words. Release the marks even after an error. WB_E_NOMEM.
+ */
+int wb_replay_compare(struct wb_replayer *replayer, const struct wb_replay_page *old, const struct wb_replay_page *new,
+                      struct wb_replay_marks *old_out, struct wb_replay_marks *new_out, uint32_t *changes_out);
+void wb_replay_marks_release(struct wb_replay_marks *marks);
 
 /*
  * The media type to show a page with: the stated one, or, if there is none, what its first bytes are by the WHATWG

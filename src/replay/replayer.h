@@ -3,6 +3,7 @@
  *
  *   replay.c      which kind of page it is; the walk through its tokens; where the banner goes
  *   replay_tag.c  one tag: which attributes name something, and their new values
+ *   replay_marks.c changes between two versions: which, and their markup
  *   replay_url.c  one URL: from what the page says to where that is in the archive
  */
 #ifndef WB_REPLAY_REPLAYER_H
@@ -32,6 +33,8 @@ struct wb_replay_level {
     struct wb_slice front;  /* still to be written; empty if there is none */
     struct wb_slice banner; /* the same */
     struct wb_slice unseen; /* the name of the element of <head> whose content is skipped in search of its place */
+    const struct wb_replay_marks *marks; /* NULL: none; and the next one */
+    size_t mark;
     /* working memory */
     struct wb_buf utf8, plain, value; /* of an attribute: in UTF-8, without entities, its new value */
     struct wb_buf part, url, place;   /* of CSS: a URL in UTF-8, without escapes, its new place */
@@ -43,6 +46,7 @@ struct wb_replayer {
     uint32_t magic;
     struct wb_extractor *extractor;
     struct wb_replay_level levels[WB_REPLAY_LEVELS];
+    struct wb_tag_index tags;
     const struct wb_replay_options *options;
     struct wb_slice time;
     struct wb_url base, resolved; /* links are resolved against base, unless its href is empty */
@@ -61,6 +65,21 @@ int wb_replayer_document(struct wb_replayer *r, unsigned depth, struct wb_slice 
 
 /* Writes the part of the document up to `to` unchanged. */
 int wb_replayer_copy(struct wb_replay_level *level, const char *to);
+
+/*
+ * The document of a page as bytes in which tags can be found (wb_tagwalk_bytes()), in mem if they are not those of the
+ * page. bytes_out->ptr NULL: the page is not HTML.
+ */
+int wb_replayer_markup(struct wb_replayer *r, const struct wb_replay_page *page, struct wb_buf *mem,
+                       struct wb_slice *bytes_out, const char **charset_out, bool *xml_out);
+
+/* ---- replay_marks.c --------------------------------------------------------------------------------------------- */
+
+/* No mark adds more. */
+#define WB_REPLAY_MARK_BYTES 512
+
+/* Writes the marks that are in this text of the document. */
+int wb_replayer_marks(struct wb_replay_level *level, struct wb_slice text);
 
 /* ---- replay_tag.c ----------------------------------------------------------------------------------------------- */
 

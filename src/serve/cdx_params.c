@@ -89,7 +89,7 @@ static int restore_end(struct wb_slice url, struct wb_buf *urlkey)
     return 0;
 }
 
-static int read_url(struct wb_call *call, struct cdx_query *q)
+int cdx_query_url(struct wb_call *call, struct cdx_query *q)
 {
     struct wb_buf text = WB_BUF_INIT;
     struct wb_url parsed = WB_URL_INIT;
@@ -392,7 +392,7 @@ int cdx_query_read(struct wb_call *call, struct cdx_query *query_out)
 {
     *query_out = (struct cdx_query){.from_ms = INT64_MIN, .to_ms = INT64_MAX};
     query_out->ia = wb_slice_equal(call->request->path, WB_SLICE_LIT("/cdx/search/cdx"));
-    int err = read_url(call, query_out);
+    int err = cdx_query_url(call, query_out);
     if (err == 0)
         err = read_time(call, "from", false, &query_out->from_ms);
     if (err == 0)

@@ -90,6 +90,9 @@ struct cdx_query {
 int cdx_query_read(struct wb_call *call, struct cdx_query *query_out);
 void cdx_query_release(struct cdx_query *query);
 
+/* Only the URL: "URL", "PREFIX*" or "*.HOST", and matchType. */
+int cdx_query_url(struct wb_call *call, struct cdx_query *q);
+
 /* ---- which URLs (cdx_walk.c) --------------------------------------------------------------------- */
 
 /* A key with more URLs than this is delivered in several groups, so that the memory is bounded. */

@@ -94,6 +94,14 @@ static int append_time(struct wb_buf *out, int64_t time_ms)
     return wb_buf_printf(out, "<time datetime=\"%s\">%.10s %.8s UTC</time>", text, text, text + 11);
 }
 
+static int append_utc(struct wb_buf *out, int64_t time_ms)
+{
+    char text[WB_DATE_TEXT_MAX];
+
+    wb_date_format(time_ms, text);
+    return wb_buf_printf(out, "%.10s %.8s UTC", text, text + 11);
+}
+
 static int append_digits(struct wb_buf *out, int64_t time_ms)
 {
     char digits[WB_CDX_TIME_MAX];
@@ -121,6 +129,8 @@ static int append_value(struct wb_buf *out, const struct wb_htmlpen_value *value
         return append_bytes(out, value->number);
     case WB_HTML_TIME:
         return append_time(out, value->time_ms);
+    case WB_HTML_UTC:
+        return append_utc(out, value->time_ms);
     case WB_HTML_DIGITS:
         return append_digits(out, value->time_ms);
     }

@@ -29,6 +29,7 @@ enum wb_htmlpen_kind {
     WB_HTML_PLAIN,  /* 12345, for attributes and URLs */
     WB_HTML_BYTES,  /* 1.2 MB */
     WB_HTML_TIME,   /* <time datetime="2026-01-02T03:04:05.678Z">2026-01-02 03:04:05 UTC</time> */
+    WB_HTML_UTC,    /* 2026-01-02 03:04:05 UTC, where there can be no element */
     WB_HTML_DIGITS, /* 20260102030405 */
 };
 
@@ -77,6 +78,11 @@ static inline struct wb_htmlpen_value wb_htmlpen_bytes(uint64_t bytes)
 static inline struct wb_htmlpen_value wb_htmlpen_time(int64_t time_ms)
 {
     return (struct wb_htmlpen_value){.kind = WB_HTML_TIME, .time_ms = time_ms};
+}
+
+static inline struct wb_htmlpen_value wb_htmlpen_utc(int64_t time_ms)
+{
+    return (struct wb_htmlpen_value){.kind = WB_HTML_UTC, .time_ms = time_ms};
 }
 
 static inline struct wb_htmlpen_value wb_htmlpen_digits(int64_t time_ms)

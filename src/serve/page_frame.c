@@ -47,6 +47,7 @@ static void add_head(struct wb_htmlpen *h, const struct wb_page_frame *frame)
     wb_page_asset(h, "<link rel=\"icon\" href=\"/assets/{}?{}\" type=\"image/svg+xml\">\n", "icon.svg");
     wb_htmlpen_raw(h, "<link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"WebBase\" "
                       "href=\"/opensearch.xml\">\n");
+    wb_page_asset(h, script, "times.js");
     wb_page_asset(h, script, "webbase.js");
     wb_page_asset(h, script, "complete.js");
     if (frame->charts)

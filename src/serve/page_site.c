@@ -200,8 +200,9 @@ static int show(struct site_view *v)
     wb_htmlpen_put(&v->h, "<article>\n<h1>{}</h1>\n", wb_htmlpen_text(host));
     wb_htmlpen_put(&v->h,
                    "<nav class=\"actions\" aria-label=\"This site\"><a class=\"main\" href=\"/?q=site:{}\">Search its "
-                   "pages</a>\n<a href=\"/cdx?url={}&amp;matchType=domain&amp;output=text\">CDX</a></nav>\n",
-                   wb_htmlpen_param(host), wb_htmlpen_param(host));
+                   "pages</a>\n<a href=\"/captures?url={}/*\">Captures</a>\n"
+                   "<a href=\"/cdx?url={}&amp;matchType=domain&amp;output=text\">CDX</a></nav>\n",
+                   wb_htmlpen_param(host), wb_htmlpen_param(host), wb_htmlpen_param(host));
     if (v->best.cut || v->newest.cut)
         wb_htmlpen_raw(&v->h,
                        "<p class=\"note\">The time for counting ran out; there are more pages than shown here.</p>\n");

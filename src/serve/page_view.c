@@ -192,6 +192,8 @@ static void add_heading(struct wb_page_view *v)
                        wb_htmlpen_text(url));
         wb_htmlpen_put(h, "<a href=\"/web/{}id_/{}\">Original bytes</a>\n", wb_htmlpen_digits(time),
                        wb_htmlpen_text(url));
+        wb_htmlpen_put(h, "<a href=\"/calendar?url={}\">Calendar</a>\n<a href=\"/files?url={}\">Files</a>\n",
+                       wb_htmlpen_param(url), wb_htmlpen_param(url));
     }
     if (wb_htmlpen_is_web_url(url))
         wb_htmlpen_put(h, "<a href=\"{}\" rel=\"noreferrer noopener nofollow\">On the web</a>\n", wb_htmlpen_text(url));

@@ -22,7 +22,7 @@ struct wb_page_view {
 /* Versions on a line of time, as a list, and the form that compares two of them (page_versions.c). */
 void wb_page_versions(struct wb_page_view *v);
 
-/* What changed between versions a and b, two times (page_versions.c). WB_E_INVALID, WB_E_NOTFOUND. */
+/* What changed between versions a and b, two times (page_compare.c). WB_E_INVALID, WB_E_NOTFOUND. */
 int wb_page_changes(struct wb_page_view *v, struct wb_slice a, struct wb_slice b);
 
 /* Links to and from the page, and similar pages (page_links.c). */

@@ -15,6 +15,7 @@ enum { ORDER_BYTES = 64 << 10 };
 
 /* What several calls know. */
 #define SEARCH "q limit offset sort facet one_per_site fold explain quick"
+#define LISTING "url matchType q type status sort limit after"
 #define CDX                                                                                                            \
     "url matchType from to limit offset sort reverse closest filter collapse collapseTime fl fields resolveRevisits "  \
     "output page pageSize showNumPages showResumeKey resumeKey"
@@ -23,12 +24,21 @@ enum { ORDER_BYTES = 64 << 10 };
 static const struct wb_route routes[] = {
     {"/", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_search_page, SEARCH},
     {"/page", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_page_view, "url a b older in out"},
+    {"/files", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_files_page, "url time apart"},
     {"/site", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_site_page, "host why"},
+    {"/bar", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_bar, "url time"},
+    {"/calendar", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_calendar_page, "url year day after"},
+    {"/captures", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_listing_page, LISTING},
+    {"/compare", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_compare, "url a b view change"},
+    {"/compare/frame", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_compare_frame, "url a b side"},
     {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page, NULL},
     {"/api/search", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_search, SEARCH},
     {"/api/complete", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_complete, "q limit format"},
     {"/api/page", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_page, "url at snapshot"},
     {"/api/versions", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_versions, "url limit after"},
+    {"/api/calendar", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_calendar, "url from to limit after"},
+    {"/api/captures", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_listing, LISTING},
+    {"/api/embedded", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_embedded, "url time apart"},
     {"/api/links", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_links, "url dir limit after offset"},
     {"/api/similar", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_similar, "url limit"},
     {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_stat, NULL},

@@ -210,6 +210,9 @@ void wb_handle_search(struct wb_call *call); /* api_search.c */
 void wb_handle_complete(struct wb_call *call); /* api_complete.c */
 void wb_handle_page(struct wb_call *call);   /* api_page.c */
 void wb_handle_versions(struct wb_call *call);
+void wb_handle_calendar(struct wb_call *call); /* api_calendar.c */
+void wb_handle_listing(struct wb_call *call);  /* api_listing.c */
+void wb_handle_embedded(struct wb_call *call); /* api_embedded.c */
 void wb_handle_links(struct wb_call *call); /* api_links.c */
 void wb_handle_similar(struct wb_call *call);
 void wb_handle_stat(struct wb_call *call); /* api_stat.c */
@@ -233,6 +236,12 @@ void wb_handle_token(struct wb_call *call);
 void wb_handle_dash_data(struct wb_call *call);   /* api_dash.c */
 void wb_handle_search_page(struct wb_call *call); /* page_search.c */
 void wb_handle_page_view(struct wb_call *call);   /* page_view.c */
+void wb_handle_bar(struct wb_call *call);           /* stage_bar.c */
+void wb_handle_calendar_page(struct wb_call *call); /* page_calendar.c */
+void wb_handle_compare(struct wb_call *call);       /* page_compare.c */
+void wb_handle_compare_frame(struct wb_call *call);
+void wb_handle_files_page(struct wb_call *call);    /* page_files.c */
+void wb_handle_listing_page(struct wb_call *call);  /* page_listing.c */
 void wb_handle_site_page(struct wb_call *call);   /* page_site.c */
 void wb_handle_dash_page(struct wb_call *call);   /* page_dash.c */
 

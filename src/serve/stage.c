@@ -12,6 +12,7 @@ static int add_policy(struct wb_call *call, const struct wb_stage *stage)
     struct wb_buf policy = WB_BUF_INIT;
     int err = wb_buf_printf(&policy,
                             "default-src 'none'; frame-src %.*s; style-src 'self'; script-src 'self'; img-src 'self'; "
+                            "connect-src 'self'; "
                             "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
                             WB_SLICE_ARG(stage->frames));
 
@@ -45,6 +46,8 @@ int wb_stage_show(struct wb_call *call, const struct wb_stage *stage)
     wb_page_asset(&h, "<link rel=\"stylesheet\" href=\"/assets/{}?{}\">\n", "webbase.css");
     wb_page_asset(&h, "<link rel=\"stylesheet\" href=\"/assets/{}?{}\">\n", "stage.css");
     wb_page_asset(&h, "<link rel=\"icon\" href=\"/assets/{}?{}\" type=\"image/svg+xml\">\n", "icon.svg");
+    wb_page_asset(&h, "<script src=\"/assets/{}?{}\" defer></script>\n", "times.js");
+    wb_page_asset(&h, "<script src=\"/assets/{}?{}\" defer></script>\n", "bar.js");
     wb_page_asset(&h, "<script src=\"/assets/{}?{}\" defer></script>\n", "stage.js");
     wb_htmlpen_raw(&h, "</head>\n<body class=\"stage\">\n<header class=\"stage-bar\">\n");
     wb_stage_bar(&h, stage);

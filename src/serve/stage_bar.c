@@ -1,10 +1,137 @@
-/* stage_bar.c - what the bar over a stored page says. web/stage.js brings it up to date when the frame goes elsewhere.
+/*
+ * stage_bar.c - what the bar over a stored page says: when it was captured, which of how many captures it is, how far
+ * away the ones before and after it are, and where to read on.
+ *
+ *   GET /bar?url=&time=14 digits     the same for another capture: web/bar.js asks for it when the frame goes there
  */
+#include "base/date.h"
+#include "base/error.h"
+#include "serve/capture.h"
+#include "serve/distance.h"
 #include "serve/stage.h"
+
+enum { YEARS_MAX = 40, SPARK_HEIGHT = 16, SPARK_STEP = 4 };
+
+/* ---- neighbours -------------------------------------------------------------------------------------------------- */
+
+/* Captures of the same second have the same address, so they are passed over. SIZE_MAX: there is none. */
+static size_t earlier_than(const struct wb_stage *stage)
+{
+    const int64_t *times = stage->timeline->times;
+
+    for (size_t i = stage->at; i-- > 0;)
+        if (times[i] / 1000 < times[stage->at] / 1000)
+            return i;
+    return SIZE_MAX;
+}
+
+static size_t later_than(const struct wb_stage *stage)
+{
+    const int64_t *times = stage->timeline->times;
+
+    for (size_t i = stage->at + 1; i < stage->timeline->time_count; i++)
+        if (times[i] / 1000 > times[stage->at] / 1000)
+            return i;
+    return SIZE_MAX;
+}
+
+static void add_neighbour(struct wb_htmlpen *h, const struct wb_stage *stage, size_t at, bool later)
+{
+    const int64_t *times = stage->timeline->times;
+    char words[WB_DISTANCE_MAX];
+
+    if (at == SIZE_MAX)
+        return;
+    wb_distance_words(times[stage->at], times[at], words);
+    wb_htmlpen_put(h, "<a rel=\"{} nofollow\" href=\"/web/{}/{}\"><span aria-hidden=\"true\">{}</span>{}",
+                   wb_htmlpen_str(later ? "next" : "prev"), wb_htmlpen_digits(times[at]), wb_htmlpen_text(stage->url),
+                   wb_htmlpen_str(later ? "" : "\xE2\x80\xB9 "), wb_htmlpen_str(words));
+    wb_htmlpen_put(h, "<span aria-hidden=\"true\">{}</span></a>\n", wb_htmlpen_str(later ? " \xE2\x80\xBA" : ""));
+}
+
+/* ---- captures by year -------------------------------------------------------------------------------------------- */
+
+struct spark {
+    uint64_t counts[YEARS_MAX], most;
+    int64_t first, last, now; /* years */
+};
+
+static int64_t year_of(int64_t time_ms)
+{
+    int64_t year, month, day;
+
+    wb_date_civil(time_ms / WB_DAY_MS - (time_ms % WB_DAY_MS < 0), &year, &month, &day);
+    return year;
+}
+
+/* The last years only, if there are very many. The times are in order, so most are of the year before. */
+static void count_years(const struct wb_stage *stage, struct spark *s)
+{
+    const struct wb_store_timeline *t = stage->timeline;
+    int64_t year = year_of(t->times[0]), end = (wb_date_days(year + 1, 1, 1)) * WB_DAY_MS;
+
+    *s = (struct spark){.first = year, .last = year_of(t->times[t->time_count - 1]), .most = 1};
+    s->now = year_of(t->times[stage->at]);
+    if (s->last - s->first >= YEARS_MAX)
+        s->first = s->last - YEARS_MAX + 1;
+    for (size_t i = 0; i < t->time_count; i++) {
+        if (t->times[i] >= end) {
+            year = year_of(t->times[i]);
+            end = wb_date_days(year + 1, 1, 1) * WB_DAY_MS;
+        }
+        if (year < s->first || year > s->last)
+            continue;
+        uint64_t count = ++s->counts[year - s->first];
+        s->most = count > s->most ? count : s->most;
+    }
+}
+
+static void add_spark(struct wb_htmlpen *h, const struct wb_stage *stage)
+{
+    struct spark s;
+
+    count_years(stage, &s);
+    uint64_t years = (uint64_t)(s.last - s.first + 1);
+    wb_htmlpen_put(h, "<a id=\"stage-all\" class=\"stage-spark\" rel=\"nofollow\" href=\"/web/*/{}\">calendar",
+                   wb_htmlpen_text(stage->url));
+    wb_htmlpen_put(h, "<svg viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" aria-hidden=\"true\">",
+                   wb_htmlpen_plain(years * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT),
+                   wb_htmlpen_plain(years * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT));
+    for (uint64_t i = 0; i < years; i++) {
+        uint64_t height = s.counts[i] ? 2 + s.counts[i] * (SPARK_HEIGHT - 2) / s.most : 0;
+        wb_htmlpen_put(h, "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+                       wb_htmlpen_markup(s.first + (int64_t)i == s.now ? WB_SLICE_LIT(" class=\"now\"")
+                                                                       : WB_SLICE_EMPTY),
+                       wb_htmlpen_plain(i * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT - height),
+                       wb_htmlpen_plain(SPARK_STEP - 1), wb_htmlpen_plain(height));
+    }
+    wb_htmlpen_raw(h, "</svg></a>\n");
+}
+
+/* ---- the bar ----------------------------------------------------------------------------------------------------- */
+
+static void add_links(struct wb_htmlpen *h, const struct wb_stage *stage, size_t before)
+{
+    const int64_t *times = stage->timeline->times;
+    struct wb_htmlpen_value url = wb_htmlpen_text(stage->url), param = wb_htmlpen_param(stage->url);
+
+    wb_htmlpen_put(h, "<a id=\"stage-newest\" rel=\"nofollow\" href=\"/web/{}\">newest</a>\n", url);
+    if (before != SIZE_MAX)
+        wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/compare?url={}&amp;a={}&amp;b={}\">changes</a>\n", param,
+                       wb_htmlpen_digits(times[before]), wb_htmlpen_digits(times[stage->at]));
+    wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/files?url={}&amp;time={}\">files</a>\n", param,
+                   wb_htmlpen_digits(times[stage->at]));
+    wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/page?url={}\">about</a>\n", param);
+    if (wb_htmlpen_is_web_url(stage->url))
+        wb_htmlpen_put(
+            h, "<a id=\"stage-live\" href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">live web</a>\n",
+            url);
+}
 
 void wb_stage_bar(struct wb_htmlpen *h, const struct wb_stage *stage)
 {
     struct wb_htmlpen_value url = wb_htmlpen_text(stage->url);
+    size_t before = earlier_than(stage);
 
     wb_page_asset(h,
                   "<a class=\"brand\" href=\"/\" title=\"WebBase: search\"><img src=\"/assets/{}?{}\" alt=\"WebBase\" "
@@ -14,12 +141,48 @@ void wb_stage_bar(struct wb_htmlpen *h, const struct wb_stage *stage)
                    "<p class=\"stage-what\"><span id=\"stage-time\">{}</span> "
                    "<span id=\"stage-url\" class=\"stage-url\" title=\"{}\">{}</span></p>\n",
                    wb_htmlpen_time(stage->timeline->times[stage->at]), url, url);
-    wb_htmlpen_put(
-        h, "<nav aria-label=\"Versions\">\n<a id=\"stage-newest\" rel=\"nofollow\" href=\"/web/{}\">newest</a>\n", url);
-    wb_htmlpen_put(h, "<a id=\"stage-all\" rel=\"nofollow\" href=\"/web/*/{}\">all versions</a>\n", url);
-    if (wb_htmlpen_is_web_url(stage->url))
-        wb_htmlpen_put(
-            h, "<a id=\"stage-live\" href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">live web</a>\n",
-            url);
+    wb_htmlpen_raw(h, "<nav class=\"stage-near\" aria-label=\"Captures before and after\">\n");
+    add_neighbour(h, stage, before, false);
+    wb_htmlpen_put(h, "<span class=\"quiet\">{} of {}</span>\n", wb_htmlpen_number(stage->at + 1),
+                   wb_htmlpen_number(stage->timeline->time_count));
+    add_neighbour(h, stage, later_than(stage), true);
+    wb_htmlpen_raw(h, "</nav>\n<nav aria-label=\"Versions\">\n");
+    add_spark(h, stage);
+    add_links(h, stage, before);
     wb_htmlpen_raw(h, "</nav>\n");
+}
+
+/* ---- another capture --------------------------------------------------------------------------------------------- */
+
+void wb_handle_bar(struct wb_call *call)
+{
+    struct wb_htmlpen h = {.out = &call->reply->body};
+    struct wb_store_timeline timeline = {0};
+    struct wb_memento_target t = {0};
+    struct wb_stage stage = {.timeline = &timeline};
+    struct wb_slice url, time = wb_http_param(call->request, "time");
+
+    int err = wb_call_required(call, "url", &url);
+    if (err == 0)
+        err = wb_memento_url(url, &t);
+    if (err == 0 && (time.len != 14 || !wb_date_parse_digits_end(time, &t.time_ms)))
+        err = wb_fail(WB_E_INVALID, "time=%.*s: write 14 digits", WB_SLICE_ARG(time));
+    t.has_time = t.has_second = true;
+    if (err == 0)
+        err = wb_capture_timeline(call, t.id, &timeline);
+    if (err == 0)
+        err = wb_capture_choose(call, &t, &timeline, &stage.at);
+    if (err == WB_E_NOTFOUND)
+        err = wb_which_missing(call->worker->store, t.id, url, WB_SLICE_EMPTY, "this archive");
+    if (err == 0)
+        err = wb_page_fields(call->reply);
+    stage.url = wb_buf_slice(&t.url);
+    if (err == 0) {
+        wb_stage_bar(&h, &stage);
+        err = h.err;
+    }
+    if (err < 0)
+        wb_call_fail(call, err);
+    wb_store_timeline_release(&timeline);
+    wb_memento_target_release(&t);
 }

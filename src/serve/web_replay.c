@@ -345,10 +345,12 @@ static int answer_alias(struct wb_call *call, const struct wb_memento_target *t)
     return err < 0 ? err : there;
 }
 
+/* /web/(*)/URL leads to the calendar of a URL, and with a * at its end to the captures of all that begin with it. */
 static int redirect_to_list(struct wb_call *call, const struct wb_memento_target *t)
 {
     struct wb_buf place = WB_BUF_INIT;
-    int err = wb_buf_append_str(&place, "/page?url=");
+    bool many = wb_slice_ends(wb_buf_slice(&t->url), WB_SLICE_LIT("*"));
+    int err = wb_buf_append_str(&place, many ? "/captures?url=" : "/calendar?url=");
 
     if (err == 0)
         err = wb_call_escape(wb_buf_slice(&t->url), &place);

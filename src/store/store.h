@@ -330,6 +330,14 @@ int wb_store_snapshot_each(struct wb_store *store,
 int wb_store_history(struct wb_store *store, struct wb_store_history *history_out);
 int wb_store_set_history(struct wb_store *store, const struct wb_store_history *history);
 
+/* Where a handle has seen the bytes of a version. Good for that handle alone, until something is committed. */
+struct wb_store_spot {
+    uint64_t handle, state; /* numbers of the handle, and of the state of its catalog; handle 0: not known */
+    uint64_t logical;
+    uint32_t segment;
+    uint16_t slot;
+};
+
 /*
  * A version of a page that can be read: kept by the policy, or visible in a snapshot, or the latest. What only a
  * snapshot shows because it was replaced by a longer record of the same capture is not among them.
@@ -343,6 +351,7 @@ struct wb_store_version {
     uint16_t status;
     size_t same;              /* the first version that has the same content; its own index if that is itself */
     uint64_t content;         /* names its content among those of the page; of no other meaning */
+    struct wb_store_spot spot; /* so that reading many versions of a page does not read its history for each */
 };
 
 /* Everything that is known about the past of a page. */
@@ -385,6 +394,7 @@ struct wb_store_when {
     int64_t time_ms;
     uint32_t snapshot;
     uint64_t content; /* as a timeline names it */
+    const struct wb_store_version *version; /* with CAPTURE: the one that a timeline lists; may be NULL */
 };
 
 /* The same for any committed version. WB_E_NOTFOUND, also if the snapshot is gone: the message says which. */

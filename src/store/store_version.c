@@ -14,7 +14,7 @@ int wb_store_get_version(struct wb_store *store, struct wb_pageid id, const stru
                          struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_store_when when = {
-        .kind = WB_STORE_WHEN_CAPTURE, .time_ms = version->time_ms, .content = version->content};
+        .kind = WB_STORE_WHEN_CAPTURE, .time_ms = version->time_ms, .content = version->content, .version = version};
 
     wb_buf_release(mem_out);
     int err = wb_store_get_when(store, id, &when, page_out, mem_out);

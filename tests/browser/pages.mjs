@@ -151,9 +151,13 @@ test('a page, its versions and its site', async ({page, folder, later}) => {
   await page.goto(`${origin}/page?url=${encodeURIComponent(`${SITE}/versions`)}`);
   expect(await page.locator('svg.line a').count() === 2, 'the line of time has not two versions');
   await page.getByRole('button', {name: 'Compare'}).click();
-  await page.waitForURL(/a=20260102030405/);
+  await page.waitForURL(/compare.*a=20260102030405/);
+  await page.getByRole('link', {name: 'Text', exact: true}).click();
+  await page.waitForURL(/view=text/);
   expect(await page.locator('.changes del').textContent() === 'old ', await page.locator('.changes').innerHTML());
   expect(await page.locator('.changes ins').textContent() === 'new ', await page.locator('.changes').innerHTML());
+  await page.getByRole('link', {name: 'Other versions'}).click();
+  await page.waitForURL(/page.url=/);
   const anchors = await page.locator('section:has(#in) q').allTextContents();
   expect(anchors.includes('<b>bold</b> words'), `anchors: ${anchors}`);
   await page.locator('section:has(#in)').getByRole('link', {name: 'More'}).click();

@@ -222,6 +222,8 @@ static int check_not_rolled_back(void *context)
     return err;
 }
 
+static _Atomic uint64_t handles; /* so many were opened in this process */
+
 static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
                     struct wb_store **store_out)
 {
@@ -236,6 +238,7 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
         return WB_E_NOMEM;
     wb_store_init(&log->store, mode, &log_ops);
     log->magic = WB_LOG_MAGIC;
+    log->number = ++handles;
     log->superblock = *superblock;
     log->content_seed = wb_hash64(superblock->id, sizeof superblock->id);
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)

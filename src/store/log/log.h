@@ -101,6 +101,7 @@ struct wb_log {
     struct wb_catalog_txn reader; /* for single reads; parked between calls */
     struct wb_log_nodes nodes;    /* as of the last read */
     struct wb_busy busy;          /* tells other processes what is under way on the nodes */
+    uint64_t number;              /* of this handle, among all of the process */
     uint64_t commit_at_open;      /* the catalog's last commit when the store was opened */
     uint64_t content_seed;        /* for wb_history_content() */
     uint64_t bars_txn;            /* cached: in the catalog's state with this number ... */

@@ -210,6 +210,38 @@ static int find_version(struct page_lookup *l, struct wb_log_view *view, struct 
     return 0;
 }
 
+/*
+ * A version that a timeline lists is still where the timeline has seen it if nothing was committed since: then its
+ * page's history, which may be long, need not be read for each of its versions. Returns 1, 0 if it must be read, or an
+ * error.
+ */
+static int look_up_spot(struct page_lookup *l)
+{
+    const struct wb_store_version *version = l->when->version;
+    struct wb_catalog_txn *txn = &l->log->reader;
+
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    if (!version || version->spot.segment == 0 || version->spot.handle != l->log->number ||
+        version->spot.state != wb_catalog_txn_id(txn))
+        return 0;
+    struct wb_catalog_place place = {version->spot.segment, version->spot.slot, version->spot.logical};
+    if (version->ceased == 0) { /* the latest: its entry knows more about it */
+        int err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &l->entry);
+        if (err < 0)
+            return err == WB_E_NOTFOUND ? 0 : err;
+        return wb_catalog_place_equal(&l->entry.place, &place) && l->entry.epoch == version->arrived;
+    }
+    l->entry = (struct wb_catalog_entry){
+        .place = place,
+        .time_ms = version->last_ms,
+        .body_bytes = (uint32_t)version->body_bytes,
+        .epoch = version->arrived,
+        .status = version->status,
+        .ended = true,
+    };
+    return 1;
+}
+
 static int look_up_version(void *context)
 {
     struct page_lookup *l = context;
@@ -221,6 +253,9 @@ static int look_up_version(void *context)
     WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (l->when->kind == WB_STORE_WHEN_LATEST)
         return wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
+    err = l->when->kind == WB_STORE_WHEN_CAPTURE ? look_up_spot(l) : 0;
+    if (err)
+        return err < 0 ? err : 0;
     err = find_version(l, &view, &held);
     wb_log_view_release(&view);
     wb_vec_release(&held);

@@ -19,6 +19,7 @@ struct past_read {
     uint64_t epoch; /* 0: now */
     struct wb_log_view view;
     struct wb_log_epochs held;
+    uint64_t state; /* number of the state of the catalog */
 };
 
 static int read_past(void *context)
@@ -29,6 +30,7 @@ static int read_past(void *context)
 
     WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    r->state = wb_catalog_txn_id(&r->log->reader);
     if (err == 0)
         err = wb_log_view_load(&r->log->reader, summary.gone > 0, r->id, &r->view);
     if (err == 0)
@@ -97,9 +99,10 @@ static int mark_same(const struct wb_history *history, const struct version_orde
 }
 
 /* Copies the versions in the order of time. Ghosts may lie anywhere between the others. */
-static void fill_timeline(const struct wb_history *history, struct version_order *order,
+static void fill_timeline(const struct past_read *r, struct version_order *order,
                           struct wb_store_timeline *timeline_out)
 {
+    const struct wb_history *history = &r->view.history;
     size_t count = history->versions.count;
 
     WB_CHECK(count > 0);
@@ -124,6 +127,11 @@ static void fill_timeline(const struct wb_history *history, struct version_order
             .status = version->status,
             .same = i,
             .content = version->content,
+            .spot = {.handle = r->log->number,
+                     .state = r->state,
+                     .logical = version->place.logical,
+                     .segment = version->place.segment,
+                     .slot = version->place.slot},
         };
         memcpy(timeline_out->times + timeline_out->time_count, history->times.items + version->first,
                version->count * sizeof *timeline_out->times);
@@ -149,7 +157,7 @@ int wb_log_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
         timeline_out->times = wb_alloc(history->times.count * sizeof *timeline_out->times);
         err = order && timeline_out->versions && timeline_out->times ? 0 : WB_E_NOMEM;
         if (err == 0) {
-            fill_timeline(history, order, timeline_out);
+            fill_timeline(&r, order, timeline_out);
             err = mark_same(history, order, timeline_out);
         }
     }
@@ -248,8 +256,8 @@ struct forgetting {
     struct wb_history_rule rule;
     struct wb_log_epochs held;
     struct wb_log_view view;
-    struct wb_pageid next;                 /* where to go on */
-    WB_VEC(struct wb_pageid) ids;          /* pages that have something to forget */
+    struct wb_pageid next;        /* where to go on */
+    WB_VEC(struct wb_pageid) ids; /* pages that have something to forget */
 };
 
 /* Returns 1 when enough pages were found for one transaction. */

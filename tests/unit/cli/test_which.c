@@ -134,6 +134,47 @@ static void test_a_version_that_is_gone(void **state)
     wb_store_close(store);
 }
 
+/* Where a timeline has seen a version is only good for its handle, and until the next commit. */
+static void test_versions_after_changes(void **state)
+{
+    static const char *const bodies[] = {"A", "B", "C"};
+    struct wb_store *store = new_store("moved", WB_STORE_KEEP_NEWEST), *other;
+    struct wb_store_compact_counts counts = {0};
+    struct wb_store_timeline timeline;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_pageid id = page_on("a", 0, "").id;
+    struct wb_page page;
+
+    (void)state;
+    put_on(store, "b", 0, "in front of them");
+    for (int i = 0; i < 3; i++) {
+        put_on(store, "a", i, bodies[i]);
+        seal_state(store);
+    }
+    assert_int_equal(wb_store_timeline(store, id, &timeline), 0);
+    assert_int_equal(timeline.count, 3);
+    for (int step = 0; step < 3; step++) {
+        if (step == 1)
+            put_on(store, "a", 9, "D");
+        if (step == 2) { /* everything moves to the front, where a page was */
+            remove_page(store, "b", 10);
+            assert_int_equal(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts), 0);
+            assert_true(counts.files > 0);
+        }
+        assert_int_equal(wb_store_open(test_path("moved"), WB_STORE_READ, &other), 0);
+        for (size_t i = 0; i < 6; i++) {
+            struct wb_store *reader = i < 3 ? store : other;
+            assert_int_equal(wb_store_get_version(reader, id, &timeline.versions[i % 3], &page, &mem), 1);
+            assert_true(wb_slice_equal(page.body, wb_slice_str(bodies[i % 3])));
+            assert_true(page.time_ms == timeline.versions[i % 3].last_ms);
+        }
+        wb_store_close(other);
+    }
+    wb_buf_release(&mem);
+    wb_store_timeline_release(&timeline);
+    wb_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_versions_are_found),
         cmocka_unit_test(test_two_versions_with_the_same_time),
         cmocka_unit_test(test_a_version_that_is_gone),
+        cmocka_unit_test(test_versions_after_changes),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
