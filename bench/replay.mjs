@@ -63,15 +63,23 @@ function difference(one, other) {
 
 // ---- browsers -----------------------------------------------------------------------------
 
+// What Chromium itself asks for, whatever page it shows.
+const BROWSERS_OWN = ['accounts.google.com', 'android.clients.google.com', 'clients2.google.com',
+  'content-autofill.googleapis.com', 'optimizationguide-pa.googleapis.com', 'update.googleapis.com', 'www.google.com'];
+
 // A proxy that answers nothing. Returns its address and the list of what it was asked for.
 async function recorder(later) {
   const asked = [];
+  const note = ({method, url}) => {
+    const host = /^(?:\w+:\/\/)?([^/:]+)/.exec(url)?.[1];
+    if (!BROWSERS_OWN.includes(host)) asked.push(`${method} ${url}`);
+  };
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    note(request);
     response.writeHead(502).end();
   });
   const refuse = (request, socket) => {
-    asked.push(`${request.method} ${request.url}`);
+    note(request);
     socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
   };
   server.on('connect', refuse);
@@ -148,11 +156,14 @@ async function picture(page, frame) {
   return page.screenshot({animations: 'disabled', caret: 'hide', clip: box});
 }
 
+// The script of a service worker: the browser never says that it has arrived.
+const isWorkerScript = request => request.serviceWorker() !== null || /\/sw\.js\?/.test(request.url());
+
 function watch(page) {
   const network = {open: new Set(), count: 0, scripts: new Map(), failed: [], errors: []};
   page.on('request', r => {
-    network.open.add(r);
     network.count++;
+    if (!isWorkerScript(r)) network.open.add(r);
   });
   const over = async r => {
     network.open.delete(r);
@@ -219,7 +230,7 @@ function compare(live, mine) {
     errors.length && `errors: ${name(errors)}`, !mine.still && 'never ready'];
   return {text_same: same, pixels: share, left: mine.left.length, fonts: live.fonts.length, fonts_failed: fonts.length,
     scripts: live.scripts.length, scripts_failed: scripts.length, errors: errors.length, seconds: mine.seconds,
-    reasons: reasons.filter(Boolean), failed: mine.failed};
+    reasons: reasons.filter(Boolean), failed: mine.failed, live_failed: live.failed};
 }
 
 function keep(folder, number, system, shot) {
