@@ -18,7 +18,7 @@ const {chromium} = createRequire(join(MODULES, 'x'))('playwright-core');
 const CHROMIUM = process.env.CHROMIUM || '/usr/bin/chromium';
 const [WIDTH, HEIGHT] = [1200, 900];
 const STILL_MS = 500;      // a page is ready if nothing has happened for so long
-const PATIENCE_MS = 20000; // ... or after this time
+const PATIENCE_MS = 60000; // ... or after this time
 const CHANNEL_MAX = 8;     // pixels that differ by more than this in red, green or blue are different
 
 // ---- pictures -----------------------------------------------------------------------------
