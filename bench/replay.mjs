@@ -1,15 +1,16 @@
 #!/usr/bin/env node
-// The browser part of bench/replay: opens pages live and replayed, and prints a line of JSON for each page and system
-// that says how it differs from the live page.
+// The browser part of bench/replay. Its first call opens live pages, notes what they show, and prints a line of JSON for
+// each with the files that it loaded. The next one opens the same pages replayed, and prints a line for each page and
+// system that says how it differs from the live page.
 //
-//   node replay.mjs CONFIG.json     {systems, pages, keep}: see measure() in bench/replay
+//   node replay.mjs live CONFIG.json        {pages, folder, live}: see measure() in bench/replay
+//   node replay.mjs replayed CONFIG.json    {pages, folder, systems, keep}
 //
-// Live pages and replayed ones are in two browsers. Whatever a browser asks for beyond the servers that it is there
-// for goes to a proxy of ours, which answers nothing and writes it down.
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+// Each system has a browser of its own. Whatever it asks for beyond the servers that it is there for goes to a proxy of
+// ours, which answers nothing and writes it down.
+import {readFileSync, writeFileSync} from 'node:fs';
 import {createServer} from 'node:http';
 import {createRequire} from 'node:module';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {inflateSync} from 'node:zlib';
 import {MODULES, serveFiles} from '../tests/browser/browser.mjs';
@@ -17,7 +18,7 @@ import {MODULES, serveFiles} from '../tests/browser/browser.mjs';
 const {chromium} = createRequire(join(MODULES, 'x'))('playwright-core');
 const CHROMIUM = process.env.CHROMIUM || '/usr/bin/chromium';
 const [WIDTH, HEIGHT] = [1200, 900];
-const STILL_MS = 500;      // a page is ready if nothing has happened for so long
+const STILL_MS = 1500;     // a page is ready if nothing has happened for so long: scripts wait before they load more
 const PATIENCE_MS = 60000; // ... or after this time
 const CHANNEL_MAX = 8;     // pixels that differ by more than this in red, green or blue are different
 
@@ -98,7 +99,7 @@ async function browser(hosts, rules, later) {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars', '--disable-webrtc',
     `--proxy-server=http://127.0.0.1:${proxy.port}`, `--proxy-bypass-list=${['<-loopback>', ...hosts].join(';')}`,
     ...(rules ? [`--host-resolver-rules=${rules}`] : [])];
-  const program = await chromium.launch({executablePath: CHROMIUM, args});
+  const program = await chromium.launch({executablePath: CHROMIUM, args, handleSIGTERM: false, handleSIGINT: false});
   later(() => program.close());
   return {program, asked: proxy.asked};
 }
@@ -160,7 +161,7 @@ async function picture(page, frame) {
 const isWorkerScript = request => request.serviceWorker() !== null || /\/sw\.js\?/.test(request.url());
 
 function watch(page) {
-  const network = {open: new Set(), count: 0, scripts: new Map(), failed: [], errors: []};
+  const network = {open: new Set(), count: 0, loaded: [], failed: [], errors: []};
   page.on('request', r => {
     network.count++;
     if (!isWorkerScript(r)) network.open.add(r);
@@ -170,7 +171,7 @@ function watch(page) {
     network.count++;
     const response = await r.response().catch(() => null);
     if (!response || response.status() >= 400) network.failed.push(`${response?.status() || 'no answer'} ${r.url()}`);
-    else if (r.resourceType() === 'script') network.scripts.set(r.url(), response.status());
+    else if (/^http/.test(r.url())) network.loaded.push({url: r.url(), type: r.resourceType()});
   };
   page.on('requestfinished', over);
   page.on('requestfailed', over);
@@ -180,12 +181,12 @@ function watch(page) {
   return network;
 }
 
-async function visit(system, browserOf, {url, time}) {
-  const context = await browserOf.program.newContext({viewport: system.viewport || {width: WIDTH, height: HEIGHT},
+async function visit(system, {url, time}) {
+  const context = await system.browser.program.newContext({viewport: system.viewport || {width: WIDTH, height: HEIGHT},
     locale: 'en-US', timezoneId: 'UTC'});
   const page = await context.newPage();
   const network = watch(page);
-  const before = browserOf.asked.length;
+  const before = system.browser.asked.length;
   const start = Date.now();
   try {
     await page.goto(system.address(url, time), {timeout: PATIENCE_MS, waitUntil: 'commit'}).catch(() => 0);
@@ -195,8 +196,8 @@ async function visit(system, browserOf, {url, time}) {
     system.viewport = page.viewportSize(); // the next page needs the same
     // The picture may have changed what is shown: a larger window.
     const shown = frame ? await frame.evaluate(inside).catch(() => now) : now;
-    return {...shown, png, seconds, still, found: Boolean(frame), left: browserOf.asked.slice(before),
-      scripts: [...network.scripts.keys()], failed: network.failed, errors: network.errors};
+    return {...shown, png, seconds, still, found: Boolean(frame), left: system.browser.asked.slice(before),
+      loaded: network.loaded, failed: network.failed, errors: network.errors};
   } finally {
     await context.close();
   }
@@ -217,9 +218,11 @@ function firstDifference(a, b) {
   return `live ${part(a)}, replayed ${part(b)}`;
 }
 
+const scriptsOf = shot => [...new Set(shot.loaded.filter(f => f.type === 'script').map(f => f.url))];
+
 function compare(live, mine) {
   const fonts = missing(live.fonts, mine.fonts);
-  const scripts = missing(live.scripts.map(path), mine.scripts);
+  const scripts = missing(scriptsOf(live).map(path), scriptsOf(mine));
   const errors = missing(mine.errors, live.errors);
   const share = difference(live.png, mine.png);
   const same = live.text === mine.text;
@@ -229,15 +232,19 @@ function compare(live, mine) {
     fonts.length && `fonts: ${name(fonts)}`, scripts.length && `scripts: ${name(scripts)}`,
     errors.length && `errors: ${name(errors)}`, !mine.still && 'never ready'];
   return {text_same: same, pixels: share, left: mine.left.length, fonts: live.fonts.length, fonts_failed: fonts.length,
-    scripts: live.scripts.length, scripts_failed: scripts.length, errors: errors.length, seconds: mine.seconds,
+    scripts: scriptsOf(live).length, scripts_failed: scripts.length, errors: errors.length, seconds: mine.seconds,
     reasons: reasons.filter(Boolean), failed: mine.failed, live_failed: live.failed};
 }
 
-function keep(folder, number, system, shot) {
-  const name = join(folder, `${String(number).padStart(2, '0')}-${system}`);
-  writeFileSync(`${name}.png`, shot.png);
-  writeFileSync(`${name}.txt`, `${shot.text}\n\n${JSON.stringify({...shot, png: undefined, text: undefined}, null, 1)}\n`);
+const fileOf = (folder, number, system) => join(folder, `${String(number).padStart(3, '0')}-${system}`);
+
+function save(folder, number, system, {png, ...shot}) {
+  writeFileSync(`${fileOf(folder, number, system)}.png`, png);
+  writeFileSync(`${fileOf(folder, number, system)}.json`, `${JSON.stringify(shot, null, 1)}\n`);
 }
+
+const saved = (folder, number, system) => ({...JSON.parse(readFileSync(`${fileOf(folder, number, system)}.json`)),
+  png: readFileSync(`${fileOf(folder, number, system)}.png`)});
 
 // ---- systems ------------------------------------------------------------------------------
 
@@ -257,43 +264,47 @@ async function replayWebPage(system, folder, later) {
 }
 
 async function prepare(system, folder, later) {
-  if (system.name === 'live') {
-    system.address = url => url;
-    system.browser = await browser([`${system.hosts}:${system.port}`], `MAP ${system.hosts} 127.0.0.1`, later);
-    return;
-  }
   if (system.wacz) await replayWebPage(system, folder, later);
   else {
-    system.hosts = [new URL(system.origin).host, ...(system.replayHosts || [])];
+    system.hosts = [new URL(system.origin).host, ...system.replayHosts];
     system.address = (url, time) => `${system.origin}/web/${time}/${url}`;
   }
   system.browser = await browser(system.hosts, '', later);
 }
 
-async function main() {
-  const config = JSON.parse(readFileSync(process.argv[2]));
-  const folder = mkdtempSync(join(tmpdir(), 'webbase-replay-'));
-  const closers = [() => rmSync(folder, {recursive: true, force: true})];
-  const later = closer => closers.push(closer);
-  try {
-    for (const system of config.systems) await prepare(system, folder, later);
-    const [first, ...others] = config.systems;
-    if (config.keep) mkdirSync(config.keep, {recursive: true});
-    for (const [number, page] of config.pages.entries()) {
-      const live = await visit(first, first.browser, page);
-      for (const system of others) {
-        const mine = await visit(system, system.browser, page);
-        const row = {site: page.site, url: page.url, system: system.name, live_seconds: live.seconds, ...compare(live, mine)};
-        console.log(JSON.stringify(row));
-        if (config.keep && row.reasons.length) {
-          keep(config.keep, number, 'live', live);
-          keep(config.keep, number, system.name, mine);
-        }
-      }
-    }
-  } finally {
-    for (const closer of closers.reverse()) await closer();
+async function showLive({pages, folder, live}, later) {
+  const system = {name: 'live', address: url => url};
+  system.browser = await browser([`${live.hosts}:${live.port}`], `MAP ${live.hosts} 127.0.0.1`, later);
+  for (const [number, page] of pages.entries()) {
+    const shot = await visit(system, page);
+    save(folder, number, 'live', shot);
+    console.log(JSON.stringify({url: page.url, seconds: shot.seconds, loaded: shot.loaded, failed: shot.failed}));
   }
 }
 
-await main();
+async function showReplayed({pages, folder, systems, keep}, later) {
+  for (const system of systems) await prepare(system, folder, later);
+  for (const [number, page] of pages.entries()) {
+    const live = saved(folder, number, 'live');
+    for (const system of systems) {
+      const mine = await visit(system, page);
+      const row = {site: page.site, url: page.url, system: system.name, live_seconds: live.seconds, ...compare(live, mine)};
+      console.log(JSON.stringify(row));
+      if (!keep || !row.reasons.length) continue;
+      save(keep, number, 'live', live);
+      save(keep, number, system.name, mine);
+    }
+  }
+}
+
+const closers = [];
+async function close() {
+  while (closers.length) await closers.pop()();
+}
+for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => close().finally(() => process.exit(1)));
+const config = JSON.parse(readFileSync(process.argv[3]));
+try {
+  await {live: showLive, replayed: showReplayed}[process.argv[2]](config, closer => closers.push(closer));
+} finally {
+  await close();
+}

@@ -17,7 +17,7 @@ function files(port) {
   const at = host => `http://${host}.localhost:${port}`;
   return {
     // Navigation that only scripts make, from files that only scripts name, as Doxygen does it.
-    'manual /index.html': document_('Manual', '<link rel="stylesheet" href="style/all.css"><script src="tree.js"></script>',
+    'manual /': document_('Manual', '<link rel="stylesheet" href="style/all.css"><script src="tree.js"></script>',
       '<nav id="tree"></nav><p class="icon">text in a font of the site</p><img src="logo.svg" alt="">'),
     'manual /deep/er/page.html': document_('Deep', '<link rel="stylesheet" href="../../style/all.css">' +
       '<script>var root = "../../";</script><script src="../../tree.js"></script>', '<nav id="tree"></nav>'),
@@ -33,7 +33,7 @@ function files(port) {
       document.head.append(script); });`,
     'manual /treedata0.js': 'var tree = [["First chapter", "index.html"], ["Second chapter", "deep/er/page.html"]];',
     // Modules, fetch and XMLHttpRequest, a worker, storage, and a script and data of another site.
-    'app /index.html': document_('Application', `<script src="${at('cdn')}/lib.js"></script><script type="module" src="main.js">
+    'app /': document_('Application', `<script src="${at('cdn')}/lib.js"></script><script type="module" src="main.js">
       </script>`, '<ul id="out"></ul><iframe src="part.html" title="part" width="300" height="80"></iframe>'),
     'app /main.js': `import {name} from './lib/name.js';
       const say = text => { const li = document.createElement('li'); li.textContent = text;
@@ -45,7 +45,7 @@ function files(port) {
         x.onload = () => done('again: ' + x.response.said); x.send(); }));
       localStorage.visits = Number(localStorage.visits || 0) + 1; say('visit ' + localStorage.visits);
       document.cookie = 'taste=sweet'; say(document.cookie);
-      say(location.origin + location.pathname);
+      say(location.pathname);
       say(await new Promise(done => { new Worker('worker.js').onmessage = event => done(event.data); }));
       say((await import('./lib/late.js')).late);
       say('the end');`,
@@ -67,10 +67,10 @@ async function live(later) {
   let all = {};
   const server = createServer((request, response) => {
     const {hostname, pathname} = new URL(request.url, `http://${request.headers.host}`);
-    const path = `${hostname.split('.')[0]} ${pathname.replace(/\/$/, '/index.html')}`;
+    const path = `${hostname.split('.')[0]} ${pathname}`;
     requests.push(path);
     if (!(path in all)) return response.writeHead(404).end();
-    response.writeHead(200, {'Content-Type': TYPES[path.split('.').at(-1)], 'Access-Control-Allow-Origin': '*'});
+    response.writeHead(200, {'Content-Type': TYPES[path.split('.')[1] || 'html'], 'Access-Control-Allow-Origin': '*'});
     response.end(all[path]);
   });
   await new Promise(done => server.listen(0, '127.0.0.1', done));
@@ -79,9 +79,9 @@ async function live(later) {
     server.close(done);
   }));
   all = files(server.address().port);
-  return {requests, at: host => `http://${host}.localhost:${server.address().port}`,
-    urls: Object.keys(all).map(path => path.replace(/ .*/, host => `.localhost:${server.address().port}${host.slice(1)}`))
-      .map(rest => `http://${rest}`)};
+  const at = host => `http://${host}.localhost:${server.address().port}`;
+  const urls = Object.keys(all).map(path => path.split(' ')).map(([host, path]) => at(host) + path);
+  return {requests, at, urls};
 }
 
 // What a document shows, when its text has that end.
