@@ -24,6 +24,14 @@ const CHANNEL_MAX = 8;     // pixels that differ by more than this in red, green
 
 // ---- pictures -----------------------------------------------------------------------------
 
+// Which of three neighbours is nearest to what they predict (the PNG standard, 9.4).
+function paeth(left, above, corner) {
+  const guess = left + above - corner;
+  const [l, a, c] = [Math.abs(guess - left), Math.abs(guess - above), Math.abs(guess - corner)];
+  if (l <= a && l <= c) return left;
+  return a <= c ? above : corner;
+}
+
 // The pixels of a PNG as Chromium writes it: 8 bits per channel, not interlaced.
 function pixels(png) {
   const [width, height, channels] = [png.readUInt32BE(16), png.readUInt32BE(20), png[25] === 6 ? 4 : 3];
@@ -36,12 +44,14 @@ function pixels(png) {
   for (let y = 0; y < height; y++) {
     const filter = raw[y * (stride + 1)];
     for (let x = 0; x < stride; x++) {
-      const a = x >= channels ? out[y * stride + x - channels] : 0;
-      const b = y > 0 ? out[(y - 1) * stride + x] : 0;
-      const c = x >= channels && y > 0 ? out[(y - 1) * stride + x - channels] : 0;
-      const p = a + b - c;
-      const [pa, pb, pc] = [Math.abs(p - a), Math.abs(p - b), Math.abs(p - c)];
-      const guess = [0, a, b, (a + b) >> 1, pa <= pb && pa <= pc ? a : pb <= pc ? b : c][filter];
+      const left = x >= channels ? out[y * stride + x - channels] : 0;
+      const above = y > 0 ? out[(y - 1) * stride + x] : 0;
+      const corner = x >= channels && y > 0 ? out[(y - 1) * stride + x - channels] : 0;
+      let guess = 0;
+      if (filter === 1) guess = left;
+      else if (filter === 2) guess = above;
+      else if (filter === 3) guess = (left + above) >> 1;
+      else if (filter === 4) guess = paeth(left, above, corner);
       out[y * stride + x] = raw[y * (stride + 1) + 1 + x] + guess;
     }
   }
@@ -50,13 +60,15 @@ function pixels(png) {
 
 // Which share of the pixels differs; of pictures with different sizes, what only one of them has differs.
 function difference(one, other) {
+  if (one.equals(other)) return 0;
   const [a, b] = [pixels(one), pixels(other)];
   const [width, height] = [Math.max(a.width, b.width), Math.max(a.height, b.height)];
   let different = width * height - Math.min(a.width, b.width) * Math.min(a.height, b.height);
   for (let y = 0; y < Math.min(a.height, b.height); y++) {
     for (let x = 0; x < Math.min(a.width, b.width); x++) {
       const [i, j] = [(y * a.width + x) * a.channels, (y * b.width + x) * b.channels];
-      different += [0, 1, 2].some(c => Math.abs(a.bytes[i + c] - b.bytes[j + c]) > CHANNEL_MAX);
+      different += Math.abs(a.bytes[i] - b.bytes[j]) > CHANNEL_MAX ||
+        Math.abs(a.bytes[i + 1] - b.bytes[j + 1]) > CHANNEL_MAX || Math.abs(a.bytes[i + 2] - b.bytes[j + 2]) > CHANNEL_MAX;
     }
   }
   return different / (width * height);
