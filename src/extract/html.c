@@ -234,7 +234,8 @@ static int begin_page(struct wb_extractor *x)
     /* A page that is served as text/html is read as HTML, even if it claims to be XHTML. */
     bool xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
     wb_foreign_init(&h->foreign, &h->t, xml);
-    h->silent = h->in_title = h->in_jsonld = h->in_style = h->in_module = h->anchor_open = h->in_ruby = h->in_reading = false;
+    h->silent = h->in_title = h->in_jsonld = h->in_style = h->in_module = false;
+    h->anchor_open = h->in_ruby = h->in_reading = false;
     h->templates = 0;
     h->has_title = h->has_base = h->has_refresh = h->has_description = h->has_lang = false;
     h->canonical_href = WB_SLICE_EMPTY;

@@ -1,12 +1,11 @@
 /*
  * scriptlinks.c - the module for scripts: what they may load, as links of the page.
  *
- * What a module imports is certain. Other strings are guesses, of which about half are right (docs/design/0031-requisites.md):
- * a string is taken if it looks like the name of a file beside the script, and a script has only some of them.
+ * What a module imports is certain. Other strings are guesses, of which about half are right: a string is taken if it
+ * looks like the name of a file beside the script, and a script has only some of them (docs/design/0031-requisites.md).
  */
 #include "base/error.h"
 #include "extract/module.h"
-#include "markup/script.h"
 
 #define GUESSES_MAX 32 /* in one script */
 #define GUESS_BYTES_MAX 200

@@ -9,10 +9,10 @@
  *   while (wb_script_next(&script, &item))
  *       ...
  *
- * The script is not parsed, let alone run. Comments, regular expressions and templates are told apart from strings as far
- * as tokens allow it, which is not always: after a ) or a } a slash is taken for a division. The worst that follows is a
- * string too many or too few. Time is linear, and nothing is allocated. The text is UTF-8, or any encoding in which each
- * byte below 0x80 is a character of ASCII.
+ * The script is not parsed, let alone run. Comments, regular expressions and templates are told apart from strings as
+ * far as tokens allow it, which is not always: after a ) or a } a slash is taken for a division. The worst that follows
+ * is a string too many or too few. Time is linear, and nothing is allocated. The text is UTF-8, or any encoding in
+ * which each byte below 0x80 is a character of ASCII.
  */
 #ifndef WB_MARKUP_SCRIPT_H
 #define WB_MARKUP_SCRIPT_H
@@ -21,7 +21,7 @@
 
 enum wb_script_kind {
     WB_SCRIPT_STRING = 1, /* any string */
-    WB_SCRIPT_IMPORT,     /* the module of import "...", import ... from "...", export ... from "..." and import("...") */
+    WB_SCRIPT_IMPORT, /* what import "...", import ... from "...", export ... from "..." and import("...") name */
 };
 
 struct wb_script_item {
@@ -31,7 +31,7 @@ struct wb_script_item {
 
 struct wb_script {
     const char *at, *end;
-    struct wb_slice word;   /* the name or keyword that was read last, if nothing but blanks follows it; not behind a dot */
+    struct wb_slice word;   /* the name or keyword that was read last, unless it is behind a dot */
     struct wb_slice called; /* the same before the parenthesis that was just opened */
     bool opened;            /* what was read last is that parenthesis */
     bool dotted;            /* ...or a dot */
