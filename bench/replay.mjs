@@ -238,7 +238,8 @@ function compare(live, mine) {
   const errors = missing(mine.errors, live.errors);
   const share = difference(live.png, mine.png);
   const same = live.text === mine.text;
-  const name = list => list.slice(0, 4).join(', ') + (list.length > 4 ? ` and ${list.length - 4} more` : '');
+  const short = text => text.length > 110 ? `${text.slice(0, 110)}...` : text;
+  const name = list => list.slice(0, 3).map(short).join(', ') + (list.length > 3 ? ` and ${list.length - 3} more` : '');
   const reasons = [!mine.found && 'the page is not shown', !same && `text: ${firstDifference(live.text, mine.text)}`,
     share > 0.001 && `${(100 * share).toFixed(2)} % of the pixels`, mine.left.length && `left: ${name(mine.left)}`,
     fonts.length && `fonts: ${name(fonts)}`, scripts.length && `scripts: ${name(scripts)}`,
