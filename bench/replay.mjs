@@ -270,8 +270,9 @@ async function replayWebPage(system, folder, later) {
     () => {const e = document.createElement('replay-web-page'), q = new URLSearchParams(location.search);
     for (const [k, v] of Object.entries({source: location.origin + '/out.wacz', url: q.get('url'), ts: q.get('ts'),
     embed: 'replayonly', replayBase: '/replay/'})) e.setAttribute(k, v); document.body.append(e);});</script><body>`);
-  const server = await serveFiles({'/': index, '/ui.js': join(app, 'ui.js'), '/replay/sw.js': join(app, 'sw.js'),
-    '/out.wacz': system.wacz}, later);
+  // Its frame is answered by its service worker, or by the server if that one is not there yet.
+  const server = await serveFiles({'/': index, '/ui.js': join(app, 'ui.js'), '/replay/': join(app, 'index.html'),
+    '/replay/ui.js': join(app, 'ui.js'), '/replay/sw.js': join(app, 'sw.js'), '/out.wacz': system.wacz}, later);
   system.hosts = [new URL(server.origin).host];
   system.address = (url, time) => `${server.origin}/?url=${encodeURIComponent(url)}&ts=${time}`;
 }

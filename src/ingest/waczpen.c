@@ -410,7 +410,7 @@ static int write_pages(struct wb_waczpen *pen)
     uint64_t at_most = pen->page_bytes + sizeof head + sizeof with_text;
     const char *end = at_most <= SEARCHED_BYTES ? with_text : without;
 
-    int err = wb_zipwriter_begin(pen->zip, "pages/pages.jsonl", at_most);
+    int err = wb_zipwriter_begin_deflated(pen->zip, "pages/pages.jsonl", at_most);
     if (err == 0)
         err = wb_zipwriter_write(pen->zip, head, sizeof head - 1);
     if (err == 0)

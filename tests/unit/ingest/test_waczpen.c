@@ -75,13 +75,22 @@ static int write_wacz(unsigned count, uint64_t archive_bytes, struct wb_buf *out
     return err;
 }
 
-/* The bytes of a stored entry: behind its local header. */
+/* The bytes of an entry: behind its local header. Those of a deflated one are inflated, and valid until the next one. */
 static struct wb_slice entry_bytes(const struct wb_buf *file, const struct wb_wacz_entry *entry)
 {
+    static char inflated[16 << 20];
     const uint8_t *head = (const uint8_t *)file->ptr + entry->offset;
+    struct wb_slice bytes = wb_slice((const char *)head + 30 + (head[26] | head[27] << 8) + (head[28] | head[29] << 8),
+                                     (size_t)entry->bytes);
+    size_t made = 0;
 
-    return wb_slice((const char *)head + 30 + (head[26] | head[27] << 8) + (head[28] | head[29] << 8),
-                    (size_t)entry->bytes);
+    if (head[8] == 0)
+        return bytes;
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    assert_non_null(d);
+    assert_int_equal(libdeflate_deflate_decompress(d, bytes.ptr, bytes.len, inflated, sizeof inflated, &made), 0);
+    libdeflate_free_decompressor(d);
+    return wb_slice(inflated, made);
 }
 
 static struct wb_slice find_bytes(const struct wb_buf *file, struct wb_wacz *wacz, const char *name)
