@@ -80,9 +80,8 @@ static struct wb_slice entry_bytes(const struct wb_buf *file, const struct wb_wa
 {
     static char inflated[16 << 20];
     const uint8_t *head = (const uint8_t *)file->ptr + entry->offset;
-    struct wb_slice bytes = wb_slice((const char *)head + 30 + (head[26] | head[27] << 8) + (head[28] | head[29] << 8),
-                                     (size_t)entry->bytes);
-    size_t made = 0;
+    size_t head_bytes = 30u + (size_t)(head[26] | head[27] << 8) + (size_t)(head[28] | head[29] << 8), made = 0;
+    struct wb_slice bytes = wb_slice((const char *)head + head_bytes, (size_t)entry->bytes);
 
     if (head[8] == 0)
         return bytes;
