@@ -75,7 +75,7 @@ static int write_wacz(unsigned count, uint64_t archive_bytes, struct wb_buf *out
     return err;
 }
 
-/* The bytes of an entry: behind its local header. Those of a deflated one are inflated, and valid until the next one. */
+/* The bytes of an entry: behind its local header. What was deflated is inflated, and valid until the next one is. */
 static struct wb_slice entry_bytes(const struct wb_buf *file, const struct wb_wacz_entry *entry)
 {
     static char inflated[16 << 20];
