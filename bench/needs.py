@@ -2,11 +2,12 @@
 
 A program whose library is missing is left out of the build (bench/meson.build), so that all others can be measured.
 """
-import os, shutil, subprocess, sys
+import os, pathlib, shutil, subprocess, sys
 
 # A library: the Debian package that has its header.
 HEADERS = {'librocksdb-dev': 'rocksdb/c.h', 'libsqlite3-dev': 'sqlite3.h', 'libgumbo-dev': 'gumbo.h',
            'libxml2-dev': 'libxml2/libxml/parser.h', 'libxapian-dev': 'xapian.h'}
+BROWSER = pathlib.Path(__file__).resolve().parent.parent / 'tests/browser'
 INCLUDE = ('/usr/include', '/usr/local/include')
 
 # A program of ours: the libraries without which it is not built.
@@ -15,14 +16,18 @@ PROGRAMS = {'bench_store': ('librocksdb-dev', 'libsqlite3-dev'), 'bench_webdb': 
 
 # A command: the Debian package that has it.
 COMMANDS = {'node': 'nodejs', 'npm': 'npm', 'nginx': 'nginx-light', 'wget2': 'wget2', 'httrack': 'httrack', 'wrk': 'wrk',
-            'java': 'default-jdk-headless', 'javac': 'default-jdk-headless', 'curl': 'curl'}
+            'java': 'default-jdk-headless', 'javac': 'default-jdk-headless', 'curl': 'curl', 'chromium': 'chromium'}
+
+# A package from npm: the file that shows that it is installed, below tests/browser/node_modules.
+MODULES = {'playwright-core': 'playwright-core/package.json', 'replaywebpage': 'replaywebpage/package.json'}
 
 # What a topic runs. A topic that is not here needs nothing but what builds the program itself.
 TOPICS = {'warc': ('node', 'npm'), 'page': ('bench_page',), 'store': ('bench_store',), 'shuffled': ('bench_store',),
           'memory': ('bench_store',), 'grow': ('bench_store',), 'compact': ('bench_store',), 'webdb': ('bench_webdb',),
           'index': ('peer_xapian', 'java', 'javac'), 'query': ('peer_xapian', 'java', 'javac'),
           'quality': ('java', 'javac'),
-          'crawl': ('nginx', 'wget2', 'httrack'), 'stream': ('nginx', 'curl'), 'serve': ('nginx', 'wrk')}
+          'crawl': ('nginx', 'wget2', 'httrack'), 'stream': ('nginx', 'curl'), 'serve': ('nginx', 'wrk'),
+          'replay': ('nginx', 'node', 'npm', 'chromium', 'playwright-core', 'replaywebpage')}
 
 
 def has_header(package):
@@ -39,6 +44,8 @@ def missing(topic, programs):
     for name in TOPICS.get(topic, ()):
         if name in COMMANDS and not has_command(name):
             packages.append(COMMANDS[name])
+        elif name in MODULES and not (BROWSER / 'node_modules' / MODULES[name]).exists():
+            packages.append(name)
         elif name in PROGRAMS and not (programs / name).exists():
             packages += [p for p in PROGRAMS[name] if not has_header(p)] or PROGRAMS[name]
     return sorted(set(packages))

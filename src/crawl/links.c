@@ -205,10 +205,11 @@ int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct
     unsigned level = needed ? (page->depth & 0xffu) + 1 : 1;
     int err = 0;
 
-    /* Of a file that was fetched because a page needs it, only style sheets need something themselves. */
+    /* Of what was fetched because a page needs it, only style sheets and scripts need something themselves: a file that
+     * turns out to be a page does not. */
     bool follow = (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
     bool need = wb_extract_need(link->tag) & w->plan->options->with && level <= WB_EDIT_NEED_LEVELS &&
-                (!needed || wb_slice_equal(page->type, WB_SLICE_LIT("text/css")));
+                (!needed || wb_extract_is_needy(page->type));
     if (follow && !needed && !wb_edit_is_need(item.depth) && page->depth < w->plan->options->max_depth)
         err = wb_links_follow(w, site, link->url, &item, flags);
     item.depth = (uint16_t)(WB_EDIT_DEPTH_NEED + level);

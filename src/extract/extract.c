@@ -17,6 +17,9 @@
 /* The modules. The first one that accepts the media type gets the page. */
 static const struct wb_module *const modules[] = {&wb_module_html, &wb_module_text, &wb_module_xml};
 
+/* Those of files that only say what they need; asked first, if that is wanted. */
+static const struct wb_module *const needy[] = {&wb_module_css, &wb_module_script};
+
 /* A larger buffer is freed after a page instead of being kept for the next one. */
 #define KEPT_BYTES ((size_t)4 << 20)
 
@@ -90,6 +93,19 @@ static int begin_page(struct wb_extractor *x, const struct wb_extract_input *inp
     return wb_sink_keep(x, wb_url_href(&x->base), &out->base);
 }
 
+static const struct wb_module *find_needy(struct wb_slice type)
+{
+    for (size_t i = 0; i < sizeof needy / sizeof *needy; i++)
+        if (needy[i]->accepts(type))
+            return needy[i];
+    return NULL;
+}
+
+bool wb_extract_is_needy(struct wb_slice type)
+{
+    return find_needy(type) != NULL;
+}
+
 /*
  * Chooses the module for a page, or NULL. The root element corrects two common mistakes: feeds that
  * are served as HTML, and XHTML that is served as XML.
@@ -99,8 +115,10 @@ static const struct wb_module *choose_module(const struct wb_extract_input *inpu
     struct wb_slice type = input->type.len ? input->type : wb_sniff_type(input->body);
     const struct wb_module *chosen = NULL;
 
-    if (input->wants & WB_EXTRACT_NEEDS && wb_slice_equal(type, WB_SLICE_LIT("text/css")))
-        return &wb_module_css;
+    if (input->wants & WB_EXTRACT_NEEDS)
+        chosen = find_needy(type);
+    if (chosen)
+        return chosen;
     for (size_t i = 0; !chosen && i < sizeof modules / sizeof *modules; i++)
         if (modules[i]->accepts(type))
             chosen = modules[i];

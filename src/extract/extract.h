@@ -50,6 +50,9 @@ enum wb_extract_need {
 /* Which need a link of this kind fills; 0: none, it leads elsewhere. */
 unsigned wb_extract_need(unsigned tag);
 
+/* True if this is the type of a file that is no page, but needs others: a style sheet or a script. */
+bool wb_extract_is_needy(struct wb_slice type);
+
 /* True if a link of this kind leads to a page for people: not to an image or a style sheet, and not to a form. */
 bool wb_extract_leads_on(unsigned tag);
 
@@ -110,7 +113,7 @@ unsigned wb_robotstag_of_head(struct wb_slice head, struct wb_slice agent);
 /* ---- extracting --------------------------------------------------------------------------- */
 
 struct wb_extract {
-    const char *module;          /* "html", "text", "xml", "css"; "" if no module accepts the type */
+    const char *module;          /* "html", "text", "xml", "css", "script"; "" if no module accepts the type */
     const char *charset;         /* the encoding, by the standard's name; "" for binary types */
     struct wb_slice title, description;
     struct wb_slice canonical;   /* resolved; empty if there is none */

@@ -94,7 +94,7 @@ static int take_start(struct wb_html *h)
     const struct wb_tag_facts *facts = &wb_tag_facts[tag];
     int err = 0;
 
-    h->silent = h->in_title = h->in_jsonld = h->in_style = false;
+    h->silent = h->in_title = h->in_jsonld = h->in_style = h->in_module = false;
     bool needs = h->x->input->wants & WB_EXTRACT_NEEDS && !h->templates;
     if (needs && (err = wb_html_needs(h, tag)) < 0)
         return err;
@@ -123,6 +123,7 @@ static int take_start(struct wb_html *h)
     h->t.mode = facts->mode;
     h->silent = facts->flags & WB_TAG_SILENT;
     h->in_style = needs && tag == WB_TAG_STYLE_;
+    h->in_module = needs && tag == WB_TAG_SCRIPT_ && wb_html_is_module(h);
     return err;
 }
 
@@ -149,7 +150,7 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     unsigned flags = wb_tag_facts[tag].flags;
     int err = 0;
 
-    h->silent = h->in_title = h->in_jsonld = h->in_style = false;
+    h->silent = h->in_title = h->in_jsonld = h->in_style = h->in_module = false;
     if (tag == WB_TAG_OTHER)
         return 0;
     if (h->foreign.depth)
@@ -180,6 +181,8 @@ static int take_text(struct wb_html *h)
         return wb_html_jsonld(h);
     if (h->in_style)
         return wb_html_style(h);
+    if (h->in_module)
+        return wb_script_links(h->x, h->t.text);
     /* NULs are dropped: as U+FFFD, they might need more room than there is. */
     if (!h->silent && !h->templates && !h->in_reading)
         wb_collapse_append(&h->x->text, h->t.text, h->t.how & WB_DECODE_ENTITIES, h->t.end);
@@ -231,7 +234,8 @@ static int begin_page(struct wb_extractor *x)
     /* A page that is served as text/html is read as HTML, even if it claims to be XHTML. */
     bool xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
     wb_foreign_init(&h->foreign, &h->t, xml);
-    h->silent = h->in_title = h->in_jsonld = h->in_style = h->anchor_open = h->in_ruby = h->in_reading = false;
+    h->silent = h->in_title = h->in_jsonld = h->in_style = h->in_module = false;
+    h->anchor_open = h->in_ruby = h->in_reading = false;
     h->templates = 0;
     h->has_title = h->has_base = h->has_refresh = h->has_description = h->has_lang = false;
     h->canonical_href = WB_SLICE_EMPTY;

@@ -76,7 +76,8 @@ struct wb_html {
     bool silent;             /* the text that follows is not visible... */
     bool in_title;           /* ...because it is the title... */
     bool in_jsonld;          /* ...or because it is JSON-LD... */
-    bool in_style;           /* ...or because it is a style sheet */
+    bool in_style;           /* ...or because it is a style sheet... */
+    bool in_module;          /* ...or because it is a script that imports others */
     bool in_ruby;
     bool in_reading;         /* in ruby: the text only says how what precedes it is pronounced */
     unsigned templates;      /* how many <template>s are open; nothing inside them counts */
@@ -149,6 +150,9 @@ enum wb_extract_tag wb_html_link_need(struct wb_html *h, const struct wb_extract
 
 /* Takes what the text of a <style> names. */
 int wb_html_style(struct wb_html *h);
+
+/* Whether a <script> is a module, whose text says what it imports. */
+bool wb_html_is_module(struct wb_html *h);
 
 /* ---- htmlfacts.c ----------------------------------------------------------------------------- */
 

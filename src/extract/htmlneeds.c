@@ -94,6 +94,11 @@ enum wb_extract_tag wb_html_link_need(struct wb_html *h, const struct wb_extract
     return (enum wb_extract_tag)link->tag;
 }
 
+bool wb_html_is_module(struct wb_html *h)
+{
+    return has_word(h, WB_SLICE_LIT("type"), WB_SLICE_LIT("module"));
+}
+
 int wb_html_style(struct wb_html *h)
 {
     return wb_css_links(h->x, h->t.text);

@@ -2,8 +2,9 @@
  * module.h - private to extract: what a module is, and the sink that it writes into. To add a module,
  * this is the header to read.
  *
- * A module understands one family of media types. Three exist: html (html.c and the files that html.h
- * lists), text (plaintext.c, the shortest example) and xml (xmlpage.c, with sitemap.c and feed.c).
+ * A module understands one family of media types. Five exist: html (html.c and the files that html.h
+ * lists), text (plaintext.c, the shortest example), xml (xmlpage.c, with sitemap.c and feed.c), and css and
+ * script (csslinks.c, scriptlinks.c), which only find what such files need.
  * To add one, for PDF say:
  *
  *   1. Write pdf.c. It defines `const struct wb_module wb_module_pdf`.
@@ -46,7 +47,8 @@ struct wb_module {
 extern const struct wb_module wb_module_html; /* html.c */
 extern const struct wb_module wb_module_text; /* plaintext.c */
 extern const struct wb_module wb_module_xml;  /* xmlpage.c */
-extern const struct wb_module wb_module_css;  /* css.c; only if WB_EXTRACT_NEEDS is wanted */
+extern const struct wb_module wb_module_css;  /* csslinks.c; only if WB_EXTRACT_NEEDS is wanted... */
+extern const struct wb_module wb_module_script; /* scriptlinks.c; ...like this one */
 
 /* The cache of resolved hrefs has this many slots. */
 #define WB_SINK_SLOTS 256
@@ -172,5 +174,10 @@ bool wb_sniff_is_feed(struct wb_slice root);
 
 /* Takes what a style sheet needs as links of the page. sheet must stay valid until the next page. */
 int wb_css_links(struct wb_extractor *x, struct wb_slice sheet);
+
+/* ---- scripts (scriptlinks.c) -------------------------------------------------------------------- */
+
+/* Takes what a script may load as links of the page. text must stay valid until the next page. */
+int wb_script_links(struct wb_extractor *x, struct wb_slice text);
 
 #endif

@@ -33,6 +33,10 @@
 #define GZIP_EXTRA 64 /* what a member adds to its lines, if they cannot be compressed at all */
 #define NAME_BYTES 40
 #define HASH_TEXT_MAX (8 + 2 * WB_SHA256_BYTES)
+#define TEXT_MAX ((size_t)16 << 10) /* of a page in the list: readers keep the whole list in memory */
+
+/* How much of a list that has texts ReplayWeb.page reads for its search (see write_pages()). */
+#define SEARCHED_BYTES (UINT64_C(1) << 20)
 
 /* The first byte of a key in the sorter: all lines of the index come before those of the pages. */
 #define INDEX_LINE 'c'
@@ -137,10 +141,27 @@ static bool is_listed(const struct wb_page *page)
             wb_slice_equal(page->type, WB_SLICE_LIT("application/xhtml+xml")));
 }
 
+/* What readers search: the main text, or all text of a page that has none. A long one is cut, between two words. */
+static struct wb_slice searched_text(const struct wb_extract *extract)
+{
+    struct wb_slice text = extract->main_text.len > 0 ? extract->main_text : extract->text;
+
+    if (text.len <= TEXT_MAX)
+        return text;
+    size_t len = TEXT_MAX;
+    while (len > 0 && text.ptr[len] != ' ' && text.ptr[len] != '\n')
+        len--;
+    if (len < TEXT_MAX / 2) /* some languages have no blanks */
+        len = TEXT_MAX;
+    while (((uint8_t)text.ptr[len] & 0xc0) == 0x80)
+        len--;
+    return wb_slice(text.ptr, len);
+}
+
 static int add_page_line(struct wb_waczpen *pen, const struct wb_page *page)
 {
-    struct wb_extract_input input = {
-        .url = page->url, .type = page->type, .charset = page->charset, .body = page->body};
+    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset,
+                                     .body = page->body, .wants = WB_EXTRACT_TEXT};
     char id[WB_PAGEID_HEX + 32], time[WB_DATE_TEXT_MAX];
     struct wb_extract extract;
     struct wb_json j;
@@ -159,6 +180,9 @@ static int add_page_line(struct wb_waczpen *pen, const struct wb_page *page)
     wb_json_field_str(&j, "ts", time);
     if (extract.title.len)
         wb_json_field_slice(&j, "title", extract.title);
+    struct wb_slice text = searched_text(&extract);
+    if (text.len)
+        wb_json_field_slice(&j, "text", text);
     wb_json_object_end(&j);
     err = wb_json_line(&j);
     return err < 0 ? err : add_line(pen, PAGE_LINE, page->time_ms);
@@ -374,13 +398,23 @@ static int write_index(struct wb_waczpen *pen)
     return err < 0 ? err : wb_zipwriter_end(pen->zip);
 }
 
+/*
+ * If the head says "hasText", ReplayWeb.page reads the first MiB of the list for its search, and finds nothing at all
+ * if that ends inside a line. Otherwise it searches what it has loaded already in order to show the list, which is all
+ * of it, with the texts. So the head of a longer list does not say so.
+ */
 static int write_pages(struct wb_waczpen *pen)
 {
-    static const char head[] = "{\"format\":\"json-pages-1.0\",\"id\":\"pages\",\"title\":\"All Pages\"}\n";
+    static const char head[] = "{\"format\":\"json-pages-1.0\",\"id\":\"pages\",\"title\":\"All Pages\"";
+    static const char with_text[] = ",\"hasText\":true}\n", without[] = "}\n";
+    uint64_t at_most = pen->page_bytes + sizeof head + sizeof with_text;
+    const char *end = at_most <= SEARCHED_BYTES ? with_text : without;
 
-    int err = wb_zipwriter_begin(pen->zip, "pages/pages.jsonl", pen->page_bytes + sizeof head);
+    int err = wb_zipwriter_begin_deflated(pen->zip, "pages/pages.jsonl", at_most);
     if (err == 0)
         err = wb_zipwriter_write(pen->zip, head, sizeof head - 1);
+    if (err == 0)
+        err = wb_zipwriter_write(pen->zip, end, strlen(end));
     while (err == 0 && next_is(pen, PAGE_LINE)) {
         err = wb_zipwriter_write(pen->zip, pen->next.value.ptr, pen->next.value.len);
         if (err == 0)

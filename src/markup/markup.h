@@ -7,6 +7,7 @@
  *                                     attrvalue.h  what the values of attributes say
  *                               -> xml.h         XML: tags and text
  *                               -> css.h         style sheets: the URLs in them
+ *                               -> script.h      scripts: the strings in them
  *   bytes -> tagwalk.h                           all tags of HTML where they are, to copy it with changes
  *
  * Every reader makes one pass over bytes that it borrows, and any bytes are a document. What tags and text mean is
@@ -21,6 +22,7 @@
 #include "markup/entity.h"
 #include "markup/htmltag.h"
 #include "markup/scan.h"
+#include "markup/script.h"
 #include "markup/tagwalk.h"
 #include "markup/tokenizer.h"
 #include "markup/xml.h"

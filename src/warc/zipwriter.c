@@ -1,11 +1,11 @@
 /*
- * zipwriter.c - writes ZIP files with stored entries (PKWARE's APPNOTE 6.3, sections 4.3 and 4.5).
+ * zipwriter.c - writes ZIP files (PKWARE's APPNOTE 6.3, sections 4.3 and 4.5).
  *
  *   { local header | bytes | data descriptor } ...  { central header } ...  [zip64 end  locator]  end
  *
- *   local header     4 signature "PK\3\4"  2 version  2 flags  2 method 0  4 time  4 crc 0  4+4 sizes 0  2 name
+ *   local header     4 signature "PK\3\4"  2 version  2 flags  2 method  4 time  4 crc 0  4+4 sizes 0  2 name
  *                    2 extra
- *   data descriptor  4 signature "PK\7\8"  4 crc  4+4 sizes (8+8 in a large entry)
+ *   data descriptor  4 signature "PK\7\8"  4 crc  4+4 sizes, packed first (8+8 in a large entry)
  *   central header   4 signature "PK\1\2"  2+2 versions  2 flags  2 method  4 time  4 crc  4+4 sizes  2 name  2 extra
  *                    2 comment  2 disk  2+4 attributes  4 offset
  *
@@ -25,6 +25,7 @@
 
 #include <libdeflate.h>
 #include <openssl/evp.h>
+#include <zlib.h>
 
 #define ZIPWRITER_MAGIC 0x57425a57u
 
@@ -39,6 +40,8 @@
 #define VERSION64 45
 #define EXTRA64 1 /* the id of the extra field for 64-bit numbers */
 #define NAME_MAX_BYTES 1024
+#define METHOD_DEFLATE 8
+#define PACKED_BYTES ((size_t)16 << 10) /* so much of what deflate makes goes to the sink at once */
 
 struct wb_zipwriter {
     uint32_t magic; /* ZIPWRITER_MAGIC from new to free */
@@ -50,6 +53,7 @@ struct wb_zipwriter {
     bool open; /* the last one has not ended */
     bool finished;
     EVP_MD_CTX *sha256;
+    z_stream deflate; /* of the open entry, if that is deflated */
 };
 
 /* MS-DOS has no years before 1980 and after 2107, and its seconds are even. */
@@ -92,6 +96,7 @@ void wb_zipwriter_free(struct wb_zipwriter *zip)
         return;
     WB_CHECK(zip->magic == ZIPWRITER_MAGIC);
     zip->magic = 0;
+    deflateEnd(&zip->deflate);
     for (size_t i = 0; i < zip->entries.count; i++)
         wb_free(zip->entries.items[i].name);
     wb_vec_release(&zip->entries);
@@ -115,7 +120,7 @@ static struct wb_zipwriter_entry *last_entry(struct wb_zipwriter *z)
     return &z->entries.items[z->entries.count - 1];
 }
 
-int wb_zipwriter_begin(struct wb_zipwriter *zip, const char *name, uint64_t at_most)
+static int begin(struct wb_zipwriter *zip, const char *name, uint64_t at_most, bool deflated)
 {
     uint8_t head[LOCAL_BYTES + 20] = {'P', 'K', 3, 4};
     size_t name_bytes = strlen(name);
@@ -128,7 +133,8 @@ int wb_zipwriter_begin(struct wb_zipwriter *zip, const char *name, uint64_t at_m
     if (!copy)
         return WB_E_NOMEM;
     int err =
-        wb_vec_push(&zip->entries, (struct wb_zipwriter_entry){.name = copy, .offset = zip->offset, .large = large});
+        wb_vec_push(&zip->entries, (struct wb_zipwriter_entry){.name = copy, .offset = zip->offset, .large = large,
+                                                               .deflated = deflated});
     if (err < 0) {
         wb_free(copy);
         return err;
@@ -138,6 +144,7 @@ int wb_zipwriter_begin(struct wb_zipwriter *zip, const char *name, uint64_t at_m
         return wb_fail_nomem();
     wb_put16(head + 4, large ? VERSION64 : VERSION);
     wb_put16(head + 6, FLAGS);
+    wb_put16(head + 8, deflated ? METHOD_DEFLATE : 0);
     wb_put32(head + 10, zip->stamp);
     wb_put16(head + 26, (uint16_t)name_bytes);
     wb_put16(head + 28, large ? 20 : 0);
@@ -153,6 +160,43 @@ int wb_zipwriter_begin(struct wb_zipwriter *zip, const char *name, uint64_t at_m
     return err == 0 && large ? put(zip, head + LOCAL_BYTES, 20) : err;
 }
 
+int wb_zipwriter_begin(struct wb_zipwriter *zip, const char *name, uint64_t at_most)
+{
+    return begin(zip, name, at_most, false);
+}
+
+int wb_zipwriter_begin_deflated(struct wb_zipwriter *zip, const char *name, uint64_t at_most)
+{
+    WB_CHECK(zip->magic == ZIPWRITER_MAGIC && !zip->open);
+    zip->deflate = (z_stream){.zalloc = wb_alloc_hook, .zfree = wb_free_hook};
+    if (deflateInit2(&zip->deflate, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return wb_fail_nomem();
+    /* What cannot be compressed becomes longer, by less than a thousandth. */
+    uint64_t longer = at_most / 1000 + PACKED_BYTES;
+    return begin(zip, name, at_most < UINT64_MAX - longer ? at_most + longer : at_most, true);
+}
+
+/* Gives the sink what deflate makes of some bytes; with Z_FINISH also of those that it has kept. */
+static int put_deflated(struct wb_zipwriter *z, const void *bytes, size_t len, int flush)
+{
+    struct wb_zipwriter_entry *entry = last_entry(z);
+    uint8_t packed[PACKED_BYTES];
+    int err = 0;
+
+    WB_CHECK(len <= UINT32_MAX);
+    z->deflate.next_in = (z_const Bytef *)(uintptr_t)bytes;
+    z->deflate.avail_in = (uInt)len;
+    do {
+        z->deflate.next_out = packed;
+        z->deflate.avail_out = sizeof packed;
+        WB_CHECK(deflate(&z->deflate, flush) != Z_STREAM_ERROR);
+        size_t made = sizeof packed - z->deflate.avail_out;
+        entry->packed += made;
+        err = made ? put(z, packed, made) : 0;
+    } while (err == 0 && z->deflate.avail_out == 0);
+    return err;
+}
+
 int wb_zipwriter_write(struct wb_zipwriter *zip, const void *bytes, size_t len)
 {
     struct wb_zipwriter_entry *entry = last_entry(zip);
@@ -164,6 +208,9 @@ int wb_zipwriter_write(struct wb_zipwriter *zip, const void *bytes, size_t len)
         return wb_fail_nomem();
     entry->crc = libdeflate_crc32(entry->crc, bytes, len);
     entry->bytes += len;
+    if (entry->deflated)
+        return put_deflated(zip, bytes, len, Z_NO_FLUSH);
+    entry->packed += len;
     return put(zip, bytes, len);
 }
 
@@ -173,16 +220,22 @@ int wb_zipwriter_end(struct wb_zipwriter *zip)
     uint8_t descriptor[24] = {'P', 'K', 7, 8};
 
     WB_CHECK(zip->open);
+    int err = entry->deflated ? put_deflated(zip, "", 0, Z_FINISH) : 0;
+    if (err < 0)
+        return err;
+    deflateEnd(&zip->deflate);
+    zip->deflate = (z_stream){0};
     zip->open = false;
+    WB_CHECK(entry->large || entry->packed < UINT32_MAX);
     if (!EVP_DigestFinal_ex(zip->sha256, entry->sha256, NULL))
         return wb_fail_nomem();
     wb_put32(descriptor + 4, entry->crc);
     if (entry->large) {
-        wb_put64(descriptor + 8, entry->bytes);
+        wb_put64(descriptor + 8, entry->packed);
         wb_put64(descriptor + 16, entry->bytes);
         return put(zip, descriptor, 24);
     }
-    wb_put32(descriptor + 8, (uint32_t)entry->bytes);
+    wb_put32(descriptor + 8, (uint32_t)entry->packed);
     wb_put32(descriptor + 12, (uint32_t)entry->bytes);
     return put(zip, descriptor, 16);
 }
@@ -209,7 +262,7 @@ static int put_central(struct wb_zipwriter *z, const struct wb_zipwriter_entry *
 
     if (entry->large) {
         wb_put64(extra + 4, entry->bytes);
-        wb_put64(extra + 12, entry->bytes);
+        wb_put64(extra + 12, entry->packed);
         extra_bytes += 16;
     }
     if (far) {
@@ -221,9 +274,10 @@ static int put_central(struct wb_zipwriter *z, const struct wb_zipwriter_entry *
     wb_put16(head + 4, (uint16_t)(3 << 8 | VERSION64)); /* 3: made on Unix, so that the attributes are a file mode */
     wb_put16(head + 6, extra_bytes ? VERSION64 : VERSION);
     wb_put16(head + 8, FLAGS);
+    wb_put16(head + 10, entry->deflated ? METHOD_DEFLATE : 0);
     wb_put32(head + 12, z->stamp);
     wb_put32(head + 16, entry->crc);
-    wb_put32(head + 20, entry->large ? UINT32_MAX : (uint32_t)entry->bytes);
+    wb_put32(head + 20, entry->large ? UINT32_MAX : (uint32_t)entry->packed);
     wb_put32(head + 24, entry->large ? UINT32_MAX : (uint32_t)entry->bytes);
     wb_put16(head + 28, (uint16_t)name_bytes);
     wb_put16(head + 30, (uint16_t)extra_bytes);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// An exported WACZ in ReplayWeb.page: the page, its picture, and a second version.
+// An exported WACZ in ReplayWeb.page: the page, its picture, a second version, and the search for words.
 import {writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {MODULES, expect, run, serveFiles, test, until, warcRecord, webbase} from './browser.mjs';
@@ -90,6 +90,42 @@ test('the list of pages leads to them', async ({page, folder, later}) => {
   await page.locator('a', {hasText: 'First'}).first().waitFor();
   await page.locator('a', {hasText: 'Second'}).first().click();
   await expectPicture(await replayed(page, `${SITE}/`, 'the second version'));
+});
+
+// Writes an archive of pages of which each has a word of its own far below, and opens the list of pages.
+async function openList(page, folder, later, count, words) {
+  const [repo, archive, wacz] = ['repo', 'in.warc', 'out.wacz'].map(name => join(folder, name));
+  writeFileSync(archive, Buffer.concat(Array.from({length: count}, (_, i) => warcRecord({url: `${SITE}/${i}`,
+    date: '2026-01-02T03:04:05Z', body: html(`Page ${i}`, `${'many words in a row '.repeat(words)} needle${i}x`)}))));
+  await webbase(repo, 'init');
+  await webbase(repo, 'import', archive);
+  await webbase(repo, 'export', '--wacz', wacz);
+  await openReplay(page, wacz, later, {url: '', ts: ''});
+  await page.goto(`${page.url().split('#')[0]}#view=pages`);
+  await page.locator('wr-page-entry').first().waitFor();
+}
+
+// Types a word into the search of ReplayWeb.page: only page i is listed, with the words around it.
+async function expectHit(page, i) {
+  await page.getByPlaceholder('Search by Page URL, Title, or Text').fill(`needle${i}x`);
+  const shown = await until('one result', async () => {
+    const all = await page.locator('wr-page-entry').evaluateAll(x => x.map(e => [e.page.title, e.textSnippet]));
+    return all.length === 1 && all[0][1]?.includes(`needle${i}x`) && all[0];
+  });
+  expect(shown[0] === `Page ${i}` && shown[1].includes(`in a row needle${i}x`), JSON.stringify(shown));
+}
+
+test('words of the text are found', async ({page, folder, later}) => {
+  await openList(page, folder, later, 20, 50);
+  await expectHit(page, 7);
+  await page.locator('wr-page-entry a').click();
+  await replayed(page, `${SITE}/7`, `${'many words in a row '.repeat(50)} needle7x`);
+});
+
+test('a list of pages that is too long to be searched in one piece', async ({page, folder, later}) => {
+  await openList(page, folder, later, 200, 400);
+  await expectHit(page, 3);
+  await expectHit(page, 199);
 });
 
 await run();

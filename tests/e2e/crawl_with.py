@@ -191,6 +191,22 @@ def a_page_that_is_embedded_is_not_followed(folder):
 
 
 @test
+def scripts_name_what_they_load(folder):
+    """Modules import modules, and a script names a file beside it. What does not exist costs one request."""
+    js = lambda text: file(text, 'text/javascript')
+    with Server({'a.test': {'/': b'<script src="/js/main.js"></script><script type=module>import "./own.js"</script>',
+                            '/js/main.js': js('load("search.js"); load("none.js"); base + "/config.js"; // "comment.js"'),
+                            '/js/search.js': js('draw("sign.png")'), '/js/sign.png': image(),
+                            '/own.js': js('import x from "./lib/a.js"'), '/lib/a.js': js('export * from "../b.js"'),
+                            '/b.js': js('import("/own.js")'), '/robots.txt': Reply('', 404)}}) as server:
+        crawl(folder / 'r', server, server.url('a.test'), '--delay', 0, '--with', 'scripts,images')
+        asked = server.pages_asked('a.test')
+        assert sorted(asked) == ['/', '/b.js', '/js/main.js', '/js/none.js', '/js/search.js', '/js/sign.png', '/lib/a.js',
+                                 '/own.js'], asked
+        verified(folder / 'r')
+
+
+@test
 def a_page_that_is_embedded_and_linked_is_followed(folder):
     """First only as something that a page needs; a link to it is found later. It is fetched once."""
     with Server({'a.test': {'/': b'<object data="/x"></object><a href="/y">y</a>', '/y': page('/x', text='y'),

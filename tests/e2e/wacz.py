@@ -87,7 +87,7 @@ def check_wacz(path, pages):
             assert record_.startswith(b'WARC/1.1\r\n') and b'WARC-Target-URI: %s\r\n' % page.url.encode() in record_
             assert record_.endswith(page.body + b'\r\n\r\n'), page.url
         head, *entries = [json.loads(x) for x in z.read('pages/pages.jsonl').decode().splitlines()]
-        assert head['format'] == 'json-pages-1.0' and 'url' not in head, head
+        assert head['format'] == 'json-pages-1.0' and head['hasText'] is True and 'url' not in head, head
         browsed = {p.url: p for p in pages if p.type.startswith('text/html') and p.status.startswith('2')}
         assert sorted(e['url'] for e in entries) == sorted(browsed), entries
         assert len({e['id'] for e in entries}) == len(entries)
@@ -95,6 +95,7 @@ def check_wacz(path, pages):
             body = browsed[e['url']].body.decode()
             assert e['ts'] == browsed[e['url']].date.replace('Z', '.000Z'), e
             assert e['title'] == ' '.join(re.search('<title>(.*?)</title>', body)[1].split()), e
+            assert e['text'].split()[-1] in body and '<' not in e['text'], e
 
 
 @test

@@ -75,13 +75,21 @@ static int write_wacz(unsigned count, uint64_t archive_bytes, struct wb_buf *out
     return err;
 }
 
-/* The bytes of a stored entry: behind its local header. */
+/* The bytes of an entry: behind its local header. What was deflated is inflated, and valid until the next one is. */
 static struct wb_slice entry_bytes(const struct wb_buf *file, const struct wb_wacz_entry *entry)
 {
+    static char inflated[16 << 20];
     const uint8_t *head = (const uint8_t *)file->ptr + entry->offset;
+    size_t head_bytes = 30u + (size_t)(head[26] | head[27] << 8) + (size_t)(head[28] | head[29] << 8), made = 0;
+    struct wb_slice bytes = wb_slice((const char *)head + head_bytes, (size_t)entry->bytes);
 
-    return wb_slice((const char *)head + 30 + (head[26] | head[27] << 8) + (head[28] | head[29] << 8),
-                    (size_t)entry->bytes);
+    if (head[8] == 0)
+        return bytes;
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    assert_non_null(d);
+    assert_int_equal(libdeflate_deflate_decompress(d, bytes.ptr, bytes.len, inflated, sizeof inflated, &made), 0);
+    libdeflate_free_decompressor(d);
+    return wb_slice(inflated, made);
 }
 
 static struct wb_slice find_bytes(const struct wb_buf *file, struct wb_wacz *wacz, const char *name)
@@ -267,6 +275,85 @@ static void no_block_divides_a_slash(void **state)
     wb_buf_release(&file);
 }
 
+/* Writes pages of which each has a text of the given length in one paragraph, made of words. */
+static void write_texts(unsigned count, size_t text_bytes, const char *word, struct wb_buf *file)
+{
+    struct wb_waczpen_options options = {.sink = take_bytes,
+                                         .context = file,
+                                         .temporary_dir = test_root,
+                                         .memory_bytes = WB_WACZPEN_MEMORY_BYTES,
+                                         .archive_bytes = WB_WACZPEN_ARCHIVE_BYTES,
+                                         .now_ms = 1767323045678};
+    struct wb_buf body = WB_BUF_INIT;
+    struct wb_waczpen *pen = NULL;
+    char url[64];
+
+    assert_int_equal(wb_waczpen_open(&options, &pen), 0);
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(url, sizeof url, "http://a.example/%u", i);
+        wb_buf_clear(&body);
+        assert_int_equal(wb_buf_append_str(&body, "<title>T</title><nav><a href=/>way</a></nav><p>"), 0);
+        for (size_t end = body.len + text_bytes; body.len < end;)
+            assert_int_equal(wb_buf_append_str(&body, word), 0);
+        struct wb_page page = {.url = wb_slice_str(url), .key = wb_slice_str(url + 7),
+                               .type = WB_SLICE_LIT("text/html"), .charset = WB_SLICE_LIT("utf-8"),
+                               .body = wb_buf_slice(&body),
+                               .head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"),
+                               .time_ms = 1767323045678, .status = 200, .kind = WB_PAGE_RESPONSE};
+        page.id = wb_pageid_of_key(page.key);
+        wb_page_digest(&page);
+        assert_int_equal(wb_warc_write_page(wb_waczpen_writer(pen), &page), 0);
+    }
+    assert_int_equal(wb_waczpen_finish(pen), 0);
+    wb_waczpen_close(pen);
+    wb_buf_release(&body);
+}
+
+/* The text of the last page in the list, as JSON has it. */
+static struct wb_slice last_text(const struct wb_buf *file, bool *announced_out)
+{
+    struct wb_wacz *wacz = NULL;
+    struct wb_slice line, text = WB_SLICE_EMPTY;
+
+    put_bytes("out.wacz", file->ptr, file->len);
+    assert_int_equal(wb_wacz_open(test_path("out.wacz"), &wacz), 0);
+    struct wb_slice pages = find_bytes(file, wacz, "pages/pages.jsonl");
+    assert_true(wb_slice_next_line(&pages, &line));
+    *announced_out = memmem(line.ptr, line.len, ",\"hasText\":true}", 16) != NULL;
+    while (wb_slice_next_line(&pages, &line)) {
+        const char *at = memmem(line.ptr, line.len, ",\"text\":\"", 9);
+        assert_non_null(at);
+        assert_true(wb_slice_ends(line, WB_SLICE_LIT("\"}")));
+        text = wb_slice(at + 9, (size_t)(line.ptr + line.len - at) - 9 - 2);
+    }
+    wb_wacz_close(wacz);
+    return text;
+}
+
+static void check_text(unsigned count, size_t text_bytes, const char *word, size_t wanted, bool announced)
+{
+    struct wb_buf file = WB_BUF_INIT;
+    bool found;
+
+    write_texts(count, text_bytes, word, &file);
+    struct wb_slice text = last_text(&file, &found);
+    assert_int_equal(text.len, wanted);
+    assert_null(memmem(text.ptr, text.len, "way", 3)); /* which is navigation */
+    assert_null(memmem(text.ptr, text.len, "\xef\xbf\xbd", 3));
+    assert_int_equal(found, announced);
+    wb_buf_release(&file);
+}
+
+static void texts_of_pages(void **state)
+{
+    (void)state;
+    check_text(1, 1000, "some words, ", 1008 - 1, true);
+    check_text(1, 100000, "some words, ", (16384 / 12) * 12 + 4, true); /* not in the middle of "words," */
+    check_text(1, 100000, "\xe6\x96\x87", 16383, true); /* nor of a character, if there are no blanks */
+    check_text(63, 16000, "some words, ", 16007, true);
+    check_text(66, 16000, "some words, ", 16007, false); /* longer than what ReplayWeb.page searches in one piece */
+}
+
 static void no_pages(void **state)
 {
     struct wb_buf file = WB_BUF_INIT;
@@ -308,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_archive),
         TEST(many_archives),
+        TEST(texts_of_pages),
         TEST(no_pages),
         TEST(no_block_divides_a_slash),
         TEST(no_memory),

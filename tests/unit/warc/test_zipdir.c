@@ -65,6 +65,64 @@ static void what_is_written_is_read(void **state)
     wb_file_close(&t.file);
 }
 
+/* Inflates an entry and compares it with the text. */
+static void expect_inflated(const struct wb_file *file, const struct wb_zipdir_entry *entry, struct wb_slice text)
+{
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    char *packed = malloc((size_t)entry->packed), *bytes = malloc(text.len);
+    uint64_t data;
+
+    assert_true(d && packed && bytes);
+    assert_int_equal(wb_zipdir_data(file, entry, &data), 0);
+    assert_int_equal(entry->size, text.len);
+    assert_int_equal(entry->crc, libdeflate_crc32(0, text.ptr, text.len));
+    assert_int_equal(wb_file_read_exact(file, data, packed, (size_t)entry->packed), 0);
+    assert_int_equal(libdeflate_deflate_decompress(d, packed, (size_t)entry->packed, bytes, text.len, NULL), 0);
+    assert_memory_equal(bytes, text.ptr, text.len);
+    libdeflate_free_decompressor(d);
+    free(packed);
+    free(bytes);
+}
+
+static void deflated_entries(void **state)
+{
+    struct target t = {zip_file(WB_SLICE_EMPTY), 0};
+    struct wb_buf noise = WB_BUF_INIT;
+    struct wb_zipwriter *zip = NULL;
+    struct wb_zipdir dir;
+
+    (void)state;
+    for (uint64_t i = 0, x = 1; i < 50000; i++, x = x * UINT64_C(6364136223846793005) + 1442695040888963407)
+        assert_int_equal(wb_buf_append_char(&noise, (char)(x >> 56)), 0);
+    assert_int_equal(wb_zipwriter_new(write_target, &t, 1767323045678, &zip), 0);
+    assert_int_equal(wb_zipwriter_begin_deflated(zip, "words", 2000), 0);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(wb_zipwriter_write(zip, "the same, ", 10), 0);
+    assert_int_equal(wb_zipwriter_bytes(zip), 1000);
+    assert_int_equal(wb_zipwriter_end(zip), 0);
+    write_entry(zip, "stored", 100, "between");
+    assert_int_equal(wb_zipwriter_begin_deflated(zip, "noise", UINT64_MAX), 0);
+    assert_int_equal(wb_zipwriter_write(zip, noise.ptr, noise.len), 0);
+    assert_int_equal(wb_zipwriter_end(zip), 0);
+    assert_int_equal(wb_zipwriter_begin_deflated(zip, "empty", 1), 0);
+    assert_int_equal(wb_zipwriter_end(zip), 0);
+    assert_int_equal(wb_zipwriter_finish(zip), 0);
+    wb_zipwriter_free(zip);
+    assert_int_equal(wb_zipdir_read(&dir, &t.file), 0);
+    assert_int_equal(dir.entries.count, 4);
+    char words[1000];
+    for (size_t i = 0; i < sizeof words; i++)
+        words[i] = "the same, "[i % 10];
+    expect_inflated(&t.file, &dir.entries.items[0], wb_slice(words, sizeof words));
+    assert_true(dir.entries.items[0].packed < 100);
+    expect_text(&t.file, &dir.entries.items[1], "between");
+    expect_inflated(&t.file, &dir.entries.items[2], wb_buf_slice(&noise));
+    assert_int_equal(dir.entries.items[3].size, 0);
+    wb_zipdir_release(&dir);
+    wb_buf_release(&noise);
+    wb_file_close(&t.file);
+}
+
 /* The hash is that of the bytes; an entry that was announced as small cannot become large. */
 static void hashes_and_limits(void **state)
 {
@@ -294,6 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(deflated_entries),
         cmocka_unit_test(hashes_and_limits),
         cmocka_unit_test(many_entries),
         cmocka_unit_test(beyond_4_gib),
