@@ -226,6 +226,7 @@ void wb_handle_control(struct wb_call *call);     /* api_control.c */
 void wb_handle_expunge(struct wb_call *call);
 void wb_handle_token(struct wb_call *call);
 void wb_handle_dash_data(struct wb_call *call);   /* api_dash.c */
+void wb_handle_history(struct wb_call *call);     /* api_history.c */
 void wb_handle_search_page(struct wb_call *call); /* page_search.c */
 void wb_handle_page_view(struct wb_call *call);   /* page_view.c */
 void wb_handle_site_page(struct wb_call *call);   /* page_site.c */
