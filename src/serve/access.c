@@ -57,7 +57,7 @@ const struct wb_serve_provider *wb_access_provider(const struct wb_server *serve
  * "Basic base64(NAME:TOKEN)", which browsers send after asking for a password. They send it with every request from
  * then on, also with those that pages of other sites make them send; so it is good for reading only.
  */
-static bool has_password(const struct wb_server *server, const struct wb_http_request *request)
+static bool has_password(const struct wb_server *server, const struct wb_http_request *request, bool of_operator)
 {
     static const char scheme[] = "basic ";
     struct wb_slice value = wb_http_field(request, "Authorization");
@@ -76,7 +76,8 @@ static bool has_password(const struct wb_server *server, const struct wb_http_re
     if (!colon)
         return false;
     struct wb_slice token = wb_slice((const char *)colon + 1, (size_t)(text + len - colon - 1));
-    return find_provider(server, token, &is_operator) || is_operator;
+    bool is_provider = find_provider(server, token, &is_operator) != NULL;
+    return is_operator || (is_provider && !of_operator);
 }
 
 enum wb_stream_who wb_access_who(const struct wb_server *server, const struct wb_http_request *request)
@@ -105,8 +106,9 @@ unsigned wb_access_check(const struct wb_server *server, const struct wb_http_re
     if (access == WB_ACCESS_ANYONE || (access == WB_ACCESS_READER && server->reading_is_open) || is_operator)
         return 0;
     if (is_provider)
-        return access == WB_ACCESS_OPERATOR ? 403 : 0;
-    return access == WB_ACCESS_READER && has_password(server, request) ? 0 : 401;
+        return access == WB_ACCESS_OPERATOR || access == WB_ACCESS_WATCHER ? 403 : 0;
+    bool by_password = access == WB_ACCESS_READER || access == WB_ACCESS_WATCHER;
+    return by_password && has_password(server, request, access == WB_ACCESS_WATCHER) ? 0 : 401;
 }
 
 /* ---- the operator's token ------------------------------------------------------------------------ */
