@@ -2,12 +2,12 @@
  * api_dash.c - GET /api/dash?since=: what the dashboard shows, as JSON.
  *
  *   {"interval":1,"series":{"time":[1768435200000,...],"pages":[123,...],...},"crawls":[what `webbase control` reads],
- *    "stat":{what `webbase stat --json` prints},"nodes":[...],"snapshots":[...],"streams":[...],"http":{...}}
+ *    "stat":{what `webbase stat --json` prints},"state":{"text":"Crawling: ...","until":null,"problem":null},"nodes":[...],"snapshots":[...],"streams":[...],"http":{...}}
  *
  * since: only samples after this time, in milliseconds since 1970. Unknown numbers are null.
  */
 #include "base/error.h"
-#include "serve/dash.h"
+#include "serve/dash_state.h"
 
 #include <math.h>
 
@@ -159,6 +159,7 @@ static int add_streams(struct wb_call *call, struct wb_json *j)
 
 static int add_stat(struct wb_call *call, struct wb_json *j)
 {
+    struct wb_dash_state state = {.until_ms = 0};
     struct wb_answer_stat stat;
     int err = wb_answer_stat_read(call->server->options->dir, call->worker->store, &stat);
 
@@ -167,7 +168,17 @@ static int add_stat(struct wb_call *call, struct wb_json *j)
         wb_json_object(j);
         wb_answer_stat(j, &stat, false);
         wb_json_object_end(j);
+        err = wb_dash_state_read(call->server, &stat, &state);
     }
+    if (err == 0) {
+        wb_json_key(j, "state");
+        wb_json_object(j);
+        wb_json_field_slice(j, "text", wb_buf_slice(&state.text));
+        wb_json_field_time(j, "until", state.until_ms);
+        wb_json_field_text(j, "problem", wb_buf_slice(&state.problem));
+        wb_json_object_end(j);
+    }
+    wb_dash_state_release(&state);
     wb_answer_stat_release(&stat);
     return err;
 }

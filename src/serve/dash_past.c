@@ -55,12 +55,34 @@ static int64_t round_step(int64_t step_s)
     return (step_s + DAY_S - 1) / DAY_S * DAY_S;
 }
 
+/* Since when a level has all its records: a multiple of the next level's period. */
+static int64_t reach_of(enum wb_chronicle_level level, int64_t now_s)
+{
+    int64_t since = now_s - wb_chronicle_slots(level) * wb_chronicle_period(level);
+    int64_t next = level < WB_CHRONICLE_HOURS ? wb_chronicle_period(level + 1) : wb_chronicle_period(level);
+
+    return since < 0 ? 0 : (since / next + 1) * next;
+}
+
+/* How short steps can be without gaps between them: of what is old only the coarse records are left. */
+static int64_t least_step(int64_t from_s)
+{
+    int64_t now_s = wb_clock_wall_ms() / 1000;
+    enum wb_chronicle_level level = WB_CHRONICLE_SECONDS;
+
+    while (level < WB_CHRONICLE_HOURS && from_s < reach_of(level, now_s) - 2 * wb_chronicle_period(level + 1))
+        level++;
+    return wb_chronicle_period(level);
+}
+
 /* Makes the ends multiples of the step; a step that was not given follows from how many are wanted. */
 static int settle(struct wb_dash_past_range *range, int64_t step_s, int64_t steps_wanted)
 {
-    int64_t length = range->to_s - range->from_s;
+    int64_t length = range->to_s - range->from_s, least = least_step(range->from_s);
 
     range->step_s = step_s ? step_s : round_step((length + steps_wanted - 1) / steps_wanted);
+    if (!step_s && range->step_s < least)
+        range->step_s = least;
     range->from_s -= range->from_s % range->step_s;
     range->to_s += (range->step_s - range->to_s % range->step_s) % range->step_s;
     int64_t steps = (range->to_s - range->from_s) / range->step_s;
@@ -128,28 +150,41 @@ static int add_record(void *context, const struct wb_chronicle_record *record)
     return 0;
 }
 
-/* The coarsest level whose periods fit into steps, unless a finer one does not reach back to the beginning. */
+/* The coarsest level whose periods fit into steps. */
 static enum wb_chronicle_level choose_level(const struct wb_dash_past_range *range)
 {
-    int64_t now_s = wb_clock_wall_ms() / 1000;
     enum wb_chronicle_level level = WB_CHRONICLE_HOURS;
 
     while (level > WB_CHRONICLE_SECONDS && range->step_s % wb_chronicle_period(level) != 0)
         level--;
-    while (level < WB_CHRONICLE_HOURS &&
-           range->from_s < now_s - wb_chronicle_slots(level) * wb_chronicle_period(level) - wb_chronicle_period(level))
-        level++;
     return level;
+}
+
+/* What is too old for the finer levels is read from the coarser ones. */
+static int read_levels(struct wb_chronicle *chronicle, struct wb_dash_past *past)
+{
+    int64_t now_s = wb_clock_wall_ms() / 1000, from_s = past->range.from_s;
+    enum wb_chronicle_level finest = choose_level(&past->range);
+    int err = 0;
+
+    for (enum wb_chronicle_level level = WB_CHRONICLE_HOURS; level > finest && err == 0; level--) {
+        int64_t reach = reach_of(level - 1, now_s);
+        int64_t until = reach < past->range.to_s ? reach : past->range.to_s;
+        if (from_s >= until)
+            continue;
+        err = wb_chronicle_read(chronicle, level, from_s, until, add_record, past);
+        from_s = until;
+    }
+    return err < 0 || from_s >= past->range.to_s
+               ? err
+               : wb_chronicle_read(chronicle, finest, from_s, past->range.to_s, add_record, past);
 }
 
 int wb_dash_past_read(struct wb_dash *dash, const struct wb_dash_past_range *range, struct wb_dash_past *past_out)
 {
     *past_out = (struct wb_dash_past){.range = *range, .count = (size_t)((range->to_s - range->from_s) / range->step_s)};
     past_out->steps = wb_alloc_zero(past_out->count + 1, sizeof *past_out->steps);
-    if (!past_out->steps)
-        return WB_E_NOMEM;
-    return wb_chronicle_read(wb_dash_chronicle(dash), choose_level(range), range->from_s, range->to_s, add_record,
-                             past_out);
+    return past_out->steps ? read_levels(wb_dash_chronicle(dash), past_out) : WB_E_NOMEM;
 }
 
 void wb_dash_past_release(struct wb_dash_past *past)

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { ORDERS_SHOWN = 200 };
+enum { ORDERS_SHOWN = 200, ORDERS_MAX = 1000 };
 
 static void begin(struct wb_call *call, struct wb_htmlpen *h, const char *title)
 {
@@ -285,7 +285,13 @@ static int add_order(void *context, const struct wb_order *order)
 void wb_handle_orders_page(struct wb_call *call)
 {
     struct wb_htmlpen h;
+    uint64_t limit;
 
+    int err = wb_call_number(call, "limit", ORDERS_SHOWN, ORDERS_MAX, &limit);
+    if (err < 0) {
+        wb_call_fail(call, err);
+        return;
+    }
     begin(call, &h, "What operators did");
     wb_htmlpen_raw(&h, "<div data-live=\"5\" id=\"live-orders\">\n");
     add_moment(call, &h);
@@ -293,7 +299,7 @@ void wb_handle_orders_page(struct wb_call *call)
                        "<thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Order</th><th scope=\"col\">About</th>"
                        "<th scope=\"col\">Outcome</th><th scope=\"col\">What came of it</th></tr></thead>\n<tbody>\n");
     size_t before = h.out->len;
-    int err = wb_orders_read(call->server->options->dir, ORDERS_SHOWN, add_order, &h);
+    err = wb_orders_read(call->server->options->dir, (size_t)limit, add_order, &h);
     if (err == 0 && h.out->len == before)
         wb_htmlpen_raw(&h, "<tr><td colspan=\"5\">Nothing yet.</td></tr>\n");
     wb_htmlpen_raw(&h, "</tbody>\n</table></div>\n</div>\n");

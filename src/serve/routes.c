@@ -38,7 +38,7 @@ static const struct wb_route routes[] = {
     {"/api/history", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_history, "metric range from to step"},
     {"/dash/sites", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_sites_page, SITES},
     {"/dash/fetches", false, GET, WB_ACCESS_WATCHER, 0, true, true, wb_handle_fetches_page, FETCHES},
-    {"/dash/orders", false, GET, WB_ACCESS_WATCHER, 0, true, false, wb_handle_orders_page, NULL},
+    {"/dash/orders", false, GET, WB_ACCESS_WATCHER, 0, true, false, wb_handle_orders_page, "limit"},
     {"/api/sites", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_sites, SITES},
     {"/api/fetches", false, GET, WB_ACCESS_WATCHER, 0, false, true, wb_handle_fetches, FETCHES},
     {"/api/orders", false, GET, WB_ACCESS_WATCHER, 0, false, false, wb_handle_orders, "limit"},

@@ -8,6 +8,7 @@
 #include "serve/dash.h"
 #include "serve/delivery.h"
 #include "serve/guesses.h"
+#include "serve/orders.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
 
@@ -63,6 +64,16 @@ static void say_ready(const struct wb_server *server)
     snprintf(url, sizeof url, "%s://%s/", o->certificate ? "https" : "http", wb_httpd_address(server->httpd));
     if (o->ready)
         o->ready(o->context, url);
+}
+
+int wb_serve_verify(const char *dir,
+                    void (*found)(void *context, bool problem, const char *file, uint64_t offset,
+                                  const char *message),
+                    void *context)
+{
+    int err = wb_chronicle_verify(dir, found, context);
+
+    return err < 0 ? err : wb_orders_verify(dir, found, context);
 }
 
 int wb_serve(const struct wb_serve_options *options)

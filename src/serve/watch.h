@@ -43,6 +43,9 @@ int wb_watch_sites_read(const struct wb_server *server, const struct wb_watch_se
                         struct wb_watch_sites *sites_out);
 void wb_watch_sites_release(struct wb_watch_sites *sites);
 
+/* How many sites of the repository are in each state; *known_out false: no crawl was ever told of one. */
+int wb_watch_counts(const struct wb_server *server, struct wb_dispenser_stat *stat_out, bool *known_out);
+
 const char *wb_watch_state_word(enum wb_site_state state); /* "crawled", "waiting"... */
 
 /* ---- fetches (watch_fetches.c) ----------------------------------------------------------------------------------- */

@@ -146,6 +146,24 @@ static int read_known(const char *dir, struct wb_watch_sites *sites)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
+int wb_watch_counts(const struct wb_server *server, struct wb_dispenser_stat *stat_out, bool *known_out)
+{
+    const char *dir = server->options->dir;
+    struct wb_dispenser *dispenser = NULL;
+    struct wb_buf where = WB_BUF_INIT;
+    int err = wb_crawl_dispenser(dir, &where, known_out);
+
+    *stat_out = (struct wb_dispenser_stat){0};
+    wb_buf_release(&where);
+    if (err < 0 || !*known_out)
+        return err;
+    err = wb_dispenser_open(dir, NULL, &dispenser);
+    if (err == 0)
+        err = wb_dispenser_stat(dispenser, 0, stat_out);
+    wb_dispenser_close(dispenser);
+    return err;
+}
+
 /* ---- the latest fetches ------------------------------------------------------------------------------------------ */
 
 struct recent_walk {
