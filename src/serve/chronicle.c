@@ -402,8 +402,11 @@ static int walk(struct wb_chronicle *c, enum wb_chronicle_level level, int64_t f
 int wb_chronicle_read(struct wb_chronicle *c, enum wb_chronicle_level level, int64_t from_s, int64_t to_s,
                       wb_chronicle_each each, void *context)
 {
+    int64_t now_s = wb_clock_wall_ms() / 1000;
+
     WB_CHECK(c->magic == CHRONICLE_MAGIC && level < WB_CHRONICLE_LEVELS);
     from_s = from_s < 0 ? 0 : from_s;
+    to_s = to_s < now_s + 1 ? to_s : now_s + 1; /* otherwise the rings would seem to reach back less far */
     pthread_mutex_lock(&c->lock);
     int err = walk(c, level, from_s, to_s, each, context);
     pthread_mutex_unlock(&c->lock);

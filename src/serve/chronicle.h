@@ -83,8 +83,8 @@ int wb_chronicle_add(struct wb_chronicle *chronicle, const struct wb_chronicle_r
 
 /*
  * Calls each() for all records that begin within [from_s, to_s), in the order of time: of this level as far as there are
- * any, and of the finer ones after them, so that the end is never missing. Damaged records are left out. If each()
- * returns anything but 0, the walk ends and returns that.
+ * any, and of the finer ones after them, so that the end is never missing. Damaged records are left out, and so is what
+ * lies ahead: a clock was wrong then. If each() returns anything but 0, the walk ends and returns that.
  */
 typedef int (*wb_chronicle_each)(void *context, const struct wb_chronicle_record *record);
 int wb_chronicle_read(struct wb_chronicle *chronicle, enum wb_chronicle_level level, int64_t from_s, int64_t to_s,
