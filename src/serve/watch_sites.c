@@ -184,24 +184,45 @@ static struct wb_watch_site *find_site(const struct wb_watch_sites *sites, struc
     return NULL;
 }
 
+/* The last request failed: a crawler that has the site waits a while because of that. */
+static int note_failure(struct wb_watch_sites *sites, struct wb_watch_site *site, const struct wb_recent_fetch *fetch)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    int err = wb_buf_append_str(&text, "its last request failed: ");
+
+    if (err == 0 && fetch->status)
+        err = wb_buf_printf(&text, "status %u", fetch->status);
+    else if (err == 0)
+        err = wb_buf_append_slice(&text, fetch->reason.len ? fetch->reason : fetch->result);
+    site->why = wb_buf_slice(&text);
+    if (err == 0)
+        err = keep_text(sites, &site->why);
+    wb_buf_release(&text);
+    return err;
+}
+
 /* The newest comes first, so the first one of a site has the newest length of its queue. */
 static int see_fetch(void *context, const struct wb_recent_fetch *fetch)
 {
     struct recent_walk *walk = context;
     struct wb_watch_site *site;
+    int err = 0;
 
     if (fetch->time_ms < walk->since_ms)
         return 0; /* processes write in turns, so there may be newer ones behind it */
     site = find_site(walk->sites, fetch->url);
     if (!site)
         return 0;
-    if (!site->asked_ms)
+    if (!site->asked_ms) {
         site->asked_ms = fetch->time_ms;
+        if (wb_slice_starts(fetch->result, WB_SLICE_LIT("error:")) || fetch->status >= 400)
+            err = note_failure(walk->sites, site, fetch);
+    }
     if (site->queued == WB_RECENT_UNKNOWN)
         site->queued = fetch->queued;
     site->requests++;
     site->errors += wb_slice_starts(fetch->result, WB_SLICE_LIT("error:"));
-    return 0;
+    return err;
 }
 
 /* ---- why --------------------------------------------------------------------------------------------------------- */
@@ -220,7 +241,8 @@ static int explain(struct wb_watch_sites *sites, struct wb_watch_site *site, boo
         err = wb_buf_append_str(&text, crawling ? "a crawl will take it when it has room" : "no crawl is running");
         break;
     case WB_SITE_CLAIMED:
-        err = wb_buf_append_str(&text, crawling ? "" : "the crawl that had it has ended; the next one takes it");
+        err = crawling ? wb_buf_append_slice(&text, site->why)
+                       : wb_buf_append_str(&text, "the crawl that had it has ended; the next one takes it");
         break;
     case WB_SITE_ALIAS:
         err = wb_buf_printf(&text, "another name of %.*s", WB_SLICE_ARG(row->alias_of));

@@ -130,7 +130,7 @@ def questions_about_the_past(folder):
 
 WEB = {'a.test': {**star(30, 'a'), '/gone': Reply(status=404), '/slow': Reply(end='close')},
        'b.test': star(3, 'b'),
-       'c.test': {'/robots.txt': Reply(status=503)}}
+       'c.test': {'/robots.txt': Reply(status=503, headers=[('Retry-After', '3600')])}}
 
 
 def crawl(server, repo, *more):
@@ -171,7 +171,7 @@ def sites_fetches_and_orders(folder):
         assert {f['status'] for f in fetches(status='4xx', site=name)} == {404}
         assert all(f['result'].startswith('error:') for f in fetches(error='any')) and fetches(error='any')
         assert {f['status'] for f in fetches(q='robots.txt', site='c.test:%d' % web.port)} == {503}
-        assert fetches(error='status') and not fetches(error='tls') and len(fetches(limit=3)) == 3
+        assert fetches(error='empty') and not fetches(error='tls') and len(fetches(limit=3)) == 3
         assert [f['number'] for f in fetches(after=numbers[5])] == numbers[:5] and not fetches(after=numbers[0])
         s.ask('/api/fetches', headers=BEARER, status='9xx').error(400, 'status=9xx')
         # What operators did.
