@@ -1,8 +1,9 @@
 /*
- * fuzz_control.c - arbitrary bytes as what is in DIR/control: the dashboard's history, the latest fetches, the operators'
- * log.
+ * fuzz_control.c - arbitrary bytes as what is in DIR/control: the dashboard's history, the latest fetches, the
+ * operators' log.
  *
- *   input   which (1): 0 a record, 1 a fetch, 2 a line of the log; bit 7: its checksum is corrected    and then its bytes
+ *   input   which (1): 0 a record, 1 a fetch, 2 a line of the log; bit 7: its checksum is corrected    and then its
+ * bytes
  *
  * What is taken is written as the same bytes again, and its parts lie within it.
  */
@@ -29,8 +30,8 @@ static void try_record(uint8_t *bytes, bool mend)
         wb_put32(bytes + 12, wb_hash32(bytes, WB_CHRONICLE_RECORD_BYTES));
     }
     for (enum wb_chronicle_level level = 0; level < WB_CHRONICLE_LEVELS; level++) {
-        int64_t slot = (int64_t)(wb_get64(bytes) / (uint64_t)wb_chronicle_period(level) %
-                                 (uint64_t)wb_chronicle_slots(level));
+        int64_t slot =
+            (int64_t)(wb_get64(bytes) / (uint64_t)wb_chronicle_period(level) % (uint64_t)wb_chronicle_slots(level));
         if (wb_chronicle_decode(level, slot, bytes, &record) != WB_CHRONICLE_RECORD)
             continue;
         WB_CHECK(record.start_s >= 0 && record.start_s % wb_chronicle_period(level) == 0 && record.watched_ms > 0);
@@ -41,7 +42,8 @@ static void try_record(uint8_t *bytes, bool mend)
 
 static void check_within(struct wb_slice text, const uint8_t *bytes)
 {
-    WB_CHECK((const uint8_t *)text.ptr >= bytes && (const uint8_t *)text.ptr + text.len <= bytes + WB_RECENT_SLOT_BYTES);
+    WB_CHECK((const uint8_t *)text.ptr >= bytes &&
+             (const uint8_t *)text.ptr + text.len <= bytes + WB_RECENT_SLOT_BYTES);
 }
 
 static void try_fetch(uint8_t *bytes, bool mend)

@@ -5,11 +5,11 @@
  *          64  number of the newest fetch (8), checksum of it (8)
  *   slot   0 number (8)   8 checksum (4)   12 milliseconds it took (4)   16 time (8)   24 bytes (8)
  *          32 URLs left in the queue of its site, 2^32 - 1: unknown (4)   36 status (2)
- *          38 length of the URL (2), of the result (1), of the reason (1)   42 flags (1): 1 the URL was cut   43 zero (5)
- *          48 result, reason, URL, zeros
+ *          38 length of the URL (2), of the result (1), of the reason (1)   42 flags (1): 1 the URL was cut   43 zero
+ * (5) 48 result, reason, URL, zeros
  *
- * The fetch with number n, from 1, is in slot n mod slots, and valid if and only if its checksum (of the whole slot, with
- * zeros in place of the checksum) is right and its texts fit. Writers hold the lock of the file (flock) for a few
+ * The fetch with number n, from 1, is in slot n mod slots, and valid if and only if its checksum (of the whole slot,
+ * with zeros in place of the checksum) is right and its texts fit. Writers hold the lock of the file (flock) for a few
  * microseconds: they read the number of the newest fetch, write slots, then the number. If one is killed in between,
  * the next one writes over its slots. If the number is damaged, the highest number in a valid slot takes its place.
  */
@@ -31,7 +31,7 @@ enum {
     REASON_MAX = 160,
     FLAG_CUT = 1,
     FLUSH_MS = 250,
-    PENDING_MAX = 4096,   /* fetches that wait for another process to end writing; more are dropped */
+    PENDING_MAX = 4096, /* fetches that wait for another process to end writing; more are dropped */
     SLOTS_AT_ONCE = 64,
 };
 

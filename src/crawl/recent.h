@@ -22,7 +22,8 @@ struct wb_recent {
     int64_t written_ms;  /* when something was written last */
 };
 
-/* Opens the file, and makes it if there is none. Crawls work without it, so a failure only means that nobody can watch. */
+/* Opens the file, and makes it if there is none. Crawls work without it, so a failure only means that nobody can watch.
+ */
 void wb_recent_open(const char *dir, struct wb_recent *recent_out);
 void wb_recent_close(struct wb_recent *recent);
 

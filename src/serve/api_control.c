@@ -131,9 +131,10 @@ static void describe(const struct wb_control_command *command, char *text, size_
     if (command->verb == WB_CONTROL_DELAY)
         snprintf(text, size, "at least %g s between two requests", (double)command->delay_ms / 1000);
     else
-        snprintf(text, size, "%s", command->verb == WB_CONTROL_PAUSE    ? "the crawl begins no requests"
-                                   : command->verb == WB_CONTROL_RESUME ? "the crawl goes on"
-                                                                        : "nothing more is requested from it");
+        snprintf(text, size, "%s",
+                 command->verb == WB_CONTROL_PAUSE    ? "the crawl begins no requests"
+                 : command->verb == WB_CONTROL_RESUME ? "the crawl goes on"
+                                                      : "nothing more is requested from it");
 }
 
 void wb_handle_control(struct wb_call *call)
@@ -177,8 +178,9 @@ void wb_handle_expunge(struct wb_call *call)
     bool allow = json_is_true(json_object_get(body, "allow"));
     if (err == 0)
         err = wb_expunge(&options, what, allow, NULL, NULL, NULL, &stat);
-    snprintf(said, sizeof said, allow ? "it may be fetched again" : "%" PRIu64 " stored and %" PRIu64 " known pages removed",
-             stat.pages, stat.known);
+    snprintf(said, sizeof said,
+             allow ? "it may be fetched again" : "%" PRIu64 " stored and %" PRIu64 " known pages removed", stat.pages,
+             stat.known);
     if (what)
         note(call, allow ? "allow" : "expunge", what, err, said);
     if (err == 0) {

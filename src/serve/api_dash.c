@@ -2,7 +2,8 @@
  * api_dash.c - GET /api/dash?since=: what the dashboard shows, as JSON.
  *
  *   {"interval":1,"series":{"time":[1768435200000,...],"pages":[123,...],...},"crawls":[what `webbase control` reads],
- *    "stat":{what `webbase stat --json` prints},"state":{"text":"Crawling: ...","until":null,"problem":null},"nodes":[...],"snapshots":[...],"streams":[...],"http":{...}}
+ *    "stat":{what `webbase stat --json` prints},"state":{"text":"Crawling:
+ * ...","until":null,"problem":null},"nodes":[...],"snapshots":[...],"streams":[...],"http":{...}}
  *
  * since: only samples after this time, in milliseconds since 1970. Unknown numbers are null.
  */

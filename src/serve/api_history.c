@@ -74,9 +74,9 @@ static void answer(struct wb_call *call, const struct wb_dash_past *past, const 
     wb_json_field_i64(&j, "from", range->from_s * 1000);
     wb_json_field_i64(&j, "to", range->to_s * 1000);
     wb_json_field_i64(&j, "step", range->step_s);
-    wb_json_field_str(&j, "kept", wb_chronicle_role(wb_dash_chronicle(call->server->dash)) == WB_CHRONICLE_MEMORY
-                                      ? "memory"
-                                      : "disk");
+    wb_json_field_str(&j, "kept",
+                      wb_chronicle_role(wb_dash_chronicle(call->server->dash)) == WB_CHRONICLE_MEMORY ? "memory"
+                                                                                                      : "disk");
     wb_json_key(&j, "time");
     wb_json_array(&j);
     for (size_t i = 0; i < past->count; i++)

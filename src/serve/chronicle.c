@@ -610,9 +610,11 @@ static int check_file(const struct wb_file *file, struct chronicle_check *check)
     int err = wb_file_size(file, &size);
 
     if (good < 0)
-        check->found(check->context, false, WB_CHRONICLE_FILE, 0, "another version of webbase has made this; not checked");
+        check->found(check->context, false, WB_CHRONICLE_FILE, 0,
+                     "another version of webbase has made this; not checked");
     else if (err == 0 && good == 0 && !is_begun(file))
-        check->found(check->context, true, WB_CHRONICLE_FILE, 0, "the head is damaged; the next server writes it again");
+        check->found(check->context, true, WB_CHRONICLE_FILE, 0,
+                     "the head is damaged; the next server writes it again");
     else if (err == 0 && good == 1 && size != file_bytes())
         check->found(check->context, true, WB_CHRONICLE_FILE, size, "the size is wrong; the next server mends it");
     else if (err == 0 && good == 1)

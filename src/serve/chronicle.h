@@ -1,8 +1,9 @@
 /*
- * chronicle.h - private to serve: what a repository did, kept on disk: an hour by seconds, a week by minutes, five years
- * by hours.
+ * chronicle.h - private to serve: what a repository did, kept on disk: an hour by seconds, a week by minutes, five
+ * years by hours.
  *
- *   DIR/control/chronicle    head | 3,600 seconds | 10,080 minutes | 43,848 hours        a file of fixed size, with holes
+ *   DIR/control/chronicle    head | 3,600 seconds | 10,080 minutes | 43,848 hours        a file of fixed size, with
+ * holes
  *
  * A record covers one second, minute or hour: how much of it was watched, and its numbers. Of something that is counted
  * (pages, requests) a record has the increase, and of something that is measured (bytes stored, URLs in queues) the
@@ -31,8 +32,8 @@ int64_t wb_chronicle_period(enum wb_chronicle_level level);
 int64_t wb_chronicle_slots(enum wb_chronicle_level level);
 
 struct wb_chronicle_record {
-    int64_t start_s;     /* since 1970; a multiple of the period */
-    uint32_t watched_ms; /* how much of the period was watched; never 0 */
+    int64_t start_s;                      /* since 1970; a multiple of the period */
+    uint32_t watched_ms;                  /* how much of the period was watched; never 0 */
     double numbers[WB_CHRONICLE_NUMBERS]; /* NaN: unknown */
 };
 
@@ -76,15 +77,15 @@ enum wb_chronicle_role wb_chronicle_role(struct wb_chronicle *chronicle);
 
 /*
  * Adds a second, and completes the minute and the hour before it if they have ended. It does nothing for a reader, but
- * looks from time to time whether the writer has gone, and then takes its place. An error is one of the disk: the second
- * is lost, and the next one is tried again.
+ * looks from time to time whether the writer has gone, and then takes its place. An error is one of the disk: the
+ * second is lost, and the next one is tried again.
  */
 int wb_chronicle_add(struct wb_chronicle *chronicle, const struct wb_chronicle_record *second);
 
 /*
- * Calls each() for all records that begin within [from_s, to_s), in the order of time: of this level as far as there are
- * any, and of the finer ones after them, so that the end is never missing. Damaged records are left out, and so is what
- * lies ahead: a clock was wrong then. If each() returns anything but 0, the walk ends and returns that.
+ * Calls each() for all records that begin within [from_s, to_s), in the order of time: of this level as far as there
+ * are any, and of the finer ones after them, so that the end is never missing. Damaged records are left out, and so is
+ * what lies ahead: a clock was wrong then. If each() returns anything but 0, the walk ends and returns that.
  */
 typedef int (*wb_chronicle_each)(void *context, const struct wb_chronicle_record *record);
 int wb_chronicle_read(struct wb_chronicle *chronicle, enum wb_chronicle_level level, int64_t from_s, int64_t to_s,

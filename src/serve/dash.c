@@ -101,11 +101,11 @@ static void add_crawl(struct wb_dash_sample *sample, struct dash_crawls *crawls,
         const char *key;
         bool of_sites;
     } fields[] = {
-        {WB_DASH_CRAWL_PAGES, "pages", false},       {WB_DASH_CRAWL_REQUESTS, "requests", false},
-        {WB_DASH_CRAWL_BYTES, "wire_bytes", false},  {WB_DASH_CRAWL_ERRORS, "error_count", false},
+        {WB_DASH_CRAWL_PAGES, "pages", false},         {WB_DASH_CRAWL_REQUESTS, "requests", false},
+        {WB_DASH_CRAWL_BYTES, "wire_bytes", false},    {WB_DASH_CRAWL_ERRORS, "error_count", false},
         {WB_DASH_CRAWL_UNCHANGED, "unchanged", false}, {WB_DASH_CRAWL_GONE, "gone", false},
-        {WB_DASH_CRAWL_ACTIVE, "active", true},      {WB_DASH_CRAWL_WAITING, "waiting", true},
-        {WB_DASH_CRAWL_QUEUED, "queued", false},     {WB_DASH_CRAWL_FLYING, "in_flight", false},
+        {WB_DASH_CRAWL_ACTIVE, "active", true},        {WB_DASH_CRAWL_WAITING, "waiting", true},
+        {WB_DASH_CRAWL_QUEUED, "queued", false},       {WB_DASH_CRAWL_FLYING, "in_flight", false},
     };
     json_t *status = json_loadb(line.ptr, line.len, 0, NULL);
 

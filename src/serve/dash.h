@@ -87,7 +87,7 @@ struct wb_chronicle *wb_dash_chronicle(struct wb_dash *dash);
 /* The newest sample, and how much counters grew in the seconds before it. False: there is none yet. */
 struct wb_dash_now {
     struct wb_dash_sample sample;
-    double span_s;                   /* 0: only one sample */
+    double span_s; /* 0: only one sample */
     double growth[WB_DASH_NUMBERS];
 };
 bool wb_dash_now(struct wb_dash *dash, struct wb_dash_now *now_out);

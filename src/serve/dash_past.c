@@ -12,8 +12,8 @@
 #define DAY_S (24 * HOUR_S)
 
 const struct wb_dash_past_choice wb_dash_past_choices[] = {
-    {"hour", "Hour", HOUR_S},        {"day", "Day", DAY_S},        {"week", "Week", 7 * DAY_S},
-    {"month", "Month", 31 * DAY_S},  {"year", "Year", 366 * DAY_S}, {"all", "All", 0},
+    {"hour", "Hour", HOUR_S},       {"day", "Day", DAY_S},         {"week", "Week", 7 * DAY_S},
+    {"month", "Month", 31 * DAY_S}, {"year", "Year", 366 * DAY_S}, {"all", "All", 0},
 };
 const size_t wb_dash_past_choice_count = sizeof wb_dash_past_choices / sizeof *wb_dash_past_choices;
 
@@ -46,8 +46,8 @@ static int find_first(struct wb_dash *dash, int64_t now_s, int64_t *first_out)
 /* A length that people have a word for, and that periods of the chronicle fit into. */
 static int64_t round_step(int64_t step_s)
 {
-    static const int64_t good[] = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, HOUR_S, 2 * HOUR_S, 3 * HOUR_S,
-                                   6 * HOUR_S, 12 * HOUR_S, DAY_S};
+    static const int64_t good[] = {1,   2,   5,    10,     15,         30,         60,         120,         300,
+                                   600, 900, 1800, HOUR_S, 2 * HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S};
 
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (step_s <= good[i])
@@ -86,11 +86,12 @@ static int settle(struct wb_dash_past_range *range, int64_t step_s, int64_t step
     range->from_s -= range->from_s % range->step_s;
     range->to_s += (range->step_s - range->to_s % range->step_s) % range->step_s;
     int64_t steps = (range->to_s - range->from_s) / range->step_s;
-    return steps <= WB_DASH_PAST_STEPS_MAX ? 0
-                                           : wb_fail(WB_E_INVALID, "from %" PRId64 " to %" PRId64 " are %" PRId64
-                                                     " steps of %" PRId64 " s; at most %d are possible",
-                                                     range->from_s * 1000, range->to_s * 1000, steps, range->step_s,
-                                                     WB_DASH_PAST_STEPS_MAX);
+    return steps <= WB_DASH_PAST_STEPS_MAX
+               ? 0
+               : wb_fail(WB_E_INVALID,
+                         "from %" PRId64 " to %" PRId64 " are %" PRId64 " steps of %" PRId64
+                         " s; at most %d are possible",
+                         range->from_s * 1000, range->to_s * 1000, steps, range->step_s, WB_DASH_PAST_STEPS_MAX);
 }
 
 int wb_dash_past_params(struct wb_call *call, int64_t steps_wanted, struct wb_dash_past_range *range_out,
@@ -182,7 +183,8 @@ static int read_levels(struct wb_chronicle *chronicle, struct wb_dash_past *past
 
 int wb_dash_past_read(struct wb_dash *dash, const struct wb_dash_past_range *range, struct wb_dash_past *past_out)
 {
-    *past_out = (struct wb_dash_past){.range = *range, .count = (size_t)((range->to_s - range->from_s) / range->step_s)};
+    *past_out =
+        (struct wb_dash_past){.range = *range, .count = (size_t)((range->to_s - range->from_s) / range->step_s)};
     past_out->steps = wb_alloc_zero(past_out->count + 1, sizeof *past_out->steps);
     return past_out->steps ? read_levels(wb_dash_chronicle(dash), past_out) : WB_E_NOMEM;
 }

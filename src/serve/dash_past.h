@@ -23,17 +23,17 @@ extern const struct wb_dash_past_choice wb_dash_past_choices[];
 extern const size_t wb_dash_past_choice_count;
 
 /*
- * Reads the parameters range, from, to and step of a call; steps_wanted: how many there are if step is not given. Without
- * any of them it is the last hour. WB_E_INVALID names the parameter that is wrong. *choice_out: the range by its
- * word; NULL: from and to were given.
+ * Reads the parameters range, from, to and step of a call; steps_wanted: how many there are if step is not given.
+ * Without any of them it is the last hour. WB_E_INVALID names the parameter that is wrong. *choice_out: the range by
+ * its word; NULL: from and to were given.
  */
 int wb_dash_past_params(struct wb_call *call, int64_t steps_wanted, struct wb_dash_past_range *range_out,
                         const struct wb_dash_past_choice **choice_out);
 
 struct wb_dash_past {
     struct wb_dash_past_range range;
-    size_t count;                        /* steps */
-    struct wb_chronicle_record *steps;   /* watched_ms 0: nobody watched */
+    size_t count;                      /* steps */
+    struct wb_chronicle_record *steps; /* watched_ms 0: nobody watched */
 };
 
 int wb_dash_past_read(struct wb_dash *dash, const struct wb_dash_past_range *range, struct wb_dash_past *past_out);

@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <math.h>
 
-enum { FULL_PART = 20 };                      /* a twentieth of the disk is left... */
+enum { FULL_PART = 20 };                       /* a twentieth of the disk is left... */
 #define FULL_BYTES (UINT64_C(10) * 1000000000) /* ...and less than this */
 
 /* ---- numbers as text --------------------------------------------------------------------------------------------- */
@@ -264,7 +264,8 @@ static int tell_disk(struct wb_server *server, struct wb_dash_state *state)
     if (wb_folder_space(server->options->dir, &space) < 0 || space.free >= space.capacity / FULL_PART ||
         space.free >= FULL_BYTES)
         return 0;
-    int err = wb_buf_append_str(&state->problem, state->problem.len ? " The disk is nearly full: " : "The disk is nearly full: ");
+    int err = wb_buf_append_str(&state->problem,
+                                state->problem.len ? " The disk is nearly full: " : "The disk is nearly full: ");
     if (err == 0)
         err = put_bytes(&state->problem, space.free);
     if (err == 0)

@@ -5,10 +5,10 @@
 #include "serve/dash.h"
 
 struct wb_dash_state {
-    struct wb_buf text;   /* ends with a full stop, unless until_ms follows it */
-    int64_t until_ms;     /* the time with which the sentence ends; 0: it ends without one */
+    struct wb_buf text;    /* ends with a full stop, unless until_ms follows it */
+    int64_t until_ms;      /* the time with which the sentence ends; 0: it ends without one */
     struct wb_buf problem; /* what somebody should do something about; empty: nothing */
-    bool empty;           /* nothing is stored, and nobody has begun anything */
+    bool empty;            /* nothing is stored, and nobody has begun anything */
 };
 
 int wb_dash_state_read(struct wb_server *server, const struct wb_answer_stat *stat, struct wb_dash_state *state_out);

@@ -216,8 +216,7 @@ int wb_orders_read(const char *dir, size_t max, int (*each)(void *context, const
 }
 
 int wb_orders_verify(const char *dir,
-                     void (*found)(void *context, bool problem, const char *file, uint64_t offset,
-                                   const char *message),
+                     void (*found)(void *context, bool problem, const char *file, uint64_t offset, const char *message),
                      void *context)
 {
     static const char *const files[] = {ORDERS_OLD, ORDERS_FILE};
@@ -233,8 +232,9 @@ int wb_orders_verify(const char *dir,
             uint64_t at = (uint64_t)(line.ptr - text.ptr);
             bool torn = line.len && line.ptr[line.len - 1] != '}';
             if (line.len && !wb_orders_decode(line, &mem, &order))
-                found(context, !torn, files[f], at, torn ? "a line is not whole: its server was killed meanwhile"
-                                                         : "a line is damaged, and is left out");
+                found(context, !torn, files[f], at,
+                      torn ? "a line is not whole: its server was killed meanwhile"
+                           : "a line is damaged, and is left out");
         }
         wb_buf_release(&text);
     }

@@ -16,7 +16,7 @@ struct wb_order {
     struct wb_slice what;    /* "pause", "stop", "delay", "expunge", "push"... */
     struct wb_slice subject; /* the site or URL concerned; empty: none */
     bool ok;
-    struct wb_slice said;    /* what came of it, in words */
+    struct wb_slice said; /* what came of it, in words */
 };
 
 /* Appends an order. Several servers may do so at the same time. Texts that are too long are cut. */
@@ -30,8 +30,7 @@ int wb_orders_read(const char *dir, size_t max, int (*each)(void *context, const
 bool wb_orders_decode(struct wb_slice line, struct wb_buf *mem, struct wb_order *order_out);
 
 int wb_orders_verify(const char *dir,
-                     void (*found)(void *context, bool problem, const char *file, uint64_t offset,
-                                   const char *message),
+                     void (*found)(void *context, bool problem, const char *file, uint64_t offset, const char *message),
                      void *context);
 
 #endif

@@ -22,16 +22,24 @@ static const struct {
     const char *id, *title;
     struct chart_line lines[LINES_MAX];
 } charts[] = {
-    {"rate", "Pages per second", {{"crawled", WB_DASH_CRAWL_PAGES, false}, {"unchanged", WB_DASH_CRAWL_UNCHANGED, false},
-                                  {"captures added", WB_DASH_ARRIVED, false}}},
+    {"rate",
+     "Pages per second",
+     {{"crawled", WB_DASH_CRAWL_PAGES, false},
+      {"unchanged", WB_DASH_CRAWL_UNCHANGED, false},
+      {"captures added", WB_DASH_ARRIVED, false}}},
     {"errors", "Failed requests per second", {{"failed", WB_DASH_CRAWL_ERRORS, false}}},
-    {"queues", "Sites and queues", {{"sites", WB_DASH_CRAWL_ACTIVE, false}, {"queued URLs", WB_DASH_CRAWL_QUEUED, true},
-                                    {"sites that wait", WB_DASH_CRAWL_WAITING, false}}},
+    {"queues",
+     "Sites and queues",
+     {{"sites", WB_DASH_CRAWL_ACTIVE, false},
+      {"queued URLs", WB_DASH_CRAWL_QUEUED, true},
+      {"sites that wait", WB_DASH_CRAWL_WAITING, false}}},
     {"traffic", "Received per second", {{"bytes", WB_DASH_CRAWL_BYTES, false}}},
     {"store", "Store", {{"stored", WB_DASH_STORED_BYTES, false}, {"free to compact", WB_DASH_DEAD_BYTES, false}}},
     {"fresh", "Freshness and age", {{"fresh", WB_DASH_FRESHNESS, false}, {"mean age", WB_DASH_AGE, true}}},
     {"requests", "Answers per second", {{"answers", WB_DASH_REQUESTS, false}, {"failed", WB_DASH_FAILED, false}}},
-    {"open", "Connections and streams", {{"connections", WB_DASH_CONNECTIONS, false}, {"streams", WB_DASH_STREAMS, false}}},
+    {"open",
+     "Connections and streams",
+     {{"connections", WB_DASH_CONNECTIONS, false}, {"streams", WB_DASH_STREAMS, false}}},
 };
 
 static size_t line_count(const struct chart_line *lines)
@@ -131,8 +139,8 @@ static void add_axes(struct wb_htmlpen *h, const struct wb_dash_past *past, cons
 }
 
 /* A line, or a dot where its neighbours are gaps. */
-static void add_line(struct wb_htmlpen *h, const struct wb_dash_past *past, const struct chart_line *line, size_t number,
-                     double top)
+static void add_line(struct wb_htmlpen *h, const struct wb_dash_past *past, const struct chart_line *line,
+                     size_t number, double top)
 {
     double width = (WIDTH - LEFT - RIGHT) / (double)(past->count > 1 ? past->count - 1 : 1);
     bool down = false; /* the pen is */
@@ -185,9 +193,11 @@ static void add_picture(struct wb_htmlpen *h, const struct wb_dash_past *past, s
     }
     wb_htmlpen_raw(h, "</svg>\n<ul class=\"legend\">");
     for (size_t k = 0; k < line_count(lines); k++) {
-        snprintf(text, sizeof text, "<li><svg viewBox=\"0 0 24 8\" aria-hidden=\"true\"><path class=\"l%zu\" d=\"M0 4H24\"/></svg> ", k);
+        snprintf(text, sizeof text,
+                 "<li><svg viewBox=\"0 0 24 8\" aria-hidden=\"true\"><path class=\"l%zu\" d=\"M0 4H24\"/></svg> ", k);
         wb_htmlpen_raw(h, text);
-        wb_htmlpen_put(h, "{}{}</li>", wb_htmlpen_str(lines[k].label), wb_htmlpen_str(lines[k].second ? " (right)" : ""));
+        wb_htmlpen_put(h, "{}{}</li>", wb_htmlpen_str(lines[k].label),
+                       wb_htmlpen_str(lines[k].second ? " (right)" : ""));
     }
     wb_htmlpen_raw(h, "</ul>\n");
 }
@@ -209,12 +219,16 @@ static double mean_of(const struct wb_dash_past *past, size_t first, size_t end,
     return weight > 0 ? sum / weight : NAN;
 }
 
-static void add_table(struct wb_htmlpen *h, const struct wb_dash_past *past, const struct chart_line *lines)
+static void add_table(struct wb_htmlpen *h, const struct wb_dash_past *past, size_t chart)
 {
+    const struct chart_line *lines = charts[chart].lines;
     size_t per_row = (past->count + TABLE_ROWS - 1) / TABLE_ROWS;
     char text[32];
 
-    wb_htmlpen_raw(h, "<details><summary>Table</summary>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">From</th>");
+    wb_htmlpen_put(h,
+                   "<details><summary>Table</summary>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+                   "aria-label=\"{}: table\"><table>\n<thead><tr><th scope=\"col\">From</th>",
+                   wb_htmlpen_str(charts[chart].title));
     for (size_t k = 0; k < line_count(lines); k++)
         wb_htmlpen_put(h, "<th scope=\"col\" class=\"number\">{}</th>", wb_htmlpen_str(lines[k].label));
     wb_htmlpen_raw(h, "</tr></thead>\n<tbody>\n");
@@ -223,8 +237,9 @@ static void add_table(struct wb_htmlpen *h, const struct wb_dash_past *past, con
         wb_htmlpen_put(h, "<tr><td>{}</td>",
                        wb_htmlpen_time((past->range.from_s + (int64_t)i * past->range.step_s) * 1000));
         for (size_t k = 0; k < line_count(lines); k++)
-            wb_htmlpen_put(h, "<td class=\"number\">{}</td>",
-                           wb_htmlpen_str(write_number(mean_of(past, i, end, lines[k].number), unit_of(&lines[k]), text)));
+            wb_htmlpen_put(
+                h, "<td class=\"number\">{}</td>",
+                wb_htmlpen_str(write_number(mean_of(past, i, end, lines[k].number), unit_of(&lines[k]), text)));
         wb_htmlpen_raw(h, "</tr>\n");
     }
     wb_htmlpen_raw(h, "</tbody>\n</table></div></details>\n");
@@ -241,17 +256,18 @@ static void add_chart(struct wb_htmlpen *h, const struct wb_dash_past *past, siz
         wb_htmlpen_put(h, "{}{}|{}|{}|{}", wb_htmlpen_str(k ? ";" : ""),
                        wb_htmlpen_str(wb_dash_numbers[lines[k].number].name), wb_htmlpen_str(lines[k].label),
                        wb_htmlpen_str(unit_of(&lines[k])), wb_htmlpen_str(lines[k].second ? "second" : ""));
-    wb_htmlpen_put(h, "\"><figcaption>{}</figcaption><div class=\"chart\" id=\"chart-{}\">", wb_htmlpen_str(charts[chart].title),
-                   wb_htmlpen_str(charts[chart].id));
+    wb_htmlpen_put(h, "\"><figcaption>{}</figcaption><div class=\"chart\" id=\"chart-{}\">",
+                   wb_htmlpen_str(charts[chart].title), wb_htmlpen_str(charts[chart].id));
     add_picture(h, past, chart);
     wb_htmlpen_raw(h, "</div>\n");
-    add_table(h, past, lines);
+    add_table(h, past, chart);
     wb_htmlpen_raw(h, "</figure>\n");
 }
 
 static void add_link(struct wb_htmlpen *h, int64_t from_s, int64_t to_s, const char *text)
 {
-    wb_htmlpen_put(h, " <a href=\"/dash?from={}&amp;to={}\">{}</a>", wb_htmlpen_plain((uint64_t)(from_s < 0 ? 0 : from_s) * 1000),
+    wb_htmlpen_put(h, " <a href=\"/dash?from={}&amp;to={}\">{}</a>",
+                   wb_htmlpen_plain((uint64_t)(from_s < 0 ? 0 : from_s) * 1000),
                    wb_htmlpen_plain((uint64_t)to_s * 1000), wb_htmlpen_str(text));
 }
 
@@ -276,9 +292,12 @@ static void add_choices(struct wb_htmlpen *h, const struct wb_dash_past *past, c
                    wb_htmlpen_time(range->to_s * 1000));
     int64_t step = range->step_s;
     const char *unit = step % 86400 == 0 ? "day" : step % 3600 == 0 ? "hour" : step % 60 == 0 ? "minute" : "second";
-    int64_t many = step % 86400 == 0 ? step / 86400 : step % 3600 == 0 ? step / 3600 : step % 60 == 0 ? step / 60 : step;
-    wb_htmlpen_put(h, "{} {}{}. A gap is time that no server was there to watch.</p>\n", wb_htmlpen_number((uint64_t)many),
-                   wb_htmlpen_str(unit), wb_htmlpen_str(many == 1 ? "" : "s"));
+    int64_t many = step % 86400 == 0  ? step / 86400
+                   : step % 3600 == 0 ? step / 3600
+                   : step % 60 == 0   ? step / 60
+                                      : step;
+    wb_htmlpen_put(h, "{} {}{}. A gap is time that no server was there to watch.</p>\n",
+                   wb_htmlpen_number((uint64_t)many), wb_htmlpen_str(unit), wb_htmlpen_str(many == 1 ? "" : "s"));
 }
 
 void wb_page_charts(struct wb_htmlpen *h, const struct wb_dash_past *past, const struct wb_dash_past_choice *choice)

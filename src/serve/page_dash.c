@@ -1,6 +1,6 @@
 /*
- * page_dash.c - GET /dash: the dashboard. Without scripts it shows the state of this moment and the past as pictures and
- * tables; dash.js keeps everything current, and sends the operator's orders.
+ * page_dash.c - GET /dash: the dashboard. Without scripts it shows the state of this moment and the past as pictures
+ * and tables; dash.js keeps everything current, and sends the operator's orders.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -50,7 +50,8 @@ static void add_tiles(struct wb_htmlpen *h, const struct wb_answer_stat *s)
 
 static void add_state(struct wb_htmlpen *h, const struct wb_dash_state *state)
 {
-    wb_htmlpen_put(h, "<p class=\"state\" id=\"state\" role=\"status\">{}", wb_htmlpen_text(wb_buf_slice(&state->text)));
+    wb_htmlpen_put(h, "<p class=\"state\" id=\"state\" role=\"status\">{}",
+                   wb_htmlpen_text(wb_buf_slice(&state->text)));
     if (state->until_ms)
         wb_htmlpen_put(h, " {}.", wb_htmlpen_time(state->until_ms));
     wb_htmlpen_put(h, "</p>\n<p class=\"problem\" id=\"problem\"{}>{}</p>\n<p class=\"quiet\" id=\"orders-now\"></p>\n",
@@ -83,16 +84,20 @@ static void add_beginning(struct wb_call *call, struct wb_htmlpen *h)
     struct wb_buf word = WB_BUF_INIT;
     int err = path ? quote(wb_slice_str(path), &word) : wb_buf_append_str(&word, "DIR");
 
-    wb_htmlpen_raw(h, "<section id=\"begin\" aria-labelledby=\"begin-title\">\n<h2 id=\"begin-title\">How to begin</h2>\n"
-                      "<p>There is nothing in this repository yet. Crawl a site, and then build the index:</p>\n");
-    wb_htmlpen_put(h,
-                   "<pre tabindex=\"0\" aria-label=\"Commands\">webbase -r {} crawl https://example.org/ --max-pages 1000\n"
-                   "webbase -r {} index</pre>\n",
-                   wb_htmlpen_text(wb_buf_slice(&word)), wb_htmlpen_text(wb_buf_slice(&word)));
-    wb_htmlpen_put(h, "{}<p>The page shows what the crawl does while it runs, and the search finds its pages as soon as the "
-                      "index is there; this server need not be started again.</p>\n</section>\n",
-                   wb_htmlpen_markup(path ? WB_SLICE_EMPTY
-                                          : WB_SLICE_LIT("<p><code>DIR</code> is the directory of the repository.</p>\n")));
+    wb_htmlpen_raw(h,
+                   "<section id=\"begin\" aria-labelledby=\"begin-title\">\n<h2 id=\"begin-title\">How to begin</h2>\n"
+                   "<p>There is nothing in this repository yet. Crawl a site, and then build the index:</p>\n");
+    wb_htmlpen_put(
+        h,
+        "<pre tabindex=\"0\" aria-label=\"Commands\">webbase -r {} crawl https://example.org/ --max-pages 1000\n"
+        "webbase -r {} index</pre>\n",
+        wb_htmlpen_text(wb_buf_slice(&word)), wb_htmlpen_text(wb_buf_slice(&word)));
+    wb_htmlpen_put(
+        h,
+        "{}<p>The page shows what the crawl does while it runs, and the search finds its pages as soon as the "
+        "index is there; this server need not be started again.</p>\n</section>\n",
+        wb_htmlpen_markup(path ? WB_SLICE_EMPTY
+                               : WB_SLICE_LIT("<p><code>DIR</code> is the directory of the repository.</p>\n")));
     if (h->err == 0)
         h->err = err;
     wb_buf_release(&word);
@@ -108,8 +113,9 @@ static void add_sites(struct wb_call *call, struct wb_htmlpen *h)
     bool known;
     int err = wb_watch_counts(call->server, &stat, &known);
 
-    wb_htmlpen_raw(h, "<section aria-labelledby=\"sites-title\">\n<h2 id=\"sites-title\">Sites that are crawled</h2>\n"
-                      "<div data-live=\"5\" data-part=\"live-sites\" data-from=\"/dash/sites?limit=10&amp;sort=state\">\n");
+    wb_htmlpen_raw(
+        h, "<section aria-labelledby=\"sites-title\">\n<h2 id=\"sites-title\">Sites that are crawled</h2>\n"
+           "<div data-live=\"5\" data-part=\"live-sites\" data-from=\"/dash/sites?limit=10&amp;sort=state\">\n");
     if (err < 0) {
         wb_htmlpen_put(h, "<p class=\"problem\">They cannot be read: {}.</p>\n", wb_htmlpen_str(wb_error_message()));
     } else if (known) {
@@ -131,10 +137,11 @@ static void add_sites(struct wb_call *call, struct wb_htmlpen *h)
 /* What only the operator may see; with a token, dash.js puts the first rows in place. */
 static void add_fetches(struct wb_htmlpen *h)
 {
-    wb_htmlpen_raw(h, "<section aria-labelledby=\"fetches-title\">\n<h2 id=\"fetches-title\">Latest fetches</h2>\n"
-                      "<div data-live=\"2\" data-part=\"live-fetches\" data-token data-from=\"/dash/fetches?limit=12\">\n"
-                      "<p>Only operators see them: the page asks for the token, as a password of any name.</p>\n</div>\n"
-                      "<p><a href=\"/dash/fetches\">All latest fetches, with filters</a></p>\n</section>\n");
+    wb_htmlpen_raw(h,
+                   "<section aria-labelledby=\"fetches-title\">\n<h2 id=\"fetches-title\">Latest fetches</h2>\n"
+                   "<div data-live=\"2\" data-part=\"live-fetches\" data-token data-from=\"/dash/fetches?limit=12\">\n"
+                   "<p>Only operators see them: the page asks for the token, as a password of any name.</p>\n</div>\n"
+                   "<p><a href=\"/dash/fetches\">All latest fetches, with filters</a></p>\n</section>\n");
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
@@ -178,7 +185,8 @@ static void add_nodes(struct wb_call *call, struct wb_htmlpen *h, const struct w
     wb_design_format(&s->store.design, design);
     wb_htmlpen_raw(h, nodes.count > 1 || nodes.down ? "<section id=\"nodes\">\n" : "<section id=\"nodes\" hidden>\n");
     wb_htmlpen_put(h, "<h2>Nodes</h2>\n<p class=\"quiet\">Design: <code>{}</code></p>\n", wb_htmlpen_str(design));
-    wb_htmlpen_raw(h, "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\" class=\"number\">No.</th>"
+    wb_htmlpen_raw(h, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Nodes\"><table>\n<thead><tr><th "
+                      "scope=\"col\" class=\"number\">No.</th>"
                       "<th scope=\"col\">Role</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">"
                       "Pages</th><th scope=\"col\">Used</th><th scope=\"col\">Free</th><th scope=\"col\">Capacity</th>"
                       "<th scope=\"col\">Gets / puts / streams</th></tr></thead>\n<tbody id=\"node-rows\">\n");
@@ -221,7 +229,8 @@ static int add_stream(void *context, const struct wb_stream_named *s)
 static void add_lists(struct wb_call *call, struct wb_htmlpen *h)
 {
     wb_htmlpen_raw(
-        h, "<section>\n<h2>Snapshots</h2>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\" "
+        h, "<section>\n<h2>Snapshots</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+           "aria-label=\"Snapshots\"><table>\n<thead><tr><th scope=\"col\" "
            "class=\"number\">No.</th>"
            "<th scope=\"col\">Name</th><th scope=\"col\">Sealed</th><th scope=\"col\" class=\"number\">Pages</th>"
            "<th scope=\"col\">Held by</th></tr></thead>\n<tbody id=\"snapshot-rows\">\n");
@@ -230,7 +239,8 @@ static void add_lists(struct wb_call *call, struct wb_htmlpen *h)
     if (h->out->len == before)
         wb_htmlpen_raw(h, "<tr><td colspan=\"5\">None.</td></tr>\n");
     wb_htmlpen_raw(
-        h, "</tbody>\n</table></div>\n</section>\n<section>\n<h2>Named streams</h2>\n<div class=\"wide\"><table>\n"
+        h, "</tbody>\n</table></div>\n</section>\n<section>\n<h2>Named streams</h2>\n<div class=\"wide\" "
+           "tabindex=\"0\" role=\"region\" aria-label=\"Named streams\"><table>\n"
            "<thead><tr><th scope=\"col\">Name</th><th scope=\"col\" class=\"number\">Snapshot</th><th scope=\"col\" "
            "class=\"number\">Delivered</th>"
            "<th scope=\"col\">State</th><th scope=\"col\">Last heard from</th></tr></thead>\n"
@@ -280,7 +290,8 @@ static int count_errors(struct wb_call *call, struct error_counts *errors)
     rest = wb_buf_slice(&lines);
     while (err == 0 && wb_slice_next_line(&rest, &line)) {
         json_t *status = json_loadb(line.ptr, line.len, 0, NULL);
-        json_object_foreach(json_object_get(status, "errors"), kind, count) {
+        json_object_foreach(json_object_get(status, "errors"), kind, count)
+        {
             json_int_t sum = json_integer_value(json_object_get(errors->kinds, kind)) + json_integer_value(count);
             json_object_set_new(errors->kinds, kind, json_integer(sum));
             errors->most = (uint64_t)sum > errors->most ? (uint64_t)sum : errors->most;
@@ -299,13 +310,12 @@ static void add_errors(struct wb_call *call, struct wb_htmlpen *h)
     int err = errors.kinds ? count_errors(call, &errors) : WB_E_NOMEM;
 
     wb_htmlpen_raw(h, "<section>\n<h2>Errors by kind</h2>\n<table class=\"bars\"><tbody id=\"error-rows\">\n");
-    json_object_foreach(errors.kinds, kind, count)
-        wb_htmlpen_put(h,
-                       "<tr><td>{}</td><td><meter aria-hidden=\"true\" min=\"0\" max=\"{}\" value=\"{}\"></meter></td>"
-                       "<td class=\"number\">{}</td></tr>\n",
-                       wb_htmlpen_str(kind), wb_htmlpen_plain(errors.most),
-                       wb_htmlpen_plain((uint64_t)json_integer_value(count)),
-                       wb_htmlpen_number((uint64_t)json_integer_value(count)));
+    json_object_foreach(errors.kinds, kind, count) wb_htmlpen_put(
+        h,
+        "<tr><td>{}</td><td><meter aria-hidden=\"true\" min=\"0\" max=\"{}\" value=\"{}\"></meter></td>"
+        "<td class=\"number\">{}</td></tr>\n",
+        wb_htmlpen_str(kind), wb_htmlpen_plain(errors.most), wb_htmlpen_plain((uint64_t)json_integer_value(count)),
+        wb_htmlpen_number((uint64_t)json_integer_value(count)));
     if (errors.most == 0)
         wb_htmlpen_raw(h, "<tr><td>None.</td></tr>\n");
     wb_htmlpen_raw(h, "</tbody></table>\n</section>\n");
@@ -321,9 +331,9 @@ static void add_crawl(struct wb_call *call, struct wb_htmlpen *h)
         const char *name;
         enum wb_dash_number number;
     } facts[] = {
-        {"Requests", WB_DASH_CRAWL_REQUESTS}, {"Pages stored", WB_DASH_CRAWL_PAGES},
-        {"Unchanged", WB_DASH_CRAWL_UNCHANGED}, {"Gone", WB_DASH_CRAWL_GONE},
-        {"Errors", WB_DASH_CRAWL_ERRORS}, {"Queued URLs", WB_DASH_CRAWL_QUEUED},
+        {"Requests", WB_DASH_CRAWL_REQUESTS},    {"Pages stored", WB_DASH_CRAWL_PAGES},
+        {"Unchanged", WB_DASH_CRAWL_UNCHANGED},  {"Gone", WB_DASH_CRAWL_GONE},
+        {"Errors", WB_DASH_CRAWL_ERRORS},        {"Queued URLs", WB_DASH_CRAWL_QUEUED},
         {"Sites at work", WB_DASH_CRAWL_ACTIVE}, {"Of these waiting", WB_DASH_CRAWL_WAITING},
     };
     struct wb_dash_now now;
@@ -378,14 +388,13 @@ static void add_orders(struct wb_htmlpen *h)
 }
 
 static void show(struct wb_call *call, const struct wb_answer_stat *stat, const struct wb_dash_state *state,
-                const struct wb_dash_past *past, const struct wb_dash_past_choice *choice)
+                 const struct wb_dash_past *past, const struct wb_dash_past_choice *choice)
 {
     struct wb_htmlpen h;
 
-    wb_page_begin(
-        call, &h,
-        &(struct wb_page_frame){
-            .title = WB_SLICE_LIT("Dashboard"), .place = WB_PAGE_DASH, .script = "dash.js", .charts = true});
+    wb_page_begin(call, &h,
+                  &(struct wb_page_frame){
+                      .title = WB_SLICE_LIT("Dashboard"), .place = WB_PAGE_DASH, .script = "dash.js", .charts = true});
     wb_htmlpen_raw(&h, "<h1>Dashboard</h1>\n");
     add_state(&h, state);
     if (state->empty)

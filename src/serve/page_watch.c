@@ -16,11 +16,10 @@ enum { ORDERS_SHOWN = 200, ORDERS_MAX = 1000 };
 static void begin(struct wb_call *call, struct wb_htmlpen *h, const char *title)
 {
     wb_page_begin(call, h,
-                  &(struct wb_page_frame){
-                      .title = wb_slice_str(title), .place = WB_PAGE_DASH, .script = "dash.js"});
-    wb_htmlpen_put(h,
-                   "<nav class=\"crumbs\" aria-label=\"Where this is\"><a href=\"/dash\">Dashboard</a></nav>\n<h1>{}</h1>\n",
-                   wb_htmlpen_str(title));
+                  &(struct wb_page_frame){.title = wb_slice_str(title), .place = WB_PAGE_DASH, .script = "dash.js"});
+    wb_htmlpen_put(
+        h, "<nav class=\"crumbs\" aria-label=\"Where this is\"><a href=\"/dash\">Dashboard</a></nav>\n<h1>{}</h1>\n",
+        wb_htmlpen_str(title));
 }
 
 /* When this was true, and the same page again, for those whose browser does not ask for it by itself. */
@@ -35,10 +34,10 @@ static void add_moment(struct wb_call *call, struct wb_htmlpen *h)
 
 static void add_option(struct wb_htmlpen *h, const char *value, const char *text, struct wb_slice chosen)
 {
-    wb_htmlpen_put(h, "<option value=\"{}\"{}>{}</option>", wb_htmlpen_str(value),
-                   wb_htmlpen_markup(wb_slice_equal(chosen, wb_slice_str(value)) ? WB_SLICE_LIT(" selected")
-                                                                                 : WB_SLICE_EMPTY),
-                   wb_htmlpen_str(text));
+    wb_htmlpen_put(
+        h, "<option value=\"{}\"{}>{}</option>", wb_htmlpen_str(value),
+        wb_htmlpen_markup(wb_slice_equal(chosen, wb_slice_str(value)) ? WB_SLICE_LIT(" selected") : WB_SLICE_EMPTY),
+        wb_htmlpen_str(text));
 }
 
 /* ---- sites ------------------------------------------------------------------------------------------------------- */
@@ -47,11 +46,12 @@ static void add_sites_form(struct wb_htmlpen *h, const struct wb_watch_search *s
 {
     char text[64];
 
-    wb_htmlpen_put(h,
-                   "<form class=\"filter\" action=\"/dash/sites\" method=\"get\" role=\"search\" aria-label=\"Sites\">\n"
-                   "<label>Name contains <input name=\"q\" value=\"{}\" autocomplete=\"off\" spellcheck=\"false\"></label>\n"
-                   "<label>State <select name=\"state\">",
-                   wb_htmlpen_text(s->search.text));
+    wb_htmlpen_put(
+        h,
+        "<form class=\"filter\" action=\"/dash/sites\" method=\"get\" role=\"search\" aria-label=\"Sites\">\n"
+        "<label>Name contains <input name=\"q\" value=\"{}\" autocomplete=\"off\" spellcheck=\"false\"></label>\n"
+        "<label>State <select name=\"state\">",
+        wb_htmlpen_text(s->search.text));
     add_option(h, "any", "any", s->state);
     for (enum wb_site_state state = WB_SITE_UNRESOLVED; state <= WB_SITE_REFUSED; state++) {
         snprintf(text, sizeof text, "%s (%llu)", wb_watch_state_word(state), (unsigned long long)sites->states[state]);
@@ -81,7 +81,8 @@ static void add_head(struct wb_htmlpen *h, const struct wb_watch_search *s, cons
     bool now = key && wb_slice_equal(s->sort, wb_slice_str(key));
     bool down = now && s->search.descending;
 
-    wb_htmlpen_put(h, "<th scope=\"col\"{}{}>", wb_htmlpen_markup(number ? WB_SLICE_LIT(" class=\"number\"") : WB_SLICE_EMPTY),
+    wb_htmlpen_put(h, "<th scope=\"col\"{}{}>",
+                   wb_htmlpen_markup(number ? WB_SLICE_LIT(" class=\"number\"") : WB_SLICE_EMPTY),
                    wb_htmlpen_markup(!now   ? WB_SLICE_EMPTY
                                      : down ? WB_SLICE_LIT(" aria-sort=\"descending\"")
                                             : WB_SLICE_LIT(" aria-sort=\"ascending\"")));
@@ -90,7 +91,9 @@ static void add_head(struct wb_htmlpen *h, const struct wb_watch_search *s, cons
         /* Of numbers, the largest are of interest first. */
         add_sites_link(h, s, wb_slice_str(key), now ? !down : number, 0);
         wb_htmlpen_put(h, "\">{}</a>{}</th>", wb_htmlpen_str(title),
-                       wb_htmlpen_str(!now ? "" : down ? " \xE2\x86\x93" : " \xE2\x86\x91"));
+                       wb_htmlpen_str(!now   ? ""
+                                      : down ? " \xE2\x86\x93"
+                                             : " \xE2\x86\x91"));
     } else {
         wb_htmlpen_put(h, "{}</th>", wb_htmlpen_str(title));
     }
@@ -125,7 +128,9 @@ static void add_site(struct wb_htmlpen *h, const struct wb_watch_site *site)
 
 static void add_sites_table(struct wb_htmlpen *h, const struct wb_watch_search *s, const struct wb_watch_sites *sites)
 {
-    wb_htmlpen_raw(h, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Sites\"><table class=\"sites\">\n<thead><tr>");
+    wb_htmlpen_raw(
+        h,
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Sites\"><table class=\"sites\">\n<thead><tr>");
     add_head(h, s, "Site", "name", false);
     add_head(h, s, "State", "state", false);
     add_head(h, s, "Queue", NULL, true);
@@ -146,7 +151,7 @@ static void add_sites_paging(struct wb_htmlpen *h, const struct wb_watch_search 
 {
     uint64_t offset = s->search.offset, max = s->search.max;
 
-    wb_htmlpen_put(h, "<nav class=\"paging\" aria-label=\"Pages\"><ul><li>{} to {} of {}</li>",
+    wb_htmlpen_put(h, "<nav class=\"paging\" aria-label=\"More sites\"><ul><li>{} to {} of {}</li>",
                    wb_htmlpen_number(sites->count ? offset + 1 : 0), wb_htmlpen_number(offset + sites->count),
                    wb_htmlpen_number(sites->total));
     if (offset) {
@@ -180,10 +185,11 @@ void wb_handle_sites_page(struct wb_call *call)
             wb_htmlpen_raw(&h, "<p>No crawl was told of a site yet.</p>\n");
         add_sites_table(&h, &search, &sites);
         add_sites_paging(&h, &search, &sites);
-        wb_htmlpen_raw(&h, "</div>\n<p class=\"quiet\">Requests per minute and errors are those of the last five minutes, as "
-                           "far as the <a href=\"/dash/fetches\">log of fetches</a> reaches back. The queue is that of "
-                           "the crawler at the last request; for other sites it is how many URLs are known that were "
-                           "never fetched.</p>\n");
+        wb_htmlpen_raw(
+            &h, "</div>\n<p class=\"quiet\">Requests per minute and errors are those of the last five minutes, as "
+                "far as the <a href=\"/dash/fetches\">log of fetches</a> reaches back. The queue is that of "
+                "the crawler at the last request; for other sites it is how many URLs are known that were "
+                "never fetched.</p>\n");
         wb_page_end(call, &h);
     } else {
         wb_call_fail(call, err);
@@ -195,12 +201,13 @@ void wb_handle_sites_page(struct wb_call *call)
 
 static void add_fetches_form(struct wb_htmlpen *h, const struct wb_watch_filter *f, struct wb_slice error)
 {
-    wb_htmlpen_put(h,
-                   "<form class=\"filter\" action=\"/dash/fetches\" method=\"get\" role=\"search\" aria-label=\"Fetches\">\n"
-                   "<label>Text <input name=\"q\" value=\"{}\" autocomplete=\"off\" spellcheck=\"false\"></label>\n"
-                   "<label>Site <input name=\"site\" value=\"{}\" autocomplete=\"off\" spellcheck=\"false\"></label>\n"
-                   "<label>Status <select name=\"status\">",
-                   wb_htmlpen_text(f->text), wb_htmlpen_text(f->site));
+    wb_htmlpen_put(
+        h,
+        "<form class=\"filter\" action=\"/dash/fetches\" method=\"get\" role=\"search\" aria-label=\"Fetches\">\n"
+        "<label>Text <input name=\"q\" value=\"{}\" autocomplete=\"off\" spellcheck=\"false\"></label>\n"
+        "<label>Site <input name=\"site\" value=\"{}\" autocomplete=\"off\" spellcheck=\"false\"></label>\n"
+        "<label>Status <select name=\"status\">",
+        wb_htmlpen_text(f->text), wb_htmlpen_text(f->site));
     add_option(h, "", "any", f->status);
     static const char *const classes[] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -226,7 +233,9 @@ static int add_fetch(void *context, const struct wb_recent_fetch *fetch)
         wb_htmlpen_put(h, "{}", wb_htmlpen_plain(fetch->status));
     else
         wb_htmlpen_raw(h, "\xE2\x80\x93");
-    wb_htmlpen_put(h, "</td><td class=\"{}\">{}{}{}</td><td class=\"number\">{}</td><td class=\"number\">{} ms</td><td class=\"address\">",
+    wb_htmlpen_put(h,
+                   "</td><td class=\"{}\">{}{}{}</td><td class=\"number\">{}</td><td class=\"number\">{} ms</td><td "
+                   "class=\"address\">",
                    wb_htmlpen_str(failed ? "bad" : "good"), wb_htmlpen_text(fetch->result),
                    wb_htmlpen_str(fetch->reason.len ? ": " : ""), wb_htmlpen_text(fetch->reason),
                    wb_htmlpen_bytes(fetch->bytes), wb_htmlpen_number(fetch->took_ms));
@@ -253,17 +262,19 @@ void wb_handle_fetches_page(struct wb_call *call)
     add_fetches_form(&h, &filter, wb_call_param(call, "error"));
     wb_htmlpen_raw(&h, "<div data-live=\"2\" id=\"live-fetches\">\n");
     add_moment(call, &h);
-    wb_htmlpen_raw(&h, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Fetches\"><table class=\"fetches\">\n"
-                       "<thead><tr><th scope=\"col\">Time</th><th scope=\"col\" class=\"number\">Status</th><th scope=\"col\">"
-                       "Result</th><th scope=\"col\" class=\"number\">Size</th><th scope=\"col\" class=\"number\">Took</th>"
-                       "<th scope=\"col\">URL</th></tr></thead>\n<tbody>\n");
+    wb_htmlpen_raw(
+        &h, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Fetches\"><table class=\"fetches\">\n"
+            "<thead><tr><th scope=\"col\">Time</th><th scope=\"col\" class=\"number\">Status</th><th scope=\"col\">"
+            "Result</th><th scope=\"col\" class=\"number\">Size</th><th scope=\"col\" class=\"number\">Took</th>"
+            "<th scope=\"col\">URL</th></tr></thead>\n<tbody>\n");
     size_t before = h.out->len;
     err = wb_watch_fetches_read(call->server, &filter, add_fetch, &h, &newest);
     if (err == 0 && h.out->len == before)
         wb_htmlpen_raw(&h, newest ? "<tr><td colspan=\"6\">None of the latest fetches is like this.</td></tr>\n"
                                   : "<tr><td colspan=\"6\">Nothing was fetched yet.</td></tr>\n");
-    wb_htmlpen_raw(&h, "</tbody>\n</table></div>\n</div>\n<p class=\"quiet\">The newest first; the last 32,768 requests of "
-                       "crawls are kept.</p>\n");
+    wb_htmlpen_raw(&h,
+                   "</tbody>\n</table></div>\n</div>\n<p class=\"quiet\">The newest first; the last 32,768 requests of "
+                   "crawls are kept.</p>\n");
     if (h.err == 0)
         h.err = err;
     wb_page_end(call, &h);
@@ -295,9 +306,10 @@ void wb_handle_orders_page(struct wb_call *call)
     begin(call, &h, "What operators did");
     wb_htmlpen_raw(&h, "<div data-live=\"5\" id=\"live-orders\">\n");
     add_moment(call, &h);
-    wb_htmlpen_raw(&h, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Orders\"><table class=\"orders\">\n"
-                       "<thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Order</th><th scope=\"col\">About</th>"
-                       "<th scope=\"col\">Outcome</th><th scope=\"col\">What came of it</th></tr></thead>\n<tbody>\n");
+    wb_htmlpen_raw(&h,
+                   "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Orders\"><table class=\"orders\">\n"
+                   "<thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Order</th><th scope=\"col\">About</th>"
+                   "<th scope=\"col\">Outcome</th><th scope=\"col\">What came of it</th></tr></thead>\n<tbody>\n");
     size_t before = h.out->len;
     err = wb_orders_read(call->server->options->dir, (size_t)limit, add_order, &h);
     if (err == 0 && h.out->len == before)

@@ -1,6 +1,6 @@
 /*
- * watch.h - private to serve: what people watch while a repository works: its sites, its latest fetches. Read here once,
- * for the pages and for the calls of programs.
+ * watch.h - private to serve: what people watch while a repository works: its sites, its latest fetches. Read here
+ * once, for the pages and for the calls of programs.
  */
 #ifndef WB_SERVE_WATCH_H
 #define WB_SERVE_WATCH_H
@@ -14,20 +14,20 @@ enum { WB_WATCH_ROWS = 50, WB_WATCH_ROWS_MAX = 500, WB_WATCH_RECENT_MS = 5 * 60 
 
 /* A site that a crawl was told of. */
 struct wb_watch_site {
-    struct wb_site_row row;     /* of the dispenser; its texts belong to the list */
-    bool is_known;              /* to webdb */
-    uint64_t known, fetched;    /* URLs */
-    uint64_t requests, errors;  /* in the last five minutes */
-    uint32_t queued;            /* URLs in its queue when it was last asked for something; WB_RECENT_UNKNOWN */
-    int64_t asked_ms;           /* when that was; 0: not in the last fetches */
-    struct wb_slice why;        /* why nothing is requested from it now, in words */
+    struct wb_site_row row;    /* of the dispenser; its texts belong to the list */
+    bool is_known;             /* to webdb */
+    uint64_t known, fetched;   /* URLs */
+    uint64_t requests, errors; /* in the last five minutes */
+    uint32_t queued;           /* URLs in its queue when it was last asked for something; WB_RECENT_UNKNOWN */
+    int64_t asked_ms;          /* when that was; 0: not in the last fetches */
+    struct wb_slice why;       /* why nothing is requested from it now, in words */
 };
 
 struct wb_watch_sites {
     struct wb_watch_site *items;
     size_t count;
-    uint64_t total;             /* that the search finds */
-    bool known;                 /* false: no crawl was ever told of a site */
+    uint64_t total;                       /* that the search finds */
+    bool known;                           /* false: no crawl was ever told of a site */
     uint64_t states[WB_SITE_REFUSED + 1]; /* how many sites of the repository are in each state */
     struct wb_arena texts;
 };

@@ -38,8 +38,8 @@ static bool passes(const struct wb_watch_filter *f, const struct wb_recent_fetch
         return false;
     if (f->failed && !failed)
         return false;
-    if (f->error.len && !(failed && wb_slice_equal(wb_slice(fetch->result.ptr + prefix.len,
-                                                            fetch->result.len - prefix.len), f->error)))
+    if (f->error.len &&
+        !(failed && wb_slice_equal(wb_slice(fetch->result.ptr + prefix.len, fetch->result.len - prefix.len), f->error)))
         return false;
     if (f->site.len && !wb_slice_equal_nocase(host_of(fetch->url), f->site))
         return false;
@@ -63,8 +63,8 @@ int wb_watch_filter_read(struct wb_call *call, struct wb_watch_filter *filter_ou
     struct wb_slice status = wb_call_param(call, "status"), error = wb_call_param(call, "error");
     uint64_t max;
 
-    *filter_out = (struct wb_watch_filter){.text = wb_call_param(call, "q"), .site = wb_call_param(call, "site"),
-                                           .status = status, .error = error};
+    *filter_out = (struct wb_watch_filter){
+        .text = wb_call_param(call, "q"), .site = wb_call_param(call, "site"), .status = status, .error = error};
     int err = wb_call_number(call, "after", 0, UINT64_MAX - 1, &filter_out->after);
     if (err == 0)
         err = wb_call_number(call, "limit", FETCHES, FETCHES_MAX, &max);

@@ -93,6 +93,7 @@
     }
     return {
       width: chart.place.clientWidth, height: 170, scales, axes,
+      legend: {markers: {dash: (u, i) => ['solid', 'dashed', 'dotted'][i - 1]}},
       cursor: {y: false, drag: {x: true, y: false, setScale: false}},
       // Dragging over a stretch shows it: as a page of its own, so that going back leads back.
       hooks: {setSelect: [u => {

@@ -26,8 +26,12 @@ static int64_t now_ms; /* every flush comes long after the last one */
 static void add(struct wb_recent *recent, const char *url, unsigned number)
 {
     char text[64];
-    struct wb_recent_fetch fetch = {.time_ms = 1700000000000 + number, .took_ms = number, .queued = WB_RECENT_UNKNOWN,
-                                    .status = 200, .bytes = number, .result = WB_SLICE_LIT("stored"),
+    struct wb_recent_fetch fetch = {.time_ms = 1700000000000 + number,
+                                    .took_ms = number,
+                                    .queued = WB_RECENT_UNKNOWN,
+                                    .status = 200,
+                                    .bytes = number,
+                                    .result = WB_SLICE_LIT("stored"),
                                     .reason = WB_SLICE_EMPTY};
 
     snprintf(text, sizeof text, "%s%u", url, number);

@@ -121,7 +121,8 @@ static void test_levels(void **state)
     /* Seconds: the last hour of them. */
     assert_int_equal(read_level(c, WB_CHRONICLE_SECONDS, T0 + 3700, T0 + 7300)->count, 3600);
     assert_int_equal(read_level(c, WB_CHRONICLE_SECONDS, T0, T0 + 3600)->count, 0);
-    /* Minutes: the third has 20 of its 60 seconds; of 3 minutes and 20 s none, 40 s. The last one is not over: seconds. */
+    /* Minutes: the third has 20 of its 60 seconds; of 3 minutes and 20 s none, 40 s. The last one is not over: seconds.
+     */
     const struct seen *s = read_level(c, WB_CHRONICLE_MINUTES, T0, T0 + 7300);
     assert_int_equal(s->count, 121 - 1 + 1 + 40 - 1);
     assert_int_equal(s->records[0].start_s, T0);
@@ -359,7 +360,8 @@ static void test_two_servers(void **state)
     wb_chronicle_close(b);
 }
 
-/* Where the file cannot be written, memory does, with what was there before; and the file again as soon as it can be. */
+/* Where the file cannot be written, memory does, with what was there before; and the file again as soon as it can be.
+ */
 static void test_read_only(void **state)
 {
     struct wb_chronicle *c = open_chronicle();

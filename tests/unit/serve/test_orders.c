@@ -19,8 +19,11 @@
 
 static void note(const char *what, const char *subject, bool ok, const char *said)
 {
-    struct wb_order order = {.time_ms = 1700000000123, .what = wb_slice_str(what), .subject = wb_slice_str(subject),
-                             .ok = ok, .said = wb_slice_str(said)};
+    struct wb_order order = {.time_ms = 1700000000123,
+                             .what = wb_slice_str(what),
+                             .subject = wb_slice_str(subject),
+                             .ok = ok,
+                             .said = wb_slice_str(said)};
 
     assert_int_equal(wb_orders_note(test_root, &order), 0);
 }
