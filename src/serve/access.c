@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
 #include "serve/server.h"
@@ -143,6 +144,20 @@ static int make(struct wb_server *server, const char *path)
     return err;
 }
 
+/* Where nothing can be written, there is nothing to order either: the token stays unknown to everybody. */
+static int make_if_possible(struct wb_server *server, const char *path)
+{
+    const struct wb_serve_options *o = server->options;
+    int err = make(server, path);
+
+    if (err == 0 || err == WB_E_NOMEM || wb_folder_is_writable(o->dir))
+        return err;
+    if (o->say)
+        o->say(o->context, "the repository cannot be written to, so there is no token, and nobody can give orders; "
+                           "--token sets one");
+    return 0;
+}
+
 int wb_access_init(struct wb_server *server)
 {
     struct wb_buf text = WB_BUF_INIT;
@@ -153,7 +168,7 @@ int wb_access_init(struct wb_server *server)
     char *path = wb_path_join(server->options->dir, "token");
     int err = path ? wb_path_read(path, WB_SERVE_TOKEN_MAX + 2, &text) : WB_E_NOMEM;
     if (err == WB_E_NOTFOUND)
-        err = make(server, path);
+        err = make_if_possible(server, path);
     else if (err == 0)
         err = use(server, wb_slice_trim(wb_buf_slice(&text)), path);
     wb_buf_release(&text);

@@ -1,6 +1,6 @@
 /*
  * watch_sites.c - the sites of a repository, one page of them: what the dispenser, webdb and the latest fetches know of
- * each. The dispenser looks at every site once, which takes a tenth of a second for 100,000; everything else is done
+ * each. The dispenser looks at every site once, which takes two tenths of a second for 100,000; everything else is done
  * for the sites of the page only.
  */
 #include "base/error.h"

@@ -86,7 +86,7 @@ def who_may_not_write_keeps_the_history_in_memory(folder):
             before = watched(s, 3)
         s.log.close()     # nobody may have a file open for writing
         remount(folder / 'disk', 'ro')
-        p = subprocess.Popen(command(repo, 'serve', '--listen', '127.0.0.1:0', '--token', TOKEN), stdout=subprocess.PIPE,
+        p = subprocess.Popen(command(repo, 'serve', '--listen', '127.0.0.1:0'), stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
         line = p.stdout.readline().decode()
         try:
