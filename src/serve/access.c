@@ -95,7 +95,7 @@ bool wb_access_has_token(const struct wb_server *server, const struct wb_http_re
     bool is_operator;
     bool is_provider = wb_access_provider(server, request, &is_operator) != NULL;
 
-    *right_out = is_provider || is_operator || has_password(server, request);
+    *right_out = is_provider || is_operator || has_password(server, request, false);
     return wb_http_field(request, "Authorization").len > 0;
 }
 
