@@ -16,6 +16,7 @@
 #include "cycle/cycle.h"
 #include "index/index.h"
 #include "os/stop.h"
+#include "serve/serve.h"
 #include "store/store.h"
 #include "stream/stream.h"
 
@@ -142,6 +143,8 @@ static int verify_all(const char *dir, struct verify_show *v)
         err = wb_crawl_verify(dir, on_other_found, v);
     if (err == 0)
         err = wb_stream_verify(dir, on_other_found, v);
+    if (err == 0)
+        err = wb_serve_verify(dir, on_other_found, v);
     return err < 0 ? err : verify_cycle(dir, v);
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "crawl/parent.h"
+#include "crawl/recent.h"
 #include "crawl/recover.h"
 #include "os/limits.h"
 #include "os/path.h"
@@ -367,5 +368,7 @@ int wb_crawl_verify(const char *dir, wb_journal_found found, void *context)
         err = 0;
     }
     wb_buf_release(&url);
+    if (err == 0)
+        err = wb_recent_verify(dir, found, context);
     return err < 0 ? err : wb_dispenser_verify(dir, on_found, &v);
 }

@@ -173,6 +173,31 @@ void wb_crawl_orders_free(struct wb_crawl_orders *orders);
 /* From now on stopped sites are crawled again. */
 void wb_crawl_orders_restart(struct wb_crawl_orders *orders);
 
+/* ---- the latest fetches (recent.c) ------------------------------------------------------------------------------- */
+
+/* A request of a crawl and what came of it. The texts may have been cut, and are whatever servers sent. */
+struct wb_recent_fetch {
+    uint64_t number;       /* ascends from 1 */
+    int64_t time_ms;       /* when the request was sent */
+    uint32_t took_ms;
+    uint32_t queued;       /* URLs that were left in the queue of its site; WB_RECENT_UNKNOWN */
+    uint16_t status;       /* 0: there was no answer */
+    uint64_t bytes;
+    struct wb_slice url;
+    struct wb_slice result; /* the word of the log: "stored", "unchanged", "error:timeout" */
+    struct wb_slice reason; /* more about an error; empty: nothing */
+    bool cut;               /* the URL is longer */
+};
+
+#define WB_RECENT_UNKNOWN UINT32_MAX
+
+/*
+ * Calls each() for the fetches after this number, as far back as they are kept, the newest first; anything but 0 ends
+ * that and is returned. *newest_out: the number of the newest one; 0: there is none. Disturbs no crawl.
+ */
+typedef int (*wb_recent_each)(void *context, const struct wb_recent_fetch *fetch);
+int wb_recent_read(const char *dir, uint64_t after, wb_recent_each each, void *context, uint64_t *newest_out);
+
 /* ---- why a page is or is not fetched (why.c) --------------------------------------------------------------------- */
 
 enum wb_why_verdict { WB_WHY_UNKNOWN, WB_WHY_FETCHED, WB_WHY_WAITING, WB_WHY_BLOCKED };

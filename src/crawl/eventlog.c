@@ -17,13 +17,20 @@
 
 enum { LINES_KEPT_BYTES = 1 << 20 }; /* memory that is kept from commit to commit */
 
+enum { RESULT_BYTES = 64 };
+
+static void write_result(const struct wb_eventlog_entry *entry, char result_out[RESULT_BYTES])
+{
+    snprintf(result_out, RESULT_BYTES, "%s%s", entry->error ? "error:" : "",
+             entry->error ? wb_crawl_error_word(entry->error) : entry->result);
+}
+
 int wb_eventlog_format(struct wb_buf *lines, const struct wb_eventlog_entry *entry)
 {
-    char result[64], time[WB_DATE_TEXT_MAX];
+    char result[RESULT_BYTES], time[WB_DATE_TEXT_MAX];
     struct wb_json j;
 
-    snprintf(result, sizeof result, "%s%s", entry->error ? "error:" : "",
-             entry->error ? wb_crawl_error_word(entry->error) : entry->result);
+    write_result(entry, result);
     wb_date_format(entry->time_ms, time);
     wb_json_init(&j, lines);
     wb_json_object(&j);
@@ -40,12 +47,33 @@ int wb_eventlog_format(struct wb_buf *lines, const struct wb_eventlog_entry *ent
     return wb_json_line(&j);
 }
 
+/* For people who watch: requests and what came of them, not what nobody asked for. */
+static void tell_watchers(struct wb_worker *w, const struct wb_eventlog_entry *entry)
+{
+    char result[RESULT_BYTES];
+
+    if (!entry->error && entry->status == 0)
+        return;
+    write_result(entry, result);
+    uint64_t queued = entry->site ? entry->site->queue.count + entry->site->again.count : WB_RECENT_UNKNOWN;
+    struct wb_recent_fetch fetch = {.time_ms = entry->time_ms,
+                                    .took_ms = entry->ms,
+                                    .queued = queued < WB_RECENT_UNKNOWN ? (uint32_t)queued : WB_RECENT_UNKNOWN,
+                                    .status = entry->status,
+                                    .bytes = entry->bytes,
+                                    .url = entry->url,
+                                    .result = wb_slice_str(result),
+                                    .reason = wb_slice_str(entry->message ? entry->message : "")};
+    wb_recent_add(&w->recent, &fetch);
+}
+
 int wb_eventlog_page(struct wb_worker *w, const struct wb_eventlog_entry *entry, const struct wb_page *page)
 {
     struct wb_buf *lines = &w->uncommitted.lines;
     size_t before = lines->len;
     int err = 0;
 
+    tell_watchers(w, entry);
     if (entry->error)
         wb_tally_add(&w->tally->errors[entry->error], 1);
     if (!w->plan->lines && !page)

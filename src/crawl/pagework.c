@@ -36,7 +36,8 @@ int wb_outcome_tell(struct wb_outcome *o)
     struct wb_worker *w = o->errand->worker;
     struct wb_eventlog_entry entry = {.url = o->edit.page.url, .result = o->word, .message = o->message,
                                       .status = o->result->status, .ms = o->result->took_ms, .error = o->error,
-                                      .bytes = o->edit.page.bytes, .time_ms = o->result->sent_ms};
+                                      .bytes = o->edit.page.bytes, .time_ms = o->result->sent_ms,
+                                      .site = o->errand->site};
     /* The spool first: once the journal says that a page was fetched, the page must not get lost. */
     int err = wb_eventlog_page(w, &entry, o->page);
 

@@ -362,6 +362,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     if (err == 0 && w->failed.code == 0)
         err = commit_is_due(w) ? commit(w) : tell_others(w);
     count_sites(w);
+    wb_recent_flush(&w->recent, wb_clock_now_ms());
     if (err < 0)
         wb_worker_fail(w, err);
 }
@@ -440,6 +441,8 @@ static int open_worker(struct wb_worker *w)
         err = wb_spill_open(o->dir, &w->repo.spill);
     if (err == 0)
         err = wb_pagefacts_init(&w->facts);
+    if (err == 0)
+        wb_recent_open(o->dir, &w->recent);
     return err < 0 ? err : open_network(w);
 }
 
@@ -496,6 +499,8 @@ static void close_worker(struct wb_worker *w, bool clean)
     wb_store_close(w->repo.store);
     wb_spool_close(w->repo.spool, clean);
     wb_dispenser_close(w->repo.dispenser);
+    wb_recent_flush(&w->recent, INT64_MAX);
+    wb_recent_close(&w->recent);
     if (w->loop.tick)
         event_free(w->loop.tick);
     if (w->loop.due)
@@ -511,7 +516,7 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int warning
     static struct wb_worker w; /* there is one per process, and it is too large for a stack */
 
     w = (struct wb_worker){.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number],
-                           .warnings_fd = warnings_fd};
+                           .warnings_fd = warnings_fd, .recent.file = WB_FILE_INIT};
     wb_limits_prepare(); /* as many sockets as sites */
     snprintf(w.owner, sizeof w.owner, "%s", plan->owner);
     int err = open_worker(&w);

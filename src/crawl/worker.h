@@ -29,6 +29,7 @@
 #include "base/vec.h"
 #include "crawl/crawl.h"
 #include "crawl/frontier.h"
+#include "crawl/recent.h"
 #include "crawl/scope.h"
 #include "crawl/spool.h"
 #include "crawl/tally.h"
@@ -215,6 +216,7 @@ struct wb_worker {
     struct wb_links links;
     struct wb_seen contents;    /* digests of bodies that were stored, to recognise copies */
     struct wb_visit_reports reports;
+    struct wb_recent recent;    /* fetches for people who watch */
     struct wb_news_list news;   /* of sites that were closed since the last commit */
     struct wb_worker_uncommitted uncommitted;
 
@@ -564,6 +566,7 @@ struct wb_eventlog_entry {
     uint64_t bytes;
     int64_t time_ms;
     int error;               /* enum wb_crawl_error; 0: none */
+    const struct wb_site *site; /* whose queue the URL was in; NULL: none */
 };
 
 /* Appends the entry as a line of JSON. */

@@ -408,6 +408,22 @@ int wb_dispenser_twins(struct wb_dispenser *dispenser, struct wb_slice address, 
 typedef int (*wb_seed_each)(void *context, const struct wb_seed *seed);
 int wb_dispenser_seeds(struct wb_dispenser *dispenser, int64_t site, int64_t after, wb_seed_each each, void *context);
 
+/* What people look for, a page at a time. */
+enum wb_site_order { WB_SITE_BY_NAME, WB_SITE_BY_STATE, WB_SITE_BY_NEXT, WB_SITE_BY_PAGES, WB_SITE_BY_ATTEMPTS };
+
+struct wb_site_search {
+    struct wb_slice text;     /* in the name; empty: all */
+    enum wb_site_state state; /* 0: any */
+    enum wb_site_order order; /* then by name */
+    bool descending;
+    uint64_t offset;
+    unsigned max;
+};
+
+/* Reports the sites that are found, in order, and how many there are in all. It looks at every site once. */
+int wb_dispenser_search(struct wb_dispenser *dispenser, const struct wb_site_search *search, wb_site_each each,
+                        void *context, uint64_t *total_out);
+
 /* How many sites are in each state. */
 struct wb_dispenser_stat {
     uint64_t unresolved, ready, claimed, waiting, done, alias, refused;

@@ -123,6 +123,69 @@ int wb_dispenser_each(struct wb_dispenser *d, int64_t run, wb_site_each each, vo
     return err;
 }
 
+/* ---- what people look for ------------------------------------------------------------------------------ */
+
+struct site_finding {
+    const struct wb_site_search *search;
+    struct wb_buf pattern;
+    uint64_t total;
+    struct wb_dispenser_row_list list;
+};
+
+/* A text with any text before and after it. */
+static int make_pattern(struct wb_slice text, struct wb_buf *pattern)
+{
+    int err = wb_buf_append_char(pattern, '%');
+
+    for (size_t i = 0; i < text.len && err == 0; i++) {
+        char c = text.ptr[i] >= 'A' && text.ptr[i] <= 'Z' ? (char)(text.ptr[i] + 32) : text.ptr[i];
+        if (c == '%' || c == '_' || c == '!')
+            err = wb_buf_append_char(pattern, '!');
+        if (err == 0)
+            err = wb_buf_append_char(pattern, c);
+    }
+    return err < 0 ? err : wb_buf_append_char(pattern, '%');
+}
+
+static int find_sites(struct wb_dispenser *d, void *context)
+{
+    struct site_finding *f = context;
+    const struct wb_site_search *s = f->search;
+    bool back = s->order == WB_SITE_BY_NAME && s->descending;
+    struct wb_slice pattern = wb_buf_slice(&f->pattern);
+    int64_t offset = s->offset < INT64_MAX ? (int64_t)s->offset : INT64_MAX;
+
+    wb_dispenser_row_list_release(&f->list);
+    int err = WB_SQL_RUN(d->sql, S_FIND_COUNT, wb_sql_str(pattern), wb_sql_int(s->state));
+    if (err <= 0)
+        return err;
+    f->total = (uint64_t)wb_sql_number(d->sql, S_FIND_COUNT, 0);
+    wb_sql_end(d->sql, S_FIND_COUNT);
+    if (back)
+        err = WB_SQL_RUN(d->sql, S_FIND_BACK, wb_sql_str(pattern), wb_sql_int(s->state), wb_sql_int(s->max),
+                         wb_sql_int(offset));
+    else
+        err = WB_SQL_RUN(d->sql, S_FIND, wb_sql_str(pattern), wb_sql_int(s->state), wb_sql_int(s->order),
+                         wb_sql_int(s->descending ? -1 : 1), wb_sql_int(s->max), wb_sql_int(offset));
+    return wb_dispenser_row_list_read(d, back ? S_FIND_BACK : S_FIND, err, &f->list);
+}
+
+int wb_dispenser_search(struct wb_dispenser *d, const struct wb_site_search *search, wb_site_each each, void *context,
+                        uint64_t *total_out)
+{
+    struct site_finding f = {.search = search, .list = WB_DISPENSER_ROW_LIST_INIT};
+    int err = make_pattern(search->text, &f.pattern);
+
+    if (err == 0)
+        err = wb_dispenser_transact(d, false, find_sites, &f);
+    *total_out = err == 0 ? f.total : 0;
+    if (err == 0)
+        err = wb_dispenser_row_list_each(&f.list, each, context);
+    wb_dispenser_row_list_release(&f.list);
+    wb_buf_release(&f.pattern);
+    return err;
+}
+
 /* ---- one row ------------------------------------------------------------------------------------------ */
 
 struct row_lookup {

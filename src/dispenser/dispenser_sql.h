@@ -97,6 +97,15 @@
     X(S_WAITING, WB_SELECT_SITE "WHERE state = 4 AND reason = ?1 LIMIT ?2")                                           \
     X(S_ALL, WB_SELECT_SITE "WHERE id > ?1 ORDER BY id LIMIT ?2")                                                     \
     X(S_OF_RUN, WB_SELECT_SITE "WHERE id > ?1 AND run = ?2 ORDER BY id LIMIT ?3")                                     \
+    /* what people look for: ?1 is a pattern, ?2 a state or 0, ?3 a number to sort by, ?4 is 1 or -1 */               \
+    X(S_FIND,                                                                                                         \
+      WB_SELECT_SITE "WHERE name LIKE ?1 ESCAPE '!' AND (?2 = 0 OR state = ?2) ORDER BY ?4 * (CASE WHEN ?3 = 1 THEN " \
+      "state WHEN ?3 = 2 AND state = 4 THEN next_ms WHEN ?3 = 3 THEN pages WHEN ?3 = 4 THEN attempts ELSE 0 END), "   \
+      "name LIMIT ?5 OFFSET ?6")                                                                                      \
+    X(S_FIND_BACK,                                                                                                    \
+      WB_SELECT_SITE "WHERE name LIKE ?1 ESCAPE '!' AND (?2 = 0 OR state = ?2) ORDER BY name DESC LIMIT ?3 OFFSET "   \
+      "?4")                                                                                                           \
+    X(S_FIND_COUNT, "SELECT COUNT(*) FROM webbase_site WHERE name LIKE ?1 ESCAPE '!' AND (?2 = 0 OR state = ?2)")     \
     /* classes, and sites that may be the same under another name */                                                  \
     X(S_CLASS_SET,                                                                                                    \
       "INSERT INTO webbase_class (name, fetches, delay_ms, min_ms, max_ms) VALUES (?1, ?2, ?3, "                      \

@@ -48,6 +48,24 @@ int wb_nameless_open(const char *dir, struct wb_file *file_out)
     return 0;
 }
 
+int wb_nameless_memory(struct wb_file *file_out)
+{
+    char *name = wb_strdup("a file in memory");
+    int fd;
+
+    *file_out = WB_FILE_INIT;
+    if (!name)
+        return WB_E_NOMEM;
+    fd = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : memfd_create("webbase", MFD_CLOEXEC);
+    if (fd < 0) {
+        int err = wb_fail_errno("cannot make %s", name);
+        wb_free(name);
+        return err;
+    }
+    *file_out = (struct wb_file){fd, name};
+    return 0;
+}
+
 int wb_nameless_map(const char *dir, size_t bytes, void **memory_out)
 {
     struct wb_file file = WB_FILE_INIT;

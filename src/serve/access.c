@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
 #include "serve/server.h"
@@ -57,7 +58,7 @@ const struct wb_serve_provider *wb_access_provider(const struct wb_server *serve
  * "Basic base64(NAME:TOKEN)", which browsers send after asking for a password. They send it with every request from
  * then on, also with those that pages of other sites make them send; so it is good for reading only.
  */
-static bool has_password(const struct wb_server *server, const struct wb_http_request *request)
+static bool has_password(const struct wb_server *server, const struct wb_http_request *request, bool of_operator)
 {
     static const char scheme[] = "basic ";
     struct wb_slice value = wb_http_field(request, "Authorization");
@@ -76,7 +77,8 @@ static bool has_password(const struct wb_server *server, const struct wb_http_re
     if (!colon)
         return false;
     struct wb_slice token = wb_slice((const char *)colon + 1, (size_t)(text + len - colon - 1));
-    return find_provider(server, token, &is_operator) || is_operator;
+    bool is_provider = find_provider(server, token, &is_operator) != NULL;
+    return is_operator || (is_provider && !of_operator);
 }
 
 enum wb_stream_who wb_access_who(const struct wb_server *server, const struct wb_http_request *request)
@@ -93,7 +95,7 @@ bool wb_access_has_token(const struct wb_server *server, const struct wb_http_re
     bool is_operator;
     bool is_provider = wb_access_provider(server, request, &is_operator) != NULL;
 
-    *right_out = is_provider || is_operator || has_password(server, request);
+    *right_out = is_provider || is_operator || has_password(server, request, false);
     return wb_http_field(request, "Authorization").len > 0;
 }
 
@@ -105,8 +107,9 @@ unsigned wb_access_check(const struct wb_server *server, const struct wb_http_re
     if (access == WB_ACCESS_ANYONE || (access == WB_ACCESS_READER && server->reading_is_open) || is_operator)
         return 0;
     if (is_provider)
-        return access == WB_ACCESS_OPERATOR ? 403 : 0;
-    return access == WB_ACCESS_READER && has_password(server, request) ? 0 : 401;
+        return access == WB_ACCESS_OPERATOR || access == WB_ACCESS_WATCHER ? 403 : 0;
+    bool by_password = access == WB_ACCESS_READER || access == WB_ACCESS_WATCHER;
+    return by_password && has_password(server, request, access == WB_ACCESS_WATCHER) ? 0 : 401;
 }
 
 /* ---- the operator's token ------------------------------------------------------------------------ */
@@ -141,6 +144,20 @@ static int make(struct wb_server *server, const char *path)
     return err;
 }
 
+/* Where nothing can be written, there is nothing to order either: the token stays unknown to everybody. */
+static int make_if_possible(struct wb_server *server, const char *path)
+{
+    const struct wb_serve_options *o = server->options;
+    int err = make(server, path);
+
+    if (err == 0 || err == WB_E_NOMEM || wb_folder_is_writable(o->dir))
+        return err;
+    if (o->say)
+        o->say(o->context, "the repository cannot be written to, so there is no token, and nobody can give orders; "
+                           "--token sets one");
+    return 0;
+}
+
 int wb_access_init(struct wb_server *server)
 {
     struct wb_buf text = WB_BUF_INIT;
@@ -151,7 +168,7 @@ int wb_access_init(struct wb_server *server)
     char *path = wb_path_join(server->options->dir, "token");
     int err = path ? wb_path_read(path, WB_SERVE_TOKEN_MAX + 2, &text) : WB_E_NOMEM;
     if (err == WB_E_NOTFOUND)
-        err = make(server, path);
+        err = make_if_possible(server, path);
     else if (err == 0)
         err = use(server, wb_slice_trim(wb_buf_slice(&text)), path);
     wb_buf_release(&text);

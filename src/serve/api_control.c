@@ -9,13 +9,19 @@
  *   POST /api/expunge                            {"what":"URL or HOST","allow":false}
  *                                                {"pages":1,"known":0,"bytes":2345,"left":0}
  *
+ * What was asked for and what came of it is noted in the operators' log (orders.h), whether it worked or not.
+ *
  * 404: no crawl is running, or none has that site; nothing is barred that could be allowed again.
  */
 #include "base/error.h"
+#include "os/clock.h"
+#include "serve/orders.h"
 #include "serve/server.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define DELAY_MAX_S (30.0 * 86400)
@@ -52,6 +58,26 @@ static int read_delay(const json_t *body, int64_t *delay_ms_out)
         return wb_fail(WB_E_INVALID, "the body needs \"delay\", a number of seconds up to %.0f", DELAY_MAX_S);
     *delay_ms_out = (int64_t)llround(seconds * 1000);
     return 0;
+}
+
+/*
+ * Notes an order. If the log cannot be written, the order itself has been carried out nevertheless, and its answer is
+ * what counts.
+ */
+static void note(struct wb_call *call, const char *what, const char *subject, int err, const char *said)
+{
+    struct wb_error_copy failed;
+    struct wb_order order = {.time_ms = wb_clock_wall_ms(),
+                             .what = wb_slice_str(what),
+                             .subject = wb_slice_str(subject ? subject : ""),
+                             .ok = err == 0};
+
+    wb_error_save(err, &failed); /* noting must not change the message for the caller */
+    const char *message = err == 0 ? said : wb_error_message();
+    order.said = wb_slice_str(message[0] ? message : wb_error_words(err));
+    (void)wb_orders_note(call->server->options->dir, &order);
+    if (err < 0)
+        (void)wb_error_restore(&failed);
 }
 
 /* ---- orders to a crawl ------------------------------------------------------------------------------------------- */
@@ -100,10 +126,22 @@ static int answer_control(struct wb_call *call, const struct wb_buf *lines)
     return err;
 }
 
+static void describe(const struct wb_control_command *command, char *text, size_t size)
+{
+    if (command->verb == WB_CONTROL_DELAY)
+        snprintf(text, size, "at least %g s between two requests", (double)command->delay_ms / 1000);
+    else
+        snprintf(text, size, "%s",
+                 command->verb == WB_CONTROL_PAUSE    ? "the crawl begins no requests"
+                 : command->verb == WB_CONTROL_RESUME ? "the crawl goes on"
+                                                      : "nothing more is requested from it");
+}
+
 void wb_handle_control(struct wb_call *call)
 {
     struct wb_buf answer = WB_BUF_INIT;
-    struct wb_control_command command;
+    struct wb_control_command command = {0};
+    char said[80] = "";
     json_t *body = NULL;
 
     int err = read_body(call, &body);
@@ -111,6 +149,10 @@ void wb_handle_control(struct wb_call *call)
         err = read_command(call, body, &command);
     if (err == 0)
         err = wb_control_send(call->server->options->dir, &command, &answer);
+    if (command.verb) {
+        describe(&command, said, sizeof said);
+        note(call, wb_control_verb_word(command.verb), command.site, err, said);
+    }
     if (err == 0)
         err = answer_control(call, &answer);
     if (err < 0)
@@ -128,12 +170,19 @@ void wb_handle_expunge(struct wb_call *call)
     const char *what = NULL;
     json_t *body = NULL;
     struct wb_json j;
+    char said[120];
 
     int err = read_body(call, &body);
     if (err == 0)
         err = read_text(body, "what", &what);
+    bool allow = json_is_true(json_object_get(body, "allow"));
     if (err == 0)
-        err = wb_expunge(&options, what, json_is_true(json_object_get(body, "allow")), NULL, NULL, NULL, &stat);
+        err = wb_expunge(&options, what, allow, NULL, NULL, NULL, &stat);
+    snprintf(said, sizeof said,
+             allow ? "it may be fetched again" : "%" PRIu64 " stored and %" PRIu64 " known pages removed", stat.pages,
+             stat.known);
+    if (what)
+        note(call, allow ? "allow" : "expunge", what, err, said);
     if (err == 0) {
         wb_call_json(call, &j);
         wb_json_field_u64(&j, "pages", stat.pages);

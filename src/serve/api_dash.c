@@ -1,44 +1,18 @@
 /*
  * api_dash.c - GET /api/dash?since=: what the dashboard shows, as JSON.
  *
- *   {"interval":2,"series":{"time":[1768435200000,...],"pages":[123,...],...},"crawls":[what `webbase control` reads],
- *    "stat":{what `webbase stat --json` prints},"nodes":[...],"snapshots":[...],"streams":[...],"http":{...}}
+ *   {"interval":1,"series":{"time":[1768435200000,...],"pages":[123,...],...},"crawls":[what `webbase control` reads],
+ *    "stat":{what `webbase stat --json` prints},"state":{"text":"Crawling:
+ * ...","until":null,"problem":null},"nodes":[...],"snapshots":[...],"streams":[...],"http":{...}}
  *
  * since: only samples after this time, in milliseconds since 1970. Unknown numbers are null.
  */
 #include "base/error.h"
-#include "serve/dash.h"
+#include "serve/dash_state.h"
 
 #include <math.h>
 
 enum { SNAPSHOTS_SHOWN = 100 };
-
-static const char *const names[WB_DASH_NUMBERS] = {
-    [WB_DASH_PAGES] = "pages",
-    [WB_DASH_CAPTURES] = "captures",
-    [WB_DASH_SITES] = "sites",
-    [WB_DASH_PAGE_BYTES] = "page_bytes",
-    [WB_DASH_STORED_BYTES] = "stored_bytes",
-    [WB_DASH_DEAD_BYTES] = "dead_bytes",
-    [WB_DASH_KNOWN] = "known",
-    [WB_DASH_UNMERGED] = "unmerged_bytes",
-    [WB_DASH_GENERATION] = "generation",
-    [WB_DASH_FRESHNESS] = "freshness",
-    [WB_DASH_AGE] = "age_days",
-    [WB_DASH_REQUESTS] = "requests",
-    [WB_DASH_FAILED] = "requests_failed",
-    [WB_DASH_CONNECTIONS] = "connections",
-    [WB_DASH_STREAMS] = "streams",
-    [WB_DASH_CRAWLS] = "crawls",
-    [WB_DASH_CRAWL_PAGES] = "crawl_pages",
-    [WB_DASH_CRAWL_REQUESTS] = "crawl_requests",
-    [WB_DASH_CRAWL_BYTES] = "crawl_bytes",
-    [WB_DASH_CRAWL_ERRORS] = "crawl_errors",
-    [WB_DASH_CRAWL_ACTIVE] = "crawl_sites_active",
-    [WB_DASH_CRAWL_WAITING] = "crawl_sites_waiting",
-    [WB_DASH_CRAWL_QUEUED] = "crawl_queued",
-    [WB_DASH_CRAWL_FLYING] = "crawl_in_flight",
-};
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */
 
@@ -77,7 +51,7 @@ static int add_series(struct wb_call *call, struct wb_json *j, int64_t since_ms)
         wb_json_i64(j, samples[i].time_ms);
     wb_json_array_end(j);
     for (size_t n = 0; n < WB_DASH_NUMBERS; n++) {
-        wb_json_key(j, names[n]);
+        wb_json_key(j, wb_dash_numbers[n].name);
         wb_json_array(j);
         for (size_t i = 0; i < count; i++)
             add_number(j, samples[i].numbers[n]);
@@ -186,6 +160,7 @@ static int add_streams(struct wb_call *call, struct wb_json *j)
 
 static int add_stat(struct wb_call *call, struct wb_json *j)
 {
+    struct wb_dash_state state = {.until_ms = 0};
     struct wb_answer_stat stat;
     int err = wb_answer_stat_read(call->server->options->dir, call->worker->store, &stat);
 
@@ -194,7 +169,17 @@ static int add_stat(struct wb_call *call, struct wb_json *j)
         wb_json_object(j);
         wb_answer_stat(j, &stat, false);
         wb_json_object_end(j);
+        err = wb_dash_state_read(call->server, &stat, &state);
     }
+    if (err == 0) {
+        wb_json_key(j, "state");
+        wb_json_object(j);
+        wb_json_field_slice(j, "text", wb_buf_slice(&state.text));
+        wb_json_field_time(j, "until", state.until_ms);
+        wb_json_field_text(j, "problem", wb_buf_slice(&state.problem));
+        wb_json_object_end(j);
+    }
+    wb_dash_state_release(&state);
     wb_answer_stat_release(&stat);
     return err;
 }

@@ -13,8 +13,10 @@
 #include "base/mem.h"
 #include "cycle/cycle.h"
 #include "os/clock.h"
+#include "serve/orders.h"
 #include "serve/server.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 enum {
@@ -131,6 +133,24 @@ static void refuse(struct wb_call *call, int err)
         call->reply->status = 413;
 }
 
+/* What an operator announces by hand is an order like others; whole pages come from programs. */
+static void note_order(struct wb_call *call, const struct wb_push_list *list, int err, const struct wb_push_stat *stat)
+{
+    char said[WB_ERROR_MESSAGE_MAX];
+    struct wb_order order = {.time_ms = wb_clock_wall_ms(),
+                             .what = WB_SLICE_LIT("push"),
+                             .subject = list->urls.items[0].url,
+                             .ok = err == 0};
+
+    if (err < 0)
+        snprintf(said, sizeof said, "%s", wb_error_message());
+    else
+        snprintf(said, sizeof said, "noted for the next cycle: %" PRIu64 " changed, %" PRIu64 " gone", stat->changed,
+                 stat->gone);
+    order.said = wb_slice_str(said);
+    (void)wb_orders_note(call->server->options->dir, &order);
+}
+
 void wb_handle_push(struct wb_call *call)
 {
     char name[PROVIDER_MAX];
@@ -156,5 +176,7 @@ void wb_handle_push(struct wb_call *call)
         wb_call_fail(call, err);
     else
         write_result(call, &list, &stat);
+    if (is_operator && list.urls.count && !list.pages.count)
+        note_order(call, &list, err, &stat);
     wb_push_list_release(&list);
 }

@@ -1,8 +1,9 @@
-/* dash.c - takes a sample every two seconds. See dash.h. */
+/* dash.c - takes a sample every second, and gives it to the chronicle. See dash.h. */
 #include "serve/dash.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/folder.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -10,7 +11,25 @@
 #include <string.h>
 #include <time.h>
 
-enum { COST_FACTOR = 40 }; /* counting takes a fortieth of the thread's time at most */
+enum {
+    COST_FACTOR = 2000,         /* counting takes a two-thousandth of the thread's time at most */
+    CRAWLS_MAX = 8,             /* as many can run at once (docs/design/0030-control.md) */
+    WATCHED_MAX_MS = 60 * 1000, /* a sample that is later than this leaves a gap */
+    NOW_SAMPLES = 10,           /* over which rates of this moment are taken */
+};
+
+/* What one crawl has counted so far. */
+struct dash_crawl {
+    int64_t pid;
+    double age_s;
+    double counts[WB_DASH_NUMBERS]; /* only those of crawls that are counted */
+};
+
+/* The crawls of one sample. */
+struct dash_crawls {
+    struct dash_crawl items[CRAWLS_MAX];
+    size_t count;
+};
 
 struct wb_dash {
     struct wb_server *server;
@@ -21,7 +40,10 @@ struct wb_dash {
     struct wb_dash_sample samples[WB_DASH_SAMPLES]; /* a ring */
     uint64_t count;                                 /* samples ever taken */
     struct wb_buf crawls;
+    struct wb_chronicle *chronicle;
     /* Used by the thread alone. */
+    struct dash_crawls before; /* the crawls of the last sample */
+    int64_t sampled_ns;        /* when that was; 0: never */
     struct wb_store *store;
     struct wb_dash_fresh *fresh;
     int64_t count_after_ns; /* the repository is counted again then */
@@ -35,7 +57,7 @@ static void note_stat(struct wb_dash *dash, const struct wb_answer_stat *s)
     double *n = dash->counted;
 
     n[WB_DASH_PAGES] = (double)s->store.pages;
-    n[WB_DASH_CAPTURES] = (double)s->store.captures;
+    n[WB_DASH_CAPTURES] = n[WB_DASH_ARRIVED] = (double)s->store.captures;
     n[WB_DASH_SITES] = (double)s->store.sites;
     n[WB_DASH_PAGE_BYTES] = (double)s->store.bytes_pages;
     n[WB_DASH_STORED_BYTES] = (double)s->store.bytes_stored;
@@ -50,6 +72,7 @@ static void count_repository(struct wb_dash *dash)
 {
     int64_t began = wb_clock_mono_ns();
     const char *dir = dash->server->options->dir;
+    struct wb_folder_space space;
     struct wb_answer_stat stat;
 
     if (began < dash->count_after_ns)
@@ -58,54 +81,118 @@ static void count_repository(struct wb_dash *dash)
         note_stat(dash, &stat);
     wb_answer_stat_release(&stat);
     (void)wb_dash_fresh_read(dash->fresh, dir);
-    dash->count_after_ns = began + (wb_clock_mono_ns() - began) * COST_FACTOR;
+    if (wb_folder_space(dir, &space) == 0)
+        dash->counted[WB_DASH_DISK_FREE] = (double)space.free;
+    int64_t now = wb_clock_mono_ns();
+    dash->count_after_ns = now + (now - began) * COST_FACTOR;
 }
 
 /* ---- crawls ------------------------------------------------------------------------------------------------------ */
 
-static void add_number(double *sum, const json_t *object, const char *key)
+static void add_number(double *sum, double number)
 {
-    *sum = (isnan(*sum) ? 0 : *sum) + json_number_value(json_object_get(object, key));
+    *sum = (isnan(*sum) ? 0 : *sum) + number;
 }
 
-static void add_crawl(struct wb_dash_sample *sample, struct wb_slice line)
+static void add_crawl(struct wb_dash_sample *sample, struct dash_crawls *crawls, struct wb_slice line)
 {
+    static const struct {
+        enum wb_dash_number number;
+        const char *key;
+        bool of_sites;
+    } fields[] = {
+        {WB_DASH_CRAWL_PAGES, "pages", false},         {WB_DASH_CRAWL_REQUESTS, "requests", false},
+        {WB_DASH_CRAWL_BYTES, "wire_bytes", false},    {WB_DASH_CRAWL_ERRORS, "error_count", false},
+        {WB_DASH_CRAWL_UNCHANGED, "unchanged", false}, {WB_DASH_CRAWL_GONE, "gone", false},
+        {WB_DASH_CRAWL_ACTIVE, "active", true},        {WB_DASH_CRAWL_WAITING, "waiting", true},
+        {WB_DASH_CRAWL_QUEUED, "queued", false},       {WB_DASH_CRAWL_FLYING, "in_flight", false},
+    };
     json_t *status = json_loadb(line.ptr, line.len, 0, NULL);
-    double *n = sample->numbers;
 
-    if (!status)
+    if (!status || crawls->count == CRAWLS_MAX) {
+        json_decref(status);
         return;
-    const json_t *sites = json_object_get(status, "sites");
-    n[WB_DASH_CRAWLS]++;
-    add_number(&n[WB_DASH_CRAWL_PAGES], status, "pages");
-    add_number(&n[WB_DASH_CRAWL_REQUESTS], status, "requests");
-    add_number(&n[WB_DASH_CRAWL_BYTES], status, "wire_bytes");
-    add_number(&n[WB_DASH_CRAWL_ERRORS], status, "error_count");
-    add_number(&n[WB_DASH_CRAWL_ACTIVE], sites, "active");
-    add_number(&n[WB_DASH_CRAWL_WAITING], sites, "waiting");
-    add_number(&n[WB_DASH_CRAWL_QUEUED], status, "queued");
-    add_number(&n[WB_DASH_CRAWL_FLYING], status, "in_flight");
+    }
+    struct dash_crawl *crawl = &crawls->items[crawls->count++];
+    crawl->pid = json_integer_value(json_object_get(status, "pid"));
+    crawl->age_s = json_number_value(json_object_get(status, "seconds"));
+    sample->numbers[WB_DASH_CRAWLS]++;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const json_t *object = fields[i].of_sites ? json_object_get(status, "sites") : status;
+        double value = json_number_value(json_object_get(object, fields[i].key));
+        add_number(&sample->numbers[fields[i].number], value);
+        crawl->counts[fields[i].number] = value;
+    }
     json_decref(status);
 }
 
-static void ask_crawls(struct wb_dash *dash, struct wb_dash_sample *sample, struct wb_buf *answer)
+static void ask_crawls(struct wb_dash *dash, struct wb_dash_sample *sample, struct dash_crawls *crawls,
+                       struct wb_buf *answer)
 {
     struct wb_control_command command = {.verb = WB_CONTROL_STATUS};
     struct wb_slice rest, line;
 
     sample->numbers[WB_DASH_CRAWLS] = 0;
+    for (enum wb_dash_number n = WB_DASH_CRAWL_PAGES; n <= WB_DASH_CRAWL_GONE; n++)
+        sample->numbers[n] = 0;
     if (wb_control_send(dash->server->options->dir, &command, answer) < 0)
         wb_buf_clear(answer); /* no crawl is running, or none that answers */
     rest = wb_buf_slice(answer);
     while (wb_slice_next_line(&rest, &line))
-        add_crawl(sample, line);
+        add_crawl(sample, crawls, line);
+}
+
+/* ---- the chronicle ----------------------------------------------------------------------------------------------- */
+
+/* How much the crawls have counted since the last sample. One that is new and was not there before counts from 0. */
+static double crawl_growth(const struct wb_dash *dash, const struct dash_crawls *now, size_t number, double span_s)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < now->count; i++) {
+        const struct dash_crawl *crawl = &now->items[i];
+        double before = crawl->age_s <= span_s + 1 ? 0 : crawl->counts[number];
+        for (size_t k = 0; k < dash->before.count; k++)
+            if (dash->before.items[k].pid == crawl->pid)
+                before = dash->before.items[k].counts[number];
+        sum += crawl->counts[number] > before ? crawl->counts[number] - before : 0;
+    }
+    return sum;
+}
+
+/* What happened since the last sample, as a record. Nothing is known about the time before the first one. */
+static void tell_chronicle(struct wb_dash *dash, const struct wb_dash_sample *last, const struct wb_dash_sample *sample,
+                           const struct dash_crawls *crawls, int64_t span_ms)
+{
+    struct wb_chronicle_record record = {.start_s = wb_clock_wall_ms() / 1000};
+
+    if (!last || span_ms <= 0 || span_ms > WATCHED_MAX_MS)
+        return;
+    record.watched_ms = (uint32_t)span_ms;
+    for (size_t i = 0; i < WB_CHRONICLE_NUMBERS; i++) {
+        double now = i < WB_DASH_NUMBERS ? sample->numbers[i] : NAN;
+        if (i < WB_DASH_NUMBERS && wb_dash_numbers[i].counted) {
+            bool of_crawls = i >= WB_DASH_CRAWL_PAGES && i <= WB_DASH_CRAWL_GONE;
+            double grown = of_crawls ? crawl_growth(dash, crawls, i, (double)span_ms / 1000) : now - last->numbers[i];
+            now = grown < 0 ? 0 : grown; /* NaN stays NaN */
+        }
+        record.numbers[i] = now;
+    }
+    /* A disk that takes nothing costs the second; the page says how full it is. */
+    (void)wb_chronicle_add(dash->chronicle, &record);
 }
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */
 
+static const struct wb_dash_sample *sample_before(const struct wb_dash *dash, uint64_t back)
+{
+    return dash->count > back ? &dash->samples[(dash->count - 1 - back) % WB_DASH_SAMPLES] : NULL;
+}
+
 static void take_sample(struct wb_dash *dash)
 {
     struct wb_dash_sample sample = {.time_ms = wb_clock_now_ms()};
+    struct dash_crawls seen = {.count = 0};
     struct wb_buf crawls = WB_BUF_INIT;
     struct wb_httpd_stat http;
     uint64_t requests, failed;
@@ -119,7 +206,12 @@ static void take_sample(struct wb_dash *dash)
     sample.numbers[WB_DASH_FAILED] = (double)failed;
     sample.numbers[WB_DASH_CONNECTIONS] = (double)http.connections;
     sample.numbers[WB_DASH_STREAMS] = (double)http.sources;
-    ask_crawls(dash, &sample, &crawls);
+    ask_crawls(dash, &sample, &seen, &crawls);
+    int64_t now_ns = wb_clock_mono_ns();
+    /* Only this thread changes the samples, so it may look at them without the lock. */
+    tell_chronicle(dash, sample_before(dash, 0), &sample, &seen, (now_ns - dash->sampled_ns) / 1000000);
+    dash->sampled_ns = now_ns;
+    dash->before = seen;
     pthread_mutex_lock(&dash->lock);
     dash->samples[dash->count++ % WB_DASH_SAMPLES] = sample;
     wb_buf_release(&dash->crawls);
@@ -157,14 +249,20 @@ static int open_parts(struct wb_dash *dash)
     pthread_condattr_destroy(&attributes);
     for (size_t i = 0; i < WB_DASH_NUMBERS; i++)
         dash->counted[i] = NAN;
+    wb_chronicle_counted counted = 0;
+    for (size_t i = 0; i < WB_DASH_NUMBERS; i++)
+        counted |= wb_dash_numbers[i].counted ? 1u << i : 0;
     int err = wb_store_open(dash->server->options->dir, WB_STORE_READ, &dash->store);
-    return err < 0 ? err : wb_dash_fresh_new(&dash->fresh);
+    if (err == 0)
+        err = wb_dash_fresh_new(&dash->fresh);
+    return err < 0 ? err : wb_chronicle_open(dash->server->options->dir, counted, &dash->chronicle);
 }
 
 static void free_parts(struct wb_dash *dash)
 {
     wb_store_close(dash->store);
     wb_dash_fresh_free(dash->fresh);
+    wb_chronicle_close(dash->chronicle);
     wb_buf_release(&dash->crawls);
     pthread_cond_destroy(&dash->changed);
     pthread_mutex_destroy(&dash->lock);
@@ -216,6 +314,30 @@ int wb_dash_each(struct wb_dash *dash, int64_t after_ms,
             err = each(context, &dash->samples[i % WB_DASH_SAMPLES]);
     pthread_mutex_unlock(&dash->lock);
     return err;
+}
+
+bool wb_dash_now(struct wb_dash *dash, struct wb_dash_now *now_out)
+{
+    *now_out = (struct wb_dash_now){.span_s = 0};
+    pthread_mutex_lock(&dash->lock);
+    bool known = dash->count > 0;
+    if (known) {
+        uint64_t back = dash->count > NOW_SAMPLES ? NOW_SAMPLES : dash->count - 1;
+        const struct wb_dash_sample *old = sample_before(dash, back);
+        now_out->sample = *sample_before(dash, 0);
+        now_out->span_s = (double)(now_out->sample.time_ms - old->time_ms) / 1000;
+        for (size_t i = 0; i < WB_DASH_NUMBERS; i++) {
+            double grown = now_out->sample.numbers[i] - old->numbers[i];
+            now_out->growth[i] = grown > 0 ? grown : 0; /* less: another crawl */
+        }
+    }
+    pthread_mutex_unlock(&dash->lock);
+    return known;
+}
+
+struct wb_chronicle *wb_dash_chronicle(struct wb_dash *dash)
+{
+    return dash->chronicle;
 }
 
 int wb_dash_crawls(struct wb_dash *dash, struct wb_buf *out)

@@ -14,6 +14,8 @@ enum { ORDER_BYTES = 64 << 10 };
 #define PUSH_BYTES ((uint64_t)64 << 20)
 
 /* What several calls know. */
+#define SITES "q state sort order limit offset"
+#define FETCHES "q site status error after limit"
 #define SEARCH "q limit offset sort facet one_per_site fold explain quick"
 #define LISTING "url matchType q type status sort limit after"
 #define CDX                                                                                                            \
@@ -31,7 +33,7 @@ static const struct wb_route routes[] = {
     {"/captures", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_listing_page, LISTING},
     {"/compare", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_compare, "url a b view change"},
     {"/compare/frame", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_compare_frame, "url a b side"},
-    {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page, NULL},
+    {"/dash", false, GET, WB_ACCESS_READER, 0, true, false, wb_handle_dash_page, "range from to"},
     {"/api/search", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_search, SEARCH},
     {"/api/complete", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_complete, "q limit format"},
     {"/api/page", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_page, "url at snapshot"},
@@ -44,6 +46,13 @@ static const struct wb_route routes[] = {
     {"/api/stat", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_stat, NULL},
     {"/api/snapshots", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_snapshots, NULL},
     {"/api/dash", false, GET, WB_ACCESS_READER, 0, false, false, wb_handle_dash_data, "since"},
+    {"/api/history", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_history, "metric range from to step"},
+    {"/dash/sites", false, GET, WB_ACCESS_READER, 0, true, true, wb_handle_sites_page, SITES},
+    {"/dash/fetches", false, GET, WB_ACCESS_WATCHER, 0, true, true, wb_handle_fetches_page, FETCHES},
+    {"/dash/orders", false, GET, WB_ACCESS_WATCHER, 0, true, false, wb_handle_orders_page, "limit"},
+    {"/api/sites", false, GET, WB_ACCESS_READER, 0, false, true, wb_handle_sites, SITES},
+    {"/api/fetches", false, GET, WB_ACCESS_WATCHER, 0, false, true, wb_handle_fetches, FETCHES},
+    {"/api/orders", false, GET, WB_ACCESS_WATCHER, 0, false, false, wb_handle_orders, "limit"},
     {"/api/token", false, GET, WB_ACCESS_OPERATOR, 0, false, false, wb_handle_token, NULL},
     {"/api/control/", true, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_control, NULL},
     {"/api/expunge", false, POST, WB_ACCESS_OPERATOR, ORDER_BYTES, false, false, wb_handle_expunge, NULL},

@@ -8,6 +8,7 @@
 #include "serve/dash.h"
 #include "serve/delivery.h"
 #include "serve/guesses.h"
+#include "serve/orders.h"
 #include "serve/replay_door.h"
 #include "serve/runkeeper.h"
 #include "serve/server.h"
@@ -73,6 +74,16 @@ static void say_ready(const struct wb_server *server)
         snprintf(url, sizeof url, "%s://%.*s/", server->door->base.tls ? "https" : "http", WB_SLICE_ARG(name));
         o->replay_ready(o->context, url);
     }
+}
+
+int wb_serve_verify(const char *dir,
+                    void (*found)(void *context, bool problem, const char *file, uint64_t offset,
+                                  const char *message),
+                    void *context)
+{
+    int err = wb_chronicle_verify(dir, found, context);
+
+    return err < 0 ? err : wb_orders_verify(dir, found, context);
 }
 
 int wb_serve(const struct wb_serve_options *options)

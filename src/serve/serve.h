@@ -44,6 +44,15 @@ struct wb_serve_options {
     void *context;                  /* of both */
 };
 
+/*
+ * Checks the files that servers keep in the repository. found is called for each problem, and, with problem false, for
+ * what is only worth a note.
+ */
+int wb_serve_verify(const char *dir,
+                    void (*found)(void *context, bool problem, const char *file, uint64_t offset,
+                                  const char *message),
+                    void *context);
+
 /* Serves until a stop is requested (os/stop.h). */
 int wb_serve(const struct wb_serve_options *options);
 

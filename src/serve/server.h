@@ -65,6 +65,7 @@ struct wb_call {
 enum wb_access {
     WB_ACCESS_ANYONE,   /* health */
     WB_ACCESS_READER,   /* open on loopback or with --public, otherwise any token */
+    WB_ACCESS_WATCHER,  /* reading what is the operator's: the token, also as a password */
     WB_ACCESS_PROVIDER, /* a provider's token, or the operator's */
     WB_ACCESS_OPERATOR,
 };
@@ -234,6 +235,13 @@ void wb_handle_control(struct wb_call *call);     /* api_control.c */
 void wb_handle_expunge(struct wb_call *call);
 void wb_handle_token(struct wb_call *call);
 void wb_handle_dash_data(struct wb_call *call);   /* api_dash.c */
+void wb_handle_history(struct wb_call *call);     /* api_history.c */
+void wb_handle_sites(struct wb_call *call);       /* api_watch.c */
+void wb_handle_fetches(struct wb_call *call);
+void wb_handle_orders(struct wb_call *call);
+void wb_handle_sites_page(struct wb_call *call);  /* page_watch.c */
+void wb_handle_fetches_page(struct wb_call *call);
+void wb_handle_orders_page(struct wb_call *call);
 void wb_handle_search_page(struct wb_call *call); /* page_search.c */
 void wb_handle_page_view(struct wb_call *call);   /* page_view.c */
 void wb_handle_bar(struct wb_call *call);           /* stage_bar.c */

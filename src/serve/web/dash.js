@@ -1,11 +1,41 @@
-// The dashboard: asks /api/dash every two seconds, draws charts with uPlot, fills in numbers and tables, and sends the
-// operator's orders. Texts are put in as text, never as HTML.
+// The dashboard: asks /api/dash and /api/history again and again, fills in numbers and tables, draws charts with uPlot,
+// and sends the operator's orders. Texts are put in as text, never as HTML. Parts of pages that the server makes (data-live)
+// are asked for again and replaced as a whole; they go through the parser of documents, which runs no scripts.
 'use strict';
 (() => {
   const $ = id => document.getElementById(id);
-  const KEEP = 1800; // samples: an hour
-  const series = {}; // name -> values; time is in seconds, as uPlot wants it
-  let last = 0;
+  const KEY = 'webbase-token';
+  const bearer = () => {
+    const token = sessionStorage.getItem(KEY);
+    return token === null ? {} : {Authorization: 'Bearer ' + token};
+  };
+
+  // ---- times ------------------------------------------------------------------------------
+  // All in the zone of the browser, which the text names; UTC is a touch away.
+
+  const zone = new Intl.DateTimeFormat(undefined, {timeZoneName: 'short'}).formatToParts(new Date())
+    .find(part => part.type === 'timeZoneName').value;
+  const two = n => String(n).padStart(2, '0');
+  const local = date => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ` +
+    `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  const utc = date => date.toISOString().slice(0, 19).replace('T', ' ') + ' UTC';
+
+  function moment(text) {
+    const time = document.createElement('time');
+    time.dateTime = text;
+    return localize(time);
+  }
+
+  function localize(time) {
+    const date = new Date(time.dateTime);
+    if (!isNaN(date)) {
+      time.textContent = local(date) + ' ' + zone;
+      time.title = utc(date);
+    }
+    return time;
+  }
+
+  document.querySelectorAll('time[datetime]').forEach(localize);
 
   // ---- numbers as text --------------------------------------------------------------------
 
@@ -22,86 +52,112 @@
   const days = n => n == null ? '–' : n < 1 / 24 ? (n * 1440).toFixed(0) + ' min' : n < 2 ? (n * 24).toFixed(1) + ' h'
     : n.toFixed(1) + ' d';
   const percent = n => n == null ? '–' : (100 * n).toFixed(1) + ' %';
-  const clock = seconds => new Date(seconds * 1000).toTimeString().slice(0, 5);
-  const when = text => text ? text.slice(0, 16).replace('T', ' ') : '';
 
-  // ---- samples ----------------------------------------------------------------------------
+  // ---- charts -----------------------------------------------------------------------------
+  // Which lines a chart has is said in its figure, which the server has made.
 
-  function keep(news) {
-    for (const [name, values] of Object.entries(news)) {
-      const all = series[name] || (series[name] = []);
-      for (const v of values) all.push(name === 'time' ? v / 1000 : v);
-      if (all.length > KEEP) all.splice(0, all.length - KEEP);
-    }
-    if (news.time.length) last = news.time[news.time.length - 1];
-  }
+  const past = $('charts');
+  const style = getComputedStyle(document.documentElement);
+  const color = name => style.getPropertyValue(name).trim();
+  const write = {'': short, bytes, share: percent, days};
+  const charts = [...document.querySelectorAll('figure[data-lines]')].map(figure => ({
+    id: figure.dataset.chart, place: figure.querySelector('.chart'), table: figure.querySelector('tbody'),
+    lines: figure.dataset.lines.split(';').map(line => {
+      const [name, label, unit, second] = line.split('|');
+      return {name, label, unit, second: second === 'second'};
+    })}));
+  let history = null;
 
-  const newest = name => series[name] && series[name].length ? series[name][series[name].length - 1] : null;
-
-  // How fast a counter grows. A counter that starts again at 0 belongs to another crawl.
-  function rate(name, span = 5) {
-    const t = series.time, v = series[name];
-    return t.map((now, i) => {
-      let j = Math.max(0, i - span);
-      while (j < i && v[j] == null) j++;
-      if (i === j || v[i] == null) return null;
-      return v[i] >= v[j] ? (v[i] - v[j]) / (now - t[j]) : 0;
+  // Hours and minutes within two days, days beyond.
+  function ticks(all) {
+    const long = history.to - history.from > 2 * 86400e3;
+    return all.map(seconds => {
+      const date = new Date(seconds * 1000), text = local(date);
+      return !long ? text.slice(11, history.step < 5 ? 19 : 16) : date.getHours() ? text.slice(11, 16) : text.slice(5, 10);
     });
   }
 
-  // ---- charts -----------------------------------------------------------------------------
-
-  const style = getComputedStyle(document.documentElement);
-  const color = name => style.getPropertyValue(name).trim();
-  const charts = [
-    {id: 'rate', unit: short, lines: () => [['crawled', rate('crawl_pages')], ['captures', rate('captures')]]},
-    {id: 'errors', unit: short, lines: () => [['failed', rate('crawl_errors')]]},
-    {id: 'queues', unit: short, second: short, lines: () => [['sites', series.crawl_sites_active],
-      ['queued URLs', series.crawl_queued], ['sites that wait', series.crawl_sites_waiting]]},
-    {id: 'traffic', unit: bytes, lines: () => [['bytes', rate('crawl_bytes')]]},
-    {id: 'store', unit: bytes, lines: () => [['stored', series.stored_bytes], ['free to compact', series.dead_bytes]]},
-    {id: 'fresh', unit: percent, second: days, lines: () => [['fresh', series.freshness], ['mean age', series.age_days]]},
-    {id: 'requests', unit: short, lines: () => [['answers', rate('requests')], ['failed', rate('requests_failed')]]},
-    {id: 'open', unit: short, lines: () => [['connections', series.connections], ['streams', series.streams]]},
-  ];
-
-  function options(chart, place, lines) {
-    const strokes = ['--accent', '--visited', '--good'].map(color);
+  function options(chart) {
+    const strokes = ['--accent', '--visited', '--good'].map(color), dashes = [[], [6, 3], [2, 3]];
     const axis = {stroke: color('--quiet'), grid: {stroke: color('--line'), width: 1}, ticks: {show: false},
       font: '12px system-ui, sans-serif'};
-    const top = high => high > 0 ? high * 1.1 : chart.unit === bytes ? 1000 : 1;
-    const scales = {x: {time: true, range: (u, low, high) => [Math.min(low, high - 300), high]},
-      y: {range: (u, low, high) => chart.unit === percent ? [0, 1] : [0, top(high)]}};
-    const axes = [{...axis, space: 60, size: 30, values: (u, all) => all.map(clock)}, {...axis, size: 60, values: (u, all) => all.map(chart.unit)}];
-    if (chart.second) {
-      scales.second = {range: (u, low, high) => [0, top(high)]};
+    const first = chart.lines[0], second = chart.lines.find(line => line.second);
+    const range = unit => (u, low, high) => [0, unit === 'share' ? 1 : high > 0 ? high * 1.1 : unit === 'bytes' ? 1000 : 1];
+    const scales = {x: {time: true, range: () => [history.from / 1000, history.to / 1000]}, y: {range: range(first.unit)}};
+    const axes = [{...axis, space: 60, size: 30, values: (u, all) => ticks(all)},
+      {...axis, size: 60, values: (u, all) => all.map(write[first.unit])}];
+    if (second) {
+      scales.second = {range: range(second.unit)};
       axes.push({...axis, scale: 'second', side: 1, size: 60, grid: {show: false},
-        values: (u, all) => all.map(chart.second)});
+        values: (u, all) => all.map(write[second.unit])});
     }
     return {
-      width: place.clientWidth, height: 170, scales, axes, cursor: {y: false},
-      series: [{label: 'time', value: (u, t) => t == null ? '–' : new Date(t * 1000).toTimeString().slice(0, 8)}, ...lines.map(([label], i) => ({label, stroke: strokes[i], width: 1.75,
-        points: {show: false}, scale: i === 1 && chart.second ? 'second' : 'y',
-        value: (u, v) => v == null ? '–' : (i === 1 && chart.second ? chart.second : chart.unit)(v)}))],
+      width: chart.place.clientWidth, height: 170, scales, axes,
+      legend: {markers: {dash: (u, i) => ['solid', 'dashed', 'dotted'][i - 1]}},
+      cursor: {y: false, drag: {x: true, y: false, setScale: false}},
+      // Dragging over a stretch shows it: as a page of its own, so that going back leads back.
+      hooks: {setSelect: [u => {
+        if (u.select.width < 8) return;
+        const at = x => Math.round(u.posToVal(x, 'x')) * 1000;
+        location.href = `/dash?from=${at(u.select.left)}&to=${Math.max(at(u.select.left + u.select.width), at(u.select.left) + 10000)}`;
+      }]},
+      series: [{label: 'time', value: (u, t) => t == null ? '–' : local(new Date(t * 1000))},
+        ...chart.lines.map((line, i) => ({label: line.label, stroke: strokes[i], dash: dashes[i], width: 1.75,
+          points: {show: false}, spanGaps: false, scale: line.second ? 'second' : 'y',
+          value: (u, v) => v == null ? '–' : write[line.unit](v)}))],
     };
   }
 
   function draw(chart) {
-    const lines = chart.lines();
-    const data = [series.time, ...lines.map(([, values]) => values)];
-    const place = $('chart-' + chart.id);
-    if (chart.plot) chart.plot.setData(data);
-    else chart.plot = new uPlot(options(chart, place, lines), data, place);
+    const data = [history.time.map(t => t / 1000), ...chart.lines.map(line => history.metrics[line.name].values)];
+    if (chart.plot) {
+      chart.plot.setData(data);
+    } else {
+      chart.place.replaceChildren(); // the picture of the server
+      chart.plot = new uPlot(options(chart), data, chart.place);
+    }
     // Without a mouse on the chart, the legend has the newest values.
-    if (chart.plot.cursor.idx == null) chart.plot.setLegend({idx: series.time.length - 1}, false);
+    const known = i => data.slice(1).some(values => values[i] != null);
+    let newestKnown = data[0].length - 1;
+    while (newestKnown > 0 && !known(newestKnown)) newestKnown--;
+    // uPlot clears it after it has drawn.
+    setTimeout(() => chart.plot && chart.plot.cursor.idx == null && chart.plot.setLegend({idx: newestKnown}, false), 50);
   }
 
   function redraw() {
     for (const chart of charts) {
       if (chart.plot) chart.plot.destroy();
       chart.plot = null;
-      if (series.time) draw(chart);
+      if (history) draw(chart);
     }
+  }
+
+  // The same twelve rows as the server makes: means of what was watched.
+  function tabulate(chart) {
+    const each = Math.ceil(history.time.length / 12), rows = [];
+    for (let i = 0; i < history.time.length; i += each) {
+      const row = document.createElement('tr');
+      row.append(cell(moment(new Date(history.time[i]).toISOString())));
+      for (const line of chart.lines) {
+        const known = history.metrics[line.name].values.slice(i, i + each).filter(v => v != null);
+        const td = cell(known.length ? write[line.unit](known.reduce((sum, v) => sum + v, 0) / known.length) : '–');
+        td.className = 'number';
+        row.append(td);
+      }
+      rows.push(row);
+    }
+    chart.table.replaceChildren(...rows);
+  }
+
+  async function askHistory() {
+    const names = [...new Set(charts.flatMap(chart => chart.lines.map(line => line.name)))];
+    const {range, from, to, step} = past.dataset;
+    const when = range ? `range=${range}&step=${step}` : `from=${from}&to=${to}&step=${step}`;
+    const reply = await fetch(`/api/history?metric=${names.join(',')}&${when}`, {cache: 'no-store'});
+    if (!reply.ok) throw new Error('the server answers ' + reply.status);
+    history = await reply.json();
+    charts.forEach(draw);
+    charts.filter(chart => chart.table.closest('details').open).forEach(tabulate);
   }
 
   // ---- numbers and tables -----------------------------------------------------------------
@@ -129,6 +185,9 @@
     }));
   }
 
+  let now = {}; // the newest sample
+  const newest = name => now[name] === undefined ? null : now[name];
+
   function showNumbers(stat) {
     put('pages', count(stat.pages));
     put('versions', count(stat.versions));
@@ -143,12 +202,7 @@
     put('age', days(newest('age_days')));
   }
 
-  function showCrawls(crawls, cycle) {
-    const paused = crawls.some(c => c.paused), pages = crawls.reduce((n, c) => n + c.rate.pages, 0);
-    const loop = cycle && cycle.running ? `Cycle ${cycle.cycle}, ${cycle.step}. ` : '';
-    put('state', loop + (crawls.length === 0 ? 'No crawl is running.' : paused ? 'The crawl is paused.'
-      : `Crawling: ${short(pages)} pages per second, ${count(newest('crawl_sites_active'))} sites, ` +
-        `${count(newest('crawl_in_flight'))} requests under way.`));
+  function showCrawls(crawls) {
     const stopped = crawls.flatMap(c => c.stopped), slowed = crawls.flatMap(c => c.slowed);
     put('orders-now', (stopped.length ? `Stopped: ${stopped.join(', ')}. ` : '') +
       (slowed.length ? `Slowed down: ${slowed.map(s => `${s.site} (${s.delay} s)`).join(', ')}.` : ''));
@@ -170,9 +224,19 @@
       const row = document.createElement('div');
       row.append(document.createElement('dt'), document.createElement('dd'));
       row.firstChild.textContent = name;
-      row.lastChild.textContent = value;
+      row.lastChild.replaceChildren(value);
       return row;
     }));
+  }
+
+  function showState(state) {
+    if ($('state').dataset.text !== state.text + state.until) {
+      $('state').dataset.text = state.text + state.until;
+      $('state').replaceChildren(state.text, ...(state.until ? [' ', moment(state.until), '.'] : []));
+    }
+    $('problem').hidden = !state.problem;
+    put('problem', state.problem || '');
+    if ($('begin')) $('begin').hidden = !/^Nothing is stored/.test(state.text);
   }
 
   function showCrawl(crawls) {
@@ -187,7 +251,7 @@
 
   function showCycle(cycle) {
     if (!cycle) return;
-    facts('cycle', [['Number', count(cycle.cycle)], ['Step', cycle.step], ['Began', when(cycle.began)],
+    facts('cycle', [['Number', count(cycle.cycle)], ['Step', cycle.step], ['Began', cycle.began ? moment(cycle.began) : '–'],
       ['Listed', count(cycle.listed)], ['Fetched', count(cycle.fetched)], ['Stored', count(cycle.stored)],
       ['Errors', count(cycle.errors)]]);
   }
@@ -200,33 +264,97 @@
 
   function showLists(data) {
     put('snapshots', count(data.snapshot_count));
-    rows('snapshot-rows', data.snapshots.map(s => [String(s.snapshot), s.name || '', when(s.time), count(s.pages),
+    rows('snapshot-rows', data.snapshots.map(s => [String(s.snapshot), s.name || '', s.time ? moment(s.time) : '', count(s.pages),
       (s.held_by || []).map(h => typeof h === 'string' ? h : h.holder || h.name || '').join(', ')]));
     rows('stream-rows', data.streams.map(s => [s.name, String(s.snapshot), count(s.delivered),
-      s.damaged ? 'damaged' : s.finished ? 'finished' : 'open', when(s.saved)]));
+      s.damaged ? 'damaged' : s.finished ? 'finished' : 'open', s.saved ? moment(s.saved) : '']));
   }
 
+  // ---- parts that the server makes --------------------------------------------------------
+
+  // Replaces the content of a part by that of the same part of a page. Not while somebody is in it with the keyboard or
+  // reads a selection: that would be gone.
+  async function renew(part) {
+    const held = part.contains(document.activeElement) && document.activeElement !== document.body;
+    if (document.hidden || held || part.dataset.paused || !getSelection().isCollapsed) return;
+    if ('token' in part.dataset && sessionStorage.getItem(KEY) === null) return;
+    const reply = await fetch(part.dataset.from || location.href, {cache: 'no-store', headers: bearer()});
+    if (!reply.ok) return;
+    const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+    const fresh = page.getElementById(part.dataset.part || part.id);
+    if (!fresh || part.dataset.paused) return;
+    fresh.querySelectorAll('time[datetime]').forEach(localize);
+    const wide = part.querySelector('.wide'), left = wide ? wide.scrollLeft : 0;
+    // On the dashboard only the table is of interest; its page has the rest.
+    const whole = !part.dataset.from;
+    part.replaceChildren(...(whole ? fresh.childNodes : [fresh.querySelector('.wide')]));
+    if (left) part.querySelector('.wide').scrollLeft = left;
+    part.dataset.renewed = Number(part.dataset.renewed || 0) + 1;
+  }
+
+  for (const part of document.querySelectorAll('[data-live]')) {
+    const loop = async () => {
+      try {
+        await renew(part);
+      } catch (error) { // the next one may work
+        part.dataset.failed = error.message;
+      }
+      setTimeout(loop, 1000 * part.dataset.live);
+    };
+    loop();
+    if (part.dataset.from) continue;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'pause';
+    button.textContent = 'Pause';
+    button.setAttribute('aria-pressed', 'false');
+    button.addEventListener('click', () => {
+      const paused = !part.dataset.paused;
+      if (paused) part.dataset.paused = 'yes'; else delete part.dataset.paused;
+      button.setAttribute('aria-pressed', String(paused));
+      button.textContent = paused ? 'Go on' : 'Pause';
+    });
+    part.before(button);
+  }
+  if (!past) return; // one of the other pages
+
   // ---- polling ----------------------------------------------------------------------------
+
+  let last = Date.now() - 10000, polls = 0;
 
   async function ask() {
     const reply = await fetch('/api/dash?since=' + last, {cache: 'no-store'});
     if (!reply.ok) throw new Error('the server answers ' + reply.status);
     const data = await reply.json();
-    keep(data.series);
+    const newestAt = data.series.time.length - 1;
+    if (newestAt >= 0) {
+      for (const [name, values] of Object.entries(data.series)) now[name] = values[newestAt];
+      last = now.time;
+    } else if (!polls) {
+      last = 0; // the clock of the server is another one
+    }
+    showState(data.state);
     showNumbers(data.stat);
-    showCrawls(data.crawls, data.stat.cycle);
+    showCrawls(data.crawls);
     showCrawl(data.crawls);
     showCycle(data.stat.cycle);
     showNodes(data.nodes);
     showLists(data);
-    charts.forEach(draw);
-    document.body.dataset.samples = series.time.length;
+    document.body.dataset.samples = ++polls;
   }
 
+  // A stretch that is over stays as it is. The others move on by a step at a time.
+  let drawn = 0;
   async function loop() {
     try {
-      if (!document.hidden || !last) await ask();
+      if (!document.hidden || !polls) await ask();
+      const due = past.dataset.range && Date.now() - drawn >= 1000 * Math.min(60, Math.max(2, past.dataset.step / 2));
+      if ((!drawn || due) && !document.hidden) {
+        drawn = Date.now();
+        await askHistory();
+      }
     } catch (error) {
+      $('state').dataset.text = '';
       put('state', 'No answer: ' + error.message);
     }
     setTimeout(loop, 2000);
@@ -238,11 +366,11 @@
     width = innerWidth;
   }).observe(document.body);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  for (const chart of charts)
+    chart.table.closest('details').addEventListener('toggle', () => history && tabulate(chart));
   loop();
 
   // ---- orders -----------------------------------------------------------------------------
-
-  const KEY = 'webbase-token';
 
   function showForms() {
     const known = sessionStorage.getItem(KEY) !== null;
@@ -266,10 +394,17 @@
     if (reply.status === 401) sessionStorage.removeItem(KEY);
     showForms();
     put('order-answer', reply.ok ? name + ': done.' : name + ': ' + (answer.error || 'status ' + reply.status));
+    $('order-answer').classList.toggle('problem', !reply.ok);
+    renewAll();
     if (reply.ok) form.reset();
   }
 
-  $('orders').hidden = false;
+  // What the order did is in the tables; nobody should have to wait for their turn.
+  function renewAll() {
+    for (const part of document.querySelectorAll('[data-live][data-token]')) renew(part).catch(() => {});
+  }
+
+  $('order-area').hidden = false;
   showForms();
   // A token is asked about before it is kept, so that a wrong one is noticed here and not at the first order.
   async function take(token) {
@@ -280,6 +415,7 @@
     put('order-answer', reply.ok ? '' : reply.status === 401 ? 'This is not the operator’s token.'
       : answer.error || 'status ' + reply.status);
     showForms();
+    if (reply.ok) renewAll();
   }
 
   $('token-form').addEventListener('submit', event => {

@@ -511,6 +511,61 @@ static void test_neighbours(void **state)
     assert_true(told.ids[0] == ids[0] && told.ids[1] == ids[3]);
 }
 
+/* What people look for: by a part of the name, by state, sorted, a page at a time. */
+static void test_search(void **state)
+{
+    PLACE(p);
+    struct told told = {0};
+    uint64_t total;
+    int64_t ids[4] = {add_site(p, "b.org", "10.0.0.1", 0), add_site(p, "a.org", "10.0.0.2", 0),
+                      add_site(p, "c_x.example", "10.0.0.3", 0), add_site(p, "d.org:8080", "10.0.0.4", 0)};
+    struct wb_site_search all = {.text = WB_SLICE_EMPTY, .max = 9};
+
+    must_ok(wb_dispenser_search(p->d, &all, tell, &told, &total));
+    assert_true(total == 4 && told.count == 4);
+    assert_true(told.ids[0] == ids[1] && told.ids[1] == ids[0] && told.ids[2] == ids[2] && told.ids[3] == ids[3]);
+    static const struct {
+        struct wb_site_search search;
+        size_t total, count, first; /* first: in ids */
+    } cases[] = {
+        {{.text = {"ORG", 3}, .max = 9}, 3, 3, 1},       {{.text = {"_", 1}, .max = 9}, 1, 1, 2},
+        {{.text = {"%", 1}, .max = 9}, 0, 0, 0},         {{.text = {"!", 1}, .max = 9}, 0, 0, 0},
+        {{.text = {"", 0}, .max = 2, .offset = 1}, 4, 2, 0}, {{.text = {"", 0}, .max = 9, .offset = 9}, 4, 0, 0},
+        {{.text = {"", 0}, .max = 9, .descending = true}, 4, 4, 3}, {{.text = {"", 0}, .max = 0}, 4, 0, 0},
+        {{.text = {"", 0}, .max = 9, .state = WB_SITE_DONE}, 0, 0, 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        told.count = 0;
+        must_ok(wb_dispenser_search(p->d, &cases[i].search, tell, &told, &total));
+        assert_int_equal(total, cases[i].total);
+        assert_int_equal(told.count, cases[i].count);
+        assert_true(told.count == 0 || told.ids[0] == ids[cases[i].first]);
+    }
+    claim(p->d, p->run, "me", 0, LEASE, 9, &told);
+    for (int i = 0; i < 4; i++) {
+        struct wb_site_report report = report_of(ids[i], i == 2 ? WB_SITE_DONE : WB_SITE_WAITING);
+        report.pages = i;
+        report.attempts = 4 - i;
+        report.next_ms = i == 0 ? 900 : 500 + i;
+        must_ok(report_one(p->d, "me", report));
+    }
+    static const struct {
+        enum wb_site_order order;
+        bool descending;
+        size_t first, last;
+    } orders[] = {
+        {WB_SITE_BY_PAGES, true, 3, 0},    {WB_SITE_BY_PAGES, false, 0, 3},   {WB_SITE_BY_ATTEMPTS, true, 0, 3},
+        {WB_SITE_BY_STATE, true, 2, 3},    {WB_SITE_BY_NEXT, false, 2, 0},    {WB_SITE_BY_NEXT, true, 0, 2},
+    };
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        struct wb_site_search search = {.max = 9, .text = WB_SLICE_EMPTY, .order = orders[i].order,
+                                        .descending = orders[i].descending};
+        told.count = 0;
+        must_ok(wb_dispenser_search(p->d, &search, tell, &told, &total));
+        assert_true(told.count == 4 && told.ids[0] == ids[orders[i].first] && told.ids[3] == ids[orders[i].last]);
+    }
+}
+
 static void test_reopened(void **state)
 {
     PLACE(p);
@@ -543,7 +598,7 @@ int main(void)
         BOTH(test_anew),
         BOTH(test_runs),
         BOTH(test_neighbours),
-        BOTH(test_reopened),
+        BOTH(test_search), BOTH(test_reopened),
         BOTH(test_join_shared_address),
     };
 
