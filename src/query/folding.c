@@ -16,7 +16,6 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "extract/extract.h"
 #include "query/engine.h"
 
 enum {

@@ -65,6 +65,10 @@ class Client:
             "/api/search", q=query, limit=limit, offset=offset, sort=sort, facet=list(facet),
             one_per_site=one_per_site or None, explain=explain or None, quick=quick or None))
 
+    def complete(self, query: str, limit: int = 8) -> List[Dict[str, Any]]:
+        """What a query that is being typed may become, the best first."""
+        return cast(List[Dict[str, Any]], self._get("/api/complete", q=query, limit=limit)["completions"])
+
     # ---- pages
 
     def page(self, url: str, *, at: Optional[str] = None, snapshot: Union[int, str, None] = None) -> answers.Page:
@@ -129,6 +133,24 @@ class Client:
         if lost:
             raise lost
 
+    def calendar(self, url: str) -> Dict[str, Any]:
+        """When a page was captured, as counts for each quarter of an hour."""
+        return cast(Dict[str, Any], self._get("/api/calendar", url=url))
+
+    def listing(self, url: str, **parameters: Any) -> Iterator[Dict[str, Any]]:
+        """The URLs of a site ("HOST/*", "PREFIX*", "*.HOST") with their captures."""
+        after: Optional[str] = None
+        while True:
+            part = self._get("/api/captures", **{**parameters, "url": url, "after": after})
+            yield from part["rows"]
+            after = part["next"]
+            if after is None:
+                return
+
+    def embedded(self, url: str, time: Optional[str] = None) -> Dict[str, Any]:
+        """The files that a stored page is shown with."""
+        return cast(Dict[str, Any], self._get("/api/embedded", url=url, time=time))
+
     def timemap(self, url: str) -> str:
         """All captures of a URL as links (RFC 7089)."""
         return self._transport.read("GET", "/timemap/link/" + _in_path(url)).decode()
@@ -155,6 +177,23 @@ class Client:
 
     def dash(self, since: Optional[int] = None) -> Dict[str, Any]:
         return cast(Dict[str, Any], self._get("/api/dash", since=since))
+
+    def history(self, metric: Optional[str] = None, range: Optional[str] = None, **parameters: Any) -> Dict[str, Any]:
+        """The numbers of the dashboard over time."""
+        asked = {name.rstrip("_"): value for name, value in parameters.items()}
+        return cast(Dict[str, Any], self._get("/api/history", **{"metric": metric, "range": range, **asked}))
+
+    def sites(self, **parameters: Any) -> List[Dict[str, Any]]:
+        """Sites that crawls were told of."""
+        return cast(List[Dict[str, Any]], self._get("/api/sites", **parameters)["sites"])
+
+    def fetches(self, **parameters: Any) -> List[Dict[str, Any]]:
+        """The latest requests of crawls, newest first. Needs the operator's token."""
+        return cast(List[Dict[str, Any]], self._get("/api/fetches", **parameters)["fetches"])
+
+    def orders(self, limit: int = 100) -> List[Dict[str, Any]]:
+        """What operators told servers to do, newest first. Needs the operator's token."""
+        return cast(List[Dict[str, Any]], self._get("/api/orders", limit=limit)["orders"])
 
     def openapi(self) -> Dict[str, Any]:
         return cast(Dict[str, Any], self._get("/api/openapi.json"))
