@@ -93,7 +93,8 @@ struct involved_page {
     struct wb_batched_events events;
     struct wb_buf sites; /* their names: pointed to by offset until all are there */
     struct wb_store_timeline timeline;
-    struct wb_buf memory;
+    struct wb_buf memory;       /* of the version that is being brought ... */
+    struct wb_buf event_memory; /* ... and of one that an event before it needs */
     uint64_t bytes;
     bool changed;    /* since the transfer began */
     bool any_order;  /* nothing but versions: those that can be read may come first, and the others with a later one */
@@ -137,7 +138,8 @@ static int bring_capture(struct involved_page *p, const struct wb_catalog_event 
         return err;
     if (wb_history_find(&view->history, event->content) == NULL)
         for (size_t i = 0; i < p->timeline.count; i++) {
-            int got = wb_store_get_version(p->t->batch->update, p->id, &p->timeline.versions[i], &page, &p->memory);
+            int got = wb_store_get_version(p->t->batch->update, p->id, &p->timeline.versions[i], &page,
+                                           &p->event_memory);
             if (got < 0)
                 return got;
             if (got == 0 || wb_history_content(&page, p->t->to->content_seed) != event->content)
@@ -325,6 +327,7 @@ static int bring_involved(struct wb_transfer *t, struct wb_transfer_page *page)
     wb_vec_release(&p.events);
     wb_buf_release(&p.sites);
     wb_buf_release(&p.memory);
+    wb_buf_release(&p.event_memory);
     return err;
 }
 
