@@ -12,6 +12,7 @@
 #include "base/kept.h"
 #include "extract/extract.h"
 #include "index/kepttext.h"
+#include "query/ask_own.h"
 #include "query/matches.h"
 #include "query/query.h"
 
@@ -206,7 +207,7 @@ static void ask_for(struct wb_words *words, uint64_t *chance, const char *langua
         return;
     assert_int_equal(wb_arena_copy(arena, word.exact, &wanted->exact), 0);
     if (word.kind == WB_WORD_PLAIN && chance_one_in(chance, 2)) {
-        struct wb_slice *stem = (void *)wb_arena_take(arena, sizeof *stem);
+        struct wb_slice *stem = wb_ask_take(arena, sizeof *stem);
         assert_int_equal(wb_arena_copy(arena, word.stem, stem), 0);
         wanted->stems = stem;
         wanted->stem_count = 1;
