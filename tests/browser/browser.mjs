@@ -19,6 +19,8 @@ export const WEBBASE = process.env.WEBBASE || resolve(HERE, '../../build/webbase
 const CHROMIUM = process.env.CHROMIUM || '/usr/bin/chromium';
 // The longest time to wait for anything. It only ends tests that hang; no test depends on how fast something is.
 export const PATIENCE = 1000 * Number(process.env.WEBBASE_PATIENCE || 120);
+// Some waits of Playwright have no limit, so a whole test has one.
+const TEST_MS = 5 * PATIENCE;
 
 const tests = [];
 
@@ -41,6 +43,16 @@ export async function until(what, function_) {
   }
 }
 
+async function within(limit_ms, work) {
+  let timer;
+  const limit = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error(`did not end within ${limit_ms} ms`)), limit_ms); });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 // ---- the runner ---------------------------------------------------------------------------
 
 function whyNoBrowser() {
@@ -60,7 +72,7 @@ async function runTest(browser, number, {title, run}) {
   page.on('pageerror', error => said.push(String(error)));
   page.setDefaultTimeout(PATIENCE);
   try {
-    await run({page, context, folder, later: closer => closers.push(closer)});
+    await within(TEST_MS, run({page, context, folder, later: closer => closers.push(closer)}));
     console.log(`ok ${number} - ${title}`);
     return true;
   } catch (error) {
