@@ -41,8 +41,8 @@ static void add_tiles(struct wb_call *call, struct wb_htmlpen *h, const struct w
     char text[32];
 
     if (!wb_dash_now(call->server->dash, &now)) /* the server has just begun */
-        now.sample.numbers[WB_DASH_STREAMS] = now.sample.numbers[WB_DASH_FRESHNESS] =
-            now.sample.numbers[WB_DASH_AGE] = NAN;
+        now.sample.numbers[WB_DASH_STREAMS] = now.sample.numbers[WB_DASH_FRESHNESS] = now.sample.numbers[WB_DASH_AGE] =
+            NAN;
     wb_htmlpen_raw(h, "<dl class=\"tiles\">\n");
     add_tile(h, "pages", "Pages", wb_htmlpen_number(s->store.pages));
     add_tile(h, "versions", "Versions", wb_htmlpen_number(s->store.versions));

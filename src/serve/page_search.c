@@ -365,8 +365,7 @@ static int read_search(struct search_view *v)
 
 void wb_handle_search_page(struct wb_call *call)
 {
-    struct search_view v = {
-        .call = call, .query = wb_call_param(call, "q"), .sort = wb_call_param(call, "sort")};
+    struct search_view v = {.call = call, .query = wb_call_param(call, "q"), .sort = wb_call_param(call, "sort")};
     struct wb_page_frame frame = {.query = v.query, .title = v.query, .place = WB_PAGE_SEARCH};
     int64_t began = wb_clock_mono_ns();
     int err = 0;

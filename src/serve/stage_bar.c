@@ -101,11 +101,11 @@ static void add_spark(struct wb_htmlpen *h, const struct wb_stage *stage)
                    wb_htmlpen_plain(years * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT));
     for (uint64_t i = 0; i < years; i++) {
         uint64_t height = s.counts[i] ? 2 + s.counts[i] * (SPARK_HEIGHT - 2) / s.most : 0;
-        wb_htmlpen_put(h, "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-                       wb_htmlpen_markup(s.first + (int64_t)i == s.now ? WB_SLICE_LIT(" class=\"now\"")
-                                                                       : WB_SLICE_EMPTY),
-                       wb_htmlpen_plain(i * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT - height),
-                       wb_htmlpen_plain(SPARK_STEP - 1), wb_htmlpen_plain(height));
+        wb_htmlpen_put(
+            h, "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            wb_htmlpen_markup(s.first + (int64_t)i == s.now ? WB_SLICE_LIT(" class=\"now\"") : WB_SLICE_EMPTY),
+            wb_htmlpen_plain(i * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT - height), wb_htmlpen_plain(SPARK_STEP - 1),
+            wb_htmlpen_plain(height));
     }
     wb_htmlpen_raw(h, "</svg></a>\n");
 }
