@@ -108,7 +108,10 @@ async function recorder(later) {
 // A browser that reaches nothing but the hosts; * is allowed in them. Whatever else it wants goes to the proxy.
 async function browser(hosts, rules, later) {
   const proxy = await recorder(later);
+  // The last list of features counts. Playwright's would take away the storage that frames of other sites have for
+  // themselves, as in every browser of today (tests/browser/browser.mjs).
   const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars', '--disable-webrtc',
+    '--disable-features=HttpsUpgrades,MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,PreconnectToSearch,Translate',
     `--proxy-server=http://127.0.0.1:${proxy.port}`, `--proxy-bypass-list=${['<-loopback>', ...hosts].join(';')}`,
     ...(rules ? [`--host-resolver-rules=${rules}`] : [])];
   const program = await chromium.launch({executablePath: CHROMIUM, args, handleSIGTERM: false, handleSIGINT: false});

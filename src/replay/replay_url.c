@@ -51,6 +51,8 @@ static bool is_kept_scheme(struct wb_slice scheme, bool scripts)
 
     if (scheme.len == 0)
         return false;
+    if (scripts && wb_slice_equal(scheme, WB_SLICE_LIT("file")))
+        return true; /* browsers refuse it to pages of the web, in the same words as when the page was live */
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (wb_slice_equal(scheme, wb_slice_str(special[i])))
             return false;

@@ -414,8 +414,11 @@ static int answer_missing(struct origin_call *o)
                                       .door = o->door};
     struct wb_memento none = {.digits = ""};
     struct wb_buf front = WB_BUF_INIT;
-    int err = put_front(o, &none, &front);
+    int err = wb_page_missing_file(o->call);
 
+    if (err)
+        return err < 0 ? err : add_policies(o);
+    err = put_front(o, &none, &front);
     missing.front = wb_buf_slice(&front);
     if (err == 0 && o->page)
         err = wb_page_missing(o->call, &missing);

@@ -53,7 +53,8 @@ static size_t line_count(const struct chart_line *lines)
 
 /* ---- numbers as text --------------------------------------------------------------------------------------------- */
 
-static const char *write_number(double value, const char *unit, char text_out[32])
+/* dash.js writes them in the same way. */
+const char *wb_page_number(double value, const char *unit, char text_out[WB_PAGE_NUMBER_MAX])
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     size_t k = 0;
@@ -63,7 +64,10 @@ static const char *write_number(double value, const char *unit, char text_out[32
     } else if (strcmp(unit, "share") == 0) {
         snprintf(text_out, 32, "%.1f %%", value * 100);
     } else if (strcmp(unit, "days") == 0) {
-        snprintf(text_out, 32, value < 2 ? "%.1f h" : "%.1f d", value < 2 ? value * 24 : value);
+        if (value < 1.0 / 24)
+            snprintf(text_out, 32, "%.0f min", value * 24 * 60);
+        else
+            snprintf(text_out, 32, value < 2 ? "%.1f h" : "%.1f d", value < 2 ? value * 24 : value);
     } else if (strcmp(unit, "bytes") == 0) {
         for (; value >= 999.5 && k + 1 < sizeof units / sizeof *units; k++)
             value /= 1000;
@@ -132,9 +136,9 @@ static void add_axes(struct wb_htmlpen *h, const struct wb_dash_past *past, cons
         double y = TOP + (HEIGHT - TOP - BOTTOM) * (2 - i) / 2.0;
         snprintf(line, sizeof line, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT, y, WIDTH - RIGHT);
         wb_htmlpen_raw(h, line);
-        add_label(h, LEFT - 6, y + 4, "end", write_number(top * i / 2, unit_of(&lines[0]), text));
+        add_label(h, LEFT - 6, y + 4, "end", wb_page_number(top * i / 2, unit_of(&lines[0]), text));
         if (right)
-            add_label(h, WIDTH - RIGHT + 6, y + 4, "start", write_number(second * i / 2, unit_of(right), text));
+            add_label(h, WIDTH - RIGHT + 6, y + 4, "start", wb_page_number(second * i / 2, unit_of(right), text));
     }
 }
 
@@ -239,7 +243,7 @@ static void add_table(struct wb_htmlpen *h, const struct wb_dash_past *past, siz
         for (size_t k = 0; k < line_count(lines); k++)
             wb_htmlpen_put(
                 h, "<td class=\"number\">{}</td>",
-                wb_htmlpen_str(write_number(mean_of(past, i, end, lines[k].number), unit_of(&lines[k]), text)));
+                wb_htmlpen_str(wb_page_number(mean_of(past, i, end, lines[k].number), unit_of(&lines[k]), text)));
         wb_htmlpen_raw(h, "</tr>\n");
     }
     wb_htmlpen_raw(h, "</tbody>\n</table></div></details>\n");

@@ -11,4 +11,8 @@
  */
 void wb_page_charts(struct wb_htmlpen *h, const struct wb_dash_past *past, const struct wb_dash_past_choice *choice);
 
+/* A number of a unit (dash.h) as short text; a dash if it is NaN. Returns text_out. */
+enum { WB_PAGE_NUMBER_MAX = 32 };
+const char *wb_page_number(double value, const char *unit, char text_out[WB_PAGE_NUMBER_MAX]);
+
 #endif

@@ -10,6 +10,7 @@
 #include "serve/watch.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,10 +25,24 @@ static void add_tile(struct wb_htmlpen *h, const char *id, const char *name, str
                    wb_htmlpen_str(id), value);
 }
 
-static void add_tiles(struct wb_htmlpen *h, const struct wb_answer_stat *s)
+/* A number of the last sample. */
+static void add_sampled(struct wb_htmlpen *h, const char *id, const char *name, const struct wb_dash_now *now,
+                        enum wb_dash_number number)
 {
+    char text[WB_PAGE_NUMBER_MAX];
+
+    add_tile(h, id, name,
+             wb_htmlpen_str(wb_page_number(now->sample.numbers[number], wb_dash_numbers[number].unit, text)));
+}
+
+static void add_tiles(struct wb_call *call, struct wb_htmlpen *h, const struct wb_answer_stat *s)
+{
+    struct wb_dash_now now;
     char text[32];
 
+    if (!wb_dash_now(call->server->dash, &now)) /* the server has just begun */
+        now.sample.numbers[WB_DASH_STREAMS] = now.sample.numbers[WB_DASH_FRESHNESS] = now.sample.numbers[WB_DASH_AGE] =
+            NAN;
     wb_htmlpen_raw(h, "<dl class=\"tiles\">\n");
     add_tile(h, "pages", "Pages", wb_htmlpen_number(s->store.pages));
     add_tile(h, "versions", "Versions", wb_htmlpen_number(s->store.versions));
@@ -40,9 +55,9 @@ static void add_tiles(struct wb_htmlpen *h, const struct wb_answer_stat *s)
     add_tile(h, "unmerged", "Journal to merge", wb_htmlpen_bytes(s->unmerged));
     add_tile(h, "generation", "Generation", wb_htmlpen_plain(s->index.generation));
     add_tile(h, "snapshots", "Snapshots", wb_htmlpen_number(s->store.snapshots));
-    add_tile(h, "streams", "Streams in progress", wb_htmlpen_str("\xE2\x80\x93"));
-    add_tile(h, "freshness", "Fresh, estimated", wb_htmlpen_str("\xE2\x80\x93"));
-    add_tile(h, "age", "Mean age", wb_htmlpen_str("\xE2\x80\x93"));
+    add_sampled(h, "streams", "Streams in progress", &now, WB_DASH_STREAMS);
+    add_sampled(h, "freshness", "Fresh, estimated", &now, WB_DASH_FRESHNESS);
+    add_sampled(h, "age", "Mean age", &now, WB_DASH_AGE);
     wb_htmlpen_raw(h, "</dl>\n");
 }
 
@@ -129,7 +144,7 @@ static void add_sites(struct wb_call *call, struct wb_htmlpen *h)
         wb_htmlpen_fact(h, "Refused", wb_htmlpen_number(stat.refused));
         wb_htmlpen_raw(h, "</dl>\n");
     } else {
-        wb_htmlpen_raw(h, "<p>No crawl was told of a site yet.</p>\n");
+        wb_htmlpen_raw(h, "<p>No crawl has been given a site yet.</p>\n");
     }
     wb_htmlpen_raw(h, "</div>\n<p><a href=\"/dash/sites\">All sites: search and sort</a></p>\n</section>\n");
 }
@@ -399,7 +414,7 @@ static void show(struct wb_call *call, const struct wb_answer_stat *stat, const 
     add_state(&h, state);
     if (state->empty)
         add_beginning(call, &h);
-    add_tiles(&h, stat);
+    add_tiles(call, &h, stat);
     wb_page_charts(&h, past, choice);
     add_crawl(call, &h);
     add_sites(call, &h);

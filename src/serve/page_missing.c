@@ -3,7 +3,6 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/capture.h"
-#include "serve/htmlpen.h"
 
 /* The front page of the site: what there is most likely of it. */
 static int find_front(struct wb_call *call, struct wb_slice url, struct wb_memento_target *front_out,
@@ -60,6 +59,54 @@ static void add_front(struct wb_call *call, struct wb_htmlpen *h, const struct w
     wb_memento_target_release(&front);
 }
 
+void wb_page_missing_site(struct wb_htmlpen *h, struct wb_slice url, const char *words)
+{
+    struct wb_url parsed = WB_URL_INIT;
+
+    if (wb_url_parse(url, NULL, &parsed) == 0)
+        wb_htmlpen_put(h, "<a rel=\"nofollow\" target=\"_top\" href=\"/web/*/{}/*\">{}</a>\n",
+                       wb_htmlpen_text(wb_slice(parsed.href.ptr, parsed.path_at)), wb_htmlpen_str(words));
+    wb_url_release(&parsed);
+}
+
+int wb_page_missing_file(struct wb_call *call)
+{
+    static const struct {
+        const char *dest, *type;
+    } files[] = {{"style", "text/css"},
+                 {"script", "text/javascript"},
+                 {"worker", "text/javascript"},
+                 {"sharedworker", "text/javascript"}};
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!wb_capture_is_for(call, files[i].dest))
+            continue;
+        wb_http_reply_error(call->reply, 404, "there is no copy of this file");
+        wb_buf_clear(&call->reply->fields);
+        wb_buf_clear(&call->reply->body);
+        int err = wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(files[i].type));
+        return err < 0 ? err : 1;
+    }
+    return 0;
+}
+
+/* Where to go on. In the frame, the bar above it has these links, and a page there may not lead out. */
+static void add_ways(struct wb_htmlpen *h, const struct wb_page_missing *m)
+{
+    struct wb_htmlpen_value url = wb_htmlpen_text(wb_buf_slice(&m->target->url));
+
+    if (m->door) {
+        wb_htmlpen_put(h, "<p class=\"quiet\">The bar above has a link to <span>{}</span> on the live web.</p>\n", url);
+        return;
+    }
+    wb_htmlpen_put(h,
+                   "<p><a href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">Look on the live "
+                   "web</a></p>\n<p>",
+                   url);
+    wb_page_missing_site(h, wb_buf_slice(&m->target->url), "All captures of this site");
+    wb_htmlpen_raw(h, "</p>\n<p><a href=\"/\" target=\"_top\">Search</a></p>\n");
+}
+
 int wb_page_missing(struct wb_call *call, const struct wb_page_missing *m)
 {
     struct wb_htmlpen h = {.out = &call->reply->body};
@@ -85,12 +132,7 @@ int wb_page_missing(struct wb_call *call, const struct wb_page_missing *m)
     else
         wb_htmlpen_raw(&h, "<p>There is no copy of this page, of any time.</p>\n");
     add_front(call, &h, m);
-    wb_htmlpen_put(&h,
-                   m->door
-                       ? "<p class=\"quiet\">The bar above has a link to <span>{}</span> on the live web.</p>\n"
-                       : "<p><a href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">Look on the live "
-                         "web</a></p>\n",
-                   url);
+    add_ways(&h, m);
     wb_htmlpen_raw(&h, "</main>\n</body>\n</html>\n");
     return h.err;
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "os/clock.h"
 #include "serve/page_hits.h"
+#include "serve/page_missing.h"
 #include "serve/page_query.h"
 
 #include <stdio.h>
@@ -198,6 +199,19 @@ static void add_chips(struct search_view *v)
     wb_buf_release(&rest);
 }
 
+/* No results. To the URL of a page that is not here, there is a site and the live web. */
+static void add_none(struct search_view *v)
+{
+    wb_htmlpen_put(&v->h, "<p class=\"none\">No page matches <b>{}</b>{}.</p>\n", wb_htmlpen_text(v->query),
+                   wb_htmlpen_str(v->search.offset ? " at this place" : ""));
+    if (!wb_htmlpen_is_web_url(v->query))
+        return;
+    wb_htmlpen_raw(&v->h, "<p class=\"quiet\">This page is not stored. There may be ");
+    wb_page_missing_site(&v->h, v->query, "other captures of its site");
+    wb_htmlpen_put(&v->h, "or <a href=\"{}\" rel=\"noopener noreferrer nofollow\">the page on the live web</a>.</p>\n",
+                   wb_htmlpen_text(v->query));
+}
+
 static void add_results(struct search_view *v)
 {
     struct wb_slice accepted = wb_http_field(v->call->request, "Accept-Language");
@@ -209,8 +223,7 @@ static void add_results(struct search_view *v)
     add_tools(v);
     add_suggestion(v);
     if (v->results.hit_count == 0)
-        wb_htmlpen_put(&v->h, "<p class=\"none\">No page matches <b>{}</b>{}.</p>\n", wb_htmlpen_text(v->query),
-                       wb_htmlpen_str(v->search.offset ? " at this place" : ""));
+        add_none(v);
     wb_htmlpen_put(&v->h, "<ol class=\"hits\" start=\"{}\">\n", wb_htmlpen_plain(v->search.offset + 1));
     for (size_t i = 0; i < v->results.hit_count; i++)
         wb_page_hit(&v->h, &v->results.hits[i], accepted);
@@ -259,7 +272,8 @@ static void add_front(struct wb_call *call, struct wb_htmlpen *h)
     wb_htmlpen_raw(h, info.generation ? "</p>\n" : ". There is no index yet: run <code>webbase index</code>.</p>\n");
     wb_htmlpen_raw(h, "<p class=\"hints\">Try <code>\"a phrase\"</code>, <code>title:word</code>, "
                       "<code>site:example.org</code>, <code>link:example.org/</code>, <code>inlinks:&gt;=10</code>, "
-                      "<code>after:2026-01-01</code>. Press <kbd>/</kbd> to search from anywhere.</p>\n");
+                      "<code>after:2026-01-01</code>, or the address of a page. Press <kbd>/</kbd> to search from "
+                      "anywhere.</p>\n");
 }
 
 /* As in "http%3A%2F%2Fexample.org%2F". */
@@ -351,8 +365,7 @@ static int read_search(struct search_view *v)
 
 void wb_handle_search_page(struct wb_call *call)
 {
-    struct search_view v = {
-        .call = call, .query = wb_call_param(call, "q"), .sort = wb_call_param(call, "sort")};
+    struct search_view v = {.call = call, .query = wb_call_param(call, "q"), .sort = wb_call_param(call, "sort")};
     struct wb_page_frame frame = {.query = v.query, .title = v.query, .place = WB_PAGE_SEARCH};
     int64_t began = wb_clock_mono_ns();
     int err = 0;

@@ -181,7 +181,7 @@ static int add_why(struct site_view *v)
             wb_htmlpen_put(&v->h, "<p>The next request is due {}.</p>\n", wb_htmlpen_time(why.next_ms));
         wb_why_release(&why);
         if (err == WB_E_NOTFOUND) {
-            wb_htmlpen_raw(&v->h, "<p>No crawl was told of this site.</p>\n");
+            wb_htmlpen_raw(&v->h, "<p>No crawl has been given this site.</p>\n");
             err = 0;
         }
     } else {

@@ -151,6 +151,8 @@ static void add_sites_paging(struct wb_htmlpen *h, const struct wb_watch_search 
 {
     uint64_t offset = s->search.offset, max = s->search.max;
 
+    if (sites->total == 0)
+        return;
     wb_htmlpen_put(h, "<nav class=\"paging\" aria-label=\"More sites\"><ul><li>{} to {} of {}</li>",
                    wb_htmlpen_number(sites->count ? offset + 1 : 0), wb_htmlpen_number(offset + sites->count),
                    wb_htmlpen_number(sites->total));
@@ -182,7 +184,7 @@ void wb_handle_sites_page(struct wb_call *call)
         wb_htmlpen_raw(&h, "<div data-live=\"5\" id=\"live-sites\">\n");
         add_moment(call, &h);
         if (!sites.known)
-            wb_htmlpen_raw(&h, "<p>No crawl was told of a site yet.</p>\n");
+            wb_htmlpen_raw(&h, "<p>No crawl has been given a site yet.</p>\n");
         add_sites_table(&h, &search, &sites);
         add_sites_paging(&h, &search, &sites);
         wb_htmlpen_raw(

@@ -2,12 +2,14 @@
  * stage_bar.c - what the bar over a stored page says: when it was captured, which of how many captures it is, how far
  * away the ones before and after it are, and where to read on.
  *
- *   GET /bar?url=&time=14 digits     the same for another capture: web/bar.js asks for it when the frame goes there
+ *   GET /bar?url=&time=14 digits     the same for another capture, or for a page that is not stored: web/bar.js asks
+ *                                    for it when the frame goes there
  */
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/capture.h"
 #include "serve/distance.h"
+#include "serve/page_missing.h"
 #include "serve/stage.h"
 
 enum { YEARS_MAX = 40, SPARK_HEIGHT = 16, SPARK_STEP = 4 };
@@ -99,16 +101,24 @@ static void add_spark(struct wb_htmlpen *h, const struct wb_stage *stage)
                    wb_htmlpen_plain(years * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT));
     for (uint64_t i = 0; i < years; i++) {
         uint64_t height = s.counts[i] ? 2 + s.counts[i] * (SPARK_HEIGHT - 2) / s.most : 0;
-        wb_htmlpen_put(h, "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-                       wb_htmlpen_markup(s.first + (int64_t)i == s.now ? WB_SLICE_LIT(" class=\"now\"")
-                                                                       : WB_SLICE_EMPTY),
-                       wb_htmlpen_plain(i * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT - height),
-                       wb_htmlpen_plain(SPARK_STEP - 1), wb_htmlpen_plain(height));
+        wb_htmlpen_put(
+            h, "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            wb_htmlpen_markup(s.first + (int64_t)i == s.now ? WB_SLICE_LIT(" class=\"now\"") : WB_SLICE_EMPTY),
+            wb_htmlpen_plain(i * SPARK_STEP), wb_htmlpen_plain(SPARK_HEIGHT - height), wb_htmlpen_plain(SPARK_STEP - 1),
+            wb_htmlpen_plain(height));
     }
     wb_htmlpen_raw(h, "</svg></a>\n");
 }
 
 /* ---- the bar ----------------------------------------------------------------------------------------------------- */
+
+static void add_live(struct wb_htmlpen *h, struct wb_slice url)
+{
+    if (wb_htmlpen_is_web_url(url))
+        wb_htmlpen_put(
+            h, "<a id=\"stage-live\" href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">live web</a>\n",
+            wb_htmlpen_text(url));
+}
 
 static void add_links(struct wb_htmlpen *h, const struct wb_stage *stage, size_t before)
 {
@@ -122,16 +132,12 @@ static void add_links(struct wb_htmlpen *h, const struct wb_stage *stage, size_t
     wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/files?url={}&amp;time={}\">files</a>\n", param,
                    wb_htmlpen_digits(times[stage->at]));
     wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/page?url={}\">about</a>\n", param);
-    if (wb_htmlpen_is_web_url(stage->url))
-        wb_htmlpen_put(
-            h, "<a id=\"stage-live\" href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">live web</a>\n",
-            url);
+    add_live(h, stage->url);
 }
 
-void wb_stage_bar(struct wb_htmlpen *h, const struct wb_stage *stage)
+static void add_what(struct wb_htmlpen *h, struct wb_slice address, int64_t time_ms)
 {
-    struct wb_htmlpen_value url = wb_htmlpen_text(stage->url);
-    size_t before = earlier_than(stage);
+    struct wb_htmlpen_value url = wb_htmlpen_text(address);
 
     wb_page_asset(h,
                   "<a class=\"brand\" href=\"/\" title=\"WebBase: search\"><img src=\"/assets/{}?{}\" alt=\"WebBase\" "
@@ -140,7 +146,26 @@ void wb_stage_bar(struct wb_htmlpen *h, const struct wb_stage *stage)
     wb_htmlpen_put(h,
                    "<p class=\"stage-what\"><span id=\"stage-time\">{}</span> "
                    "<span id=\"stage-url\" class=\"stage-url\" title=\"{}\">{}</span></p>\n",
-                   wb_htmlpen_time(stage->timeline->times[stage->at]), url, url);
+                   wb_htmlpen_time(time_ms), url, url);
+}
+
+/* The bar over "not in the archive": there is nothing before or after. */
+static void add_missing(struct wb_htmlpen *h, const struct wb_memento_target *t)
+{
+    struct wb_slice url = wb_buf_slice(&t->url);
+
+    add_what(h, url, t->time_ms);
+    wb_htmlpen_raw(h, "<span class=\"quiet\">not stored</span>\n<nav aria-label=\"Versions\">\n");
+    wb_page_missing_site(h, url, "captures of this site");
+    add_live(h, url);
+    wb_htmlpen_raw(h, "</nav>\n");
+}
+
+void wb_stage_bar(struct wb_htmlpen *h, const struct wb_stage *stage)
+{
+    size_t before = earlier_than(stage);
+
+    add_what(h, stage->url, stage->timeline->times[stage->at]);
     wb_htmlpen_raw(h, "<nav class=\"stage-near\" aria-label=\"Captures before and after\">\n");
     add_neighbour(h, stage, before, false);
     wb_htmlpen_put(h, "<span class=\"quiet\">{} of {}</span>\n", wb_htmlpen_number(stage->at + 1),
@@ -174,11 +199,15 @@ void wb_handle_bar(struct wb_call *call)
         err = wb_capture_choose(call, &t, &timeline, &stage.at);
     if (err == WB_E_NOTFOUND)
         err = wb_which_missing(call->worker->store, t.id, url, WB_SLICE_EMPTY, "this archive");
-    if (err == 0)
+    bool missing = err == WB_E_NOTFOUND;
+    if (err == 0 || missing)
         err = wb_page_fields(call->reply);
     stage.url = wb_buf_slice(&t.url);
     if (err == 0) {
-        wb_stage_bar(&h, &stage);
+        if (missing)
+            add_missing(&h, &t);
+        else
+            wb_stage_bar(&h, &stage);
         err = h.err;
     }
     if (err < 0)

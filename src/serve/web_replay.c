@@ -367,7 +367,10 @@ static int answer_missing(struct wb_call *call, const struct wb_memento_target *
 
     if (!wb_http_field(call->request, "Sec-Fetch-Dest").len)
         return wb_which_missing(call->worker->store, t->id, wb_buf_slice(&t->url), WB_SLICE_EMPTY, "this archive");
-    int err = wb_page_missing(call, &missing);
+    int err = wb_page_missing_file(call);
+    if (err)
+        return err < 0 ? err : 0;
+    err = wb_page_missing(call, &missing);
     return err < 0 ? err
                    : wb_http_reply_field(call->reply, "Content-Security-Policy",
                                          WB_SLICE_LIT("default-src 'none'; style-src 'self'; base-uri 'none'; "

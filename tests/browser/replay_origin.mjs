@@ -124,6 +124,11 @@ test('the bar follows the page, and pages follow their links', async ({page, con
     await from(id, url);
     await frame.getByText('Not in the archive').first().waitFor();
     expect(await page.locator('#stage-live').getAttribute('href') === url, 'the link to the live web is another one');
+    await page.locator('.stage-bar').getByText('not stored').waitFor();
+    expect(await page.locator('.stage-near').count() === 0, 'the bar shows the captures of the page before');
+    await page.goBack();
+    await isAt(`${A}/`, 'Front');
+    await page.locator('.stage-near').getByText('1 of 1').waitFor();
   }
   await from('next', `${A}/next`, 'Next');
   await frame.locator('#based').click();

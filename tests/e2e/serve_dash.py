@@ -190,7 +190,7 @@ def sites_are_sorted_and_paged_by_the_server(folder):
     call(repo, 'init')
     sites = {'s%02d.test' % i: star(1 + i % 5, 's%d' % i) for i in range(25)}
     with Server(sites) as web, serve(repo) as s:
-        assert s.get('/api/sites')['total'] == 0 and 'No crawl was told' in s.ask('/dash/sites').body.decode()
+        assert s.get('/api/sites')['total'] == 0 and 'No crawl has been given a site' in s.ask('/dash/sites').body.decode()
         process = start(repo, web, *['http://%s:%d/' % (h, web.port) for h in sites], '--delay', 0)
         assert process.wait(PATIENCE) == 0
         names = sorted('%s:%d' % (h, web.port) for h in sites)

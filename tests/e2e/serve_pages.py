@@ -395,6 +395,10 @@ def a_url_in_the_search_box(folder):
             assert total is None or answer['total'] == total, (typed, answer)
             assert first is None or answer['hits'][0]['url'] == first, (typed, answer)
             assert s.ask('/?' + urllib.parse.urlencode({'q': typed})).status == 200, typed
+        nowhere = s.ask('/?' + urllib.parse.urlencode({'q': 'http://nowhere.example/a"b'})).body.decode()
+        assert 'href="/web/*/http://nowhere.example/*"' in nowhere and 'href="http://nowhere.example/a&quot;b"' in nowhere, nowhere
+        words = s.ask('/?q=zqnothing').body.decode()
+        assert 'No page matches' in words and 'not stored' not in words, words
         # The place among the results is that of the first one only in the usual order.
         answer = json.loads(s.fetch('/api/search?q=node.js&offset=1')[2])
         assert [h['url'] for h in answer['hits']] == [pages[4].url] and answer['total'] == 2, answer

@@ -155,6 +155,12 @@ def bytes_types_and_cookies(folder):
         assert s.at(LABELS, '/c', Service_Worker='script').status == 403
         missing = s.at(LABELS, '/none', Sec_Fetch_Dest='iframe')
         assert missing.status == 404 and b'Not in the archive' in missing.body and 'sandbox' in missing.field('Content-Security-Policy')
+        # A browser would complain about a style sheet or a script of another type, as it did not about the live page.
+        for dest, kind in (('style', 'text/css'), ('script', 'text/javascript'), ('worker', 'text/javascript')):
+            for file in (s.at(LABELS, '/none', Sec_Fetch_Dest=dest),
+                         s.ask('/web/%s/%s/none' % (TIME, SITE), headers={'Sec-Fetch-Dest': dest})):
+                assert (file.status, file.field('Content-Type'), file.body) == (404, kind, b''), (file.status, file.fields)
+        assert s.at(LABELS, '/none', Sec_Fetch_Dest='empty').field('Content-Type') == 'application/json'
         sent = s.at(LABELS, '/c', 'POST', Sec_Fetch_Dest='iframe')
         assert sent.status == 404 and b'What forms sent' in sent.body
         main = s.ask('/web/%s/%s/none' % (TIME, SITE), headers={'Sec-Fetch-Dest': 'document'})

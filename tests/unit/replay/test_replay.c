@@ -27,6 +27,7 @@ static void test_urls(void **state)
         {"<a href=\"java\nscript:x\">", "<a href=\"#\">"},
         {"<iframe src=javascript:x></iframe>", "<iframe src=\"about:blank\"></iframe>"},
         {"<a href=\"http://[\">", "<a href=\"about:invalid\">"},
+        {"<script src=\"file:///x.js\">", "<script src=\"" IN_ARCHIVE "file:///x.js\">"},
         /* the same attribute of any element */
         {"<img src=a><input src=b><embed src=c><script src=d></script><video src=e poster=f><track src=g>",
          "<img src=\"" IN_ARCHIVE "https://example.org/dir/a\"><input src=\"" IN_ARCHIVE
@@ -168,6 +169,7 @@ static void test_origins(void **state)
         {"<a href=https:x>", "<a href=\"http://" TIME "-https-example-org.localhost:8081/dir/x\">"},
         {"<p style='a:url(//b/c)'>", "<p style='a:url(http://" TIME "-https-b.localhost:8081/c)'>"},
         {"<a href='http://[::1]/'><script integrity=x nonce=y>", "<a href='about:invalid'><script    >"},
+        {"<script src='file:///x.js'></script><link rel=stylesheet href='FILE:///x.css'>", NULL},
     };
 
     (void)state;
