@@ -36,6 +36,18 @@
 #include "base/vec.h"
 #include "catalog/catalog.h"
 
+/*
+ * The epoch of what waits on the update nodes of a batch design: it has not arrived yet. What readers see in the
+ * meantime, they see in the epoch before it.
+ */
+#define WB_HISTORY_COMING (UINT64_C(1) << 48)
+
+/* The epoch of the next commit. Whatever is committed on update nodes is still to come. */
+static inline uint64_t wb_history_next_epoch(uint64_t epoch)
+{
+    return epoch == WB_HISTORY_COMING ? epoch : epoch + 1;
+}
+
 /* One version. */
 struct wb_history_version {
     uint64_t content;         /* hash of status, media type and body (wb_history_content); 0: not known */

@@ -148,7 +148,6 @@ static int add_capture(struct wb_pageview *view, const struct wb_op *op, struct 
         .time_ms = op->time_ms,
         .content = op->content,
         .replaces = op->replaces,
-        .forgotten = op->forgotten,
         .epoch = moment->epoch,
         .rule = &moment->rule,
         .bytes = &bytes,
@@ -208,7 +207,7 @@ int wb_pageview_apply(struct wb_pageview *view, const struct wb_op *op, struct w
         *outcome_out = WB_STORE_PUT_NEW;
         return 0;
     case WB_OP_REVISIT:
-    case WB_OP_EVENT:
+    case WB_OP_ADOPT:
     case WB_OP_COPY:
         return 0;
     }

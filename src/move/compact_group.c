@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "move/compact.h"
+#include "store/repo_base.h"
 
 #include <stdlib.h>
 
@@ -38,7 +39,8 @@ static bool is_movable(const struct wb_history *history, const struct wb_history
 {
     WB_CHECK(latest->ceased == 0);
     WB_CHECK(version->place.segment > 0);
-    if (version->place.segment == latest->place.segment && version->place.logical == latest->place.logical)
+    if (version->place.segment == WB_CATALOG_BASE_SEGMENT || latest->place.segment == WB_CATALOG_BASE_SEGMENT ||
+        (version->place.segment == latest->place.segment && version->place.logical == latest->place.logical))
         return false;
     for (size_t i = 0; i < history->versions.count; i++)
         if (wb_catalog_place_equal(&history->versions.items[i].place, &version->place) &&
@@ -98,7 +100,7 @@ int wb_compact_group_plan(struct wb_compaction *c)
     if (err == 0)
         err = wb_catalog_summary_get(&c->txn, &summary);
     if (err == 0)
-        err = wb_epochs_held(&c->txn, wb_clock_wall_ms(), &c->held);
+        err = wb_repo_epochs_held(c->repo, &c->txn, &c->held);
     if (err == 0) {
         walk.rule = (struct wb_history_rule){summary.history, c->held.items, c->held.count, wb_clock_wall_ms()};
         err = wb_catalog_history_each(&c->txn, (struct wb_pageid){0}, plan_page, &walk);

@@ -8,20 +8,22 @@
 #include "base/check.h"
 #include "move/transfer.h"
 
-#include <stdlib.h>
-
 enum { EMPTY_AT_ONCE = 4000 }; /* pages in one transaction, so that other writers do not wait for long */
 
-static bool is_same(const struct wb_history *a, const struct wb_history *b)
+bool wb_transfer_is_same(const struct wb_pageview *a, const struct wb_pageview *b)
 {
-    if (a->versions.count != b->versions.count || a->times.count != b->times.count)
+    const struct wb_history *p = &a->history, *q = &b->history;
+
+    if (p->versions.count != q->versions.count || p->times.count != q->times.count || p->gone_ms != q->gone_ms ||
+        p->floor_ms != q->floor_ms || a->lifetime != b->lifetime || a->lifetime_count != b->lifetime_count)
         return false;
-    if (a->times.count && memcmp(a->times.items, b->times.items, a->times.count * sizeof *a->times.items) != 0)
+    if (p->times.count && memcmp(p->times.items, q->times.items, p->times.count * sizeof *p->times.items) != 0)
         return false;
-    for (size_t i = 0; i < a->versions.count; i++) {
-        const struct wb_history_version *x = &a->versions.items[i], *y = &b->versions.items[i];
+    for (size_t i = 0; i < p->versions.count; i++) {
+        const struct wb_history_version *x = &p->versions.items[i], *y = &q->versions.items[i];
         WB_CHECK(x->arrived > 0);
-        if (x->content != y->content || x->arrived != y->arrived || x->first != y->first || x->count != y->count)
+        if (x->content != y->content || x->arrived != y->arrived || x->ceased != y->ceased || x->first != y->first ||
+            x->count != y->count || !wb_catalog_place_equal(&x->place, &y->place))
             return false;
     }
     return true;
@@ -31,7 +33,7 @@ static bool is_same(const struct wb_history *a, const struct wb_history *b)
 struct emptying {
     struct wb_transfer *t;
     struct wb_repo_edit edit;
-    struct wb_pageview view; /* as it was brought */
+    WB_VEC(int64_t) deltas; /* by how many pages each of t->sites shrinks in a transaction */
 };
 
 static int empty_sites(struct emptying *e)
@@ -39,92 +41,32 @@ static int empty_sites(struct emptying *e)
     int err = 0;
 
     WB_CHECK(e->edit.txn.kind == WB_CATALOG_TXN_WRITING);
-    for (size_t i = 0; i < e->t->sites.count && err == 0; i++) {
-        struct wb_transfer_site *site = &e->t->sites.items[i];
-        WB_CHECK(site->delta <= 0);
-        if (site->delta)
-            err = wb_catalog_site_add(&e->edit.txn, wb_transfer_site_name(e->t, site), site->delta, &e->edit.summary);
-        site->delta = 0;
+    for (size_t i = 0; i < e->deltas.count && err == 0; i++) {
+        WB_CHECK(e->deltas.items[i] <= 0);
+        if (e->deltas.items[i])
+            err = wb_catalog_site_add(&e->edit.txn, wb_site_names_text(&e->t->sites, &e->t->sites.items.items[i]),
+                                      e->deltas.items[i], &e->edit.summary);
+        e->deltas.items[i] = 0;
     }
     return err;
 }
 
-static int delete_event(void *context, const struct wb_catalog_event *event)
-{
-    struct emptying *e = context;
-    int err = wb_catalog_event_delete(&e->edit.txn, event);
-
-    WB_CHECK(e->edit.txn.kind == WB_CATALOG_TXN_WRITING);
-    return err == WB_E_NOTFOUND ? 0 : err; /* taken down meanwhile */
-}
-
-/* Takes the versions of a page away, unless something has come to them: *same_out. */
-static int empty_versions(struct emptying *e, const struct wb_transfer_page *page, bool *same_out)
-{
-    int err = wb_pageview_load(&e->t->waiting, true, page->id, &e->view);
-
-    WB_CHECK(page->versions);
-    if (err == 0)
-        err = wb_repo_edit_load(&e->edit, page->id);
-    if (err < 0)
-        return err;
-    struct wb_transfer_site *site = wb_transfer_site(e->t, e->edit.view.site);
-    *same_out = is_same(&e->view.history, &e->edit.view.history);
-    if (*same_out) {
-        wb_history_clear(&e->edit.view.history);
-        e->edit.changed = true;
-    }
-    return wb_repo_edit_save(&e->edit, false, false, site ? &site->delta : NULL);
-}
-
-/* The page as it was brought is taken away, and so are its events. One that has changed stays whole. */
+/* Takes a page away, unless something has come to it. */
 static int empty_page(struct emptying *e, const struct wb_transfer_page *page)
 {
-    bool same = true;
-    int err = page->versions ? empty_versions(e, page, &same) : 0;
+    struct wb_pageview *view = &e->edit.view;
+    int err = wb_pageview_load(&e->t->waiting, true, page->id, &e->t->view);
 
-    WB_CHECK(page->versions || page->involved);
-    return err < 0 || !same || !page->involved ? err : wb_catalog_event_of(&e->t->waiting, page->id, delete_event, e);
-}
-
-static int compare_kept(const void *a, const void *b)
-{
-    const struct wb_transfer_kept *x = a, *y = b;
-    int order = wb_pageid_compare(x->id, y->id);
-
-    return order ? order : x->time_ms < y->time_ms ? -1 : x->time_ms > y->time_ms;
-}
-
-/* Whether a revisit stays, because a node that it needs cannot be used. */
-static bool is_kept(const struct emptying *e, struct wb_pageid id, int64_t time_ms)
-{
-    struct wb_transfer_kept key = {.id = id, .time_ms = time_ms};
-    const struct wb_transfer *t = e->t;
-
-    WB_CHECK(t->kept.items || t->kept.count == 0);
-    return t->kept.count && bsearch(&key, t->kept.items, t->kept.count, sizeof key, compare_kept);
-}
-
-/* The names of revisits that were brought. */
-static int delete_name(void *context, const struct wb_catalog_event *event)
-{
-    WB_CHECK(context != NULL);
-    return event->kind == WB_CATALOG_EVENT_NAME && !is_kept(context, event->id, event->time_ms)
-               ? delete_event(context, event)
-               : 0;
-}
-
-static int delete_revisit(void *context, const struct wb_store_revisit *revisit, uint64_t site)
-{
-    struct emptying *e = context;
-
-    (void)site;
-    WB_CHECK(e->edit.txn.kind == WB_CATALOG_TXN_WRITING);
-    if (is_kept(e, revisit->id, revisit->time_ms))
-        return 0;
-    int err = wb_catalog_revisit_delete(&e->edit.txn, revisit);
-    e->edit.summary.revisits -= err == 0 && e->edit.summary.revisits > 0;
-    return err == WB_E_NOTFOUND ? 0 : err;
+    WB_CHECK(page->brought);
+    if (err == 0)
+        err = wb_repo_edit_load(&e->edit, page->id);
+    if (err < 0 || !(view->had_entry || view->had_rows)) /* taken down meanwhile */
+        return err;
+    const struct wb_site_name *site = wb_site_names_find(&e->t->sites, view->site);
+    if (wb_transfer_is_same(&e->t->view, view))
+        wb_history_clear(&view->history);
+    return wb_repo_edit_save(&e->edit, false, false,
+                             site ? &e->deltas.items[site - e->t->sites.items.items] : NULL);
 }
 
 /* Ends a transaction, which was committed or not. */
@@ -142,7 +84,7 @@ static int end_transaction(struct emptying *e, bool committed, int err)
     return err;
 }
 
-/* One transaction: the pages from `first` on, and with the last ones the events and revisits. */
+/* One transaction: the pages from `first` on. */
 static int empty_some(struct emptying *e, size_t first, size_t *next_out)
 {
     struct wb_transfer *t = e->t;
@@ -154,10 +96,6 @@ static int empty_some(struct emptying *e, size_t first, size_t *next_out)
         err = t->pages.items[i].brought ? empty_page(e, &t->pages.items[i]) : 0;
     if (err == 0)
         err = empty_sites(e);
-    if (err == 0 && *next_out == t->pages.count)
-        err = wb_catalog_event_each(&t->waiting, delete_name, e);
-    if (err == 0 && *next_out == t->pages.count)
-        err = wb_catalog_revisit_each(&t->waiting, delete_revisit, e);
     if (err == 0)
         err = wb_repo_edit_end(&e->edit);
     return end_transaction(e, err == 0, err);
@@ -165,15 +103,14 @@ static int empty_some(struct emptying *e, size_t first, size_t *next_out)
 
 /* ---- everything at once ------------------------------------------------------------------------------------ */
 
-/* The tables that have what waits. */
-static const enum wb_catalog_table waiting_tables[] = {WB_CATALOG_PAGES,    WB_CATALOG_HISTORY, WB_CATALOG_EVENTS,
-                                                       WB_CATALOG_REVISITS, WB_CATALOG_WAITING, WB_CATALOG_SITES};
+/* The tables that have what waits. Revisits wait for their original, not for a transfer. */
+static const enum wb_catalog_table waiting_tables[] = {WB_CATALOG_PAGES, WB_CATALOG_HISTORY, WB_CATALOG_SITES};
 enum { WAITING_TABLES = sizeof waiting_tables / sizeof *waiting_tables };
 
 /* Whether everything has arrived. Buckets contain their pages, so they are emptied page by page. */
 static bool has_all_arrived(const struct wb_transfer *t)
 {
-    bool all = !t->from->hash && t->damage.code == 0 && t->kept.count == 0;
+    bool all = !t->from->hash && t->damage.code == 0;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < t->pages.count && all; i++)
@@ -213,7 +150,7 @@ static int empty_tables(struct emptying *e, bool *done_out)
     if (same && err == 0)
         err = wb_catalog_segment_each(&edit->txn, bury_segment, edit);
     summary->pages = summary->versions = summary->captures = summary->gone = 0;
-    summary->sites = summary->revisits = summary->bytes_pages = 0;
+    summary->sites = summary->bytes_pages = 0;
     edit->changed = true;
     if (same && err == 0)
         err = wb_repo_edit_end(edit);
@@ -224,15 +161,15 @@ static int empty_tables(struct emptying *e, bool *done_out)
 int wb_transfer_empty(struct wb_transfer *t)
 {
     struct emptying e = {.t = t};
-    bool done = t->pages.count == 0 && t->revisits == 0 && wb_catalog_count(&t->waiting, WB_CATALOG_EVENTS) == 0;
+    bool done = t->pages.count == 0;
     size_t next = 0;
-    int err = 0;
+    int err = wb_vec_reserve(&e.deltas, t->sites.items.count);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(t->from->writer->ops.count == 0);
-    if (t->kept.count > 1)
-        qsort(t->kept.items, t->kept.count, sizeof *t->kept.items, compare_kept);
-    if (!done && has_all_arrived(t))
+    while (err == 0 && e.deltas.count < t->sites.items.count)
+        err = wb_vec_push(&e.deltas, 0);
+    if (err == 0 && !done && has_all_arrived(t))
         err = empty_tables(&e, &done);
     while (err == 0 && !done) {
         err = empty_some(&e, next, &next);
@@ -240,6 +177,6 @@ int wb_transfer_empty(struct wb_transfer *t)
             err = wb_transfer_progress(t);
         done = next == t->pages.count;
     }
-    wb_pageview_release(&e.view);
+    wb_vec_release(&e.deltas);
     return err;
 }

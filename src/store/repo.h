@@ -19,7 +19,7 @@
  *   repo_snapshot.c seals and drops snapshots, sets the history policy
  *   repo_history.c  the past of a page for readers; forgetting what nobody keeps
  *   repo_revisit.c  revisits that wait for their original
- *   repo_event.c    what waits for a transfer beside pages (batch designs)
+ *   repo_base.c     the update nodes of a batch design go on from the read nodes
  *   repo_bar.c      bars: what was taken down and must not come back
  *   nodes.c    the nodes: where segments are, and where new pages go
  *   repo_recover.c  repairs what a crash left behind; chooses the segments to append to
@@ -60,6 +60,7 @@
 #include "pagefile/append_run.h"
 #include "place/nodes.h"
 #include "store/organisation.h"
+#include "store/site_names.h"
 #include "pagefile/segment.h"
 #include "place/superblock.h"
 
@@ -114,6 +115,8 @@ struct wb_repo {
     bool compacting;              /* this handle has the lock of compactions, and splits segments */
     struct wb_repo_writer *writer; /* NULL if the store was opened for reading */
     struct wb_hash *hash;         /* in the organisation hash (hash_store.h); otherwise NULL */
+    struct wb_repo *base;         /* of update nodes: the read nodes, whose pages these go on from; otherwise NULL */
+    struct wb_site_names sites;   /* of update nodes: known sites, here and there (repo_base.c) */
 };
 
 struct wb_repo *wb_repo_of(struct wb_store *store);
@@ -130,7 +133,7 @@ enum wb_op_kind {
     WB_OP_REMOVE,
     WB_OP_REMOVE_EVERYWHERE,
     WB_OP_REVISIT, /* waits for its original */
-    WB_OP_EVENT,   /* waits for a transfer */
+    WB_OP_ADOPT,   /* its page is decided like that of copies, but nothing is copied */
     WB_OP_COPY,    /* bytes that get a place; which page has them is decided later (repo_adopt.h) */
 };
 
@@ -143,7 +146,7 @@ static inline bool wb_op_has_bytes(enum wb_op_kind kind)
 /* Whether the op says to which site its page belongs. */
 static inline bool wb_op_knows_site(enum wb_op_kind kind)
 {
-    return kind != WB_OP_TOUCH && kind != WB_OP_EVENT;
+    return kind != WB_OP_TOUCH;
 }
 
 /* One thing that the writer was told to do. */
@@ -155,11 +158,9 @@ struct wb_op {
     int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
     uint64_t content;                /* of a put or capture (wb_history_content); of a touch: 0, or what was seen */
     uint64_t replaces;               /* of a put: a content of its time that it replaces, because it is longer; or 0 */
-    enum wb_catalog_event_kind event; /* of an event */
     struct wb_buf record;            /* of a put that has not been appended yet; of a capture: see below */
     struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
-    bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
     bool learned;                    /* the latest version had no hash of its content, but was found to have this one */
     bool appended;
     bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
@@ -292,6 +293,10 @@ int wb_op_add(struct wb_repo *repo, const struct wb_op *op);
 
 /* Finds a site among those of the ops, or adds it. */
 int wb_repo_site_index(struct wb_repo_writer *writer, struct wb_slice site, uint32_t *index_out);
+
+/* Reads a version of a writer's view, committed or not. Its time and lifetime are those of the record. */
+int wb_repo_read_version(struct wb_repo *repo, struct wb_pageid id, const struct wb_history_version *version,
+                         struct wb_page *page_out, struct wb_buf *mem_out);
 
 /* After a failed flush nothing more can be added: returns the error of the flush. */
 int wb_repo_check_usable(const struct wb_repo_writer *writer);

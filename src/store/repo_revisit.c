@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
 #include "store/repo.h"
-#include "store/repo_event.h"
 #include "store/repo_ops.h"
 
 static bool same_second(int64_t a_ms, int64_t b_ms)
@@ -237,33 +236,6 @@ static int find_original(struct wb_repo *repo, const struct wb_store_revisit *re
     if (err == 0 && found >= 0)
         *version_out = &(*view_out)->history.versions.items[found];
     return err;
-}
-
-int wb_repo_revisit_content(struct wb_repo *repo, const struct wb_store_revisit *revisit, uint64_t *content_out)
-{
-    const struct wb_history_version *version;
-    struct wb_pageview *view;
-    int err = find_original(repo, revisit, &version, &view);
-
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    *content_out = err == 0 && version ? version->content : 0;
-    return err;
-}
-
-int wb_repo_wait_revisit(struct wb_repo *repo, const struct wb_store_revisit *revisit,
-                         enum wb_store_outcome *outcome_out)
-{
-    struct wb_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
-    struct wb_pageview *view;
-    int err = wb_repo_check_usable(repo->writer);
-
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    *outcome_out = WB_STORE_PUT_NEW;
-    if (err == 0)
-        err = wb_pageview(repo, revisit->id, &view); /* which finds out whether anything waits */
-    if (err == 0)
-        err = wb_repo_site_index(repo->writer, revisit->site, &op.site);
-    return err < 0 ? err : put_waiting(repo, &op, revisit, outcome_out);
 }
 
 int wb_repo_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,

@@ -19,7 +19,7 @@
 #include "pagefile/hashed_log.h"
 #include "store/repo.h"
 #include "pagefile/append_block.h"
-#include "store/repo_event.h"
+#include "store/repo_base.h"
 #include "store/repo_ops.h"
 
 enum { WORKERS_MAX = 8 };
@@ -209,8 +209,8 @@ static int read_moment(void *context)
     WB_CHECK(repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
     if (err == 0)
-        err = wb_epochs_held(&repo->reader, wb_clock_wall_ms(), &writer->held);
-    writer->moment.epoch = summary.epoch + 1;
+        err = wb_repo_epochs_held(repo, &repo->reader, &writer->held);
+    writer->moment.epoch = wb_history_next_epoch(summary.epoch);
     writer->moment.rule =
         (struct wb_history_rule){summary.history, writer->held.items, writer->held.count, wb_clock_wall_ms()};
     writer->any_gone = summary.gone > 0;
@@ -239,9 +239,9 @@ static int load_view(void *context)
     for (size_t i = 0; i < l->view->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &l->view->history.versions.items[i];
         uint64_t newest = version->ceased > version->arrived ? version->ceased : version->arrived;
-        moment->epoch = moment->epoch > newest ? moment->epoch : newest + 1;
+        moment->epoch = moment->epoch > newest ? moment->epoch : wb_history_next_epoch(newest);
     }
-    return err;
+    return err < 0 ? err : wb_repo_base_view(l->repo, l->view);
 }
 
 static struct wb_catalog_place pending_place(size_t op)
@@ -531,7 +531,15 @@ int wb_repo_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
         err = wb_hash_can_change(repo, view);
     if (err < 0)
         return err;
-    return wb_history_latest(&view->history) ? wb_op_add(repo, &op) : wb_store_not_found();
+    if (!wb_history_latest(&view->history))
+        return wb_store_not_found();
+    if (repo->base) { /* the page may come to be counted here */
+        struct wb_slice site;
+        err = wb_repo_base_site(repo, view->site, &site);
+        if (err == 0)
+            err = wb_repo_site_index(repo->writer, site, &op.site);
+    }
+    return err < 0 ? err : wb_op_add(repo, &op);
 }
 
 int wb_repo_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms, bool everywhere)
