@@ -105,6 +105,21 @@ static inline int64_t wb_history_last_ms(const struct wb_history *history, const
 }
 
 /*
+ * Whether the version has no place in the timeline, because only states show it; or because only readers do, until it
+ * is replaced by what is to come.
+ */
+static inline bool wb_history_is_aside(const struct wb_history_version *version)
+{
+    return version->replaced || (version->ghost && version->place.segment == WB_CATALOG_BASE_SEGMENT);
+}
+
+/* Whether the bytes of a version can be counted on, should its content be seen again. */
+static inline bool wb_history_has_bytes(const struct wb_history_version *version)
+{
+    return version->place.segment && !wb_history_is_aside(version);
+}
+
+/*
  * The newest version that has this content and its bytes, or NULL. Ghosts are included, but not what only states show.
  * content must not be 0.
  */

@@ -134,7 +134,9 @@ static int add_capture(struct wb_pageview *view, const struct wb_op *op, struct 
         known = latest;
     else
         known = wb_history_find(history, op->content);
-    if (known)
+    /* Readers may forget what they have; a page that is put has its own bytes. */
+    bool theirs = known && known->place.segment == WB_CATALOG_BASE_SEGMENT && op->kind == WB_OP_PUT;
+    if (known && !theirs)
         bytes = *known;
     else if (op->kind == WB_OP_PUT || op->record.len)
         bytes = (struct wb_history_version){

@@ -19,6 +19,7 @@ struct wb_transfer_page {
     uint16_t lifetime, lifetime_count;
     bool plain;   /* its latest version, and no other one, has bytes on the update nodes */
     bool known;   /* readers have it already, or had it */
+    bool partly;  /* some of its versions are there, but others need a node that cannot be used */
     bool brought; /* everything of it is on the read nodes, or in what the next commit stores there */
     uint8_t out;  /* it needs a node that cannot be used: its number in wb_transfer.out, from 1 on; 0: it does not */
 };
@@ -88,6 +89,12 @@ int wb_transfer_bring(struct wb_transfer *t);
 
 /* Brings a plain page. */
 int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *waiting, const struct wb_page *page);
+
+/*
+ * What was to come arrives in this epoch, unless readers have it already: then it has arrived when it did. The epoch
+ * may be WB_HISTORY_COMING.
+ */
+void wb_transfer_arrive(struct wb_history *history, const struct wb_history *readers, uint64_t epoch);
 
 /* Takes note of damage on the update nodes, so that everything else is brought. Returns other errors as they are. */
 int wb_transfer_absorb(struct wb_transfer *t, int err);

@@ -51,22 +51,43 @@ static int empty_sites(struct emptying *e)
     return err;
 }
 
-/* Takes a page away, unless something has come to it. */
+/* What has arrived of a page is not to come any more. */
+static int note_arrivals(struct emptying *e)
+{
+    struct wb_pageview *readers;
+    int err = wb_pageview(e->t->to, e->edit.view.id, &readers);
+
+    if (err == 0)
+        wb_transfer_arrive(&e->edit.view.history, &readers->history, WB_HISTORY_COMING);
+    return err;
+}
+
+/* Takes a page away, unless something has come to it, or all of it has not arrived. */
 static int empty_page(struct emptying *e, const struct wb_transfer_page *page)
 {
     struct wb_pageview *view = &e->edit.view;
-    int err = wb_pageview_load(&e->t->waiting, true, page->id, &e->t->view);
+    uint8_t out = 0;
+    int err = 0;
 
-    WB_CHECK(page->brought);
+    if (!page->brought && !page->partly)
+        return 0;
+    if (page->partly && wb_transfer_has_bytes(&page->place)) /* its bucket has a copy of its entry */
+        err = wb_transfer_place_out(e->t, page->id, &page->place, &out);
+    if (err < 0 || out)
+        return err;
+    err = wb_pageview_load(&e->t->waiting, true, page->id, &e->t->view);
     if (err == 0)
         err = wb_repo_edit_load(&e->edit, page->id);
     if (err < 0 || !(view->had_entry || view->had_rows)) /* taken down meanwhile */
         return err;
     const struct wb_site_name *site = wb_site_names_find(&e->t->sites, view->site);
-    if (wb_transfer_is_same(&e->t->view, view))
+    if (page->partly)
+        err = note_arrivals(e);
+    else if (wb_transfer_is_same(&e->t->view, view))
         wb_history_clear(&view->history);
-    return wb_repo_edit_save(&e->edit, false, false,
-                             site ? &e->deltas.items[site - e->t->sites.items.items] : NULL);
+    return err < 0 ? err
+                   : wb_repo_edit_save(&e->edit, false, false,
+                                       site ? &e->deltas.items[site - e->t->sites.items.items] : NULL);
 }
 
 /* Ends a transaction, which was committed or not. */
@@ -93,7 +114,7 @@ static int empty_some(struct emptying *e, size_t first, size_t *next_out)
     WB_CHECK(first <= t->pages.count);
     *next_out = t->pages.count - first < EMPTY_AT_ONCE ? t->pages.count : first + EMPTY_AT_ONCE;
     for (size_t i = first; i < *next_out && err == 0; i++)
-        err = t->pages.items[i].brought ? empty_page(e, &t->pages.items[i]) : 0;
+        err = empty_page(e, &t->pages.items[i]);
     if (err == 0)
         err = empty_sites(e);
     if (err == 0)

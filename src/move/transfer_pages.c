@@ -60,9 +60,8 @@ static void place_versions(struct wb_history *history, const struct wb_history *
 }
 
 /* The same version, as readers have it; or NULL. */
-static const struct wb_history_version *find_same(const struct wb_history *history,
-                                                  const struct wb_history_version *version,
-                                                  const struct wb_history *readers)
+static const struct wb_history_version *
+find_same(const struct wb_history *history, const struct wb_history_version *version, const struct wb_history *readers)
 {
     for (size_t i = readers->ghosts; i < readers->versions.count; i++) {
         const struct wb_history_version *there = &readers->versions.items[i];
@@ -74,8 +73,7 @@ static const struct wb_history_version *find_same(const struct wb_history *histo
     return NULL;
 }
 
-/* What was to come arrives now, unless it has arrived before. */
-static void arrive(struct wb_history *history, const struct wb_history *readers, uint64_t epoch)
+void wb_transfer_arrive(struct wb_history *history, const struct wb_history *readers, uint64_t epoch)
 {
     for (size_t i = 0; i < history->versions.count; i++) {
         struct wb_history_version *version = &history->versions.items[i];
@@ -126,9 +124,11 @@ static int replace_page(struct wb_transfer *t, struct wb_repo_edit *edit, const 
 
     WB_CHECK(wb_pageid_equal(t->view.id, edit->view.id));
     place_versions(history, &readers, writer->ops.items, order, count);
-    if (latest && !wb_history_latest(history)) /* it could not be read: the page stays as it is */
+    if (latest && !wb_history_latest(history)) { /* its bytes are not there: the page stays as it is */
+        wb_transfer_find(t, t->view.id)->brought = false;
         return wb_repo_edit_save(edit, false, false, NULL);
-    arrive(history, &readers, edit->moment.epoch);
+    }
+    wb_transfer_arrive(history, &readers, edit->moment.epoch);
     edit->view.history = *history;
     t->view.history = readers;
     edit->view.site = t->view.site;
@@ -363,6 +363,7 @@ static int bring_page(struct wb_transfer *t, struct wb_transfer_page *page)
     bool wanted = false;
     int err = wb_pageview_load(&t->waiting, true, page->id, &t->view);
 
+    page->partly = false;
     if (err == 0)
         err = wb_pageview(t->to, page->id, &readers);
     if (err == 0)
@@ -384,6 +385,7 @@ static int bring_page(struct wb_transfer *t, struct wb_transfer_page *page)
     if (err == WB_E_DOWN || (err < 0 && t->to->writer->ops.count > before && err != WB_E_CORRUPT))
         return wb_writer_remember_failure(t->to->writer, err);
     page->brought = err == 0 && page->out == 0;
+    page->partly = err == 0 && page->out != 0;
     err = wb_transfer_absorb(t, err);
     return err < 0 ? err : wb_transfer_count(t, page, bytes);
 }

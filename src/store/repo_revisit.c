@@ -34,11 +34,11 @@ static const struct wb_history_version *find_by_time(const struct wb_history *hi
         const struct wb_history_version *before =
             revisit->not_modified ? wb_history_at(history, revisit->time_ms) : NULL;
         bool earlier = before && history->times.items[before->first] <= revisit->time_ms;
-        return earlier && before->place.segment ? before : NULL;
+        return earlier && wb_history_has_bytes(before) ? before : NULL;
     }
     for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
-        for (size_t k = 0; k < version->count && version->place.segment && !version->replaced; k++)
+        for (size_t k = 0; k < version->count && wb_history_has_bytes(version); k++)
             if (same_second(history->times.items[version->first + k], revisit->original_ms))
                 return version;
     }
@@ -71,7 +71,7 @@ static int find_by_digest(struct wb_repo *repo, const struct wb_pageview *view, 
     *found_out = -1;
     for (size_t i = view->history.versions.count; i > 0 && *found_out < 0 && err == 0; i--) {
         const struct wb_history_version *version = &view->history.versions.items[i - 1];
-        if (version->place.segment == 0 || version->replaced)
+        if (!wb_history_has_bytes(version))
             continue;
         err = wb_repo_read_version(repo, view->id, version, &page, &memory);
         if (err == 0 && has_digest(revisit, page.sha1, page.has_payload_sha1 ? page.payload_sha1 : NULL))
@@ -409,7 +409,7 @@ static const struct wb_history_version *resolve(struct wb_repo_edit *edit, const
         return find_by_time(history, revisit);
     for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
-        if (version->place.segment && !version->replaced && was_brought(edit, version, revisit, order, count))
+        if (wb_history_has_bytes(version) && was_brought(edit, version, revisit, order, count))
             return version;
     }
     return NULL;

@@ -418,7 +418,8 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
     op->learned = latest && latest->content == op->content;
     /* A ghost may be gone by the time of the commit, and the bytes with it. */
     const struct wb_history_version *found = wb_history_find(history, op->content);
-    bool known = found && !found->ghost, pending = known && found->place.segment == WB_REPO_PENDING_SEGMENT;
+    bool theirs = found && found->place.segment == WB_CATALOG_BASE_SEGMENT && found != latest;
+    bool known = found && !found->ghost && !theirs, pending = known && found->place.segment == WB_REPO_PENDING_SEGMENT;
     op->kind = WB_OP_PUT;
     err = wb_pageview_apply(*view_out, op, place, &writer->moment, outcome_out);
     bool forgotten = *outcome_out == WB_STORE_PUT_PAST && writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;

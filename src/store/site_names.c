@@ -42,9 +42,7 @@ const struct wb_site_name *wb_site_names_find(const struct wb_site_names *names,
     struct wb_site_name key = {.hash = hash};
 
     WB_CHECK(names->items.items || names->items.count == 0);
-    return names->items.count
-               ? bsearch(&key, names->items.items, names->items.count, sizeof key, compare_names)
-               : NULL;
+    return names->items.count ? bsearch(&key, names->items.items, names->items.count, sizeof key, compare_names) : NULL;
 }
 
 struct wb_slice wb_site_names_text(const struct wb_site_names *names, const struct wb_site_name *name)

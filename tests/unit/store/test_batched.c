@@ -223,18 +223,6 @@ static void compare_readers(const struct pair *p)
         if (got != wb_store_timeline(batch, spec_id(&(struct spec){.site = i % SITES, .number = i}), &y))
             fail_pair(p, "readers see a past in one design only", i);
         if (got == 0 && !same_timelines(&x, &y))
-            for (int k = 0; k < 2; k++) {
-                struct wb_store_timeline *t = k ? &y : &x;
-                fprintf(stderr, "%s gone %lld:", k ? "batch" : "plain", (long long)t->gone_ms);
-                for (size_t v = 0; v < t->count; v++) {
-                    fprintf(stderr, " [same %zu len %llu:", (size_t)t->versions[v].same, (unsigned long long)t->versions[v].body_bytes);
-                    for (size_t c = 0; c < t->versions[v].captures; c++)
-                        fprintf(stderr, " %lld", (long long)t->times[t->versions[v].first + c]);
-                    fprintf(stderr, "]");
-                }
-                fprintf(stderr, "\n");
-            }
-        if (got == 0 && !same_timelines(&x, &y))
             fail_pair(p, "readers see another past", i);
         wb_store_timeline_release(&x);
         wb_store_timeline_release(&y);
