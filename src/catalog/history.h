@@ -30,8 +30,8 @@
  * nothing before it is added any more. Of its own time, what is not among the contents that were forgotten is added
  * if the page has other captures of that time, or if the oldest version begins later and has that content.
  */
-#ifndef WB_STORE_HISTORY_H
-#define WB_STORE_HISTORY_H
+#ifndef WB_CATALOG_HISTORY_H
+#define WB_CATALOG_HISTORY_H
 
 #include "base/vec.h"
 #include "catalog/catalog.h"
@@ -148,7 +148,6 @@ struct wb_history_capture {
     int64_t time_ms;
     uint64_t content;               /* 0: that of the latest version */
     uint64_t replaces;              /* a content of this time with which this one begins, cut short; or 0 */
-    bool forgotten;                 /* it is known that others of its time came later, and that its bytes are gone */
     uint64_t epoch;                 /* of this commit */
     const struct wb_history_rule *rule; /* the clock, to recognise times that cannot be; and who sees what */
     const struct wb_history_version *bytes; /* place, lengths and status of the content, should it become a version */

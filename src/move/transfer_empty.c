@@ -55,7 +55,7 @@ static int empty_sites(struct emptying *e)
 static int note_arrivals(struct emptying *e)
 {
     struct wb_pageview *readers;
-    int err = wb_pageview(e->t->to, e->edit.view.id, &readers);
+    int err = wb_repo_view(e->t->to, e->edit.view.id, &readers);
 
     if (err == 0)
         wb_transfer_arrive(&e->edit.view.history, &readers->history, WB_HISTORY_COMING);

@@ -365,7 +365,7 @@ static int bring_page(struct wb_transfer *t, struct wb_transfer_page *page)
 
     page->partly = false;
     if (err == 0)
-        err = wb_pageview(t->to, page->id, &readers);
+        err = wb_repo_view(t->to, page->id, &readers);
     if (err == 0)
         err = wb_history_copy(&readers->history, &t->other.history);
     if (err == 0)

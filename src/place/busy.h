@@ -20,8 +20,8 @@
  *   wb_busy_end(&busy, &mark);
  *   wb_busy_release(&busy);
  */
-#ifndef WB_NODE_BUSY_H
-#define WB_NODE_BUSY_H
+#ifndef WB_PLACE_BUSY_H
+#define WB_PLACE_BUSY_H
 
 #include "os/file.h"
 

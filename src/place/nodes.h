@@ -11,8 +11,8 @@
  * the catalog means (node.h). So a directory that disappears, or in whose place another one appears, is noticed before
  * anything in it is touched, and so is its return. Files that are open stay usable.
  */
-#ifndef WB_STORE_LOG_NODES_H
-#define WB_STORE_LOG_NODES_H
+#ifndef WB_PLACE_NODES_H
+#define WB_PLACE_NODES_H
 
 #include "base/vec.h"
 #include "place/design.h"

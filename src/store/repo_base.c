@@ -18,7 +18,7 @@ int wb_repo_base_view(struct wb_repo *repo, struct wb_pageview *view)
     if (!repo->base || view->had_entry || view->had_rows)
         return 0;
     WB_CHECK(view->history.versions.count == 0);
-    int err = wb_pageview(repo->base, view->id, &there);
+    int err = wb_repo_view(repo->base, view->id, &there);
     if (err == 0)
         err = wb_history_copy(&there->history, &view->history);
     if (err < 0)
@@ -54,7 +54,7 @@ int wb_repo_base_record(struct wb_repo *repo, struct wb_pageid id, const struct 
                         struct wb_buf *record_out)
 {
     struct wb_pageview *there;
-    int err = repo->base ? wb_pageview(repo->base, id, &there) : wb_store_not_found();
+    int err = repo->base ? wb_repo_view(repo->base, id, &there) : wb_store_not_found();
 
     WB_CHECK(place->segment == WB_CATALOG_BASE_SEGMENT);
     if (err < 0)
