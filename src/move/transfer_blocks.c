@@ -40,7 +40,8 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
 
     WB_CHECK(b->t->waiting.kind == WB_CATALOG_TXN_HELD);
     /* One that arrived after it was listed is another version, of which the list knows nothing. */
-    if (!is_wanted(waiting) || waiting->place.slot != from->slot || waiting->place.logical != b->index.head.logical ||
+    struct wb_catalog_place place = wb_disk_scan_place(&from->position);
+    if (!is_wanted(waiting) || !wb_catalog_place_equal(&waiting->place, &place) ||
         !wb_block_find_slot(&b->index, from->slot, &at) || !wb_pageid_equal(b->index.entries.items[at].id, from->id) ||
         b->index.entries.items[at].flags)
         return false;
@@ -100,8 +101,11 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     }
     if (got <= 0) /* its pages are put one by one: that shows what is wrong, or which of them a node does not take */
         return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->failed.code == 0) ? 0 : got;
-    for (size_t i = 0; i < parcel->count; i++)
+    struct wb_repo_writer *writer = t->to->writer;
+    for (size_t i = 0; i < parcel->count; i++) {
+        writer->ops.items[writer->ops.count - 1 - i].kind = WB_OP_COPY; /* what is decided about the page is here */
         b->listed.items[i]->brought = true;
+    }
     for (size_t i = 0; i < parcel->count && err == 0; i++)
         err = wb_transfer_count(t, b->listed.items[i], parcel->bytes.len / parcel->count);
     return err < 0 ? err : 1;

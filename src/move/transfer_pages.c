@@ -241,7 +241,8 @@ int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *wait
     int err = wb_transfer_refused(t, page->id, true, &waiting->out);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    if (err < 0 || waiting->out)
+    /* Another content came later: it stays. */
+    if (err < 0 || waiting->out || wb_history_content(page, t->to->content_seed) != waiting->content)
         return err;
     err = wb_page_encode(page, &record);
     if (err == 0)

@@ -83,7 +83,7 @@ static int add_op(struct wb_repo *repo, const struct wb_append_page *page, const
     if (err < 0)
         return err;
     struct wb_op *op = wb_op_new(repo);
-    op->kind = WB_OP_COPY;
+    op->kind = WB_OP_PUT;
     op->id = page->id;
     op->site = site;
     op->time_ms = page->entry.time_ms;

@@ -571,6 +571,9 @@ int wb_disk_scan_blocks(struct wb_store *store, const struct wb_store_scan_optio
 int wb_disk_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
 int wb_disk_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
 int wb_disk_scan_position_compare(const struct wb_store_position *a, const struct wb_store_position *b);
+
+/* The place that a position names. */
+struct wb_catalog_place wb_disk_scan_place(const struct wb_store_position *position);
 void wb_disk_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
 int wb_disk_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 int wb_disk_scan_check(struct wb_store *store, const struct wb_store_scan_options *options); /* scan_check.c */
