@@ -100,6 +100,7 @@ static void release(struct wb_transfer *t)
     wb_site_names_release(&t->sites);
     wb_pageview_release(&t->view);
     wb_pageview_release(&t->other);
+    wb_vec_release(&t->deltas);
     wb_vec_release(&t->fresh);
     wb_vec_release(&t->without);
     wb_vec_release(&t->from_parts);
@@ -132,9 +133,6 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
     end_stage(w, "transfer", t->commit_ns, t->pages_done, t->bytes_done);
     if (w->each)
         w->each(w->context, &(struct wb_store_stage){"index", t->commit_ns / 1000000, t->pages_done, 0});
-    err = wb_transfer_empty(t);
-    if (err < 0)
-        return err;
     release(t);
     end_stage(w, "empty", 0, waiting - t->counts.waiting, 0);
     err = compact(t, &freed);

@@ -57,6 +57,9 @@ struct wb_transfer {
     struct wb_parts from_parts;         /* of the segments of `waiting` */
     struct wb_catalog_segment from_row; /* the one that was looked for last */
     struct wb_pageview view, other;     /* of the page that is being brought */
+    struct wb_repo_edit edit;           /* takes away from the update nodes what the next commit brings */
+    WB_VEC(int64_t) deltas;             /* by how many pages each of `sites` shrinks there */
+    bool everything;                    /* that commit brings all that waits */
     size_t attempt;                     /* of the commit under way: it is repeated if a node fails */
     int64_t began_ns;
     struct wb_error_copy damage; /* the first page that could not be read; code 0: there was none */
@@ -137,10 +140,19 @@ int wb_transfer_report_waiting(const struct wb_transfer *t);
 
 /* ---- transfer_empty.c ---- */
 
+/* Begins the transaction in which the pages that the next commit brings are taken away from the update nodes. */
+int wb_transfer_empty_begin(struct wb_transfer *t);
+
+/* Whether the page in t->view, which was listed, has not changed since. */
+int wb_transfer_is_unchanged(struct wb_transfer *t, bool *unchanged_out);
+
+/* Takes a page away. If only part of it was brought: notes what readers have of it now. */
+int wb_transfer_empty_page(struct wb_transfer *t, const struct wb_transfer_page *page, const struct wb_history *readers);
+
+/* Commits, unless there was an error before, which is returned. */
+int wb_transfer_empty_end(struct wb_transfer *t, int err);
+
 /* Whether nothing has come to a page. */
 bool wb_transfer_is_same(const struct wb_pageview *a, const struct wb_pageview *b);
-
-/* Takes away from the update nodes what was brought and has not changed since. */
-int wb_transfer_empty(struct wb_transfer *t);
 
 #endif

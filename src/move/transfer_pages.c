@@ -115,7 +115,8 @@ static uint64_t latest_content(struct wb_history *history)
 }
 
 /* Puts the page of t->view in the place of the one in edit->view, which readers have. */
-static int replace_page(struct wb_transfer *t, struct wb_repo_edit *edit, const uint32_t *order, size_t count)
+static int replace_page(struct wb_transfer *t, struct wb_transfer_page *page, struct wb_repo_edit *edit,
+                        const uint32_t *order, size_t count)
 {
     struct wb_repo_writer *writer = t->to->writer;
     struct wb_history readers = edit->view.history, *history = &t->view.history;
@@ -125,7 +126,7 @@ static int replace_page(struct wb_transfer *t, struct wb_repo_edit *edit, const 
     WB_CHECK(wb_pageid_equal(t->view.id, edit->view.id));
     place_versions(history, &readers, writer->ops.items, order, count);
     if (latest && !wb_history_latest(history)) { /* its bytes are not there: the page stays as it is */
-        wb_transfer_find(t, t->view.id)->brought = false;
+        page->brought = page->partly = false;
         return wb_repo_edit_save(edit, false, false, NULL);
     }
     wb_transfer_arrive(history, &readers, edit->moment.epoch);
@@ -149,20 +150,33 @@ static int adopt(void *context, struct wb_repo_edit *edit, const uint32_t *order
     const struct wb_repo_writer *writer = t->to->writer;
     const struct wb_op *op = &writer->ops.items[order[0]];
     const struct wb_repo_site *site = &writer->sites.items[op->site];
-    bool barred = false;
+    struct wb_transfer_page *page = wb_transfer_find(t, op->id);
+    bool barred = false, unchanged = false;
+    int err = 0;
 
-    if (t->attempt != writer->attempt) /* what was counted in vain does not count */
+    WB_CHECK(page != NULL);
+    if (t->attempt != writer->attempt) { /* what was done in vain does not count */
         t->uncommitted = (struct wb_store_transfer_counts){0};
+        (void)wb_transfer_empty_end(t, WB_E_IO);
+        err = wb_transfer_empty_begin(t);
+    }
     t->attempt = writer->attempt;
-    int err = edit->summary.bars ? wb_repo_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), &barred) : 0;
+    if (err == 0 && edit->summary.bars)
+        err = wb_repo_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), &barred);
     if (err == 0)
         err = wb_pageview_load(&t->waiting, true, op->id, &t->view);
+    if (err == 0)
+        err = wb_transfer_is_unchanged(t, &unchanged);
     if (err == 0)
         err = wb_repo_edit_load(edit, op->id);
     if (err < 0)
         return err;
-    edit->taken_down = edit->taken_down || barred; /* the copies must not stay */
-    return barred ? wb_repo_edit_save(edit, false, true, NULL) : replace_page(t, edit, order, count);
+    if (barred || !unchanged) { /* the next transfer brings what it is now */
+        page->brought = page->partly = false;
+        return wb_repo_edit_save(edit, false, barred, NULL);
+    }
+    err = replace_page(t, page, edit, order, count);
+    return err < 0 ? err : wb_transfer_empty_page(t, page, &edit->view.history);
 }
 
 /* ---- commits --------------------------------------------------------------------------------------------- */
@@ -174,11 +188,16 @@ static int commit(struct wb_transfer *t)
     int64_t began_ns = wb_clock_mono_ns();
 
     WB_CHECK(t->uncommitted.added + t->uncommitted.replaced == 0);
+    if (writer->ops.count == 0)
+        return 0;
     t->attempt = 0;
     writer->adopt = adopt;
     writer->adopt_context = t;
-    int err = wb_store_commit(t->batch->read, &ignored);
+    int err = wb_transfer_empty_begin(t);
+    if (err == 0)
+        err = wb_store_commit(t->batch->read, &ignored);
     writer->adopt = NULL;
+    err = wb_transfer_empty_end(t, err);
     t->commit_ns += wb_clock_mono_ns() - began_ns;
     if (err == 0) {
         t->counts.added += t->uncommitted.added;
@@ -343,14 +362,14 @@ static int copy_page(struct wb_transfer *t, const struct wb_history *readers, ui
 }
 
 /* Whether the page is still as it was when the transfer began. */
-static int is_unchanged(struct wb_transfer *t, bool *unchanged_out)
+static int still_waits(struct wb_transfer *t, bool *waits_out)
 {
     struct wb_catalog_txn txn = {0};
     int err = wb_catalog_txn_read(t->from->catalog, &txn);
 
     if (err == 0)
         err = wb_pageview_load(&txn, true, t->view.id, &t->other);
-    *unchanged_out = err == 0 && wb_transfer_is_same(&t->view, &t->other);
+    *waits_out = err == 0 && wb_transfer_is_same(&t->view, &t->other);
     wb_catalog_txn_abort(&txn);
     return err;
 }
@@ -376,10 +395,10 @@ static int bring_page(struct wb_transfer *t, struct wb_transfer_page *page)
     err = copy_page(t, &t->other.history, &bytes);
     if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) { /* perhaps it was taken down, or replaced */
         struct wb_error_copy why;
-        bool unchanged;
+        bool waits;
         wb_error_save(err, &why);
-        err = is_unchanged(t, &unchanged);
-        if (err < 0 || !unchanged)
+        err = still_waits(t, &waits);
+        if (err < 0 || !waits)
             return err;
         err = wb_error_restore(&why);
     }
