@@ -178,6 +178,20 @@ int wb_convert_bars(struct wb_convert *convert)
     return err;
 }
 
+int wb_convert_revisits(struct wb_convert *convert)
+{
+    struct row_copy c = {.convert = convert};
+    int err = begin(&c);
+
+    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
+    if (err == 0)
+        err = wb_catalog_revisit_each(&convert->source->txn, copy_revisit, &c);
+    if (err == 0)
+        err = end(&c);
+    wb_catalog_txn_abort(&c.txn);
+    return err;
+}
+
 int wb_convert_rows(struct wb_convert *convert)
 {
     struct row_copy c = {.convert = convert, .now_ms = wb_clock_wall_ms()};
@@ -194,8 +208,6 @@ int wb_convert_rows(struct wb_convert *convert)
     }
     if (err == 0)
         err = wb_catalog_bar_each(from, copy_bar, &c);
-    if (err == 0)
-        err = wb_catalog_revisit_each(from, copy_revisit, &c);
     if (err == 0)
         err = wb_catalog_site_each(from, copy_site, &c);
     if (err == 0)

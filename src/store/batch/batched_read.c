@@ -78,15 +78,19 @@ int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb
 
 int wb_batched_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
 {
+    int err = wb_batched_open_update(wb_batched_of(store));
+
     WB_CHECK(revisit_out != NULL);
-    return wb_store_get_revisit(knows_pages(store), id, revisit_out);
+    return err < 0 ? err : wb_store_get_revisit(wb_batched_of(store)->update, id, revisit_out);
 }
 
 int wb_batched_waiting_each(struct wb_store *store, struct wb_pageid original,
                             int (*each)(void *context, const struct wb_store_revisit *revisit), void *context)
 {
+    int err = wb_batched_open_update(wb_batched_of(store));
+
     WB_CHECK(each != NULL);
-    return wb_store_waiting_each(knows_pages(store), original, each, context);
+    return err < 0 ? err : wb_store_waiting_each(wb_batched_of(store)->update, original, each, context);
 }
 
 /* ---- scans ------------------------------------------------------------------------------------------------- */
