@@ -384,16 +384,22 @@ int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct w
     return err < 0 ? err : wb_repo_page(wb_buf_slice(mem_out), id, entry, page_out);
 }
 
-/* The version of a time, as a view has it. */
-static int get_of_time(struct wb_repo *repo, struct wb_pageview *view, int64_t time_ms, struct wb_page *page_out,
-                       struct wb_buf *mem_out)
+/* The version of a time. If nothing that waits is that old, it is one of the base, where snapshots may keep more. */
+static int get_of_time(struct wb_repo *repo, struct wb_pageview *view, const struct wb_store_when *when,
+                       struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    const struct wb_history_version *version = wb_history_at(&view->history, time_ms);
+    const struct wb_history_version *version = wb_history_at(&view->history, when->time_ms);
+    bool old = version && view->history.times.items[version->first] <= when->time_ms;
+    bool waits = view->had_entry || view->had_rows || wb_repo_has_ops(repo, view->id);
 
+    WB_CHECK(repo->base != NULL);
+    int err = waits && old ? WB_E_NOTFOUND : wb_repo_get(&repo->base->store, view->id, when, page_out, mem_out);
+    if (err != WB_E_NOTFOUND)
+        return err;
     if (!version || version->place.segment == 0)
         return wb_store_not_found();
     int64_t last_ms = wb_history_last_ms(&view->history, version);
-    int err = wb_repo_read_version(repo, view->id, version, page_out, mem_out);
+    err = wb_repo_read_version(repo, view->id, version, page_out, mem_out);
     page_out->time_ms = err == 0 ? last_ms : 0;
     return err;
 }
@@ -410,7 +416,7 @@ static int get_changed(struct wb_repo *repo, struct wb_pageid id, const struct w
     if (err < 0)
         return err;
     if (when->kind == WB_STORE_WHEN_TIME)
-        return get_of_time(repo, view, when->time_ms, page_out, mem_out);
+        return get_of_time(repo, view, when, page_out, mem_out);
     if (!wb_history_latest(&view->history))
         return wb_store_not_found();
     wb_pageview_entry(view, &entry);

@@ -14,7 +14,7 @@ static int check_place(struct wb_repo_verifier *v, struct wb_pageid id, const st
 
     WB_CHECK(v->tallies != NULL);
     if (place->segment == WB_CATALOG_BASE_SEGMENT && v->summary.epoch == WB_HISTORY_COMING) {
-        v->result->pages += !old; /* the read nodes have it */
+        v->elsewhere += !old;
         return 0;
     }
     if (place->segment == 0 || place->segment >= v->summary.next_segment || part >= v->summary.next_segment)
