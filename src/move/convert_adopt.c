@@ -46,9 +46,12 @@ static int translate(struct wb_convert *convert, struct wb_pageid id, struct wb_
     struct wb_pageview view = {0};
     struct wb_page page;
     int err = wb_pageview_load(&read->txn, read->summary.gone > 0, id, &view);
-    const struct wb_history_version *there = err == 0 ? wb_history_find(&view.history, version->content) : NULL;
+    const struct wb_history_version *there = NULL;
 
     WB_CHECK(read != convert->source);
+    for (size_t i = 0; i < view.history.versions.count && err == 0; i++)
+        if (view.history.versions.items[i].content == version->content)
+            there = &view.history.versions.items[i];
     if (there)
         err = wb_convert_record_at(read, id, &there->place, &read->record);
     if (there && err == 0)

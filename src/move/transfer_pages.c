@@ -171,11 +171,12 @@ static int adopt(void *context, struct wb_repo_edit *edit, const uint32_t *order
         err = wb_repo_edit_load(edit, op->id);
     if (err < 0)
         return err;
-    if (barred || !unchanged) { /* the next transfer brings what it is now */
+    if (!unchanged) /* the next transfer brings what it is now */
         page->brought = page->partly = false;
-        return wb_repo_edit_save(edit, false, barred, NULL);
-    }
-    err = replace_page(t, page, edit, order, count);
+    if (barred || !unchanged)
+        err = wb_repo_edit_save(edit, false, barred, NULL);
+    else
+        err = replace_page(t, page, edit, order, count);
     return err < 0 ? err : wb_transfer_empty_page(t, page, &edit->view.history);
 }
 
