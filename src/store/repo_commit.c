@@ -329,27 +329,6 @@ static int apply(struct log_commit *c)
 
 /* ---- before and after the transaction --------------------------------------------------------------------- */
 
-/* Closes segments that are full. The others stay open for more blocks: the current one, or more after a roll-back. */
-static void close_full_tails(struct wb_repo *repo)
-{
-    struct wb_repo_writer *writer = repo->writer;
-    size_t kept = 0;
-
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(writer->failed.code == 0);
-    for (size_t i = 0; i < writer->tails.count; i++) {
-        struct wb_tail *tail = &writer->tails.items[i];
-        tail->bytes_committed = tail->bytes;
-        tail->pages_appended = 0;
-        if (tail->bytes < wb_segment_limit(repo))
-            writer->tails.items[kept++] = *tail;
-        else
-            wb_segment_close(&tail->segment);
-    }
-    WB_CHECK(kept <= writer->tails.count);
-    writer->tails.count = kept;
-}
-
 /* Leaves segments to which no new pages go any more, because nodes were added or removed: they have to be moved. */
 static void leave_old_bins(struct wb_repo *repo)
 {
@@ -375,28 +354,6 @@ static void forget_ops(struct wb_repo *repo)
     wb_ops_clear(repo);
     if (repo->hash)
         wb_hash_stage_clear(repo);
-}
-
-void wb_tails_release(struct wb_repo *repo)
-{
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-
-    struct wb_repo_writer *writer = repo->writer;
-    uint64_t commit = writer->tails.count ? wb_repo_newest_commit(repo) : 0;
-
-    WB_CHECK(writer->ops.count == 0); /* committed, or dropped */
-    for (size_t i = 0; i < writer->tails.count; i++) {
-        struct wb_tail *tail = &writer->tails.items[i];
-        WB_CHECK(tail->bytes >= tail->bytes_committed);
-        /* A clean end: no uncommitted bytes, and a seal. If this fails, the next writer recovers the segment. */
-        if (wb_node_file_truncate(&tail->segment.file, tail->bytes_committed) == 0)
-            wb_segment_write_seal(&tail->segment, tail->bytes_committed, commit);
-        wb_segment_close(&tail->segment);
-    }
-    bool any = writer->tails.count > 0;
-    wb_vec_clear(&writer->tails);
-    if (any && wb_hashed_log_is(repo)) /* seals are looked for in the newest segments, which may be of other ranges */
-        wb_repo_seal_any(repo, commit);
 }
 
 /* After a failed commit: removes the bytes that were appended, and forgets the ops. */
