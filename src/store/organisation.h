@@ -5,7 +5,7 @@
  * arguments, clears output parameters, and calls through the two tables below. It knows
  * nothing about how pages are stored. There are three implementations:
  *
- *   log.c      the engine behind all incremental designs, whatever their organisation
+ *   repo.c      the engine behind all incremental designs, whatever their organisation
  *   batched.c  batch designs: two such stores in one
  *   twin.c     in tests: a store in plain memory, the shortest complete example. The traces of
  *              test_model.c compare the others with it, call by call

@@ -53,7 +53,7 @@
 
 #include "base/buf.h"
 #include "base/date.h"
-#include "design/design.h"
+#include "place/design.h"
 #include "page/page.h"
 
 /* The largest body that any organisation accepts. */

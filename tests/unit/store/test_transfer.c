@@ -4,8 +4,8 @@
  * readers have. And the lists that make it fast: ops in the order of ids, and a page found in a list of many.
  */
 #include "store_support.h"
-#include "store/batch/transfer.h"
-#include "store/log/log_sync.h"
+#include "move/transfer.h"
+#include "pagefile/append_sync.h"
 #include "os/fault.h"
 
 #include <errno.h>
@@ -177,7 +177,7 @@ static void run_meddler(const char *design, const char *stage, enum meddling kin
 static void test_meddlers(void **state)
 {
     static const char *const stages[] = {"id lists", "intersection", "transfer", "index"};
-    static const char *const designs[] = {"Batch[U(hash,log),R(hash,log)]", "Batch[U(hash,hashed-log),R(hash,log)]",
+    static const char *const designs[] = {"Batch[U(hash,repo),R(hash,repo)]", "Batch[U(hash,hashed-log),R(hash,repo)]",
                                           "Batch[U(hash,hashed-log),R(hash,hashed-log)]"};
 
     (void)state;
@@ -244,7 +244,7 @@ static void test_held_state(void **state)
 
     (void)state;
     test_dir(dir);
-    create_batch(dir, "Batch[U(hash,log),R(hash,log)]");
+    create_batch(dir, "Batch[U(hash,repo),R(hash,repo)]");
     path_in(dir, "update", update);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     must_ok(wb_store_set_history(store, &(struct wb_store_history){WB_STORE_KEEP_ALL, 0}));
@@ -280,7 +280,7 @@ static void test_emptied(void **state)
 
     (void)state;
     test_dir(dir);
-    create_batch(dir, "Batch[U(hash,log),R(hash,log)]");
+    create_batch(dir, "Batch[U(hash,repo),R(hash,repo)]");
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_range(store, 0, PAGES, 1000);
     struct wb_store_stat waiting = stat_of(store);
@@ -314,7 +314,7 @@ static void test_intersection(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char dir[DIR_MAX];
         test_dir(dir);
-        create_batch(dir, "Batch[U(hash,log),R(hash,log)]");
+        create_batch(dir, "Batch[U(hash,repo),R(hash,repo)]");
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
         put_range(store, 0, cases[i].there, 1000);
         transfer(store);
@@ -399,8 +399,8 @@ static void test_faults(void **state)
     static const struct {
         const char *design;
         unsigned nodes;
-    } cases[] = {{"Batch[U(hash,log),R(hash,log)]", 1},
-                 {"Batch[U(hash,log),R(uniform,log)]", 2},
+    } cases[] = {{"Batch[U(hash,repo),R(hash,repo)]", 1},
+                 {"Batch[U(hash,repo),R(uniform,repo)]", 2},
                  {"Batch[U(hash,hashed-log),R(hash,hashed-log)]", 1}};
     static const unsigned kinds[] = {WB_FAULT_WRITE, WB_FAULT_SYNC};
     uint64_t chance = test_seed();
@@ -432,7 +432,7 @@ static void test_full_node(void **state)
 
     (void)state;
     test_dir(dir);
-    must_ok(wb_design_parse(WB_SLICE_LIT("Batch[U(hash,log),R(uniform,log)]"), &options.design));
+    must_ok(wb_design_parse(WB_SLICE_LIT("Batch[U(hash,repo),R(uniform,repo)]"), &options.design));
     must_ok(wb_store_create(dir, &options));
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_large(store, 1000);
@@ -506,12 +506,12 @@ static void test_order(void **state)
     (void)state;
     for (unsigned kind = 0; kind < 4; kind++)
         for (size_t count = 0; count < 3000; count = count * 2 + 1) {
-            struct wb_log_op *ops = calloc(count + 1, sizeof *ops);
+            struct wb_op *ops = calloc(count + 1, sizeof *ops);
             uint32_t *order = calloc(count + 1, sizeof *order);
             must(ops && order);
             for (size_t i = 0; i < count; i++) /* some pages several times */
                 ops[i].id = i && chance_one_in(&chance, 4) ? ops[chance_below(&chance, i)].id : some_id(&chance, kind);
-            must_ok(wb_log_order_ops(ops, count, order));
+            must_ok(wb_repo_order_ops(ops, count, order));
             for (size_t i = 1; i < count; i++) {
                 int way = wb_pageid_compare(ops[order[i - 1]].id, ops[order[i]].id);
                 must(way < 0 || (way == 0 && order[i - 1] < order[i]));
