@@ -48,6 +48,17 @@ int wb_repo_read(struct wb_repo *repo, int (*read)(void *context), void *context
     return err;
 }
 
+static int look_at_nothing(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+int wb_repo_nodes_renew(struct wb_repo *repo)
+{
+    return wb_repo_read(repo, look_at_nothing, NULL);
+}
+
 enum { MISSES = 16 }; /* so many files are opened between two looks at those that are open */
 
 /*
@@ -110,7 +121,7 @@ static int cached_segment(struct wb_repo *repo, const struct wb_catalog_segment 
         return err;
     struct wb_segment *file = make_place(repo);
     struct wb_node *node;
-    err = wb_repo_node(repo, row->node, &node);
+    err = wb_nodes_find(&repo->nodes, row->node, &node);
     if (err == 0)
         err = wb_segment_open(node, repo->superblock.id, row, false, file);
     if (err == 0)

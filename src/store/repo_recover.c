@@ -125,7 +125,7 @@ static int cut_tail(struct wb_repo *repo, const struct wb_catalog_segment *seen)
 
     WB_CHECK(!seen->sealed);
     if (err < 0) /* if somebody is writing to it, leave it alone; if it is damaged, verify and get report that */
-        return (err == WB_E_NOMEM || err == WB_E_IO) && !wb_repo_node_failed(repo, err) ? err : 0;
+        return (err == WB_E_NOMEM || err == WB_E_IO) && !wb_nodes_failed(&repo->nodes, err) ? err : 0;
     err = wb_node_file_size(&segment.file, &size);
     if (err == 0 && size > row.bytes) {
         bool sealed =
@@ -134,7 +134,7 @@ static int cut_tail(struct wb_repo *repo, const struct wb_catalog_segment *seen)
             err = wb_node_file_truncate(&segment.file, row.bytes);
     }
     wb_segment_close(&segment);
-    return wb_repo_node_failed(repo, err) ? 0 : err;
+    return wb_nodes_failed(&repo->nodes, err) ? 0 : err;
 }
 
 struct file_known {
@@ -204,7 +204,7 @@ static int remove_orphans(struct wb_repo *repo, uint32_t number)
         err = wb_node_each_file(walk.node, remove_orphan, &walk);
         wb_node_close(walk.node);
     }
-    return wb_repo_node_failed(repo, err) ? 0 : err;
+    return wb_nodes_failed(&repo->nodes, err) ? 0 : err;
 }
 
 int wb_repo_recover(struct wb_repo *repo)
@@ -266,7 +266,7 @@ static int delete_file(struct wb_repo *repo, uint32_t number, uint32_t revision,
     WB_CHECK(number > 0);
     if (!wb_nodes_has(&repo->nodes, node_number))
         return 0;
-    int err = wb_repo_node(repo, node_number, &node);
+    int err = wb_nodes_find(&repo->nodes, node_number, &node);
     if (err < 0)
         return err;
     if (repo->hash)
@@ -285,7 +285,7 @@ static int delete_retired(struct purge_work *p)
     for (size_t i = 0; i < p->count && err == 0; i++) {
         err = delete_file(p->repo, p->files[i].number, p->files[i].revision, p->files[i].node);
         /* It is deleted when the node can be used again, and when nobody has claimed the file any more. */
-        if (err == WB_E_BUSY || wb_repo_node_failed(p->repo, err))
+        if (err == WB_E_BUSY || wb_nodes_failed(&p->repo->nodes, err))
             err = 0;
         else if (err == 0)
             err = wb_catalog_retired_delete(&p->txn, p->files[i].number, p->files[i].revision);

@@ -279,7 +279,7 @@ static void damage_one(struct wb_store *store, uint64_t *chance)
     must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     const struct wb_catalog_segment *row = &o.rows.items[chance_below(chance, o.rows.count)];
-    must_ok(wb_repo_node_dir(repo, row->node, &node));
+    must_ok(wb_nodes_dir(&repo->nodes, row->node, &node));
     wb_segment_name(row->number, row->revision, name);
     path_in(node, name, path);
     flip_byte(path, WB_SEGMENT_HEADER_BYTES + chance_below(chance, row->bytes - WB_SEGMENT_HEADER_BYTES), 0x10);
