@@ -27,12 +27,13 @@
  *
  * Catalog functions take a transaction and report damage with the name of the file and the table.
  */
-#ifndef WB_STORE_CATALOG_H
-#define WB_STORE_CATALOG_H
+#ifndef WB_CATALOG_CATALOG_H
+#define WB_CATALOG_CATALOG_H
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "catalog/catalog_range.h"
-#include "store/store.h"
+#include "catalog/terms.h"
 #include "tree/tree.h"
 
 #define WB_CATALOG_NAME "catalog.wbt"
@@ -290,6 +291,11 @@ int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number);
 typedef int (*wb_catalog_each_segment)(void *context, const struct wb_catalog_segment *row);
 int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment each, void *context);
 
+/* All rows of one transaction, in the order of their numbers. On error there are none. */
+struct wb_catalog_rows WB_VEC_OF(struct wb_catalog_segment);
+int wb_catalog_rows_read(struct wb_catalog_txn *txn, struct wb_catalog_rows *rows_out);
+void wb_catalog_rows_release(struct wb_catalog_rows *rows);
+
 /* Nodes (catalog_nodes.c). get gives WB_E_NOTFOUND. */
 int wb_catalog_node_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_node *row_out);
 int wb_catalog_node_put(struct wb_catalog_txn *txn, const struct wb_catalog_node *row);
@@ -342,6 +348,10 @@ typedef int (*wb_catalog_each_holder)(void *context, uint32_t number, const stru
 
 /* Calls each() for the holders of one snapshot. */
 int wb_catalog_holder_each(struct wb_catalog_txn *txn, uint32_t number, wb_catalog_each_holder each, void *context);
+
+/* The epochs that snapshots hold, and those that scans have pinned, in ascending order. */
+struct wb_epochs WB_VEC_OF(uint64_t);
+int wb_epochs_held(struct wb_catalog_txn *txn, int64_t now_ms, struct wb_epochs *epochs_out);
 
 /* ---- revisits that wait for their original (catalog_sites.c) ---- */
 

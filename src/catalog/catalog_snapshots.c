@@ -1,11 +1,14 @@
 /*
  * catalog_snapshots.c - converts rows of the catalog to bytes and back: the tables snapshots and
- * holders. catalog_rows.c has the rules that all rows follow.
+ * holders, and finds out which epochs they hold. catalog_rows.c has the rules that all rows follow.
  */
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "catalog/catalog.h"
+
+#include <stdlib.h>
 
 /* Lengths of keys and values. */
 enum {
@@ -176,4 +179,62 @@ int wb_catalog_holder_each(struct wb_catalog_txn *txn, uint32_t number, wb_catal
     wb_put32_be(from, number);
     int err = wb_catalog_row_each_from(txn, WB_CATALOG_HOLDERS, wb_slice(from, sizeof from), walk_holder, &walk);
     return err < 0 ? err : walk.result;
+}
+
+/* ---- who holds what ------------------------------------------------------------------------ */
+
+struct held_gathering {
+    struct wb_catalog_txn *txn;
+    struct wb_epochs *epochs;
+    int64_t now_ms;
+    bool alive; /* the snapshot has a holder whose time has not run out */
+};
+
+static int look_at_holder(void *context, uint32_t number, const struct wb_store_holder *holder)
+{
+    struct held_gathering *g = context;
+
+    WB_CHECK(number > 0);
+    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
+    (void)number;
+    g->alive = g->alive || holder->expires_ms == 0 || holder->expires_ms > g->now_ms;
+    return 0;
+}
+
+static int gather_snapshot(void *context, const struct wb_store_snapshot *snapshot)
+{
+    struct held_gathering *g = context;
+
+    WB_CHECK(snapshot->number > 0);
+    WB_CHECK(snapshot->epoch > 0);
+    g->alive = false;
+    int err = wb_catalog_holder_each(g->txn, snapshot->number, look_at_holder, g);
+    return err < 0 || !g->alive ? err : wb_vec_push(g->epochs, snapshot->epoch);
+}
+
+static int compare_epochs(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+int wb_epochs_held(struct wb_catalog_txn *txn, int64_t now_ms, struct wb_epochs *epochs_out)
+{
+    struct held_gathering g = {.txn = txn, .epochs = epochs_out, .now_ms = now_ms};
+    uint64_t pinned = 0;
+
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    wb_vec_clear(epochs_out);
+    int err = wb_catalog_count(txn, WB_CATALOG_SNAPSHOTS) ? wb_catalog_snapshot_each(txn, gather_snapshot, &g) : 0;
+    while (err == 0) {
+        err = wb_tree_pinned(wb_catalog_tree(txn->catalog), pinned, &pinned);
+        if (err <= 0)
+            break;
+        err = wb_vec_push(epochs_out, pinned);
+        pinned++;
+    }
+    if (err == 0 && epochs_out->count > 1)
+        qsort(epochs_out->items, epochs_out->count, sizeof *epochs_out->items, compare_epochs);
+    return err;
 }

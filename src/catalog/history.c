@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "catalog/history_list.h"
-#include "store/organisation.h"
 
 /* ---- times that cannot be --------------------------------------------------------------------------------- */
 

@@ -30,8 +30,8 @@
  * nothing before it is added any more. Of its own time, what is not among the contents that were forgotten is added
  * if the page has other captures of that time, or if the oldest version begins later and has that content.
  */
-#ifndef WB_STORE_HISTORY_H
-#define WB_STORE_HISTORY_H
+#ifndef WB_CATALOG_HISTORY_H
+#define WB_CATALOG_HISTORY_H
 
 #include "base/vec.h"
 #include "catalog/catalog.h"

@@ -1,6 +1,6 @@
 /* history_list.h - changing the lists of a history, for history.c and history_keep.c only. */
-#ifndef WB_STORE_HISTORY_LIST_H
-#define WB_STORE_HISTORY_LIST_H
+#ifndef WB_CATALOG_HISTORY_LIST_H
+#define WB_CATALOG_HISTORY_LIST_H
 
 #include "base/check.h"
 #include "catalog/history.h"

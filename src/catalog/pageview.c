@@ -1,9 +1,8 @@
 /*
- * pageview.c - loads what the catalog knows about a page, applies ops to it, and saves it
- * again (repo.h).
+ * pageview.c - loads what the catalog knows about a page, applies changes to it, and saves it again.
  */
+#include "catalog/pageview.h"
 #include "base/check.h"
-#include "store/repo.h"
 
 void wb_pageview_release(struct wb_pageview *view)
 {
@@ -109,46 +108,46 @@ int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid
     /* Numbers that are valid in a row, but that nobody has given: some mean something else in a view, or the end. */
     for (size_t i = 0; i < view_out->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &view_out->history.versions.items[i];
-        if (version->place.segment == WB_REPO_PENDING_SEGMENT || version->arrived == UINT64_MAX ||
+        if (version->place.segment == WB_PAGEVIEW_PENDING_SEGMENT || version->arrived == UINT64_MAX ||
             version->ceased == UINT64_MAX)
             err = wb_catalog_corrupt(txn->catalog, WB_CATALOG_PAGES, "a segment or an epoch that was never given");
     }
     return err;
 }
 
-/* ---- ops ----------------------------------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------------------------------- */
 
-/* Adds the capture of a put, a capture without bytes, or a touch. */
-static int add_capture(struct wb_pageview *view, const struct wb_op *op, struct wb_catalog_place place,
+/* Adds a capture, or that of a touch. */
+static int add_capture(struct wb_pageview *view, const struct wb_pageview_change *change,
                        const struct wb_moment *moment, enum wb_store_outcome *outcome_out)
 {
     struct wb_history *history = &view->history;
     struct wb_history_version *latest = wb_history_latest(history), *known = NULL;
     struct wb_history_version bytes = {0};
 
-    WB_CHECK(op->kind <= WB_OP_TOUCH);
-    WB_CHECK(op->kind == WB_OP_TOUCH || op->content != 0);
-    if (op->learned && latest && latest->content == 0)
-        latest->content = op->content;
-    if (op->kind == WB_OP_TOUCH && op->content == 0)
+    WB_CHECK(change->kind <= WB_PAGEVIEW_TOUCH);
+    WB_CHECK(change->kind == WB_PAGEVIEW_TOUCH || change->content != 0);
+    if (change->learned && latest && latest->content == 0)
+        latest->content = change->content;
+    if (change->kind == WB_PAGEVIEW_TOUCH && change->content == 0)
         known = latest;
     else
-        known = wb_history_find(history, op->content);
+        known = wb_history_find(history, change->content);
     if (known)
         bytes = *known;
-    else if (op->kind == WB_OP_PUT || op->record.len)
+    else if (change->has_bytes)
         bytes = (struct wb_history_version){
-            .content = op->content,
-            .place = place,
-            .body_bytes = op->entry.body_bytes,
-            .stored_bytes = op->entry.stored_bytes,
-            .status = op->entry.status,
+            .content = change->content,
+            .place = change->place,
+            .body_bytes = change->body_bytes,
+            .stored_bytes = change->stored_bytes,
+            .status = change->status,
         };
     struct wb_history_capture capture = {
-        .time_ms = op->time_ms,
-        .content = op->content,
-        .replaces = op->replaces,
-        .forgotten = op->forgotten,
+        .time_ms = change->time_ms,
+        .content = change->content,
+        .replaces = change->replaces,
+        .forgotten = change->forgotten,
         .epoch = moment->epoch,
         .rule = &moment->rule,
         .bytes = &bytes,
@@ -157,61 +156,56 @@ static int add_capture(struct wb_pageview *view, const struct wb_op *op, struct 
     if (err < 0)
         return err;
     latest = wb_history_latest(history);
-    bool newest = latest && wb_history_last_ms(history, latest) == op->time_ms && *outcome_out <= WB_STORE_PUT_CAPTURE;
-    if (newest && op->has_lifetime) {
-        view->lifetime = op->entry.lifetime;
-        view->lifetime_count = op->entry.lifetime_count;
+    bool newest = latest && wb_history_last_ms(history, latest) == change->time_ms && *outcome_out <= WB_STORE_PUT_CAPTURE;
+    if (newest && change->has_lifetime) {
+        view->lifetime = change->lifetime;
+        view->lifetime_count = change->lifetime_count;
     } else if (newest) {
         view->lifetime_count = view->lifetime;
     }
     return 0;
 }
 
-int wb_pageview_apply(struct wb_pageview *view, const struct wb_op *op, struct wb_catalog_place place,
+/* Renews the lifetime of the latest version, and adds a capture of it. */
+static int touch(struct wb_pageview *view, const struct wb_pageview_change *change, const struct wb_moment *moment,
+                 enum wb_store_outcome *outcome_out)
+{
+    if (change->content)
+        return add_capture(view, change, moment, outcome_out);
+    if (!wb_history_latest(&view->history))
+        return 0;
+    bool renewed = view->lifetime_count != view->lifetime;
+    int err = add_capture(view, change, moment, outcome_out);
+    view->lifetime_count = view->lifetime;
+    if (err == 0 && renewed && *outcome_out > WB_STORE_PUT_PAST)
+        *outcome_out = WB_STORE_PUT_CAPTURE;
+    return err;
+}
+
+int wb_pageview_apply(struct wb_pageview *view, const struct wb_pageview_change *change,
                       const struct wb_moment *moment, enum wb_store_outcome *outcome_out)
 {
-    bool renewed;
-    int err;
-
-    WB_CHECK(wb_pageid_equal(view->id, op->id));
     WB_CHECK(moment->epoch > 0);
-    WB_CHECK(op->kind <= WB_OP_COPY);
     *outcome_out = WB_STORE_PUT_KNOWN;
-    switch (op->kind) {
-    case WB_OP_TOUCH:
-        if (op->content)
-            return add_capture(view, op, place, moment, outcome_out);
+    switch (change->kind) {
+    case WB_PAGEVIEW_TOUCH:
+        return touch(view, change, moment, outcome_out);
+    case WB_PAGEVIEW_CAPTURE:
+        return add_capture(view, change, moment, outcome_out);
+    case WB_PAGEVIEW_REMOVE:
         if (!wb_history_latest(&view->history))
             return 0;
-        renewed = view->lifetime_count != view->lifetime;
-        err = add_capture(view, op, place, moment, outcome_out);
-        view->lifetime_count = view->lifetime;
-        if (err == 0 && renewed && *outcome_out > WB_STORE_PUT_PAST)
-            *outcome_out = WB_STORE_PUT_CAPTURE;
-        return err;
-    case WB_OP_PUT:
-    case WB_OP_CAPTURE:
-        return add_capture(view, op, place, moment, outcome_out);
-    case WB_OP_REMOVE:
-        if (!wb_history_latest(&view->history))
-            return 0;
-        wb_history_end(&view->history, op->time_ms, moment->epoch);
+        wb_history_end(&view->history, change->time_ms, moment->epoch);
         wb_history_trim(&view->history, &moment->rule);
-        view->lifetime = view->lifetime_count = 0;
-        *outcome_out = WB_STORE_PUT_NEW;
-        return 0;
-    case WB_OP_REMOVE_EVERYWHERE:
+        break;
+    case WB_PAGEVIEW_REMOVE_EVERYWHERE:
         if (view->history.versions.count == 0)
             return 0;
         wb_history_clear(&view->history);
-        view->lifetime = view->lifetime_count = 0;
-        *outcome_out = WB_STORE_PUT_NEW;
-        return 0;
-    case WB_OP_REVISIT:
-    case WB_OP_EVENT:
-    case WB_OP_COPY:
-        return 0;
+        break;
     }
+    view->lifetime = view->lifetime_count = 0;
+    *outcome_out = WB_STORE_PUT_NEW;
     return 0;
 }
 
@@ -258,7 +252,7 @@ int wb_pageview_save(struct wb_catalog_txn *txn, struct wb_pageview *view)
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     if (wb_history_latest(&view->history)) {
         wb_pageview_entry(view, &entry);
-        WB_CHECK(entry.place.segment != WB_REPO_PENDING_SEGMENT);
+        WB_CHECK(entry.place.segment != WB_PAGEVIEW_PENDING_SEGMENT);
         err = wb_catalog_entry_put(txn, WB_CATALOG_PAGES, view->id, &entry);
     } else if (view->had_entry) {
         err = wb_catalog_entry_delete(txn, WB_CATALOG_PAGES, view->id);

@@ -5,8 +5,8 @@
  *   compact_copy.c     copies the blocks of one segment without its dead pages
  *   compact_group.c    moves old versions next to newer ones of the same page
  */
-#ifndef WB_STORE_LOG_COMPACT_H
-#define WB_STORE_LOG_COMPACT_H
+#ifndef WB_MOVE_COMPACT_H
+#define WB_MOVE_COMPACT_H
 
 #include "pagefile/segment_live.h"
 

@@ -24,8 +24,8 @@
  *
  * The copy is of one moment: the state of the catalog that was the newest when it began, which is held until it ends.
  */
-#ifndef WB_STORE_CONVERT_H
-#define WB_STORE_CONVERT_H
+#ifndef WB_MOVE_CONVERT_H
+#define WB_MOVE_CONVERT_H
 
 #include "pagefile/hash_store.h"
 #include "store/repo_adopt.h"

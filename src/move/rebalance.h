@@ -10,8 +10,8 @@
  *
  * Each step is one commit, or can be repeated; so whoever repeats the command goes on where it was interrupted.
  */
-#ifndef WB_STORE_LOG_REBALANCE_H
-#define WB_STORE_LOG_REBALANCE_H
+#ifndef WB_MOVE_REBALANCE_H
+#define WB_MOVE_REBALANCE_H
 
 #include "store/repo.h"
 #include "move/split.h"

@@ -2,12 +2,12 @@
  * split.h - dividing segments by page ids, and moving them to other nodes:
  *
  *   split.c   divides a segment: some of its pages go to other segments, which may be on other nodes
- *   hold.c    moves a whole segment to another node; what both share
+ *   segment_hold.c    moves a whole segment to another node; what both share
  *
  * Neither changes the place of a page. docs/design/0040-splits.md says why.
  */
-#ifndef WB_STORE_LOG_SPLIT_H
-#define WB_STORE_LOG_SPLIT_H
+#ifndef WB_MOVE_SPLIT_H
+#define WB_MOVE_SPLIT_H
 
 #include "store/repo.h"
 
@@ -19,7 +19,7 @@ struct wb_split_child {
 
 enum { WB_SPLIT_CHILDREN_MAX = 64 };
 
-/* ---- the segment that is replaced (hold.c) ----------------------------------------------------------- */
+/* ---- the segment that is replaced (segment_hold.c) ----------------------------------------------------------- */
 
 /* A segment that nobody else can change or replace, until it is closed. */
 struct wb_hold {

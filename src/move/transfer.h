@@ -1,8 +1,8 @@
 /*
  * transfer.h - what the files of a transfer share (transfer.c).
  */
-#ifndef WB_STORE_TRANSFER_H
-#define WB_STORE_TRANSFER_H
+#ifndef WB_MOVE_TRANSFER_H
+#define WB_MOVE_TRANSFER_H
 
 #include "store/batch/batched.h"
 

@@ -153,7 +153,7 @@ static int look_up_buckets(void *context)
     WB_CHECK(to->reader.kind >= WB_CATALOG_TXN_AWAKE);
     for (size_t i = 0; i < history->versions.count && err == 0 && l->out == 0; i++) {
         uint32_t segment = history->versions.items[i].place.segment;
-        if (segment == 0 || segment == WB_REPO_PENDING_SEGMENT)
+        if (segment == 0 || segment == WB_PAGEVIEW_PENDING_SEGMENT)
             continue;
         err = wb_parts_row_of(&to->reader, &to->parts, segment, l->view->id, &row);
         l->out = err == 0 ? number_in_list(l->t, row.node) : 0;
@@ -180,7 +180,7 @@ int wb_transfer_refused(struct wb_transfer *t, struct wb_pageid id, bool new, ui
     }
     if (err < 0 || *out || !wb_hash_is(t->to))
         return err;
-    err = wb_pageview(t->to, id, &view);
+    err = wb_repo_view(t->to, id, &view);
     lookup.view = view;
     if (err == 0)
         err = wb_repo_read(t->to, look_up_buckets, &lookup);

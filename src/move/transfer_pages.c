@@ -131,7 +131,7 @@ static int bring_capture(struct involved_page *p, const struct wb_catalog_event 
 {
     struct wb_pageview *view;
     struct wb_page page;
-    int err = wb_pageview(p->t->to, p->id, &view);
+    int err = wb_repo_view(p->t->to, p->id, &view);
 
     WB_CHECK(event->content != 0);
     if (err < 0)
@@ -228,7 +228,7 @@ static int bring_all(struct involved_page *p)
 static int seen_content(struct wb_transfer *t, struct wb_pageid id, uint64_t *content_out)
 {
     struct wb_pageview *view;
-    int err = wb_pageview(t->to, id, &view);
+    int err = wb_repo_view(t->to, id, &view);
 
     WB_CHECK(content_out != NULL);
     if (err < 0)
@@ -262,7 +262,7 @@ static int gather(struct involved_page *p, bool versions)
 static int is_free_to_part(struct involved_page *p, const struct wb_pageview *waiting, bool *free_out)
 {
     struct wb_pageview *view;
-    int err = wb_pageview(p->t->to, p->id, &view);
+    int err = wb_repo_view(p->t->to, p->id, &view);
 
     WB_CHECK(wb_pageid_equal(waiting->id, p->id));
     *free_out = err == 0 && p->events.count == 0 && waiting->history.floor_ms == INT64_MIN &&

@@ -2,8 +2,8 @@
  * append_block.h - puts whole blocks of pages, as another store has compressed them. Only for organisations that
  * consist of segments.
  */
-#ifndef WB_STORE_LOG_BLOCK_H
-#define WB_STORE_LOG_BLOCK_H
+#ifndef WB_PAGEFILE_APPEND_BLOCK_H
+#define WB_PAGEFILE_APPEND_BLOCK_H
 
 #include "store/repo.h"
 

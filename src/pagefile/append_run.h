@@ -1,8 +1,8 @@
 /*
  * append_run.h - blocks that wait in memory until they are written to a segment together (append_block.c).
  */
-#ifndef WB_STORE_LOG_RUN_H
-#define WB_STORE_LOG_RUN_H
+#ifndef WB_PAGEFILE_APPEND_RUN_H
+#define WB_PAGEFILE_APPEND_RUN_H
 
 #include "base/vec.h"
 #include "place/bin.h"

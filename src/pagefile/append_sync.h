@@ -1,8 +1,8 @@
 /*
  * append_sync.h - makes what a writer has appended durable, while something else happens.
  */
-#ifndef WB_STORE_LOG_SYNC_H
-#define WB_STORE_LOG_SYNC_H
+#ifndef WB_PAGEFILE_APPEND_SYNC_H
+#define WB_PAGEFILE_APPEND_SYNC_H
 
 #include "store/repo.h"
 

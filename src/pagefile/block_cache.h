@@ -12,8 +12,8 @@
  * and copying them would cost more than it saves. A cache filled with zeros is valid and
  * empty.
  */
-#ifndef WB_STORE_BLOCK_CACHE_H
-#define WB_STORE_BLOCK_CACHE_H
+#ifndef WB_PAGEFILE_BLOCK_CACHE_H
+#define WB_PAGEFILE_BLOCK_CACHE_H
 
 #include "block/block.h"
 

@@ -35,8 +35,8 @@
  * Nothing here touches the catalog. docs/formats/buckets.md is the reference for the bytes,
  * docs/design/0042-hash-buckets.md has the reasons.
  */
-#ifndef WB_STORE_BUCKET_H
-#define WB_STORE_BUCKET_H
+#ifndef WB_PAGEFILE_BUCKET_H
+#define WB_PAGEFILE_BUCKET_H
 
 #include "block/block.h"
 #include "place/node.h"

@@ -18,8 +18,8 @@
  *       err = wb_hash_press_end(&press, &images);
  *   wb_hash_press_free(&press); // also after an error: waits for the workers
  */
-#ifndef WB_STORE_HASH_PRESS_H
-#define WB_STORE_HASH_PRESS_H
+#ifndef WB_PAGEFILE_HASH_PRESS_H
+#define WB_PAGEFILE_HASH_PRESS_H
 
 #include "base/arena.h"
 #include "pagefile/bucket.h"

@@ -32,8 +32,8 @@
  *   hash_lost.c   goes on past a bucket that is damaged
  *   hash_verify.c checks bucket files
  */
-#ifndef WB_STORE_HASH_STORE_H
-#define WB_STORE_HASH_STORE_H
+#ifndef WB_PAGEFILE_HASH_STORE_H
+#define WB_PAGEFILE_HASH_STORE_H
 
 #include "base/arena.h"
 #include "pagefile/bucket.h"

@@ -1,8 +1,8 @@
 /*
  * hash_verify.h - checks bucket files, for repo_verify.c.
  */
-#ifndef WB_STORE_HASH_VERIFY_H
-#define WB_STORE_HASH_VERIFY_H
+#ifndef WB_PAGEFILE_HASH_VERIFY_H
+#define WB_PAGEFILE_HASH_VERIFY_H
 
 #include "place/node.h"
 #include "catalog/catalog.h"

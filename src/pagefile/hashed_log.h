@@ -16,8 +16,8 @@
  * Pages are gathered in memory and sorted by range, so that each range gets a block of useful size. A group that is too
  * small for that, such as that of a crawler that commits every few pages, stops at wider ranges.
  */
-#ifndef WB_STORE_HASHED_LOG_H
-#define WB_STORE_HASHED_LOG_H
+#ifndef WB_PAGEFILE_HASHED_LOG_H
+#define WB_PAGEFILE_HASHED_LOG_H
 
 #include "store/repo.h"
 

@@ -24,8 +24,8 @@
  * Used by the organisations log and hashed-log. segment.c draws the bytes of header, map and
  * seal; docs/formats/segment.md is the reference.
  */
-#ifndef WB_STORE_SEGMENT_H
-#define WB_STORE_SEGMENT_H
+#ifndef WB_PAGEFILE_SEGMENT_H
+#define WB_PAGEFILE_SEGMENT_H
 
 #include "block/block.h"
 #include "place/node.h"

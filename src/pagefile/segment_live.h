@@ -1,6 +1,6 @@
 /* segment_live.h - which pages of a segment are alive. */
-#ifndef WB_STORE_LOG_LIVE_H
-#define WB_STORE_LOG_LIVE_H
+#ifndef WB_PAGEFILE_SEGMENT_LIVE_H
+#define WB_PAGEFILE_SEGMENT_LIVE_H
 
 #include "store/repo.h"
 

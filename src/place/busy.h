@@ -24,8 +24,8 @@
  *   wb_busy_get(&busy, 3);                                                     // a page is read from node 3
  *   wb_busy_release(&busy);
  */
-#ifndef WB_NODE_BUSY_H
-#define WB_NODE_BUSY_H
+#ifndef WB_PLACE_BUSY_H
+#define WB_PLACE_BUSY_H
 
 #include "base/vec.h"
 #include "os/file.h"

@@ -7,8 +7,8 @@
  *   p  distribution: which node a page is on      hash (by its id), uniform (any)
  *   o  organisation: how a node stores its pages  log, hash, hashed-log
  */
-#ifndef WB_DESIGN_DESIGN_H
-#define WB_DESIGN_DESIGN_H
+#ifndef WB_PLACE_DESIGN_H
+#define WB_PLACE_DESIGN_H
 
 #include "base/slice.h"
 

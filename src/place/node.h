@@ -18,8 +18,8 @@
  *   wb_node_file_close(&file);
  *   wb_node_close(node);
  */
-#ifndef WB_NODE_NODE_H
-#define WB_NODE_NODE_H
+#ifndef WB_PLACE_NODE_H
+#define WB_PLACE_NODE_H
 
 #include "place/busy.h"
 #include "place/node_file.h"

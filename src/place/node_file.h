@@ -3,8 +3,8 @@
  * several if it transfers more than WB_NODE_BYTES_MAX bytes. Every transfer names its offset, so threads can share one
  * for reading.
  */
-#ifndef WB_NODE_NODE_FILE_H
-#define WB_NODE_NODE_FILE_H
+#ifndef WB_PLACE_NODE_FILE_H
+#define WB_PLACE_NODE_FILE_H
 
 #include "place/node_message.h"
 

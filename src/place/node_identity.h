@@ -5,8 +5,8 @@
  * nothing is read from or written to a directory before its identity was checked. For whoever adds, removes or opens
  * nodes on this machine. docs/formats/node.md is the reference of the file.
  */
-#ifndef WB_NODE_NODE_IDENTITY_H
-#define WB_NODE_NODE_IDENTITY_H
+#ifndef WB_PLACE_NODE_IDENTITY_H
+#define WB_PLACE_NODE_IDENTITY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* node_inside.h - what the kinds of nodes have in common. For the files of this room only. */
-#ifndef WB_NODE_NODE_INSIDE_H
-#define WB_NODE_NODE_INSIDE_H
+#ifndef WB_PLACE_NODE_INSIDE_H
+#define WB_PLACE_NODE_INSIDE_H
 
 #include "place/node.h"
 

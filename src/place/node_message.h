@@ -30,8 +30,8 @@
  * A file that is created is claimed from its first moment, so a late removal never hits a new file of the same name.
  * Claims end when the owner's process ends, or when its connection does.
  */
-#ifndef WB_NODE_NODE_MESSAGE_H
-#define WB_NODE_NODE_MESSAGE_H
+#ifndef WB_PLACE_NODE_MESSAGE_H
+#define WB_PLACE_NODE_MESSAGE_H
 
 #include "base/buf.h"
 #include "place/node_identity.h"

@@ -6,11 +6,12 @@
  *
  * One node in the repository's own directory, which is the default, needs nothing of this.
  */
-#ifndef WB_STORE_NODES_MAKE_H
-#define WB_STORE_NODES_MAKE_H
+#ifndef WB_PLACE_NODES_MAKE_H
+#define WB_PLACE_NODES_MAKE_H
 
 #include "base/vec.h"
 #include "catalog/catalog.h"
+#include "place/options.h"
 
 struct wb_superblock;
 

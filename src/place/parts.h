@@ -1,6 +1,6 @@
 /* parts.h - which segment has a place, after segments were split. */
-#ifndef WB_STORE_LOG_PARTS_H
-#define WB_STORE_LOG_PARTS_H
+#ifndef WB_PLACE_PARTS_H
+#define WB_PLACE_PARTS_H
 
 #include "base/vec.h"
 #include "catalog/catalog.h"

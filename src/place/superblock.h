@@ -3,8 +3,8 @@
  * which kind. The door (store.c) writes it when a repository is created, as the last step,
  * and reads it whenever one is opened; it never changes afterwards.
  */
-#ifndef WB_STORE_SUPERBLOCK_H
-#define WB_STORE_SUPERBLOCK_H
+#ifndef WB_PLACE_SUPERBLOCK_H
+#define WB_PLACE_SUPERBLOCK_H
 
 #include "base/buf.h"
 #include "place/design.h"

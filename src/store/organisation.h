@@ -181,12 +181,6 @@ void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct 
 /* The error of every call that names a page which is not there. */
 int wb_store_not_found(void);
 
-/* Returns true if a stored time is so far in the future that only a wrong clock explains it. */
-static inline bool wb_store_time_is_ahead(int64_t time_ms, int64_t now_ms)
-{
-    return time_ms > now_ms + WB_STORE_AHEAD_MS;
-}
-
 struct wb_superblock;
 
 /* An organisation as the door knows it. All members are required. */

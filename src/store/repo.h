@@ -29,7 +29,7 @@
  *   segment_live.c     finds out which pages of a segment are alive
  *   compact.c  replaces segments by copies without their dead pages
  *   compact_copy.c     makes the copy, block by block
- *   split.c    divides segments by page ids; hold.c moves them to other nodes
+ *   split.c    divides segments by page ids; segment_hold.c moves them to other nodes
  *   rebalance.c  adds and removes nodes
  *   compact_group.c    puts older versions next to the latest one of their page
  *   repo_verify.c   reads and checks everything
@@ -45,8 +45,8 @@
  * workers (append_flush.c, hash_stage.c, hash_press.c) and the one of compact.c. Scans have their own
  * catalog handle, because they may run in another thread.
  */
-#ifndef WB_STORE_LOG_H
-#define WB_STORE_LOG_H
+#ifndef WB_STORE_REPO_H
+#define WB_STORE_REPO_H
 
 #include "base/error.h"
 #include "base/map.h"
@@ -181,9 +181,8 @@ struct wb_op {
 
 /*
  * In a view that includes ops that are not committed, bytes that have no place yet: the
- * place's logical offset is the number of the op, plus one.
+ * place's logical offset is the number of the op, plus one (WB_PAGEVIEW_PENDING_SEGMENT).
  */
-#define WB_REPO_PENDING_SEGMENT UINT32_MAX
 
 /* Views of pages that the ops concern, so that many ops for one page need not be applied again and again. */
 enum { WB_REPO_VIEWS = 64 };
@@ -221,9 +220,6 @@ struct wb_flight;
 struct wb_block_spread;
 struct wb_builders;
 struct wb_repo_edit;
-
-/* Epochs in ascending order. */
-struct wb_epochs WB_VEC_OF(uint64_t);
 
 /*
  * A writer. Its ops are in one of these states, and every commit or failed commit leads
@@ -286,7 +282,7 @@ bool wb_op_index_get(const union wb_op_index *map, struct wb_pageid id, uint32_t
 bool wb_repo_has_ops(const struct wb_repo *repo, struct wb_pageid id);
 
 /* The page as it will be after the ops so far. The view is good until the next call. */
-int wb_pageview(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out);
+int wb_repo_view(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out);
 
 /* Adds an op; from now on it is part of the views of its page. Its record and its revisit belong to the writer then. */
 int wb_op_add(struct wb_repo *repo, const struct wb_op *op);
@@ -437,11 +433,6 @@ int wb_repo_node_each(struct wb_store *store, int (*each)(void *context, const s
 /* The newest summary. */
 int wb_repo_summary(struct wb_repo *repo, struct wb_catalog_summary *summary_out);
 
-/* All segment rows of one transaction, in order of their numbers. */
-struct wb_catalog_rows WB_VEC_OF(struct wb_catalog_segment);
-int wb_catalog_rows_read(struct wb_catalog_txn *txn, struct wb_catalog_rows *rows_out);
-void wb_catalog_rows_release(struct wb_catalog_rows *rows);
-
 /* The summary and all segment rows, as of one moment. On error the rows are empty. */
 struct wb_repo_overview {
     struct wb_catalog_summary summary;
@@ -500,9 +491,6 @@ int wb_repo_edit_save(struct wb_repo_edit *edit, bool touched, bool on_request, 
 
 /* Writes everything that was changed, and commits. */
 int wb_repo_edit_end(struct wb_repo_edit *edit);
-
-/* The epochs that snapshots hold, and those that scans have pinned, in ascending order. */
-int wb_epochs_held(struct wb_catalog_txn *txn, int64_t now_ms, struct wb_epochs *epochs_out);
 
 /* ---- snapshots and history (repo_snapshot.c, repo_history.c) --------------------------------------- */
 

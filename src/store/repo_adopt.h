@@ -5,8 +5,8 @@
  *   copy       the bytes of a version get a place; no page changes
  *   adopt      a page with all its versions appears, whose bytes were copied before
  */
-#ifndef WB_STORE_LOG_ADOPT_H
-#define WB_STORE_LOG_ADOPT_H
+#ifndef WB_STORE_REPO_ADOPT_H
+#define WB_STORE_REPO_ADOPT_H
 
 #include "store/repo.h"
 

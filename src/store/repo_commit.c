@@ -28,6 +28,7 @@
 #include "pagefile/hash_store.h"
 #include "pagefile/hashed_log.h"
 #include "store/repo.h"
+#include "store/repo_ops.h"
 #include "store/repo_event.h"
 #include "pagefile/append_sync.h"
 
@@ -153,7 +154,7 @@ static int apply_op(struct log_commit *c, struct wb_op *op, bool *touched, bool 
             return wb_catalog_corrupt(c->edit.repo->catalog, WB_CATALOG_PAGES, "a page of another site");
         view->site = site;
     }
-    err = wb_pageview_apply(view, op, op->entry.place, &c->edit.moment, &outcome);
+    err = wb_op_apply(op, op->entry.place, &c->edit.moment, view, &outcome);
     if (err < 0)
         return err;
     count_outcome(c, op, outcome);

@@ -14,64 +14,6 @@
 
 #include <stdlib.h>
 
-/* ---- who holds what ------------------------------------------------------------------------ */
-
-struct held_gathering {
-    struct wb_catalog_txn *txn;
-    struct wb_epochs *epochs;
-    int64_t now_ms;
-    bool alive; /* the snapshot has a holder whose time has not run out */
-};
-
-static int look_at_holder(void *context, uint32_t number, const struct wb_store_holder *holder)
-{
-    struct held_gathering *g = context;
-
-    WB_CHECK(number > 0);
-    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
-    (void)number;
-    g->alive = g->alive || holder->expires_ms == 0 || holder->expires_ms > g->now_ms;
-    return 0;
-}
-
-static int gather_snapshot(void *context, const struct wb_store_snapshot *snapshot)
-{
-    struct held_gathering *g = context;
-
-    WB_CHECK(snapshot->number > 0);
-    WB_CHECK(snapshot->epoch > 0);
-    g->alive = false;
-    int err = wb_catalog_holder_each(g->txn, snapshot->number, look_at_holder, g);
-    return err < 0 || !g->alive ? err : wb_vec_push(g->epochs, snapshot->epoch);
-}
-
-static int compare_epochs(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-int wb_epochs_held(struct wb_catalog_txn *txn, int64_t now_ms, struct wb_epochs *epochs_out)
-{
-    struct held_gathering g = {.txn = txn, .epochs = epochs_out, .now_ms = now_ms};
-    uint64_t pinned = 0;
-
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    wb_vec_clear(epochs_out);
-    int err = wb_catalog_count(txn, WB_CATALOG_SNAPSHOTS) ? wb_catalog_snapshot_each(txn, gather_snapshot, &g) : 0;
-    while (err == 0) {
-        err = wb_tree_pinned(wb_catalog_tree(txn->catalog), pinned, &pinned);
-        if (err <= 0)
-            break;
-        err = wb_vec_push(epochs_out, pinned);
-        pinned++;
-    }
-    if (err == 0 && epochs_out->count > 1)
-        qsort(epochs_out->items, epochs_out->count, sizeof *epochs_out->items, compare_epochs);
-    return err;
-}
-
 enum { NEW_FILES_MAX = 256 }; /* bucket files that one commit can begin: one for each node */
 
 /* ---- the transaction ------------------------------------------------------------------------ */
@@ -224,7 +166,7 @@ static int gather_places_into(struct wb_pageview *view, struct wb_repo_edit_plac
         return err;
     for (size_t i = 0; i < versions; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
-        WB_CHECK(version->place.segment != WB_REPO_PENDING_SEGMENT);
+        WB_CHECK(version->place.segment != WB_PAGEVIEW_PENDING_SEGMENT);
         if (version->place.segment)
             (*items)[n++] = (struct wb_repo_edit_place){version->place, version->stored_bytes, version->arrived,
                                                         version->ceased == 0};

@@ -1,8 +1,8 @@
 /*
  * repo_event.h - events: what waits on the update nodes of a batch design beside pages (catalog.h).
  */
-#ifndef WB_STORE_LOG_EVENT_H
-#define WB_STORE_LOG_EVENT_H
+#ifndef WB_STORE_REPO_EVENT_H
+#define WB_STORE_REPO_EVENT_H
 
 #include "store/repo.h"
 

@@ -345,7 +345,7 @@ int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_o
         *time_ms_out = entry.time_ms;
         return err;
     }
-    err = wb_pageview(repo, id, &view);
+    err = wb_repo_view(repo, id, &view);
     if (err < 0)
         return err;
     const struct wb_history_version *latest = wb_history_latest(&view->history);
@@ -398,7 +398,7 @@ static int get_changed(struct wb_repo *repo, struct wb_pageid id, struct wb_page
 {
     struct wb_catalog_entry entry;
     struct wb_pageview *view;
-    int err = wb_pageview(repo, id, &view);
+    int err = wb_repo_view(repo, id, &view);
 
     WB_CHECK(wb_repo_has_ops(repo, id));
     if (err < 0)
@@ -406,7 +406,7 @@ static int get_changed(struct wb_repo *repo, struct wb_pageid id, struct wb_page
     if (!wb_history_latest(&view->history))
         return wb_store_not_found();
     wb_pageview_entry(view, &entry);
-    if (entry.place.segment == WB_REPO_PENDING_SEGMENT) {
+    if (entry.place.segment == WB_PAGEVIEW_PENDING_SEGMENT) {
         err = wb_repo_get_pending(repo, (size_t)entry.place.logical - 1, page_out, mem_out);
         if (err == 0) {
             page_out->time_ms = entry.time_ms;

@@ -74,3 +74,38 @@ int wb_op_add(struct wb_repo *repo, const struct wb_op *op)
         *wb_op_new(repo) = *op;
     return err;
 }
+
+int wb_op_apply(const struct wb_op *op, struct wb_catalog_place place, const struct wb_moment *moment,
+                struct wb_pageview *view, enum wb_store_outcome *outcome_out)
+{
+    static const enum wb_pageview_change_kind kinds[] = {
+        [WB_OP_PUT] = WB_PAGEVIEW_CAPTURE,
+        [WB_OP_CAPTURE] = WB_PAGEVIEW_CAPTURE,
+        [WB_OP_TOUCH] = WB_PAGEVIEW_TOUCH,
+        [WB_OP_REMOVE] = WB_PAGEVIEW_REMOVE,
+        [WB_OP_REMOVE_EVERYWHERE] = WB_PAGEVIEW_REMOVE_EVERYWHERE,
+    };
+
+    WB_CHECK(wb_pageid_equal(view->id, op->id));
+    WB_CHECK(op->kind <= WB_OP_COPY);
+    *outcome_out = WB_STORE_PUT_KNOWN;
+    if (op->kind > WB_OP_REMOVE_EVERYWHERE) /* it changes something other than the page */
+        return 0;
+    struct wb_pageview_change change = {
+        .kind = kinds[op->kind],
+        .time_ms = op->time_ms,
+        .content = op->content,
+        .replaces = op->replaces,
+        .forgotten = op->forgotten,
+        .learned = op->learned,
+        .has_bytes = op->kind == WB_OP_PUT || op->record.len,
+        .place = place,
+        .body_bytes = op->entry.body_bytes,
+        .stored_bytes = op->entry.stored_bytes,
+        .status = op->entry.status,
+        .has_lifetime = op->has_lifetime,
+        .lifetime = op->entry.lifetime,
+        .lifetime_count = op->entry.lifetime_count,
+    };
+    return wb_pageview_apply(view, &change, moment, outcome_out);
+}

@@ -54,7 +54,7 @@ int wb_repo_read_version(struct wb_repo *repo, struct wb_pageid id, const struct
 
     WB_CHECK(version->place.segment > 0);
     WB_CHECK(version->arrived > 0);
-    if (version->place.segment == WB_REPO_PENDING_SEGMENT)
+    if (version->place.segment == WB_PAGEVIEW_PENDING_SEGMENT)
         return wb_repo_get_pending(repo, (size_t)version->place.logical - 1, page_out, mem_out);
     return wb_repo_read_entry(repo, id, &entry, page_out, mem_out);
 }
@@ -222,7 +222,7 @@ static int find_original(struct wb_repo *repo, const struct wb_store_revisit *re
                          const struct wb_history_version **version_out, struct wb_pageview **view_out)
 {
     int64_t found = -1;
-    int err = wb_pageview(repo, revisit->id, view_out);
+    int err = wb_repo_view(repo, revisit->id, view_out);
 
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
     *version_out = NULL;
@@ -260,7 +260,7 @@ int wb_repo_wait_revisit(struct wb_repo *repo, const struct wb_store_revisit *re
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
     *outcome_out = WB_STORE_PUT_NEW;
     if (err == 0)
-        err = wb_pageview(repo, revisit->id, &view); /* which finds out whether anything waits */
+        err = wb_repo_view(repo, revisit->id, &view); /* which finds out whether anything waits */
     if (err == 0)
         err = wb_repo_site_index(repo->writer, revisit->site, &op.site);
     return err < 0 ? err : put_waiting(repo, &op, revisit, outcome_out);
@@ -380,7 +380,7 @@ int wb_repo_waiting_each(struct wb_store *store, struct wb_pageid original,
 
     WB_CHECK(each != NULL);
     if (writer && !writer->moment_known)
-        err = wb_pageview(repo, original, &view); /* which finds out whether anything waits */
+        err = wb_repo_view(repo, original, &view); /* which finds out whether anything waits */
     if (err == 0 && (!writer || writer->any_waiting)) {
         err = wb_catalog_txn_read(repo->catalog, &txn);
         if (err == 0)
@@ -457,9 +457,9 @@ int wb_repo_resolve_revisits(struct wb_repo_edit *edit, const uint32_t *order, s
         enum wb_store_outcome outcome;
         if (!version || version->content == 0)
             continue;
-        struct wb_op op = {.kind = WB_OP_CAPTURE, .id = edit->view.id, .time_ms = list.items[i].time_ms};
-        op.content = version->content;
-        err = wb_pageview_apply(&edit->view, &op, (struct wb_catalog_place){0}, &edit->moment, &outcome);
+        struct wb_pageview_change change = {.kind = WB_PAGEVIEW_CAPTURE, .time_ms = list.items[i].time_ms};
+        change.content = version->content;
+        err = wb_pageview_apply(&edit->view, &change, &edit->moment, &outcome);
         if (err == 0)
             err = wb_catalog_revisit_delete(&edit->txn, &list.items[i]);
         if (err == 0 && edit->summary.revisits == 0)

@@ -7,33 +7,7 @@
 #include "os/path.h"
 #include "store/repo.h"
 
-/* ---- all segment rows ------------------------------------------------------------------------ */
-
-static int add_row(void *context, const struct wb_catalog_segment *row)
-{
-    struct wb_catalog_rows *rows = context;
-
-    WB_CHECK(row->number > 0);
-    WB_CHECK(rows->count == 0 || rows->items[rows->count - 1].number < row->number);
-    return wb_vec_push(rows, *row);
-}
-
-int wb_catalog_rows_read(struct wb_catalog_txn *txn, struct wb_catalog_rows *rows_out)
-{
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    *rows_out = (struct wb_catalog_rows){0};
-    int err = wb_catalog_segment_each(txn, add_row, rows_out);
-    if (err < 0)
-        wb_catalog_rows_release(rows_out);
-    WB_CHECK(err == 0 || rows_out->count == 0);
-    return err;
-}
-
-void wb_catalog_rows_release(struct wb_catalog_rows *rows)
-{
-    WB_CHECK(rows->count <= rows->cap);
-    wb_vec_release(rows);
-}
+/* ---- the catalog's state ------------------------------------------------------------------------ */
 
 struct overview_read {
     struct wb_repo *repo;

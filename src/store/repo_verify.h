@@ -4,8 +4,8 @@
  *   repo_verify_rows.c  the catalog by itself
  *   repo_verify.c       the segments, and the catalog against them
  */
-#ifndef WB_STORE_LOG_VERIFY_H
-#define WB_STORE_LOG_VERIFY_H
+#ifndef WB_STORE_REPO_VERIFY_H
+#define WB_STORE_REPO_VERIFY_H
 
 #include "store/repo.h"
 

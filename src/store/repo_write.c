@@ -247,7 +247,7 @@ static int load_view(void *context)
 static struct wb_catalog_place pending_place(size_t op)
 {
     WB_CHECK(op < UINT32_MAX);
-    return (struct wb_catalog_place){.segment = WB_REPO_PENDING_SEGMENT, .logical = op + 1};
+    return (struct wb_catalog_place){.segment = WB_PAGEVIEW_PENDING_SEGMENT, .logical = op + 1};
 }
 
 /* Applies the ops of a page after number `after`, up to number `last`, to its view. */
@@ -272,12 +272,12 @@ static int apply_ops(struct wb_repo_writer *writer, int64_t after, int64_t last,
         size_t op = writer->chain.items[i - 1];
         if (wb_op_knows_site(writer->ops.items[op].kind))
             view->site = writer->sites.items[writer->ops.items[op].site].hash;
-        err = wb_pageview_apply(view, &writer->ops.items[op], pending_place(op), &writer->moment, &ignored);
+        err = wb_op_apply(&writer->ops.items[op], pending_place(op), &writer->moment, view, &ignored);
     }
     return err;
 }
 
-int wb_pageview(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out)
+int wb_repo_view(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out)
 {
     struct wb_repo_writer *writer = repo->writer;
     struct wb_repo_cached_view *cached = &writer->views[id.lo % WB_REPO_VIEWS];
@@ -375,7 +375,7 @@ static void keep_view(struct wb_repo_writer *writer, struct wb_pageview *view)
 /* Bytes that will not be stored must not be found in the view either. */
 static void hollow_out(struct wb_pageview *view, struct wb_catalog_place place)
 {
-    WB_CHECK(place.segment == WB_REPO_PENDING_SEGMENT);
+    WB_CHECK(place.segment == WB_PAGEVIEW_PENDING_SEGMENT);
     WB_CHECK(place.logical > 0);
     for (size_t i = 0; i < view->history.versions.count; i++)
         if (wb_catalog_place_equal(&view->history.versions.items[i].place, &place))
@@ -399,7 +399,7 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
 {
     struct wb_repo_writer *writer = repo->writer;
     struct wb_catalog_place place = pending_place(writer->ops.count);
-    int err = wb_pageview(repo, op->id, view_out);
+    int err = wb_repo_view(repo, op->id, view_out);
 
     WB_CHECK(op->content != 0);
     WB_CHECK(op->record.len == 0);
@@ -418,9 +418,9 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
     op->learned = latest && latest->content == op->content;
     /* A ghost may be gone by the time of the commit, and the bytes with it. */
     const struct wb_history_version *found = wb_history_find(history, op->content);
-    bool known = found && !found->ghost, pending = known && found->place.segment == WB_REPO_PENDING_SEGMENT;
+    bool known = found && !found->ghost, pending = known && found->place.segment == WB_PAGEVIEW_PENDING_SEGMENT;
     op->kind = WB_OP_PUT;
-    err = wb_pageview_apply(*view_out, op, place, &writer->moment, outcome_out);
+    err = wb_op_apply(op, place, &writer->moment, *view_out, outcome_out);
     bool forgotten = *outcome_out == WB_STORE_PUT_PAST && writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
     *needed_out = err == 0 && *outcome_out <= WB_STORE_PUT_PAST;
     if (err < 0 || !*needed_out)
@@ -517,7 +517,7 @@ static int view_to_change(struct wb_repo *repo, struct wb_pageid id, struct wb_p
 
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(repo->store.mode == WB_STORE_WRITE);
-    return err < 0 ? err : wb_pageview(repo, id, view_out);
+    return err < 0 ? err : wb_repo_view(repo, id, view_out);
 }
 
 int wb_repo_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)

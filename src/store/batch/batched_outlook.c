@@ -72,7 +72,7 @@ static int find_rival(struct wb_batched *batch, struct wb_repo *part, bool waits
 {
     struct wb_history *history = waits ? batch->outlook.waiting : NULL;
     struct wb_pageview *view;
-    int err = history ? 0 : wb_pageview(part, id, &view);
+    int err = history ? 0 : wb_repo_view(part, id, &view);
 
     WB_CHECK(content != 0);
     if (err < 0)
@@ -251,7 +251,7 @@ int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id)
     struct wb_repo *read = wb_batched_read_log(batch), *update = wb_batched_update_log(batch);
     struct wb_batched_outlook *o = &batch->outlook;
     struct wb_pageview *view;
-    int err = wb_pageview(read, id, &view);
+    int err = wb_repo_view(read, id, &view);
 
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(batch->store.mode == WB_STORE_WRITE);
@@ -264,7 +264,7 @@ int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id)
     if (err == 0)
         err = wb_repo_event_of(update, id, gather_event, o);
     if (err == 0)
-        err = wb_pageview(update, id, &view);
+        err = wb_repo_view(update, id, &view);
     if (err < 0)
         return err;
     o->epoch = read->writer->moment.epoch;

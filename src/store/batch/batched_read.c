@@ -27,10 +27,10 @@ static int64_t newest_until(const struct wb_history *history, int64_t time_ms)
 static int part_of_time(struct wb_batched *batch, struct wb_pageid id, int64_t time_ms, struct wb_store **part_out)
 {
     struct wb_pageview *here, *there;
-    int err = wb_pageview(wb_batched_read_log(batch), id, &here);
+    int err = wb_repo_view(wb_batched_read_log(batch), id, &here);
 
     if (err == 0)
-        err = wb_pageview(wb_batched_update_log(batch), id, &there);
+        err = wb_repo_view(wb_batched_update_log(batch), id, &there);
     if (err < 0)
         return err;
     WB_CHECK(here != there);
@@ -45,7 +45,7 @@ static int get_content(struct wb_store *part, struct wb_pageid id, uint64_t cont
                        struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_pageview *view;
-    int err = wb_pageview(wb_repo_of(part), id, &view);
+    int err = wb_repo_view(wb_repo_of(part), id, &view);
 
     WB_CHECK(content != 0);
     if (err < 0)
@@ -149,7 +149,7 @@ int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb
         err = wb_store_list_site(batch->read, site, ids_out + waiting, max - waiting, &here);
     *count_out = waiting;
     for (size_t i = waiting; i < waiting + here && err == 0; i++) { /* each page once */
-        err = wb_pageview(wb_batched_update_log(batch), ids_out[i], &view);
+        err = wb_repo_view(wb_batched_update_log(batch), ids_out[i], &view);
         if (err == 0 && view->history.versions.count == 0)
             ids_out[(*count_out)++] = ids_out[i];
     }

@@ -70,7 +70,7 @@ static int put_event(struct wb_batched *batch, const struct wb_catalog_event *ev
 static int put_capture_event(struct wb_batched *batch, struct wb_catalog_event *event)
 {
     struct wb_pageview *view;
-    int err = wb_pageview(wb_batched_update_log(batch), event->id, &view);
+    int err = wb_repo_view(wb_batched_update_log(batch), event->id, &view);
     size_t ignored;
 
     WB_CHECK(event->content != 0);

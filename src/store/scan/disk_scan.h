@@ -7,8 +7,8 @@
  *   disk_gone.c    then, if asked for, those that are gone but have a past
  *   disk_parcel.c  the same as parcels; and positions
  */
-#ifndef WB_STORE_LOG_SCAN_H
-#define WB_STORE_LOG_SCAN_H
+#ifndef WB_STORE_DISK_SCAN_H
+#define WB_STORE_DISK_SCAN_H
 
 #include "store/repo.h"
 #include "store/scan/scan_ahead.h"

@@ -12,8 +12,8 @@
  * What was read ahead is only a copy of bytes that never change: those of a committed revision. Whoever does not find
  * a segment here, because something went wrong or has changed, reads the file, and finds out what is the matter.
  */
-#ifndef WB_STORE_LOG_AHEAD_H
-#define WB_STORE_LOG_AHEAD_H
+#ifndef WB_STORE_SCAN_AHEAD_H
+#define WB_STORE_SCAN_AHEAD_H
 
 #include "store/repo.h"
 

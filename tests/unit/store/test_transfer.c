@@ -177,7 +177,7 @@ static void run_meddler(const char *design, const char *stage, enum meddling kin
 static void test_meddlers(void **state)
 {
     static const char *const stages[] = {"id lists", "intersection", "transfer", "index"};
-    static const char *const designs[] = {"Batch[U(hash,repo),R(hash,repo)]", "Batch[U(hash,hashed-log),R(hash,repo)]",
+    static const char *const designs[] = {"Batch[U(hash,log),R(hash,log)]", "Batch[U(hash,hashed-log),R(hash,log)]",
                                           "Batch[U(hash,hashed-log),R(hash,hashed-log)]"};
 
     (void)state;
@@ -244,7 +244,7 @@ static void test_held_state(void **state)
 
     (void)state;
     test_dir(dir);
-    create_batch(dir, "Batch[U(hash,repo),R(hash,repo)]");
+    create_batch(dir, "Batch[U(hash,log),R(hash,log)]");
     path_in(dir, "update", update);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     must_ok(wb_store_set_history(store, &(struct wb_store_history){WB_STORE_KEEP_ALL, 0}));
@@ -280,7 +280,7 @@ static void test_emptied(void **state)
 
     (void)state;
     test_dir(dir);
-    create_batch(dir, "Batch[U(hash,repo),R(hash,repo)]");
+    create_batch(dir, "Batch[U(hash,log),R(hash,log)]");
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_range(store, 0, PAGES, 1000);
     struct wb_store_stat waiting = stat_of(store);
@@ -314,7 +314,7 @@ static void test_intersection(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char dir[DIR_MAX];
         test_dir(dir);
-        create_batch(dir, "Batch[U(hash,repo),R(hash,repo)]");
+        create_batch(dir, "Batch[U(hash,log),R(hash,log)]");
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
         put_range(store, 0, cases[i].there, 1000);
         transfer(store);
@@ -399,8 +399,8 @@ static void test_faults(void **state)
     static const struct {
         const char *design;
         unsigned nodes;
-    } cases[] = {{"Batch[U(hash,repo),R(hash,repo)]", 1},
-                 {"Batch[U(hash,repo),R(uniform,repo)]", 2},
+    } cases[] = {{"Batch[U(hash,log),R(hash,log)]", 1},
+                 {"Batch[U(hash,log),R(uniform,log)]", 2},
                  {"Batch[U(hash,hashed-log),R(hash,hashed-log)]", 1}};
     static const unsigned kinds[] = {WB_FAULT_WRITE, WB_FAULT_SYNC};
     uint64_t chance = test_seed();
@@ -432,7 +432,7 @@ static void test_full_node(void **state)
 
     (void)state;
     test_dir(dir);
-    must_ok(wb_design_parse(WB_SLICE_LIT("Batch[U(hash,repo),R(uniform,repo)]"), &options.design));
+    must_ok(wb_design_parse(WB_SLICE_LIT("Batch[U(hash,log),R(uniform,log)]"), &options.design));
     must_ok(wb_store_create(dir, &options));
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_large(store, 1000);

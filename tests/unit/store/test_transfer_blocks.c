@@ -10,10 +10,10 @@
 enum { PAGES = 400, BLOCKS_MAX = 1000, SEGMENT = 64 << 10 };
 
 static const char *const pairs[] = {
-    "Batch[U(hash,repo),R(hash,repo)]",
-    "Batch[U(hash,hashed-log),R(hash,repo)]",
+    "Batch[U(hash,log),R(hash,log)]",
+    "Batch[U(hash,hashed-log),R(hash,log)]",
     "Batch[U(hash,hashed-log),R(hash,hashed-log)]",
-    "Batch[U(hash,repo),R(hash,hashed-log)]",
+    "Batch[U(hash,log),R(hash,hashed-log)]",
 };
 
 /* Random bodies, so that their bytes can be found in files. */
@@ -380,8 +380,8 @@ static int note_node(void *context, const struct wb_store_node *node)
 /* With uniform distribution every node gets its share of each commit, whether that is large or small. */
 static void test_spread(void **state)
 {
-    static const char *const designs[] = {"Batch[U(hash,repo),R(uniform,repo)]",
-                                          "Batch[U(hash,hashed-log),R(uniform,repo)]",
+    static const char *const designs[] = {"Batch[U(hash,log),R(uniform,log)]",
+                                          "Batch[U(hash,hashed-log),R(uniform,log)]",
                                           "Batch[U(hash,hashed-log),R(uniform,hashed-log)]"};
     static struct blocks blocks;
     char dir[DIR_MAX];
