@@ -173,7 +173,7 @@ static int create_revision(struct wb_compaction *c)
 {
     char name[WB_SEGMENT_NAME_MAX];
     struct wb_node *node;
-    int err = wb_repo_node(c->repo, c->row.node, &node);
+    int err = wb_nodes_find(&c->repo->nodes, c->row.node, &node);
 
     WB_CHECK(c->magic == WB_COMPACTION_MAGIC);
     WB_CHECK(c->to.file.node == NULL);
@@ -335,7 +335,7 @@ static int leave_out(struct wb_compaction *c, int err)
 
     WB_CHECK(c->magic == WB_COMPACTION_MAGIC);
     WB_CHECK(err < 0);
-    if (!wb_repo_node_failed(c->repo, err) || wb_catalog_uncertain(c->repo->catalog))
+    if (!wb_nodes_failed(&c->repo->nodes, err) || wb_catalog_uncertain(c->repo->catalog))
         return err;
     c->done += c->row.bytes;
     c->result.skipped++;

@@ -32,7 +32,7 @@ void wb_hold_close(struct wb_hold *hold)
 static int lock_segment(struct wb_hold *hold)
 {
     struct wb_node *node;
-    int err = wb_repo_node(hold->repo, hold->row.node, &node);
+    int err = wb_nodes_find(&hold->repo->nodes, hold->row.node, &node);
 
     WB_CHECK(hold->row.number > 0);
     WB_CHECK(hold->from.file.node == NULL);
@@ -124,7 +124,7 @@ int wb_hold_create_file(struct wb_repo *repo, uint32_t node, uint32_t number, ui
 {
     char name[WB_SEGMENT_NAME_MAX];
     struct wb_node *reach;
-    int err = wb_repo_node(repo, node, &reach);
+    int err = wb_nodes_find(&repo->nodes, node, &reach);
 
     WB_CHECK(revision > 0);
     WB_CHECK(segment_out->file.node == NULL);

@@ -21,26 +21,6 @@ int wb_settling_report(struct wb_settling *s)
 
 /* ---- where a segment belongs ------------------------------------------------------------------------------ */
 
-static bool is_within(const struct wb_catalog_range *inner, const struct wb_catalog_range *outer)
-{
-    return outer->bits <= inner->bits && (inner->prefix & wb_catalog_range_mask(outer)) == outer->prefix;
-}
-
-/* Joins halves of one range that go to the same node. */
-static size_t join_children(struct wb_split_child *children, size_t count)
-{
-    WB_CHECK(count <= WB_SPLIT_CHILDREN_MAX);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (children[i].node == children[k].node && wb_ranges_are_halves(&children[i].range, &children[k].range)) {
-                wb_ranges_widen(&children[i].range);
-                children[k] = children[--count];
-                i = 0; /* the whole may be a half of something itself */
-                k = (size_t)-1;
-            }
-    return count;
-}
-
 /* Uniform distribution: the node that takes what is moved away from another one. */
 static uint32_t choose_home(const struct wb_nodes *nodes, const struct wb_catalog_segment *row)
 {
@@ -75,24 +55,14 @@ size_t wb_settle_plan(const struct wb_nodes *nodes, const struct wb_catalog_segm
     }
     for (size_t i = 0; i < nodes->items.count; i++) {
         const struct wb_catalog_node *node = &nodes->items.items[i].row;
-        for (uint32_t k = 0; k < node->range_count; k++) {
-            const struct wb_catalog_range *range = &node->ranges[k];
-            bool inside = is_within(range, &row->range);
-            if (!inside && !is_within(&row->range, range))
-                continue;
-            if (count == WB_SPLIT_CHILDREN_MAX) { /* too many: halve it first */
-                struct wb_catalog_range half = {row->range.prefix, row->range.bits + 1};
-                children[0] = (struct wb_split_child){half, row->node};
-                half.prefix |= (uint64_t)1 << (64 - half.bits);
-                children[1] = (struct wb_split_child){half, row->node};
-                return 2;
-            }
-            children[count++] = (struct wb_split_child){inside ? *range : row->range, node->number};
-        }
+        struct wb_catalog_range range = row->range;
+        if (!wb_catalog_range_keep(&range, &node->cells))
+            continue;
+        if (count == WB_SPLIT_CHILDREN_MAX) /* the table is wrong: no repository has so many nodes */
+            return 1;
+        children[count++] = (struct wb_split_child){range, node->number};
     }
-    if (count == 0) /* the table is wrong: nobody takes these ids. What is stored stays where it is. */
-        return 1;
-    return join_children(children, count);
+    return count ? count : 1; /* 0: the table is wrong, too. What is stored stays where it is. */
 }
 
 /* ---- one round ------------------------------------------------------------------------------------------------ */

@@ -48,7 +48,7 @@ static int leave_out(struct wb_transfer *t, uint32_t node, bool reads, const cha
 static int look_at_update_nodes(struct wb_transfer *t)
 {
     struct wb_node *ignored;
-    int err = wb_nodes_renew(t->from);
+    int err = wb_repo_nodes_renew(t->from);
 
     WB_CHECK(t->from->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->from->nodes.items.count && err == 0; i++) {
@@ -63,7 +63,7 @@ static int look_at_update_nodes(struct wb_transfer *t)
 static int look_at_read_nodes(struct wb_transfer *t, const char *why)
 {
     struct wb_node *ignored;
-    int err = wb_nodes_renew(t->to);
+    int err = wb_repo_nodes_renew(t->to);
 
     WB_CHECK(t->to->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->to->nodes.items.count && err == 0; i++) {
@@ -173,7 +173,7 @@ int wb_transfer_refused(struct wb_transfer *t, struct wb_pageid id, bool new, ui
     if (t->reads_out == 0)
         return 0;
     if (new && t->to->nodes.distribution == WB_DISTRIBUTION_HASH) {
-        err = wb_bin_of(t->to, id, &bin);
+        err = wb_bin_of(&t->to->nodes, id, &bin);
         if (err == 0 || err == WB_E_DOWN)
             *out = number_in_list(t, bin.node);
         err = err == WB_E_DOWN && *out ? 0 : err;
@@ -219,7 +219,7 @@ int wb_transfer_bring_around(struct wb_transfer *t)
         size_t before = t->out.count;
         wb_error_save(err, &why);
         drop_uncommitted(t, err);
-        if (!wb_repo_node_failed(t->to, err) && !wb_repo_node_failed(t->from, err))
+        if (!wb_nodes_failed(&t->to->nodes, err) && !wb_nodes_failed(&t->from->nodes, err))
             return wb_error_restore(&why);
         wb_error_restore(&why);
         err = wb_transfer_look(t);

@@ -58,7 +58,7 @@ static int narrow(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin)
 /* The bin of all pages: 1, 0 if they have several, or an error. */
 static int common_bin(struct wb_repo *repo, const struct wb_append_page *pages, size_t count, struct wb_bin *bin)
 {
-    int err = wb_bin_of(repo, pages[0].id, bin);
+    int err = wb_bin_of(&repo->nodes, pages[0].id, bin);
 
     WB_CHECK(count > 0);
     WB_CHECK(repo->superblock.design.read.organisation != WB_ORGANISATION_HASH);
@@ -110,7 +110,7 @@ int wb_append_expect(struct wb_repo *repo, const struct wb_append_expected *expe
     if (err < 0)
         return err;
     blocks->record_bytes = expected->record_bytes;
-    blocks->share = expected->stored_bytes / wb_nodes_in_turn(repo);
+    blocks->share = expected->stored_bytes / wb_nodes_in_turn(&repo->nodes);
     blocks->share = blocks->share < RUN_BYTES ? blocks->share : RUN_BYTES;
     blocks->turned = blocks->ranges_age = 0;
     wb_mapping_large(writer->ops.items, (writer->ops.count + expected->pages) * sizeof *writer->ops.items);
@@ -128,7 +128,7 @@ static void pass_turn(struct wb_repo *repo, uint64_t bytes)
     blocks->turned += bytes;
     if (blocks->turned < blocks->share)
         return;
-    wb_nodes_turn(repo);
+    wb_nodes_turn(&repo->nodes);
     blocks->turned = 0;
 }
 

@@ -153,10 +153,9 @@ static int compare_site_order(const void *a, const void *b)
 
     if (x->bin.node != y->bin.node)
         return x->bin.node < y->bin.node ? -1 : 1;
-    if (x->bin.range.prefix != y->bin.range.prefix)
-        return x->bin.range.prefix < y->bin.range.prefix ? -1 : 1;
-    if (x->bin.range.bits != y->bin.range.bits)
-        return x->bin.range.bits < y->bin.range.bits ? -1 : 1;
+    int order = wb_catalog_range_compare(&x->bin.range, &y->bin.range);
+    if (order != 0)
+        return order;
     if (x->site != y->site)
         return x->site < y->site ? -1 : 1;
     return x->op < y->op ? -1 : x->op > y->op;
@@ -238,20 +237,20 @@ static int deal_out(struct wb_repo *repo, struct site_order *order, size_t count
 
     for (size_t i = 0; i < count; i++)
         all += ops[order[i].op].record.len;
-    uint64_t parts = wb_nodes_in_turn(repo), least = wb_pagefile_sizes.block_bytes / 16;
+    uint64_t parts = wb_nodes_in_turn(&repo->nodes), least = wb_pagefile_sizes.block_bytes / 16;
     if (parts > 1 && all / parts < least)
         parts = all / least ? all / least : 1;
     WB_CHECK(parts > 0);
     qsort(order, count, sizeof *order, compare_site_order);
     for (size_t i = 0; i < count && err == 0; i++) {
         if (bytes >= all / parts) {
-            wb_nodes_turn(repo);
+            wb_nodes_turn(&repo->nodes);
             bytes = 0;
         }
         bytes += ops[order[i].op].record.len;
-        err = wb_bin_of(repo, ops[order[i].op].id, &order[i].bin);
+        err = wb_bin_of(&repo->nodes, ops[order[i].op].id, &order[i].bin);
     }
-    wb_nodes_turn(repo);
+    wb_nodes_turn(&repo->nodes);
     return err;
 }
 
@@ -283,7 +282,7 @@ static int assign_bins(struct wb_repo *repo, struct site_order *order, size_t co
     if (repo->nodes.distribution == WB_DISTRIBUTION_UNIFORM && repo->nodes.items.count)
         return deal_out(repo, order, count);
     for (size_t i = 0; i < count && err == 0; i++) {
-        err = wb_bin_of(repo, repo->writer->ops.items[order[i].op].id, &order[i].bin);
+        err = wb_bin_of(&repo->nodes, repo->writer->ops.items[order[i].op].id, &order[i].bin);
         if (err == WB_E_DOWN) /* since the page was put. A segment that is open there may still be good. */
             err = 0;
     }
@@ -385,9 +384,9 @@ int wb_bin_other(struct wb_repo *repo, struct wb_pageid id, int err, struct wb_b
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(bin->node > 0);
     wb_error_save(err, &why);
-    if (wb_bin_renew(repo, id, bin) > 0) /* its node was removed in the meantime */
+    if (wb_repo_nodes_renew(repo) == 0 && wb_bin_renew(&repo->nodes, id, bin) > 0) /* its node was removed */
         return 0;
-    return wb_bin_instead(repo, id, wb_error_restore(&why), bin);
+    return wb_bin_instead(&repo->nodes, id, wb_error_restore(&why), bin);
 }
 
 int wb_append(struct wb_repo *repo, struct wb_pageid id, struct wb_bin bin, struct wb_buf *block,

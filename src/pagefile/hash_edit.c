@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
+#include "place/bin.h"
 
 #include <stdlib.h>
 
@@ -70,7 +70,7 @@ int wb_hash_edit_begin(struct wb_repo_edit *edit)
     int err = edit->hash ? 0 : WB_E_NOMEM;
     /* Nodes may have come or gone since the pages were put. From now on nobody else can change their table. */
     if (err == 0)
-        err = wb_nodes_renew(edit->repo);
+        err = wb_repo_nodes_renew(edit->repo);
     if (err == 0 && !own->draft.builder)
         err = wb_bucket_draft_init(&own->draft, wb_pagefile_sizes.large_bytes);
     if (err == 0)
@@ -125,7 +125,7 @@ static int target_of(struct wb_repo_edit *edit, struct wb_pageid id, struct wb_h
 {
     struct wb_hash_edit *hash = edit->hash;
     struct wb_bin bin;
-    int err = wb_bin_of(edit->repo, id, &bin);
+    int err = wb_bin_of(&edit->repo->nodes, id, &bin);
 
     *target_out = NULL;
     if (err < 0)
@@ -179,7 +179,7 @@ int wb_hash_edit_place(struct wb_repo_edit *edit, const uint32_t *order, size_t 
         n++;
     }
     if (target) /* uniform distribution: the next page goes to the next node */
-        wb_nodes_turn(edit->repo);
+        wb_nodes_turn(&edit->repo->nodes);
     return err;
 }
 
@@ -438,7 +438,7 @@ static int name_node(const struct wb_repo_edit *edit, const struct wb_hash_targe
     struct wb_error_copy why;
 
     WB_CHECK(err < 0);
-    if (err != WB_E_IO || !wb_repo_node_failed(edit->repo, err))
+    if (err != WB_E_IO || !wb_nodes_failed(&edit->repo->nodes, err))
         return err;
     wb_error_save(err, &why);
     wb_nodes_avoid(&edit->repo->nodes, edit->rows[target->number].node);

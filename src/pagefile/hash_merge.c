@@ -265,6 +265,7 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
 static int merge_streams(struct hash_merge *m)
 {
     const struct wb_bucket *old = &m->edit->repo->hash->bucket;
+    uint64_t last = wb_catalog_range_last(&m->to.range);
     int err = 0;
 
     for (;;) {
@@ -277,7 +278,8 @@ static int merge_streams(struct hash_merge *m)
         if (noted && wb_pageid_compare(m->notes[m->note].id, id) < 0)
             id = m->notes[m->note].id;
         if (!wb_catalog_range_has(&m->to.range, id)) { /* of another part of a file that is being divided */
-            if (id.hi > m->to.range.prefix)
+            WB_CHECK(has_version(m) && m->note_count == 0);
+            if (id.hi > last)
                 break;
             m->at++;
             continue;
@@ -344,7 +346,7 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
     edit->hash->made.items[edit->hash->made.count++] = m->to;
     m->end = wb_bucket_extents_at(&m->to);
     if (m->from)
-        m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = row->range.prefix});
+        m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = wb_catalog_range_first(&row->range)});
     err = wb_hash_press_new(edit->repo, &m->to, &m->end, m->target->stamp, &m->press);
     if (err == 0)
         err = merge_streams(m);
@@ -440,6 +442,14 @@ static int make_child(struct wb_repo_edit *edit, const struct wb_catalog_segment
     return 0;
 }
 
+/* What a part of a range has of the bytes of all of it, as ids are hashes. */
+static uint64_t share_of(uint64_t bytes, const struct wb_catalog_range *part, const struct wb_catalog_range *whole)
+{
+    unsigned shift = 32; /* so that the product fits */
+
+    return (uint64_t)((wb_catalog_range_size(part) >> shift) * bytes / ((wb_catalog_range_size(whole) >> shift) + 1));
+}
+
 /*
  * Writes the files of all children. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
  * written.
@@ -460,7 +470,7 @@ static int write_children(struct wb_repo_edit *edit, struct wb_hash_target *targ
         m = (struct hash_merge){.edit = edit, .target = target, .doubt = doubt, .to = WB_BUCKET_FILE_INIT};
         err = make_child(edit, &old, &children[i], i == 0, &rows[i]);
         if (err == 0)
-            err = write_file(&m, &rows[i], wb_hash_buckets_for(old.map_at / count));
+            err = write_file(&m, &rows[i], wb_hash_buckets_for(share_of(old.map_at, &rows[i].range, &old.range)));
         live += rows[i].live = m.versions;
         past += rows[i].old = m.old;
     }

@@ -44,8 +44,8 @@ int wb_hash_settle_file(struct wb_repo *repo, const struct wb_catalog_segment *r
     for (size_t i = 0; err == 0 && i < edit.hash->targets.count && !found; i++) {
         struct wb_hash_target *target = &edit.hash->targets.items[i];
         const struct wb_catalog_segment *now = &edit.rows[target->number];
-        found = target->number == row->number && now->node == row->node && now->range.prefix == row->range.prefix &&
-                now->range.bits == row->range.bits;
+        found = target->number == row->number && now->node == row->node &&
+                wb_catalog_range_equal(&now->range, &row->range);
         if (found)
             err = wb_hash_divide(&edit, target, children, count);
     }

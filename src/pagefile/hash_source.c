@@ -55,7 +55,7 @@ static int find_edge(void *context, const struct wb_catalog_rows *rows, uint64_t
     for (size_t i = 0; i < rows->count; i++) {
         const struct wb_catalog_segment *row = &rows->items[i];
         struct wb_bucket_file shape = {.range = row->range, .count = row->map_count};
-        uint64_t end = row->range.prefix | ~wb_catalog_range_mask(&row->range);
+        uint64_t end = wb_catalog_range_last(&row->range);
         if (row->range.prefix > hi)
             end = row->range.prefix - 1;
         else if (end >= hi && row->map_count)

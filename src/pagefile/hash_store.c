@@ -269,7 +269,7 @@ int wb_hash_recover(struct wb_repo *repo, uint32_t node)
         err = wb_node_each_file(o.node, remove_orphan, &o);
         wb_node_close(o.node);
     }
-    return wb_repo_node_failed(repo, err) ? 0 : err;
+    return wb_nodes_failed(&repo->nodes, err) ? 0 : err;
 }
 
 /* ---- compaction
@@ -349,7 +349,7 @@ int wb_hash_compact(struct wb_repo *repo, wb_store_progress progress, void *prog
             continue;
         err = compact_file(repo, row->number, found, found_context, counts_inout);
         bool damaged = err == WB_E_CORRUPT;
-        if ((damaged || wb_repo_node_failed(repo, err)) &&
+        if ((damaged || wb_nodes_failed(&repo->nodes, err)) &&
             !wb_catalog_uncertain(repo->catalog)) { /* it stays as it is */
             char name[WB_SEGMENT_NAME_MAX];
             wb_bucket_name(row->number, row->revision, name);
@@ -425,7 +425,7 @@ int wb_hash_settle(struct wb_repo *repo)
     repo->hash->replaced = false;
     wb_catalog_rows_release(&o.rows);
     /* Damage, or a node that cannot be used, does not keep anybody from using the rest. */
-    bool harmless = err == WB_E_CORRUPT || (wb_repo_node_failed(repo, err) && !wb_catalog_uncertain(repo->catalog));
+    bool harmless = err == WB_E_CORRUPT || (wb_nodes_failed(&repo->nodes, err) && !wb_catalog_uncertain(repo->catalog));
     wb_repo_decide(repo);
     return harmless ? 0 : err;
 }

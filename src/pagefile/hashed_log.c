@@ -13,6 +13,7 @@ enum {
     TAILS_MAX = 512,   /* a writer has about so many segments open at most */
     SPLIT_LEAST = 4,   /* a segment is split if it has this part of the limit: smaller ones are not worth 16 files */
     CHILDREN = 1 << WB_HASHED_LOG_BITS,
+    LEVELS_MAX = 64 / WB_HASHED_LOG_BITS,
     NODES_SEGMENT_BYTES = 16 << 20,
 };
 
@@ -45,6 +46,10 @@ size_t wb_group_limit(const struct wb_repo_writer *writer, const struct wb_repo 
 
 /* ---- ranges ------------------------------------------------------------------------------------------ */
 
+/*
+ * By node, prefix and bits. Gaps do not count: while nodes come and go, there can be segments of the same prefix that
+ * have more of its ids than the node takes by now.
+ */
 static int compare_bins(const struct wb_bin *x, const struct wb_bin *y)
 {
     if (x->node != y->node)
@@ -71,7 +76,7 @@ static void merge_ranges(struct wb_hashed_ranges *ranges)
     for (size_t i = 0; i < ranges->items.count; i++) {
         struct wb_hashed_range *range = &ranges->items.items[i];
         WB_CHECK(wb_catalog_range_is_valid(&range->bin.range));
-        if (kept && wb_bin_equal(&ranges->items.items[kept - 1].bin, &range->bin))
+        if (kept && compare_bins(&ranges->items.items[kept - 1].bin, &range->bin) == 0)
             ranges->items.items[kept - 1].bytes += range->bytes;
         else
             ranges->items.items[kept++] = *range;
@@ -90,29 +95,41 @@ static int add_rows(const struct wb_catalog_rows *rows, struct wb_hashed_ranges 
     return err;
 }
 
-/* In how many ranges the ids are before the organisation divides them: each node has at least one. */
-static uint64_t count_node_ranges(const struct wb_repo *repo)
+/* In how many parts a range is divided at some level. */
+static uint64_t count_parts(const struct wb_catalog_range *range, unsigned level)
 {
+    uint32_t step = (uint32_t)WB_HASHED_LOG_BITS, bits = range->bits + step * level;
+    struct wb_catalog_range part;
+    uint64_t count = 0;
+
+    if (bits > WB_CELL_BITS) /* each level divides each of those before */
+        return level == 0 ? 1 : count_parts(range, level - 1) * CHILDREN;
+    for (uint64_t i = 0; i < (uint64_t)1 << (bits - range->bits); i++)
+        count += wb_catalog_range_part(range, range->prefix | (bits ? i << (64 - bits) : 0), bits, &part);
+    return count;
+}
+
+/* In how many ranges the ids are at some level, those of all nodes together. */
+static uint64_t count_ranges(const struct wb_repo *repo, unsigned level)
+{
+    static const struct wb_catalog_range all = {.bits = 0};
     uint64_t count = 0;
 
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    for (size_t i = 0; i < repo->nodes.items.count; i++) {
-        const struct wb_catalog_node *row = &repo->nodes.items.items[i].row;
-        count += repo->nodes.distribution == WB_DISTRIBUTION_HASH ? row->range_count : 1;
-    }
-    return count ? count : 1;
+    for (size_t i = 0; i < repo->nodes.items.count; i++)
+        count += count_parts(&repo->nodes.items.items[i].range, level);
+    return count ? count : count_parts(&all, level);
 }
 
 /* How far a group is divided, so that each range gets enough for a block, and not too many segments are open. */
 static unsigned choose_levels(const struct wb_repo *repo, uint64_t group_bytes)
 {
-    uint64_t parts = count_node_ranges(repo), group = GROUPS * wb_pagefile_sizes.group_bytes;
+    uint64_t group = GROUPS * wb_pagefile_sizes.group_bytes;
     unsigned levels = 0;
 
-    WB_CHECK(parts > 0);
     WB_CHECK(group > 0);
-    for (; levels < 64 / WB_HASHED_LOG_BITS; levels++) {
-        parts *= CHILDREN;
+    for (; levels < LEVELS_MAX; levels++) {
+        uint64_t parts = count_ranges(repo, levels + 1);
         if (group_bytes < group / GROUP_PARTS * parts || repo->writer->tails.count + parts > TAILS_MAX)
             break;
     }
@@ -165,7 +182,7 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
         else
             high = middle;
     }
-    if (low < ranges->items.count && wb_bin_equal(&items[low].bin, bin)) {
+    if (low < ranges->items.count && compare_bins(&items[low].bin, bin) == 0) {
         if (items[low].bytes >= ranges->limit)
             return true;
         low++;
@@ -175,22 +192,13 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
            items[low].bin.range.prefix <= (bin->range.prefix | ~wb_catalog_range_mask(&bin->range));
 }
 
-/* The part of the range that has the id, or part number `index`. */
-static struct wb_catalog_range part_of(const struct wb_catalog_range *range, uint64_t hi)
-{
-    struct wb_catalog_range part = {.bits = range->bits + WB_HASHED_LOG_BITS};
-
-    WB_CHECK(part.bits <= 64);
-    part.prefix = hi & wb_catalog_range_mask(&part);
-    WB_CHECK(wb_catalog_range_is_valid(&part));
-    return part;
-}
-
 void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pageid id, struct wb_bin *bin_inout)
 {
     WB_CHECK(wb_catalog_range_has(&bin_inout->range, id));
-    for (unsigned level = 0; level < ranges->levels && wb_hashed_ranges_divided(ranges, bin_inout); level++)
-        bin_inout->range = part_of(&bin_inout->range, id.hi);
+    for (unsigned level = 0; level < ranges->levels && wb_hashed_ranges_divided(ranges, bin_inout); level++) {
+        struct wb_catalog_range range = bin_inout->range;
+        (void)wb_catalog_range_part(&range, id.hi, range.bits + WB_HASHED_LOG_BITS, &bin_inout->range);
+    }
     WB_CHECK(wb_catalog_range_has(&bin_inout->range, id));
 }
 
@@ -207,13 +215,15 @@ static bool is_worth_it(const struct wb_hashed_ranges *ranges, const struct wb_c
 static int split_segment(struct wb_repo *repo, const struct wb_catalog_segment *row)
 {
     struct wb_split_child children[CHILDREN];
-    unsigned shift = 64 - row->range.bits - WB_HASHED_LOG_BITS;
+    uint32_t bits = row->range.bits + WB_HASHED_LOG_BITS;
+    size_t count = 0;
 
-    WB_CHECK(row->range.bits <= 64 - WB_HASHED_LOG_BITS);
-    for (uint64_t i = 0; i < CHILDREN; i++)
-        children[i] =
-            (struct wb_split_child){.range = part_of(&row->range, row->range.prefix | i << shift), .node = row->node};
-    return wb_split(repo, row->number, children, CHILDREN);
+    WB_CHECK(bits <= 64);
+    for (uint64_t i = 0; i < CHILDREN; i++) {
+        children[count] = (struct wb_split_child){.node = row->node};
+        count += wb_catalog_range_part(&row->range, row->range.prefix | i << (64 - bits), bits, &children[count].range);
+    }
+    return wb_split(repo, row->number, children, count);
 }
 
 int wb_hashed_log_split(struct wb_repo *repo, bool (*stop)(void *context),

@@ -1,11 +1,18 @@
 /*
  * busy.c - marks of requests that are under way: open file description locks on bytes of nodes.busy.
  *
- *   the number of a byte   bits 48 and 49: kind;  bits 20 to 47: slot;  bits 0 to 19: node
+ *   the number of a byte   puts, streams:  bits 61 and 62: kind;  bits 20 to 47: slot;    bits 0 to 19: node
+ *                          gets:           bits 61 and 62: 0;     bits 40 to 60: second;
+ *                                          bits 20 to 39: slot;   bits 0 to 19: node
  *
  * A mark is a lock on the bytes of its nodes in one slot, so that one call locks all of them. Each mark has its own
  * slot: those of a handle follow each other from a random one. Two handles that choose the same slot share their locks
  * and count as one, which happens once in 2^28 pairs.
+ *
+ * The marks of gets say in which second they were set, and only those of this second and the one before are counted.
+ * So nothing has to be done when a handle has read its last page: its marks stay, and mean nothing any more. All of them
+ * are in one slot, and the first get of another second removes them. Seconds are counted from the start of the machine,
+ * and repeat after 24 days.
  *
  * Whoever counts asks the kernel for any lock in the range of a kind, and again for what lies below and above it. It
  * asks with a file of its own, because the kernel does not report the locks of the file with which it is asked.
@@ -15,12 +22,21 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "os/clock.h"
 #include "os/path.h"
 #include "os/random.h"
 
 #include <fcntl.h>
 
-enum { NODE_BITS = 20, SLOT_BITS = 28, KIND_SHIFT = NODE_BITS + SLOT_BITS };
+enum {
+    NODE_BITS = 20,
+    SLOT_BITS = 28,
+    GET_SLOT_BITS = 20,
+    SECOND_SHIFT = NODE_BITS + GET_SLOT_BITS,
+    KIND_SHIFT = 61,
+    SECOND_BITS = KIND_SHIFT - SECOND_SHIFT,
+    NS_PER_S = 1000000000,
+};
 
 _Static_assert(WB_BUSY_NODE_MAX < (1 << NODE_BITS) - 1, "locks of neighbouring slots never touch, so they never merge");
 
@@ -38,6 +54,7 @@ int wb_busy_init(struct wb_busy *busy, const char *repository_dir)
         return WB_E_NOMEM;
     pthread_mutex_init(&busy->mutex, NULL);
     wb_random_bytes(&busy->next, sizeof busy->next);
+    wb_random_bytes(&busy->get_slot, sizeof busy->get_slot);
     return 0;
 }
 
@@ -47,6 +64,7 @@ void wb_busy_release(struct wb_busy *busy)
         return;
     wb_file_close(&busy->file);
     wb_free(busy->path);
+    wb_vec_release(&busy->get_nodes);
     pthread_mutex_destroy(&busy->mutex);
     *busy = (struct wb_busy){.file = WB_FILE_INIT};
 }
@@ -68,7 +86,7 @@ static void open_file(struct wb_busy *busy, bool make)
 struct wb_busy_mark wb_busy_begin(struct wb_busy *busy, enum wb_busy_kind kind, uint32_t first, uint32_t last)
 {
     WB_CHECK(busy->path != NULL);
-    WB_CHECK((unsigned)kind < WB_BUSY_KINDS);
+    WB_CHECK(kind == WB_BUSY_PUT || kind == WB_BUSY_STREAM);
     WB_CHECK(first > 0 && first <= last && last <= WB_BUSY_NODE_MAX);
 
     pthread_mutex_lock(&busy->mutex);
@@ -94,6 +112,60 @@ void wb_busy_end(struct wb_busy *busy, struct wb_busy_mark *mark)
     *mark = (struct wb_busy_mark){0};
 }
 
+/* ---- gets --------------------------------------------------------------------------------------------------------- */
+
+/* The first byte of a second's marks. Seconds of all times are mapped to those that fit. */
+static uint64_t second_at(int64_t second)
+{
+    return (uint64_t)WB_BUSY_GET << KIND_SHIFT | ((uint64_t)second & ((1u << SECOND_BITS) - 1)) << SECOND_SHIFT;
+}
+
+/* The first byte of the handle's slot in the second whose marks are set. */
+static uint64_t get_slot_at(const struct wb_busy *busy)
+{
+    return second_at(busy->get_second) | (uint64_t)(busy->get_slot & ((1u << GET_SLOT_BITS) - 1)) << NODE_BITS;
+}
+
+static bool is_marked(const struct wb_busy *busy, uint32_t node)
+{
+    for (size_t i = 0; i < busy->get_nodes.count; i++)
+        if (busy->get_nodes.items[i] == node)
+            return true;
+    return false;
+}
+
+/* Removes the marks of an earlier second. */
+static void forget_second(struct wb_busy *busy, int64_t second)
+{
+    uint64_t at = get_slot_at(busy);
+    struct flock lock = lock_of(F_UNLCK, at, at + (1u << NODE_BITS));
+
+    if (busy->get_nodes.count && busy->file.fd >= 0)
+        fcntl(busy->file.fd, F_OFD_SETLK, &lock);
+    wb_vec_clear(&busy->get_nodes);
+    busy->get_second = second;
+}
+
+void wb_busy_get(struct wb_busy *busy, uint32_t node)
+{
+    int64_t second = wb_clock_mono_ns() / NS_PER_S;
+
+    WB_CHECK(busy->path != NULL);
+    WB_CHECK(node > 0 && node <= WB_BUSY_NODE_MAX);
+    pthread_mutex_lock(&busy->mutex);
+    if (second != busy->get_second)
+        forget_second(busy, second);
+    if (!is_marked(busy, node) && wb_vec_push(&busy->get_nodes, node) == 0) { /* also if it cannot be marked */
+        uint64_t at = get_slot_at(busy) | node;
+        struct flock lock = lock_of(F_RDLCK, at, at + 1);
+        if (busy->file.fd < 0)
+            open_file(busy, false);
+        if (busy->file.fd >= 0)
+            fcntl(busy->file.fd, F_OFD_SETLK, &lock);
+    }
+    pthread_mutex_unlock(&busy->mutex);
+}
+
 /* ---- counting -------------------------------------------------------------------------------- */
 
 struct busy_range {
@@ -115,11 +187,17 @@ int wb_busy_each(const char *repository_dir, enum wb_busy_kind kind,
     WB_VEC(struct busy_range) todo = WB_VEC_INIT;
     struct wb_file file = WB_FILE_INIT;
     char *path = wb_path_join(repository_dir, WB_BUSY_NAME);
+    int64_t second = wb_clock_mono_ns() / NS_PER_S;
+    uint64_t now = second_at(second), before = second_at(second - 1), length = (uint64_t)1 << SECOND_SHIFT;
     int err = path ? wb_file_open(path, WB_FILE_READ, &file) : WB_E_NOMEM;
 
     WB_CHECK((unsigned)kind < WB_BUSY_KINDS);
+    if (err == 0 && kind == WB_BUSY_GET)
+        err = wb_vec_push(&todo, (struct busy_range){before, before + length});
     if (err == 0)
-        err = wb_vec_push(&todo, (struct busy_range){(uint64_t)kind << KIND_SHIFT, ((uint64_t)kind + 1) << KIND_SHIFT});
+        err = wb_vec_push(&todo, kind == WB_BUSY_GET ? (struct busy_range){now, now + length}
+                                                     : (struct busy_range){(uint64_t)kind << KIND_SHIFT,
+                                                                           ((uint64_t)kind + 1) << KIND_SHIFT});
     while (err == 0 && todo.count > 0) {
         struct busy_range range = wb_vec_pop(&todo);
         struct flock lock = lock_of(F_WRLCK, range.from, range.to);

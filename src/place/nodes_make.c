@@ -11,6 +11,7 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "place/share.h"
 #include "place/superblock.h"
 
 #include <stdio.h>
@@ -189,22 +190,6 @@ int wb_nodes_check(const char *repo_dir, const struct wb_store_options *options)
 
 /* ---- making -------------------------------------------------------------------------------------------------- */
 
-/* Divides a range among nodes by halving it again and again: each gets one range, at least half as wide as any other.
- */
-static void divide(struct wb_node_made *nodes, size_t count, struct wb_catalog_range range)
-{
-    WB_CHECK(count > 0);
-    WB_CHECK(range.bits < 64);
-    if (count == 1) {
-        nodes[0].row.ranges[nodes[0].row.range_count++] = range;
-        return;
-    }
-    struct wb_catalog_range low = {range.prefix, range.bits + 1};
-    struct wb_catalog_range high = {range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1};
-    divide(nodes, count / 2, low);
-    divide(nodes + count / 2, count - count / 2, high);
-}
-
 /* The rows of all nodes, without making anything. */
 static int plan_nodes(const char *repo_dir, const struct wb_store_options *options, struct wb_nodes_made *made_out)
 {
@@ -217,6 +202,8 @@ static int plan_nodes(const char *repo_dir, const struct wb_store_options *optio
     for (size_t i = 0; i < count && err == 0; i++) {
         struct wb_catalog_node node = {.number = first + (uint32_t)i, .inside = !list->dirs};
         char *dir = NULL;
+        if (options->design.read.distribution == WB_DISTRIBUTION_HASH)
+            node.cells = wb_share_of_new(i, count);
         wb_random_bytes(node.id, sizeof node.id);
         if (list->dirs)
             err = wb_nodes_check_dir(repo_dir, list->dirs[i], list->dirs, i, &dir);
@@ -228,8 +215,6 @@ static int plan_nodes(const char *repo_dir, const struct wb_store_options *optio
         if (err == 0)
             err = wb_vec_push(made_out, (struct wb_node_made){.row = node});
     }
-    if (err == 0 && options->design.read.distribution == WB_DISTRIBUTION_HASH)
-        divide(made_out->items, count, (struct wb_catalog_range){0});
     return err;
 }
 

@@ -184,7 +184,7 @@ static int check_seal(struct rollback_check *c, const struct wb_catalog_segment 
     struct wb_node *node;
     if (c->repo->hash)
         wb_hash_sealed_at(c->repo, row, &sealed_at);
-    else if (wb_repo_node(c->repo, row->node, &node) < 0 ||
+    else if (wb_nodes_find(&c->repo->nodes, row->node, &node) < 0 ||
              wb_segment_open(node, c->repo->superblock.id, row, false, &segment) < 0)
         return 0; /* a damaged segment is reported when somebody reads from it, and so is a node that is down */
     else

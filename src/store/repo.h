@@ -58,6 +58,7 @@
 #include "place/parts.h"
 #include "catalog/pageview.h"
 #include "pagefile/append_run.h"
+#include "place/bin.h"
 #include "place/nodes.h"
 #include "store/organisation.h"
 #include "pagefile/segment.h"
@@ -413,11 +414,19 @@ int wb_repo_page(struct wb_slice record, struct wb_pageid id, const struct wb_ca
  */
 int wb_repo_read(struct wb_repo *repo, int (*read)(void *context), void *context);
 
+/* Takes up the newest table of nodes, as every lookup does. */
+int wb_repo_nodes_renew(struct wb_repo *repo);
+
 /* ---- the catalog at a glance (repo_stat.c) ---------------------------------------------------- */
 
 int wb_repo_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 
-/* The table of nodes (repo_nodes.c). */
+/* The table of nodes, and what the files of a node take on its disk, by a listing: WB_E_DOWN (repo_nodes.c). */
+struct wb_repo_usage {
+    uint64_t bytes;
+    uint64_t retired; /* ... of which those that were replaced, and that a reader may still need */
+};
+int wb_repo_node_usage(struct wb_repo *repo, uint32_t number, struct wb_repo_usage *usage_out);
 int wb_repo_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                       void *context);
 

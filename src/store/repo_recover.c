@@ -91,7 +91,7 @@ static int delete_file(struct wb_repo *repo, uint32_t number, uint32_t revision,
     WB_CHECK(number > 0);
     if (!wb_nodes_has(&repo->nodes, node_number))
         return 0;
-    int err = wb_repo_node(repo, node_number, &node);
+    int err = wb_nodes_find(&repo->nodes, node_number, &node);
     if (err < 0)
         return err;
     if (repo->hash)
@@ -110,7 +110,7 @@ static int delete_retired(struct purge_work *p)
     for (size_t i = 0; i < p->count && err == 0; i++) {
         err = delete_file(p->repo, p->files[i].number, p->files[i].revision, p->files[i].node);
         /* It is deleted when the node can be used again, and when nobody has claimed the file any more. */
-        if (err == WB_E_BUSY || wb_repo_node_failed(p->repo, err))
+        if (err == WB_E_BUSY || wb_nodes_failed(&p->repo->nodes, err))
             err = 0;
         else if (err == 0)
             err = wb_catalog_retired_delete(&p->txn, p->files[i].number, p->files[i].revision);

@@ -108,7 +108,7 @@ static int count_stored(struct wb_repo *repo, struct wb_store_stat *stat)
         err = wb_repo_node_usage(repo, wb_nodes_number(&repo->nodes, i), &usage);
         stat->bytes_stored += inside ? 0 : usage.bytes;
         stat->bytes_dead += usage.retired;
-        err = wb_repo_node_failed(repo, err) ? 0 : err;
+        err = wb_nodes_failed(&repo->nodes, err) ? 0 : err;
     }
     return err;
 }

@@ -483,7 +483,7 @@ int wb_repo_put(struct wb_store *store, const struct wb_page *page, enum wb_stor
         *outcome_out = WB_STORE_PUT_BARRED;
         return barred < 0 ? barred : 0;
     }
-    err = wb_bin_of(repo, page->id, &bin); /* whatever becomes of it, its node must be there */
+    err = wb_bin_of(&repo->nodes, page->id, &bin); /* whatever becomes of it, its node must be there */
     if (err < 0)
         return err;
     op.content = wb_history_content(page, repo->content_seed);

@@ -12,7 +12,7 @@ struct nodes_down WB_VEC_OF(uint32_t);
 static int find_down(struct wb_repo *repo, struct nodes_down *down)
 {
     struct wb_node *ignored;
-    int err = wb_nodes_renew(repo);
+    int err = wb_repo_nodes_renew(repo);
 
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < repo->nodes.items.count && err == 0; i++) {

@@ -270,7 +270,7 @@ int do_compact(void)
 static int do_divide(void)
 {
     struct wb_repo *repo = wb_repo_of(store);
-    const struct wb_split_child halves[] = {{{0, 1}, 1}, {{(uint64_t)1 << 63, 1}, 1}};
+    const struct wb_split_child halves[] = {{{.bits = 1}, 1}, {{.prefix = (uint64_t)1 << 63, .bits = 1}, 1}};
     struct wb_repo_overview o = {0};
     int err = wb_repo_overview(repo, &o);
 

@@ -98,7 +98,7 @@ static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MA
     must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     struct wb_catalog_segment row = o.rows.items[chance_below(&rig->chance, o.rows.count)];
-    must_ok(wb_repo_node_dir(repo, row.node, &node));
+    must_ok(wb_nodes_dir(&repo->nodes, row.node, &node));
     wb_bucket_name(row.number, row.revision, name);
     path_in(node, name, path_out);
     wb_catalog_rows_release(&o.rows);

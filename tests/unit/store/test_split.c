@@ -33,10 +33,20 @@ static size_t choose_children(struct wb_catalog_range range, uint64_t *chance, u
         children[0] = (struct wb_split_child){range, 1};
         return 1;
     }
-    struct wb_catalog_range low = {range.prefix, range.bits + 1};
-    struct wb_catalog_range high = {range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1};
-    size_t count = choose_children(low, chance, depth - 1, children);
-    return count + choose_children(high, chance, depth - 1, children + count);
+    struct wb_catalog_range low = range, high = range;
+    bool some, others;
+    if (chance_one_in(chance, 2)) { /* the lower and the upper half; or by cells, as among nodes */
+        some = wb_catalog_range_part(&range, range.prefix, range.bits + 1, &low);
+        others = wb_catalog_range_part(&range, range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1, &high);
+    } else {
+        struct wb_cells cells, rest;
+        for (size_t i = 0; i < COUNT(cells.words); i++)
+            rest.words[i] = ~(cells.words[i] = chance_next(chance) & chance_next(chance));
+        some = wb_catalog_range_keep(&low, &cells);
+        others = wb_catalog_range_keep(&high, &rest);
+    }
+    size_t count = some ? choose_children(low, chance, depth - 1, children) : 0;
+    return count + (others ? choose_children(high, chance, depth - 1, children + count) : 0);
 }
 
 /* Divides a random segment. Writers of other handles may have locked it. */
