@@ -481,7 +481,7 @@ static int compact_all(struct wb_compaction *c)
 {
     WB_CHECK(c->magic == WB_COMPACTION_MAGIC);
 
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     int err = wb_repo_overview(c->repo, &o);
 
     for (size_t i = 0; i < o.rows.count; i++)
@@ -518,8 +518,8 @@ static int release_tails(struct wb_repo *repo)
     struct wb_store_commit_counts counts = {0};
     int err = wb_repo_commit(&repo->store, &counts);
 
-    wb_tails_release(repo);
-    WB_CHECK(repo->writer->tails.count == 0);
+    wb_tails_release(&repo->files);
+    WB_CHECK(repo->writer->files.tails.count == 0);
     return err;
 }
 
@@ -596,7 +596,7 @@ int wb_compact(struct wb_store *store, wb_store_progress progress, void *progres
         err = wb_hashed_log_split(repo, was_stopped, cannot_divide, &c, &c.result);
     repo->compacting = false;
     if (err == 0)
-        err = wb_repo_purge(repo);
+        err = wb_pagefile_purge(&repo->files);
     wb_repo_decide(repo);
     *counts_out = c.result;
     wb_block_builder_free(c.builder);

@@ -71,7 +71,7 @@ static int commit_records(struct page_copy *c)
     struct wb_repo *target = c->convert->target;
     struct wb_store_commit_counts ignored = {0};
     uint64_t count = c->ops.count;
-    int err = wb_flush_all(target);
+    int err = wb_pagefile_flush(&target->files);
 
     WB_CHECK(target->writer->ops.count == c->ops.count || err < 0);
     for (size_t i = 0; i < c->ops.count && err == 0; i++)
@@ -112,7 +112,7 @@ static int end_transaction(struct page_copy *c)
     WB_CHECK(!c->edit.changed);
     WB_CHECK(!c->edit.taken_down);
     if (err == 0 && pages)
-        c->convert->target->writer->commit = c->edit.summary.commit;
+        c->convert->target->writer->files.commit = c->edit.summary.commit;
     wb_catalog_txn_abort(&c->edit.txn);
     wb_repo_edit_release(&c->edit);
     c->edit = (struct wb_repo_edit){0};

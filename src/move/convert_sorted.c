@@ -127,7 +127,7 @@ static int store_record(struct sorted_copy *c, const struct wb_table_record *sor
     else
         err = wb_convert_record_at(c->convert->source, id, &place, &c->record);
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&c->record), id, NULL, &page);
+        err = wb_pagefile_page(wb_buf_slice(&c->record), id, NULL, &page);
     if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND)
         return 0; /* what is not there when its page is made is lost */
     if (err == 0)

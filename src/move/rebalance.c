@@ -367,8 +367,8 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
     if (err == 0)
         err = wb_repo_commit(&repo->store, &counts);
     if (err == 0)
-        wb_tails_release(repo);
-    WB_CHECK(err < 0 || repo->writer->tails.count == 0);
+        wb_tails_release(&repo->files);
+    WB_CHECK(err < 0 || repo->writer->files.tails.count == 0);
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
@@ -486,7 +486,7 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     while (err == 0 && search.found && wb_clock_now_ms() - since < READERS_MS) {
         struct wb_catalog_txn txn;
         search.found = false;
-        err = wb_repo_purge(repo);
+        err = wb_pagefile_purge(&repo->files);
         if (err == 0)
             err = wb_catalog_txn_read(repo->catalog, &txn);
         if (err < 0)

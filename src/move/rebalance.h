@@ -46,7 +46,7 @@ int wb_hash_settle_files(struct wb_settling *s); /* hash_settle.c */
 
 /* The children of a segment, by the table of nodes. Returns how many; 1 if all its pages belong to one node. */
 size_t wb_settle_plan(const struct wb_nodes *nodes, const struct wb_catalog_segment *row,
-                      struct wb_split_child children[WB_SPLIT_CHILDREN_MAX]);
+                      struct wb_child children[WB_CHILDREN_MAX]);
 
 /* wb_store_node_add() and wb_store_node_remove(). */
 int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,

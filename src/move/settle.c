@@ -42,11 +42,11 @@ static uint32_t choose_home(const struct wb_nodes *nodes, const struct wb_catalo
 }
 
 size_t wb_settle_plan(const struct wb_nodes *nodes, const struct wb_catalog_segment *row,
-                      struct wb_split_child children[WB_SPLIT_CHILDREN_MAX])
+                      struct wb_child children[WB_CHILDREN_MAX])
 {
     size_t count = 0;
 
-    children[0] = (struct wb_split_child){row->range, row->node};
+    children[0] = (struct wb_child){row->range, row->node};
     if (nodes->items.count == 0)
         return 1;
     if (nodes->distribution == WB_DISTRIBUTION_UNIFORM) {
@@ -58,9 +58,9 @@ size_t wb_settle_plan(const struct wb_nodes *nodes, const struct wb_catalog_segm
         struct wb_catalog_range range = row->range;
         if (!wb_catalog_range_keep(&range, &node->cells))
             continue;
-        if (count == WB_SPLIT_CHILDREN_MAX) /* the table is wrong: no repository has so many nodes */
+        if (count == WB_CHILDREN_MAX) /* the table is wrong: no repository has so many nodes */
             return 1;
-        children[count++] = (struct wb_split_child){range, node->number};
+        children[count++] = (struct wb_child){range, node->number};
     }
     return count ? count : 1; /* 0: the table is wrong, too. What is stored stays where it is. */
 }
@@ -85,7 +85,7 @@ void wb_settling_damage(struct wb_settling *s)
 
 /* Moves or divides a segment. Damage keeps it where it is, unless that node is leaving. */
 static int settle_segment(struct wb_settling *s, const struct wb_catalog_segment *row,
-                          const struct wb_split_child *children, size_t count)
+                          const struct wb_child *children, size_t count)
 {
     bool leaving = is_leaving(&s->repo->nodes, row->node);
     int err = count > 1 ? wb_split(s->repo, row->number, children, count)
@@ -112,14 +112,14 @@ static int settle_segment(struct wb_settling *s, const struct wb_catalog_segment
     s->moved += err == 0;
     s->done += row->bytes;
     if (err == 0)
-        err = wb_repo_purge(s->repo); /* so that a full disk gets room */
+        err = wb_pagefile_purge(&s->repo->files); /* so that a full disk gets room */
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 int wb_settle_segments(struct wb_settling *s)
 {
-    struct wb_split_child children[WB_SPLIT_CHILDREN_MAX];
-    struct wb_repo_overview o = {0};
+    struct wb_child children[WB_CHILDREN_MAX];
+    struct wb_overview o = {0};
     uint64_t left = 0;
     int err = wb_repo_overview(s->repo, &o);
 

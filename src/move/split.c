@@ -27,7 +27,7 @@ struct split_page {
 
 /* What becomes of one child. */
 struct split_child {
-    struct wb_split_child want;
+    struct wb_child want;
     struct wb_segment to;
     struct wb_buf out; /* blocks that are not yet in the file ... */
     uint64_t out_at;   /* ... and where they will be */
@@ -398,13 +398,13 @@ static void release(struct split_work *w)
     wb_hold_close(&w->hold);
 }
 
-int wb_split(struct wb_repo *repo, uint32_t number, const struct wb_split_child *children, size_t count)
+int wb_split(struct wb_repo *repo, uint32_t number, const struct wb_child *children, size_t count)
 {
     struct split_work w = {.repo = repo};
     int err = wb_hold_open(repo, number, &w.hold);
 
     WB_CHECK(count > 0);
-    WB_CHECK(count <= WB_SPLIT_CHILDREN_MAX);
+    WB_CHECK(count <= WB_CHILDREN_MAX);
     if (err < 0)
         return err;
     if (w.hold.row.live == 0) {

@@ -12,12 +12,12 @@
 #include "store/repo.h"
 
 /* What becomes of a segment: the pages whose ids are in a range go to a node. */
-struct wb_split_child {
+struct wb_child {
     struct wb_catalog_range range;
     uint32_t node;
 };
 
-enum { WB_SPLIT_CHILDREN_MAX = 64 };
+enum { WB_CHILDREN_MAX = 64 };
 
 /* ---- the segment that is replaced (segment_hold.c) ----------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ int wb_append_sync_file(struct wb_segment *segment);
  * WB_E_BUSY, WB_E_NOTFOUND as above. WB_E_CORRUPT: something in it cannot be read, so nothing was changed:
  * wb_compact_move() can still move it as a whole.
  */
-int wb_split(struct wb_repo *repo, uint32_t number, const struct wb_split_child *children, size_t count);
+int wb_split(struct wb_repo *repo, uint32_t number, const struct wb_child *children, size_t count);
 
 /*
  * Moves a segment to another node, byte by byte, after everything in it was compared with its checksums. WB_E_BUSY,

@@ -94,10 +94,10 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         err = wb_transfer_refused(t, parcel->pages[0].id, true, &refused);
         if (err < 0 || refused)
             return err;
-        got = wb_append_whole(t->to, parcel->bytes, b->pages.items, b->pages.count);
+        got = wb_append_whole(&t->to->files, parcel->bytes, b->pages.items, b->pages.count);
     }
     if (got <= 0) /* its pages are put one by one: that shows what is wrong, or which of them a node does not take */
-        return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->failed.code == 0) ? 0 : got;
+        return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->files.failed.code == 0) ? 0 : got;
     for (size_t i = 0; i < parcel->count; i++) {
         t->uncommitted.added += !b->listed.items[i]->known;
         t->uncommitted.replaced += b->listed.items[i]->known;
@@ -227,7 +227,7 @@ static int announce(struct wb_transfer *t)
         expected.record_bytes += t->pages.items[i].body_bytes;
         expected.stored_bytes += t->pages.items[i].stored_bytes;
     }
-    return wb_append_expect(t->to, &expected);
+    return wb_append_expect(&t->to->files, &expected);
 }
 
 int wb_transfer_bring_blocks(struct wb_transfer *t)

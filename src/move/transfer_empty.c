@@ -134,7 +134,7 @@ static int end_transaction(struct emptying *e, bool committed, int err)
 
     WB_CHECK(!committed || err == 0);
     if (committed)
-        from->writer->commit = e->edit.summary.commit;
+        from->writer->files.commit = e->edit.summary.commit;
     wb_catalog_txn_abort(&e->edit.txn);
     wb_repo_edit_release(&e->edit);
     e->edit = (struct wb_repo_edit){0};
@@ -186,7 +186,7 @@ static int bury_segment(void *context, const struct wb_catalog_segment *seen)
 {
     struct wb_repo_edit *edit = context;
     struct wb_catalog_segment *row;
-    int err = wb_repo_edit_row(edit, seen->number, &row);
+    int err = wb_pagefile_edit_row(&edit->files, seen->number, &row);
 
     WB_CHECK(seen->old <= seen->live);
     if (err < 0 || row->live == 0)

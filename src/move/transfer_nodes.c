@@ -48,7 +48,7 @@ static int leave_out(struct wb_transfer *t, uint32_t node, bool reads, const cha
 static int look_at_update_nodes(struct wb_transfer *t)
 {
     struct wb_node *ignored;
-    int err = wb_repo_nodes_renew(t->from);
+    int err = wb_pagefile_renew_nodes(&t->from->files);
 
     WB_CHECK(t->from->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->from->nodes.items.count && err == 0; i++) {
@@ -63,7 +63,7 @@ static int look_at_update_nodes(struct wb_transfer *t)
 static int look_at_read_nodes(struct wb_transfer *t, const char *why)
 {
     struct wb_node *ignored;
-    int err = wb_repo_nodes_renew(t->to);
+    int err = wb_pagefile_renew_nodes(&t->to->files);
 
     WB_CHECK(t->to->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->to->nodes.items.count && err == 0; i++) {
@@ -197,8 +197,8 @@ static void drop_uncommitted(struct wb_transfer *t, int err)
 
     WB_CHECK(err < 0);
     if (t->to->writer->ops.count) /* so that the commit fails, whatever it was that did */
-        (void)wb_writer_remember_failure(t->to->writer, err);
-    if (t->to->writer->failed.code < 0)
+        (void)wb_writer_remember_failure(&t->to->writer->files, err);
+    if (t->to->writer->files.failed.code < 0)
         (void)wb_store_commit(t->batch->read, &ignored);
     for (size_t i = 0; i < t->fresh.count; i++)
         t->pages.items[t->fresh.items[i]].brought = false;

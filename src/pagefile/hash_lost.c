@@ -105,17 +105,17 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Finds all pages with an id of this bucket: those that have an entry, and those that only have a past. */
-static int list_pages(struct wb_repo_edit *edit, const struct wb_bucket_file *file, uint64_t number,
+static int list_pages(struct wb_pagefile_edit *edit, const struct wb_bucket_file *file, uint64_t number,
                       struct lost_ids *pages)
 {
     struct wb_pageid first = {.hi = number ? wb_bucket_edge(file, number - 1) + 1 : file->range.prefix};
     size_t kept = 0;
 
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(edit->txn->kind == WB_CATALOG_TXN_WRITING);
     pages->last = (struct wb_pageid){wb_bucket_edge(file, number), UINT64_MAX};
-    int err = wb_catalog_entry_each_from(&edit->txn, first, add_entry, pages);
+    int err = wb_catalog_entry_each_from(edit->txn, first, add_entry, pages);
     if (err >= 0)
-        err = wb_catalog_history_each(&edit->txn, first, add_history, pages);
+        err = wb_catalog_history_each(edit->txn, first, add_history, pages);
     if (err < 0)
         return err;
     struct wb_pageid *ids = pages->ids.items;
@@ -146,14 +146,14 @@ static bool is_new(const struct wb_hash_note *notes, size_t count, struct wb_pag
 }
 
 /* Adds what the catalog knows of one page to the bucket. */
-static int add_page(struct wb_repo_edit *edit, const struct wb_hash_target *target, struct wb_pageid id,
+static int add_page(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, struct wb_pageid id,
                     struct wb_bucket *bucket)
 {
     const struct wb_hash_note *notes = target->count ? edit->hash->notes.items + target->first : NULL;
     const struct wb_catalog_segment *row = &edit->rows[target->number];
     struct wb_pageview *view = &edit->hash->view;
     struct wb_catalog_entry entry;
-    int err = wb_pageview_load(&edit->txn, true, id, view);
+    int err = wb_pageview_load(edit->txn, true, id, view);
 
     for (size_t i = 0; i < view->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
@@ -172,7 +172,7 @@ static int add_page(struct wb_repo_edit *edit, const struct wb_hash_target *targ
 }
 
 /* Adds the versions that this transaction ends, which the state before still has. */
-static int add_ended(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+static int add_ended(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                      struct wb_bucket *bucket)
 {
     const struct wb_hash_note *notes = target->count ? edit->hash->notes.items + target->first : NULL;
@@ -224,10 +224,10 @@ static void clear_bucket(struct wb_bucket *bucket, uint64_t number)
     bucket->overflow_at = bucket->overflow_bytes = 0;
 }
 
-int wb_hash_lost_read(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number)
 {
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_hash *own = edit->files->hash;
     struct wb_bucket *bucket = &own->bucket;
     struct lost_ids pages = {0};
 
@@ -249,9 +249,9 @@ int wb_hash_lost_read(struct wb_repo_edit *edit, const struct wb_hash_target *ta
     return err;
 }
 
-int wb_hash_lost_add(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
+int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
 {
-    struct wb_bucket *bucket = &edit->repo->hash->bucket;
+    struct wb_bucket *bucket = &edit->files->hash->bucket;
     struct lost_ids pages = {0};
     size_t copies = bucket->pages.count;
 
@@ -265,10 +265,10 @@ int wb_hash_lost_add(struct wb_repo_edit *edit, const struct wb_hash_target *tar
     return err;
 }
 
-int wb_hash_set_aside(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number, uint64_t *end)
 {
-    struct wb_bucket *bucket = &edit->repo->hash->bucket;
+    struct wb_bucket *bucket = &edit->files->hash->bucket;
     struct wb_bucket_origin origin = {file->key, number, wb_bucket_at(file, number)};
     uint64_t at = *end, bytes;
     int err = wb_hash_lost_read(edit, target, file, number);

@@ -21,11 +21,11 @@ struct merged_damage {
 
 /* A merge in progress. */
 struct hash_merge {
-    struct wb_repo_edit *edit;
+    struct wb_pagefile_edit *edit;
     struct wb_hash_target *target;
     struct wb_bucket_file *from; /* NULL: there is no old file */
     uint64_t next;               /* the old bucket to be read next */
-    size_t at;                   /* the next version in the one that was read; it is in repo->hash->bucket */
+    size_t at;                   /* the next version in the one that was read; it is in files->hash->bucket */
     const struct wb_hash_note *notes;
     size_t note, note_count; /* the next note */
     struct wb_bucket_file to;
@@ -42,13 +42,13 @@ struct hash_merge {
 
 static bool has_version(const struct hash_merge *m)
 {
-    return m->from && m->at < m->edit->repo->hash->bucket.versions.count;
+    return m->from && m->at < m->edit->files->hash->bucket.versions.count;
 }
 
 /* Goes to the next version, if the current bucket has none left. Of a damaged bucket, the catalog knows them. */
 static int seek_version(struct hash_merge *m)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     int err = 0;
 
     while (m->from && !has_version(m) && m->next < m->from->count && err == 0) {
@@ -122,7 +122,7 @@ static int copy_extent(struct hash_merge *m, struct wb_bucket_version *version)
 /* Copies damaged bytes, of the bucket or of the version's extent, to the new file. */
 static int copy_damage(struct hash_merge *m, const struct wb_bucket_version *version, struct merged_damage *damage_out)
 {
-    const struct wb_bucket *bucket = &m->edit->repo->hash->bucket;
+    const struct wb_bucket *bucket = &m->edit->files->hash->bucket;
     struct wb_bucket_origin origin = {m->from->key, bucket->number, wb_bucket_at(m->from, bucket->number)};
     struct wb_buf *record = &m->edit->hash->record;
     struct wb_slice bytes = wb_buf_slice(m->is_lost ? &m->edit->hash->damaged : &bucket->image);
@@ -148,7 +148,7 @@ static int keep_damaged(struct hash_merge *m, struct wb_bucket_version *version)
 {
     struct merged_damage damage;
     size_t i = 0;
-    int err = wb_hash_damage_note(m->edit->hash, m->from, m->edit->repo->hash->bucket.number, 1);
+    int err = wb_hash_damage_note(m->edit->hash, m->from, m->edit->files->hash->bucket.number, 1);
 
     WB_CHECK(m->from != NULL);
     while (i < m->damages.count && m->damages.items[i].from != version->extent_at)
@@ -169,7 +169,7 @@ static int keep_damaged(struct hash_merge *m, struct wb_bucket_version *version)
 /* Adds the current version of the old file to the new bucket. */
 static int keep_version(struct hash_merge *m, bool old)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     struct wb_bucket_item item = {.version = own->bucket.versions.items[m->at], .old = old};
     int err = 1;
 
@@ -225,14 +225,14 @@ static int find_entry(struct hash_merge *m, struct merged_page *page)
     if (m->target->judge)
         return wb_hash_judge(m->edit, m->target->number, page->id, &page->entry, &page->has_entry);
     if (!noted)
-        page->has_entry = wb_bucket_find_page(&m->edit->repo->hash->bucket, page->id, &page->entry);
+        page->has_entry = wb_bucket_find_page(&m->edit->files->hash->bucket, page->id, &page->entry);
     return 0;
 }
 
 /* Adds all versions of one page to the new bucket. */
 static int merge_page(struct hash_merge *m, struct wb_pageid id)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     struct merged_page page = {.id = id, .first = m->note};
     int err = find_entry(m, &page);
 
@@ -264,7 +264,7 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
 /* Merges both streams into the new buckets. */
 static int merge_streams(struct hash_merge *m)
 {
-    const struct wb_bucket *old = &m->edit->repo->hash->bucket;
+    const struct wb_bucket *old = &m->edit->files->hash->bucket;
     uint64_t last = wb_catalog_range_last(&m->to.range);
     int err = 0;
 
@@ -324,12 +324,12 @@ static void fill_row(const struct hash_merge *m, struct wb_catalog_segment *row)
  */
 static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint64_t buckets)
 {
-    struct wb_repo_edit *edit = m->edit;
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_pagefile_edit *edit = m->edit;
+    struct wb_hash *own = edit->files->hash;
     struct wb_bucket_shape shape = {row->number, row->revision, row->range, (uint32_t)wb_pagefile_sizes.bucket_bytes,
                                     buckets};
     struct wb_node *node;
-    int err = wb_nodes_find_to_write(&edit->repo->nodes, row->node, &node);
+    int err = wb_nodes_find_to_write(edit->files->nodes, row->node, &node);
 
     WB_CHECK(buckets > 0);
     if (err == 0 && m->target->exists)
@@ -340,14 +340,14 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
         return err;
     wb_bucket_reader_forget(&own->reader);
     wb_vec_clear(&own->bucket.versions);
-    err = wb_bucket_file_create(node, edit->repo->superblock.id, &shape, &m->to);
+    err = wb_bucket_file_create(node, edit->files->superblock->id, &shape, &m->to);
     if (err < 0)
         return err;
     edit->hash->made.items[edit->hash->made.count++] = m->to;
     m->end = wb_bucket_extents_at(&m->to);
     if (m->from)
         m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = wb_catalog_range_first(&row->range)});
-    err = wb_hash_press_new(edit->repo, &m->to, &m->end, m->target->stamp, &m->press);
+    err = wb_hash_press_new(edit->files, &m->to, &m->end, m->target->stamp, &m->press);
     if (err == 0)
         err = merge_streams(m);
     wb_hash_press_free(&m->press);
@@ -377,7 +377,7 @@ static void unmake(struct wb_hash_edit *hash, size_t made, size_t damages)
     hash->damages.count = damages;
 }
 
-int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, uint64_t buckets)
+int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, uint64_t buckets)
 {
     struct hash_merge m = {
         .edit = edit,
@@ -389,7 +389,7 @@ int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, uint
     const struct hash_merge first = m;
     size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
     struct wb_catalog_segment *row, new;
-    int err = wb_repo_edit_row(edit, target->number, &row);
+    int err = wb_pagefile_edit_row(edit, target->number, &row);
 
     WB_CHECK(!target->is_merged);
     if (err < 0)
@@ -408,7 +408,7 @@ int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, uint
     if (err == 0 && m.versions < row->live)
         err = too_few(&m, m.versions, row->live);
     if (err == 0 && target->exists)
-        err = wb_catalog_retired_put(&edit->txn, row->number, row->revision, row->node, wb_catalog_txn_id(&edit->txn));
+        err = wb_catalog_retired_put(edit->txn, row->number, row->revision, row->node, wb_catalog_txn_id(edit->txn));
     if (err < 0) {
         edit->hash->damages.count = damages;
         return err;
@@ -423,8 +423,8 @@ int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, uint
  */
 
 /* The row of a child: the first one takes the number of the file, the others are new. */
-static int make_child(struct wb_repo_edit *edit, const struct wb_catalog_segment *old,
-                      const struct wb_split_child *child, bool first, struct wb_catalog_segment *row_out)
+static int make_child(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *old,
+                      const struct wb_child *child, bool first, struct wb_catalog_segment *row_out)
 {
     WB_CHECK(wb_catalog_range_is_valid(&child->range));
     *row_out = *old;
@@ -433,10 +433,10 @@ static int make_child(struct wb_repo_edit *edit, const struct wb_catalog_segment
     row_out->revision = old->revision + 1;
     if (first)
         return 0;
-    if (edit->summary.next_segment >= edit->row_count)
+    if (edit->summary->next_segment >= edit->row_count)
         return wb_fail(WB_E_LIMIT, "too many new files in one commit");
     row_out->origin = wb_catalog_segment_origin(old);
-    row_out->number = edit->summary.next_segment++;
+    row_out->number = edit->summary->next_segment++;
     row_out->revision = 1;
     row_out->split = false;
     return 0;
@@ -454,14 +454,14 @@ static uint64_t share_of(uint64_t bytes, const struct wb_catalog_range *part, co
  * Writes the files of all children. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
  * written.
  */
-static int write_children(struct wb_repo_edit *edit, struct wb_hash_target *target,
-                          const struct wb_split_child *children, size_t count, bool doubt,
-                          struct wb_catalog_segment rows[WB_SPLIT_CHILDREN_MAX])
+static int write_children(struct wb_pagefile_edit *edit, struct wb_hash_target *target,
+                          const struct wb_child *children, size_t count, bool doubt,
+                          struct wb_catalog_segment rows[WB_CHILDREN_MAX])
 {
     const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all children are read */
     struct hash_merge m = {.to = WB_BUCKET_FILE_INIT};
     size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
-    uint32_t next = edit->summary.next_segment;
+    uint32_t next = edit->summary->next_segment;
     uint64_t live = 0, past = 0;
     int err = 0;
 
@@ -479,24 +479,24 @@ static int write_children(struct wb_repo_edit *edit, struct wb_hash_target *targ
     if (doubt || live > old.live)
         return too_few(&m, live, old.live);
     unmake(edit->hash, made, damages);
-    edit->summary.next_segment = next;
+    edit->summary->next_segment = next;
     return 1;
 }
 
-int wb_hash_divide(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_split_child *children,
+int wb_hash_divide(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_child *children,
                    size_t count)
 {
     const struct wb_catalog_segment old = edit->rows[target->number];
-    struct wb_catalog_segment rows[WB_SPLIT_CHILDREN_MAX];
+    struct wb_catalog_segment rows[WB_CHILDREN_MAX];
 
-    WB_CHECK(count > 0 && count <= WB_SPLIT_CHILDREN_MAX);
+    WB_CHECK(count > 0 && count <= WB_CHILDREN_MAX);
     WB_CHECK(target->exists && target->count == 0);
     target->judge = true;
     int err = write_children(edit, target, children, count, false, rows);
     if (err > 0)
         err = write_children(edit, target, children, count, true, rows);
     if (err == 0)
-        err = wb_catalog_retired_put(&edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(&edit->txn));
+        err = wb_catalog_retired_put(edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(edit->txn));
     if (err < 0)
         return err;
     rows[0].split = old.split || count > 1;

@@ -170,6 +170,43 @@ int wb_pagefile_look_up(struct wb_pagefile_file *file)
     return wb_pagefile_read(file->files, look_up_file, file);
 }
 
+/* ---- pages ------------------------------------------------------------------------------------------------ */
+
+int wb_pagefile_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    page->id = wb_pageid_of_key(page->key);
+    if (!wb_pageid_equal(page->id, id))
+        return wb_fail(WB_E_CORRUPT, "the page %.*s is stored in the place of another one", WB_SLICE_ARG(page->key));
+    if (entry) {
+        WB_CHECK(entry->epoch > 0);
+        page->time_ms = entry->time_ms;
+        page->epoch = entry->epoch;
+        page->lifetime = entry->ended ? page->lifetime : entry->lifetime; /* a later capture may have changed it */
+        page->lifetime_count = entry->lifetime_count;
+    }
+    return 0;
+}
+
+int wb_pagefile_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                 struct wb_page *page_out)
+{
+    int err = wb_page_decode(record, page_out);
+
+    return err < 0 ? err : wb_pagefile_identify(page_out, id, entry);
+}
+
+int wb_pagefile_check_digests(const struct wb_page *page)
+{
+    struct wb_page again = *page;
+
+    again.digested = false;
+    wb_page_digest(&again);
+    if (page->digested && memcmp(again.md5, page->md5, sizeof page->md5) == 0 &&
+        memcmp(again.sha1, page->sha1, sizeof page->sha1) == 0)
+        return 0;
+    return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page->url));
+}
+
 /* ---- the records of a writer ---------------------------------------------------------------------------------- */
 
 int wb_pagefile_writer_init(struct wb_pagefile *files, struct wb_pagefile_writer *writer)

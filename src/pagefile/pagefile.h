@@ -41,6 +41,7 @@ enum {
     WB_PAGEFILE_MAGIC = 0x57425046,
     WB_PAGEFILE_WRITER_MAGIC = 0x57425057,
     WB_PAGEFILE_OPEN_MAX = 64,  /* segment files that a handle keeps open */
+    WB_PAGEFILE_WORTHWHILE = 4, /* compaction that is thrifty wants this part of a file to be dead */
     WB_PAGEFILE_SEALED_MAX = 8, /* the seals of fewer than this many newest segments are read or written */
 };
 
@@ -206,6 +207,16 @@ int wb_pagefile_renew_nodes(struct wb_pagefile *files);
 /* The catalog's last commit, by any process; if the catalog cannot be read, the last one that this writer knows of. */
 uint64_t wb_pagefile_newest_commit(struct wb_pagefile *files);
 
+/* Checks that a decoded page has the expected id. With an entry, adds what only the catalog knows about the page. */
+int wb_pagefile_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry);
+
+/* Decodes a record and identifies the page. The page borrows from the record. */
+int wb_pagefile_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                     struct wb_page *page_out);
+
+/* Computes the digests of a page again. WB_E_CORRUPT if they are not those of its record. */
+int wb_pagefile_check_digests(const struct wb_page *page);
+
 /* Whether the catalog knows a file: as one that counts, as an earlier revision of one, or as one that was retired. */
 struct wb_pagefile_file {
     struct wb_pagefile *files;
@@ -213,6 +224,9 @@ struct wb_pagefile_file {
     bool known; /* output */
 };
 int wb_pagefile_look_up(struct wb_pagefile_file *file);
+
+/* For a writer: deletes files that were replaced and that no reader needs any more (pagefile_purge.c). */
+int wb_pagefile_purge(struct wb_pagefile *files);
 
 /* ---- changing rows in a transaction (pagefile_edit.c) -------------------------------------------------------- */
 
@@ -254,9 +268,33 @@ int wb_pagefile_edit_row(struct wb_pagefile_edit *edit, uint32_t number, struct 
 int wb_pagefile_edit_row_of(struct wb_pagefile_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
                             struct wb_catalog_segment **row_out);
 
+/* What becomes of a file: the pages whose ids are in a range go to a node. */
+struct wb_child {
+    struct wb_catalog_range range;
+    uint32_t node;
+};
+enum { WB_CHILDREN_MAX = 64 };
+typedef int (*wb_pagefile_each_split)(void *context, const struct wb_catalog_segment *row,
+                                      const struct wb_child *children, size_t count);
+
+/* A transaction that changes only files: the rows say where the same pages are now. */
+struct wb_pagefile_change {
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary;
+    struct wb_pagefile_edit edit;
+};
+
+/* End it even if this fails. */
+int wb_pagefile_change_begin(struct wb_pagefile *files, struct wb_pagefile_change *change_out);
+
+/* Commits, unless err is an error; returns that, or the one of the commit. */
+int wb_pagefile_change_end(struct wb_pagefile_change *change, int err);
+void wb_pagefile_change_release(struct wb_pagefile_change *change);
+
 /* ---- the table of an organisation ------------------------------------------------------------------------ */
 
 struct wb_sorted_source;
+struct wb_hash_check;
 
 /*
  * An organisation. A new one is a file with such a table, and a row in pagefile.c. Functions may be NULL where that is
@@ -265,7 +303,8 @@ struct wb_sorted_source;
 struct wb_pagefile_kind {
     bool in_place;         /* files change in place: a read that fails is repeated as long as the catalog changes */
     bool places_at_commit; /* records get their places in the commit, and only those that are needed are written */
-    bool many_tails;       /* a writer appends to many files, so the newest ones may be of another writer */
+    bool divided;          /* ranges of ids have files of their own (hashed_log.h): a writer appends to many */
+    bool whole_blocks;     /* blocks of other repositories can be appended as they are (append_block.h) */
     uint32_t new_files;    /* so many files a commit can begin, at most */
     uint64_t (*file_limit)(const struct wb_pagefile *files);  /* a file this large takes no more pages; NULL: none */
     size_t (*group_limit)(const struct wb_pagefile *files);   /* a group of records this large is full */
@@ -303,7 +342,10 @@ struct wb_pagefile_kind {
     int (*edit_write)(struct wb_pagefile_edit *edit);
     void (*edit_done)(struct wb_pagefile_edit *edit, int err);
     void (*edit_release)(struct wb_pagefile_edit *edit);
-    uint64_t (*edit_damaged)(const struct wb_pagefile_edit *edit); /* places that stay damaged */
+
+    /* Reports places that could not be read. Returns how many stay damaged; *dropped_inout: nobody needed the others. */
+    uint64_t (*edit_tell)(const struct wb_pagefile_edit *edit, wb_store_found found, void *context,
+                          uint64_t *dropped_inout);
 
     /* Reads the record of a place, while files->reader is awake. */
     int (*read)(struct wb_pagefile *files, struct wb_pageid id, const struct wb_catalog_place *place,
@@ -313,7 +355,26 @@ struct wb_pagefile_kind {
     int (*read_latest)(struct wb_pagefile *files, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                        struct wb_buf *record_out);
 
-    /* Removes a file that the catalog does not name any more. */
+    /* Calls each() for files that compaction is to divide, with their parts. Non-zero ends it. May be NULL. */
+    int (*splits)(const struct wb_catalog_rows *rows, wb_pagefile_each_split each, void *context);
+
+    /* For those whose files are written anew in a transaction: whether that is worth it, and the bytes in use. */
+    bool (*needs_work)(const struct wb_pagefile *files, const struct wb_catalog_segment *row);
+    uint64_t (*used_bytes)(const struct wb_catalog_segment *row);
+
+    /*
+     * Writes a file anew in a transaction, without what is dead: as it is, or divided into children. NULL: files are
+     * copied before the transaction (src/move).
+     */
+    int (*rewrite)(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *row, const struct wb_child *children,
+                   size_t count);
+
+    /* Checks the file of a row. Damage is reported; other errors are returned. NULL: segments (store/repo_verify.c). */
+    int (*check)(struct wb_hash_check *check, const struct wb_catalog_segment *row);
+
+    /* The name of a file, and what it says; removes one that the catalog does not name any more. */
+    void (*name)(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX]);
+    bool (*parse_name)(const char *name, uint32_t *number_out, uint32_t *revision_out);
     int (*remove)(struct wb_node *node, uint32_t number, uint32_t revision);
 
     /* Scans are in the order of page ids, and read through this; NULL: in the order of the disk. */

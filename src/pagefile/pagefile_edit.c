@@ -96,3 +96,37 @@ int wb_pagefile_edit_row_of(struct wb_pagefile_edit *edit, const struct wb_catal
     }
     return wb_pagefile_edit_row(edit, number, row_out);
 }
+
+/* ---- transactions that change only files ---------------------------------------------------------------------- */
+
+int wb_pagefile_change_begin(struct wb_pagefile *files, struct wb_pagefile_change *change)
+{
+    *change = (struct wb_pagefile_change){0};
+    WB_CHECK(files->writer->magic == WB_PAGEFILE_WRITER_MAGIC);
+    int err = wb_catalog_txn_write(files->catalog, &change->txn);
+    if (err == 0)
+        err = wb_catalog_summary_get(&change->txn, &change->summary);
+    return err < 0 ? err : wb_pagefile_edit_begin(files, &change->txn, &change->summary, &change->edit);
+}
+
+int wb_pagefile_change_end(struct wb_pagefile_change *change, int err)
+{
+    if (err == 0)
+        err = wb_pagefile_edit_write(&change->edit);
+    change->summary.commit++;
+    if (err == 0)
+        err = wb_catalog_summary_put(&change->txn, &change->summary);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&change->txn);
+    wb_pagefile_edit_done(&change->edit, err);
+    if (err == 0)
+        change->edit.files->writer->commit = change->summary.commit;
+    wb_catalog_txn_abort(&change->txn);
+    return err;
+}
+
+void wb_pagefile_change_release(struct wb_pagefile_change *change)
+{
+    WB_CHECK(change->txn.kind == WB_CATALOG_TXN_CLOSED);
+    wb_pagefile_edit_release(&change->edit);
+}

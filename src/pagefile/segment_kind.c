@@ -86,9 +86,9 @@ static int remove_file(struct wb_node *node, uint32_t number, uint32_t revision)
 }
 
 #define SEGMENT_FUNCTIONS                                                                                              \
-    .recover = wb_segment_recover, .sealed_at = sealed_at, .seal = wb_segment_seal_any,                               \
+    .whole_blocks = true, .recover = wb_segment_recover, .sealed_at = sealed_at, .seal = wb_segment_seal_any,                               \
     .flush_start = wb_flush_start, .flush_all = wb_flush_all, .flush_drop = wb_flush_drop, .pending = pending,        \
-    .read = wb_segment_read_place, .remove = remove_file
+    .read = wb_segment_read_place, .name = wb_segment_name, .parse_name = wb_segment_name_parse, .remove = remove_file
 
 const struct wb_pagefile_kind wb_pagefile_log = {
     SEGMENT_FUNCTIONS,
@@ -98,9 +98,9 @@ const struct wb_pagefile_kind wb_pagefile_log = {
 
 const struct wb_pagefile_kind wb_pagefile_hashed_log = {
     SEGMENT_FUNCTIONS,
-    .many_tails = true,
+    .divided = true,
     .file_limit = hashed_limit,
     .group_limit = hashed_group_limit,
-    .narrow = wb_hashed_narrow,
+    .splits = wb_hashed_splits,
     .sorted = &wb_sorted_log,
 };

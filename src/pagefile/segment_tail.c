@@ -342,7 +342,7 @@ void wb_tails_release(struct wb_pagefile *files)
     }
     bool any = writer->tails.count > 0;
     wb_vec_clear(&writer->tails);
-    if (any && files->kind->many_tails) /* seals are looked for in the newest segments, which may be of other ranges */
+    if (any && files->kind->divided) /* seals are looked for in the newest segments, which may be of other ranges */
         wb_segment_seal_any(files, commit);
 }
 

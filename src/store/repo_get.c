@@ -185,29 +185,6 @@ int wb_repo_find(struct wb_repo *repo, struct wb_pageid id, const struct wb_stor
 
 /* ---- reading a page ------------------------------------------------------------------------- */
 
-int wb_repo_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    page->id = wb_pageid_of_key(page->key);
-    if (!wb_pageid_equal(page->id, id))
-        return wb_fail(WB_E_CORRUPT, "the page %.*s is stored in the place of another one", WB_SLICE_ARG(page->key));
-    if (entry) {
-        WB_CHECK(entry->epoch > 0);
-        page->time_ms = entry->time_ms;
-        page->epoch = entry->epoch;
-        page->lifetime = entry->ended ? page->lifetime : entry->lifetime; /* a later capture may have changed it */
-        page->lifetime_count = entry->lifetime_count;
-    }
-    return 0;
-}
-
-int wb_repo_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
-                 struct wb_page *page_out)
-{
-    int err = wb_page_decode(record, page_out);
-
-    return err < 0 ? err : wb_repo_page_identify(page_out, id, entry);
-}
-
 int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
 {
     struct wb_repo *repo = wb_repo_of(store);
@@ -256,7 +233,7 @@ int wb_repo_read_record(struct wb_repo *repo, struct wb_pageid id, const struct 
 
     WB_CHECK(place->segment > 0);
     WB_CHECK(err < 0 || l.segment->origin == place->segment);
-    return err < 0 ? err : wb_segment_read_record(l.segment, &repo->source, place, id, record_out);
+    return err < 0 ? err : wb_segment_read_record(l.segment, &repo->files.source, place, id, record_out);
 }
 
 int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_entry *entry,
@@ -265,7 +242,7 @@ int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct w
     int err = wb_repo_read_record(repo, id, &entry->place, mem_out);
 
     WB_CHECK(entry->epoch > 0);
-    return err < 0 ? err : wb_repo_page(wb_buf_slice(mem_out), id, entry, page_out);
+    return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), id, entry, page_out);
 }
 
 /* The latest version of a page that this writer has changed but not committed. */
@@ -307,6 +284,6 @@ int wb_repo_get(struct wb_store *store, struct wb_pageid id, const struct wb_sto
     int err = wb_repo_read(repo, look_up_page, &l);
     WB_CHECK(err < 0 || l.segment->origin == l.entry.place.segment);
     if (err == 0)
-        err = wb_segment_read_record(l.segment, &repo->source, &l.entry.place, id, mem_out);
-    return err < 0 ? err : wb_repo_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
+        err = wb_segment_read_record(l.segment, &repo->files.source, &l.entry.place, id, mem_out);
+    return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
 }

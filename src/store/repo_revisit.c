@@ -255,7 +255,7 @@ int wb_repo_wait_revisit(struct wb_repo *repo, const struct wb_store_revisit *re
 {
     struct wb_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
     struct wb_pageview *view;
-    int err = wb_repo_check_usable(repo->writer);
+    int err = wb_pagefile_check_usable(&repo->writer->files);
 
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
     *outcome_out = WB_STORE_PUT_NEW;
@@ -274,7 +274,7 @@ int wb_repo_put_revisit(struct wb_store *store, const struct wb_store_revisit *r
     struct wb_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
     const struct wb_history_version *version;
     struct wb_pageview *view;
-    int err = wb_repo_check_usable(writer);
+    int err = wb_pagefile_check_usable(&writer->files);
     int barred = err == 0 ? wb_repo_barred(store, revisit->id, revisit->site) : err;
 
     if (barred) {

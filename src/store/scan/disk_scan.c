@@ -521,7 +521,7 @@ int wb_disk_scan_page(struct wb_disk_scan *scan, struct wb_page *page_out)
     struct wb_block_reader *zstd = entry->flags & WB_BLOCK_ENTRY_OLD ? part->zstd_old : part->zstd;
     int err = (scan->facts ? wb_block_read_facts : wb_block_read_page)(zstd, at, page_out);
     if (err == 0)
-        err = wb_repo_page_identify(page_out, entry->id, part->plain ? NULL : &part->known.items[at].entry);
+        err = wb_pagefile_identify(page_out, entry->id, part->plain ? NULL : &part->known.items[at].entry);
     if (err < 0)
         return err;
     if (part->plain)

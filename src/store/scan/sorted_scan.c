@@ -237,22 +237,6 @@ static int begin(struct wb_sorted_scan *scan)
     return 0;
 }
 
-int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t at)
-{
-    struct wb_error_copy why;
-
-    wb_error_save(WB_E_CORRUPT, &why);
-    for (size_t i = 0; i < chunk->known.count; i++)
-        if (chunk->known.items[i].segment == segment && chunk->known.items[i].at == at)
-            return 0;
-    int err = wb_vec_push(&chunk->errors, why);
-    if (err == 0) {
-        err = wb_vec_push(&chunk->known, (struct wb_sorted_damage){segment, at});
-        chunk->errors.count -= err < 0;
-    }
-    return err;
-}
-
 int wb_sorted_catalog_damaged(struct wb_sorted_chunk *chunk)
 {
     return wb_sorted_damaged(chunk, 0, wb_hash64(wb_error_message(), strlen(wb_error_message())));
@@ -409,7 +393,7 @@ static int read_item(struct wb_sorted_scan *scan, const struct wb_sorted_item *i
         err = wb_page_decode(record, page_out);
     }
     if (err == 0)
-        err = wb_repo_page_identify(page_out, item->id, &item->entry);
+        err = wb_pagefile_identify(page_out, item->id, &item->entry);
     if (err == WB_E_CORRUPT) {
         strcpy(why, wb_error_message());
         return wb_fail(err, "%s: segment %u, block %llu: %s", scan->repo->dir, item->entry.place.segment,
