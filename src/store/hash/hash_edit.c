@@ -111,7 +111,7 @@ int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *t
 
 /* ---- places -------------------------------------------------------------------------------------------- */
 
-static struct wb_hash_target *find_target(struct wb_hash_edit *hash, uint32_t number)
+struct wb_hash_target *wb_hash_target(struct wb_hash_edit *hash, uint32_t number)
 {
     for (size_t i = 0; i < hash->targets.count; i++)
         if (hash->targets.items[i].number == number)
@@ -214,7 +214,7 @@ static int note_place(struct wb_log_edit *edit, const struct wb_log_place *place
                                 .stored_bytes = place->stored_bytes};
     if (kind == WB_HASH_NOTE_PUT) {
         note.index = op_of(edit, &place->place);
-        struct wb_hash_target *target = find_target(edit->hash, row->number);
+        struct wb_hash_target *target = wb_hash_target(edit->hash, row->number);
         const struct wb_log_op *op = &edit->log->writer->ops.items[note.index];
         WB_CHECK(target != NULL);
         target->put_bytes += op->staged_bytes ? op->staged_bytes : op->record.len;
@@ -406,6 +406,15 @@ static bool should_merge(const struct wb_log_edit *edit, const struct wb_hash_ta
     return more > row->map_at / 4 && touched > file->count / 3 * 2;
 }
 
+static int merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t bytes)
+{
+    struct wb_catalog_segment *row;
+    int err = wb_log_edit_row(edit, target->number, &row);
+    return err < 0 ? err
+                   : wb_hash_merge(edit, target, &(struct wb_log_bin){row->node, row->range}, 1,
+                                   wb_hash_buckets_for(bytes));
+}
+
 static int write_target(struct wb_log_edit *edit, struct wb_hash_target *target)
 {
     struct wb_bucket_file *file = NULL;
@@ -415,16 +424,16 @@ static int write_target(struct wb_log_edit *edit, struct wb_hash_target *target)
     if (!target->exists) {
         uint64_t share = edit->log->hash->to_come / wb_log_nodes_count(&edit->log->nodes);
         bytes = expected_bytes(edit, target);
-        return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes > share ? bytes : share));
+        return merge(edit, target, bytes > share ? bytes : share);
     }
     int err = wb_hash_target_file(edit, target, &file);
     if (err < 0)
         return err;
-    bool merge = should_merge(edit, target, file, &bytes);
+    bool worth_it = should_merge(edit, target, file, &bytes);
     if (target->judge)
-        return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes));
-    if (merge) {
-        err = wb_hash_merge(edit, target, wb_hash_buckets_for(bytes));
+        return merge(edit, target, bytes);
+    if (worth_it) {
+        err = merge(edit, target, bytes);
         if (err != WB_E_CORRUPT)
             return err;
     } /* the file and the catalog contradict each other, but its buckets can be changed */
@@ -492,7 +501,7 @@ int wb_hash_edit_write(struct wb_log_edit *edit)
         for (next = i + 1; next < hash->notes.count; next++)
             if (hash->notes.items[next].file != hash->notes.items[i].file)
                 break;
-        struct wb_hash_target *target = find_target(hash, hash->notes.items[i].file);
+        struct wb_hash_target *target = wb_hash_target(hash, hash->notes.items[i].file);
         if (!target)
             return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a page in a file that is not there");
         target->first = i;

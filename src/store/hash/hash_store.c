@@ -1,6 +1,6 @@
 /*
- * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, what a crash
- * left, and compaction.
+ * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, and what a crash
+ * left.
  */
 #include "store/hash/hash_store.h"
 #include "base/check.h"
@@ -272,100 +272,6 @@ int wb_hash_recover(struct wb_log *log, uint32_t node)
     return wb_log_node_failed(log, err) ? 0 : err;
 }
 
-/* ---- compaction
- * ---------------------------------------------------------------------------------------------------------- */
-
-/* Whether there is something to free in a file, or it has far more or far fewer buckets than it needs. */
-static bool needs_work(const struct wb_log *log, const struct wb_catalog_segment *row)
-{
-    uint64_t ideal = wb_hash_buckets_for(row->map_at), dead = row->pages - row->live;
-    bool much = log->store.thrifty ? row->bytes_dead > row->bytes / WB_STORE_WORTHWHILE ||
-                                         dead > row->pages / WB_STORE_WORTHWHILE
-                                   : row->bytes_dead || dead;
-
-    WB_CHECK(row->number > 0);
-    WB_CHECK(row->live <= row->pages);
-    return much || row->removed || row->unwritten || row->map_count > 2 * ideal || row->map_count * 2 < ideal;
-}
-
-/* Bytes that are in use. The rest of a bucket is a hole in the file. */
-static uint64_t used_bytes(const struct wb_catalog_segment *row)
-{
-    uint64_t extents_at = WB_BUCKET_FILE_HEADER_BYTES + row->map_count * wb_log_sizes.bucket_bytes;
-
-    return row->map_at + (row->bytes > extents_at ? row->bytes - extents_at : 0);
-}
-
-/* Writes one file anew, in a transaction of its own. */
-static int compact_file(struct wb_log *log, uint32_t number, wb_store_found found, void *found_context,
-                        struct wb_store_compact_counts *counts)
-{
-    struct wb_log_edit edit = {.log = log};
-    int err = wb_log_edit_begin(log, &edit);
-
-    for (size_t i = 0; err == 0 && i < edit.hash->targets.count; i++) {
-        struct wb_hash_target *target = &edit.hash->targets.items[i];
-        if (target->number != number)
-            continue;
-        struct wb_catalog_segment *row = &edit.rows[number];
-        uint64_t before = used_bytes(row);
-        target->judge = true;
-        err = wb_hash_merge(&edit, target, wb_hash_buckets_for(row->map_at));
-        if (err == 0) {
-            counts->files++;
-            counts->pages += row->pages;
-            counts->bytes_before += before;
-            counts->bytes_after += used_bytes(row);
-        }
-    }
-    if (err == 0)
-        err = wb_log_edit_end(&edit);
-    else
-        wb_hash_edit_done(&edit, err);
-    if (err == 0) {
-        log->writer->commit = edit.summary.commit;
-        counts->damaged += wb_hash_damage_tell(edit.hash, found, found_context, &counts->dropped);
-    }
-    wb_catalog_txn_abort(&edit.txn);
-    wb_log_edit_release(&edit);
-    return err;
-}
-
-int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progress_context, wb_store_found found,
-                    void *found_context, struct wb_store_compact_counts *counts_inout)
-{
-    struct wb_log_overview o = {0};
-    uint64_t total = 0, done = 0;
-    int err = wb_log_overview(log, &o);
-
-    for (size_t i = 0; i < o.rows.count; i++)
-        total += needs_work(log, &o.rows.items[i]) ? o.rows.items[i].bytes : 0;
-    /* Between files, not during one: other writers wait while one is written. */
-    if (err == 0 && progress && !progress(progress_context, 0, total ? total : 1))
-        err = wb_fail(WB_E_STOPPED, "compaction was stopped");
-    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        const struct wb_catalog_segment *row = &o.rows.items[i];
-        if (!needs_work(log, row))
-            continue;
-        err = compact_file(log, row->number, found, found_context, counts_inout);
-        bool damaged = err == WB_E_CORRUPT;
-        if ((damaged || wb_log_node_failed(log, err)) && !wb_catalog_uncertain(log->catalog)) { /* it stays as it is */
-            char name[WB_SEGMENT_NAME_MAX];
-            wb_bucket_name(row->number, row->revision, name);
-            counts_inout->damaged += damaged;
-            counts_inout->skipped += !damaged;
-            if (found)
-                found(found_context, &(struct wb_store_finding){damaged, name, 0, wb_error_message()});
-            err = 0;
-        }
-        done += row->bytes;
-        if (err == 0 && progress && !progress(progress_context, done, total))
-            err = wb_fail(WB_E_STOPPED, "compaction was stopped");
-    }
-    wb_log_rows_release(&o.rows);
-    return err;
-}
-
 /* ---- after a crash
  * --------------------------------------------------------------------------------------------------------- */
 
@@ -405,17 +311,19 @@ static int repair_all(struct wb_log *log)
 
 int wb_hash_settle(struct wb_log *log)
 {
-    struct wb_store_compact_counts ignored = {0};
+    struct wb_hash_replaced ignored;
     struct wb_log_overview o = {0};
     bool swept, unknown, any = false;
     int err = wb_log_overview(log, &o);
 
     WB_CHECK(log->writer != NULL);
     for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        err = is_unsettled(log, &o.rows.items[i], &swept, &unknown);
+        const struct wb_catalog_segment *row = &o.rows.items[i];
+        const struct wb_log_bin bin = {row->node, row->range};
+        err = is_unsettled(log, row, &swept, &unknown);
         any = any || swept;
         if (err == 0 && unknown)
-            err = compact_file(log, o.rows.items[i].number, NULL, NULL, &ignored);
+            err = wb_hash_replace(log, row, &bin, 1, NULL, NULL, &ignored);
     }
     if (err == 0 && any)
         err = repair_all(log);

@@ -21,7 +21,7 @@
  * that the images serve both states (hash_sweep.c) merge   the file is written anew, with a fitting number of buckets,
  * as its next revision (hash_merge.c)
  *
- *   hash_store.c  opening, rows and files, recovery, compaction
+ *   hash_store.c  opening, rows and files, recovery
  *   hash_get.c    reading single pages
  *   hash_source.c reading for scans
  *   hash_stage.c  keeps records until the commit
@@ -110,9 +110,6 @@ int wb_hash_settle(struct wb_log *log);
 /* The seals (bucket.h): writes the newest commit to a file, when a writer leaves; and compares, when somebody comes. */
 void wb_hash_seal(struct wb_log *log, uint64_t commit);
 bool wb_hash_sealed_at(struct wb_log *log, const struct wb_catalog_segment *row, uint64_t *commit_out);
-
-int wb_hash_compact(struct wb_log *log, wb_store_progress progress, void *progress_context, wb_store_found found,
-                    void *found_context, struct wb_store_compact_counts *counts_inout);
 
 /* ---- reading (hash_get.c) ----------------------------------------------------------------------------- */
 
@@ -211,6 +208,9 @@ int wb_hash_edit_write(struct wb_log_edit *edit);
 void wb_hash_edit_done(struct wb_log_edit *edit, int err);
 void wb_hash_edit_release(struct wb_log_edit *edit);
 
+/* The target with the number of a row, or NULL. */
+struct wb_hash_target *wb_hash_target(struct wb_hash_edit *hash, uint32_t number);
+
 /* The file of a target, open for writing if its node can be written. */
 int wb_hash_target_file(struct wb_log_edit *edit, const struct wb_hash_target *target,
                         struct wb_bucket_file **file_out);
@@ -255,29 +255,23 @@ int wb_hash_set_aside(struct wb_log_edit *edit, const struct wb_hash_target *tar
 /* Remembers that so many more versions of a bucket are lost; the first call also why: the current error. */
 int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *file, uint64_t number, uint64_t lost);
 
-/* Reports what was remembered. Returns the number of places that stay damaged; the others are added to *dropped_inout.
- */
-uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context,
-                             uint64_t *dropped_inout);
-
-/* Writes the file anew as its next revision, with so many buckets (hash_merge.c). */
-int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, uint64_t buckets);
+/* Reports what was remembered, to found() if that is not NULL. Returns how many places stay damaged. */
+uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context);
 
 /*
- * Divides a file, whose target must have no notes: writes a new file for each child. The first child takes its number,
- * the others become new files whose origin it is. With a single child, that moves the file to another node.
+ * Writes a file for each bin from the file of a target and its notes (hash_merge.c), with so many buckets. The first one
+ * takes the number of the file, with the next revision; the others become new files whose origin it is. If there are
+ * several, the target has no notes.
  */
-struct wb_log_child;
-int wb_hash_divide(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_child *children,
-                   size_t count);
+int wb_hash_merge(struct wb_log_edit *edit, struct wb_hash_target *target, const struct wb_log_bin *bins, size_t count,
+                  uint64_t buckets);
 
-/*
- * Divides or moves the file of a row in a transaction, unless it has changed in the meantime (hash_settle.c). settling
- * is told of buckets that could not be read; it may be NULL.
- */
-struct wb_log_settling;
-int wb_hash_settle_file(struct wb_log *log, const struct wb_catalog_segment *row, const struct wb_log_child *children,
-                        size_t count, struct wb_log_settling *settling);
+/* The same for the file of a row, in a transaction of its own. WB_E_BUSY if the file has another bin by now. */
+struct wb_hash_replaced {
+    uint64_t pages, bytes_before, bytes_after; /* of the first bin's file */
+};
+int wb_hash_replace(struct wb_log *log, const struct wb_catalog_segment *row, const struct wb_log_bin *bins,
+                    size_t count, wb_store_found found, void *context, struct wb_hash_replaced *replaced_out);
 
 /* The number of buckets in which so many bytes of images should be. */
 uint64_t wb_hash_buckets_for(uint64_t bytes);

@@ -3,7 +3,6 @@
  */
 #include "store/log/hashed_log.h"
 #include "base/check.h"
-#include "store/nodes/log_split.h"
 
 #include <stdlib.h>
 
@@ -12,7 +11,6 @@ enum {
     GROUP_PARTS = 256, /* a group is divided into at most so many ranges */
     TAILS_MAX = 512,   /* a writer has about so many segments open at most */
     SPLIT_LEAST = 4,   /* a segment is split if it has this part of the limit: smaller ones are not worth 16 files */
-    CHILDREN = 1 << WB_HASHED_LOG_BITS,
     NODES_SEGMENT_BYTES = 16 << 20,
 };
 
@@ -112,7 +110,7 @@ static unsigned choose_levels(const struct wb_log *log, uint64_t group_bytes)
     WB_CHECK(parts > 0);
     WB_CHECK(group > 0);
     for (; levels < 64 / WB_HASHED_LOG_BITS; levels++) {
-        parts *= CHILDREN;
+        parts *= WB_HASHED_LOG_PARTS;
         if (group_bytes < group / GROUP_PARTS * parts || log->writer->tails.count + parts > TAILS_MAX)
             break;
     }
@@ -204,46 +202,21 @@ static bool is_worth_it(const struct wb_hashed_ranges *ranges, const struct wb_c
     return row->live > 0 && row->bytes >= ranges->limit / SPLIT_LEAST && wb_hashed_ranges_divided(ranges, &bin);
 }
 
-static int split_segment(struct wb_log *log, const struct wb_catalog_segment *row)
+int wb_hashed_ranges_of(const struct wb_log_rows *rows, struct wb_hashed_ranges *ranges_out)
 {
-    struct wb_log_child children[CHILDREN];
-    unsigned shift = 64 - row->range.bits - WB_HASHED_LOG_BITS;
-
-    WB_CHECK(row->range.bits <= 64 - WB_HASHED_LOG_BITS);
-    for (uint64_t i = 0; i < CHILDREN; i++)
-        children[i] =
-            (struct wb_log_child){.range = part_of(&row->range, row->range.prefix | i << shift), .node = row->node};
-    return wb_log_split(log, row->number, children, CHILDREN);
+    *ranges_out = (struct wb_hashed_ranges){.limit = wb_log_sizes.hashed_bytes};
+    int err = add_rows(rows, ranges_out);
+    merge_ranges(ranges_out);
+    return err;
 }
 
-int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context),
-                        void (*damaged)(void *context, const struct wb_catalog_segment *row), void *context,
-                        struct wb_store_compact_counts *counts_inout)
+bool wb_hashed_ranges_split(const struct wb_hashed_ranges *ranges, const struct wb_catalog_segment *row,
+                            struct wb_log_bin bins[WB_HASHED_LOG_PARTS])
 {
-    struct wb_hashed_ranges ranges = {.limit = wb_log_sizes.hashed_bytes};
-    struct wb_log_overview o = {0};
-    int err = wb_log_overview(log, &o);
-
-    WB_CHECK(wb_hashed_log_is(log));
-    WB_CHECK(log->writer->tails.count == 0);
-    if (err == 0)
-        err = add_rows(&o.rows, &ranges);
-    merge_ranges(&ranges);
-    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        const struct wb_catalog_segment *row = &o.rows.items[i];
-        if (!is_worth_it(&ranges, row))
-            continue;
-        err = stop(context) ? wb_fail(WB_E_STOPPED, "stopped") : split_segment(log, row);
-        if (err == 0) {
-            counts_inout->files++;
-            counts_inout->pages += row->live;
-        }
-        if (err == WB_E_CORRUPT)
-            damaged(context, row);
-        if (err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
-            err = 0; /* it stays as it is */
-    }
-    wb_log_rows_release(&o.rows);
-    wb_hashed_ranges_release(&ranges);
-    return err;
+    if (!is_worth_it(ranges, row))
+        return false;
+    unsigned shift = 64 - row->range.bits - WB_HASHED_LOG_BITS;
+    for (uint64_t i = 0; i < WB_HASHED_LOG_PARTS; i++)
+        bins[i] = (struct wb_log_bin){row->node, part_of(&row->range, row->range.prefix | i << shift)};
+    return true;
 }

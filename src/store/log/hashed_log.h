@@ -11,7 +11,7 @@
  * A range is *divided* when its segments have reached a size together, or when there is a segment of a narrower range
  * inside it. New pages go to the narrowest range that is not divided. Nothing but the rows of segments says which
  * ranges there are, so there is nothing that a crash could leave behind. Segments of a divided range stay as they are
- * until compact() splits them (log_split.h).
+ * until compact() divides them.
  *
  * Pages are gathered in memory and sorted by range, so that each range gets a block of useful size. A group that is too
  * small for that, such as that of a crawler that commits every few pages, stops at wider ranges.
@@ -21,7 +21,7 @@
 
 #include "store/log/log.h"
 
-enum { WB_HASHED_LOG_BITS = 4 }; /* by which a range is divided */
+enum { WB_HASHED_LOG_BITS = 4, WB_HASHED_LOG_PARTS = 1 << WB_HASHED_LOG_BITS }; /* by which a range is divided */
 
 /* Whether the repository has this organisation. */
 bool wb_hashed_log_is(const struct wb_log *log);
@@ -53,13 +53,11 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
 /* Narrows the bin for a page. */
 void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pageid id, struct wb_log_bin *bin_inout);
 
-/*
- * Splits the segments of divided ranges, as the last part of compact(). Those that cannot be split, because they are
- * damaged or in use, stay as they are. Counts files and pages; it frees nothing. stop() is asked before each;
- * damaged() is called for those that are damaged, while the error's message names the place.
- */
-int wb_hashed_log_split(struct wb_log *log, bool (*stop)(void *context),
-                        void (*damaged)(void *context, const struct wb_catalog_segment *row), void *context,
-                        struct wb_store_compact_counts *counts_inout);
+/* The ranges that rows of segments say. Release them even if this fails. */
+int wb_hashed_ranges_of(const struct wb_log_rows *rows, struct wb_hashed_ranges *ranges_out);
+
+/* Whether a segment should be divided, because its range is, and into which bins. */
+bool wb_hashed_ranges_split(const struct wb_hashed_ranges *ranges, const struct wb_catalog_segment *row,
+                            struct wb_log_bin bins[WB_HASHED_LOG_PARTS]);
 
 #endif

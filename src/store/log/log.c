@@ -9,7 +9,7 @@
 #include "os/clock.h"
 #include "os/path.h"
 #include "store/hash/hash_store.h"
-#include "store/nodes/log_rebalance.h"
+#include "store/move/rebalance.h"
 #include "store/nodes/nodes_make.h"
 
 #include <stdio.h>

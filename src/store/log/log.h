@@ -111,7 +111,6 @@ struct wb_log {
     struct wb_segment files[WB_LOG_FILES_MAX]; /* open segments, replaced in turn */
     unsigned file_next, file_misses;
     uint64_t pressed;             /* for wb_kept_pressed() */
-    bool compacting;              /* this handle has the lock of compactions, and splits segments */
     struct wb_log_writer *writer; /* NULL if the store was opened for reading */
     struct wb_hash *hash;         /* in the organisation hash (hash_store.h); otherwise NULL */
 };

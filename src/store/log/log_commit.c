@@ -458,7 +458,7 @@ static int try_commit(struct wb_log *log, struct wb_store_commit_counts *counts_
         err = apply(&c);
     if (err == 0 && c.to_store == 0) {
         writer->commit = c.edit.summary.commit;
-        c.counts.damaged = c.edit.hash ? wb_hash_damage_tell(c.edit.hash, NULL, NULL, &(uint64_t){0}) : 0;
+        c.counts.damaged = c.edit.hash ? wb_hash_damage_tell(c.edit.hash, NULL, NULL) : 0;
         *counts_out = c.counts;
     }
     if (err < 0) { /* what is being synced must not be cut off meanwhile */

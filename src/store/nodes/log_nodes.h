@@ -27,6 +27,8 @@ struct wb_log_bin {
     struct wb_catalog_range range;
 };
 
+enum { WB_LOG_BINS_MAX = 64 }; /* into which a file is divided at once */
+
 static inline bool wb_log_bin_equal(const struct wb_log_bin *a, const struct wb_log_bin *b)
 {
     return a->node == b->node && a->range.prefix == b->range.prefix && a->range.bits == b->range.bits;

@@ -1,6 +1,6 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
-#include "store/nodes/log_split.h"
+#include "store/move/mover.h"
 #include "os/fault.h"
 #include "store/hash/hash_store.h"
 #include "parcel_support.h"
@@ -270,16 +270,15 @@ int do_compact(void)
 static int do_divide(void)
 {
     struct wb_log *log = wb_log_of(store);
-    const struct wb_log_child halves[] = {{{0, 1}, 1}, {{(uint64_t)1 << 63, 1}, 1}};
+    const struct wb_log_bin halves[] = {{1, {0, 1}}, {1, {(uint64_t)1 << 63, 1}}};
     struct wb_log_overview o = {0};
     int err = wb_log_overview(log, &o);
 
-    for (size_t i = 0; i < o.rows.count && err == 0 && log->hash; i++)
-        err = wb_hash_settle_file(log, &o.rows.items[i], halves, COUNT(halves), NULL);
-    for (size_t i = 0; i < o.rows.count && err == 0 && !log->hash; i++) {
+    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
-        err = row->range.bits == 0 && i % 2 ? wb_log_split(log, row->number, halves, COUNT(halves))
-                                            : wb_log_move(log, row->number, 1, false);
+        const struct wb_log_bin whole = {1, row->range};
+        bool divide = row->range.bits == 0 && (i % 2 || log->hash);
+        err = wb_move_file(log, row, divide ? halves : &whole, divide ? COUNT(halves) : 1, WB_MOVE_REFUSE);
     }
     wb_log_rows_release(&o.rows);
     if (err == 0)

@@ -4,7 +4,7 @@
  */
 #include "lines_support.h"
 #include "os/fault.h"
-#include "store/nodes/log_rebalance.h"
+#include "store/move/rebalance.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>
@@ -71,15 +71,15 @@ static int see_node(void *context, const struct wb_store_node *node)
 static void must_be_settled(struct wb_store *store)
 {
     struct wb_log *log = wb_log_of(store);
-    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct wb_log_bin bins[WB_LOG_BINS_MAX];
     struct node_list list = {0};
     struct wb_store_stat stat;
     struct wb_log_overview o;
 
     must_ok(wb_log_overview(log, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
-        size_t count = wb_log_settle_plan(&log->nodes, &o.rows.items[i], children);
-        must(count == 1 && children[0].node == o.rows.items[i].node);
+        size_t count = wb_settle_plan(&log->nodes, &o.rows.items[i], bins);
+        must(count == 1 && bins[0].node == o.rows.items[i].node);
     }
     wb_log_rows_release(&o.rows);
     must_ok(wb_store_node_each(store, see_node, &list));
@@ -455,12 +455,12 @@ static void test_ranges(void **state)
     for (unsigned i = 0; i < 3000; i++) {
         if (count < 2 || (count < 40 && chance_one_in(&chance, 2))) {
             rows[count] = (struct wb_catalog_node){.number = i + 2};
-            must_ok(wb_log_ranges_take(rows, count, &rows[count]));
+            must_ok(wb_ranges_take(rows, count, &rows[count]));
             count++;
         } else {
             size_t gone = chance_below(&chance, count);
             rows[gone].leaving = true;
-            must_ok(wb_log_ranges_give(rows, count, &rows[gone]));
+            must_ok(wb_ranges_give(rows, count, &rows[gone]));
             must(rows[gone].range_count == 0);
             rows[gone] = rows[--count];
         }

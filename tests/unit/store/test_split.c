@@ -4,7 +4,7 @@
  * that is killed while it divides leaves everything as it was, or all of it done.
  */
 #include "lines_support.h"
-#include "store/nodes/log_split.h"
+#include "store/move/mover.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -25,25 +25,25 @@ static struct wb_store *new_store(uint64_t *chance, int64_t *clock)
 
 /* ---- dividing ------------------------------------------------------------------------------------------------ */
 
-/* Fills in the children of a range, some of which may be divided further. Returns how many there are. */
-static size_t choose_children(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
-                              struct wb_log_child *children)
+/* Fills in the bins of a range, some of which may be divided further. Returns how many there are. */
+static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
+                              struct wb_log_bin *bins)
 {
     if (depth == 0 || range.bits >= 20 || (depth < 3 && chance_one_in(chance, 3))) {
-        children[0] = (struct wb_log_child){range, 1};
+        bins[0] = (struct wb_log_bin){1, range};
         return 1;
     }
     struct wb_catalog_range low = {range.prefix, range.bits + 1};
     struct wb_catalog_range high = {range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1};
-    size_t count = choose_children(low, chance, depth - 1, children);
-    return count + choose_children(high, chance, depth - 1, children + count);
+    size_t count = choose_bins(low, chance, depth - 1, bins);
+    return count + choose_bins(high, chance, depth - 1, bins + count);
 }
 
 /* Divides a random segment. Writers of other handles may have locked it. */
 static int divide_one(struct wb_store *store, uint64_t *chance)
 {
     struct wb_log *log = wb_log_of(store);
-    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct wb_log_bin bins[WB_LOG_BINS_MAX];
     struct wb_log_overview o;
     int err = 0;
 
@@ -51,9 +51,10 @@ static int divide_one(struct wb_store *store, uint64_t *chance)
     must_ok(wb_log_overview(log, &o));
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
-        size_t count = choose_children(row.range, chance, 1 + (unsigned)chance_below(chance, 3), children);
-        err = chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1, false)
-                                       : wb_log_split(log, row.number, children, count);
+        const struct wb_log_bin whole = {1, row.range};
+        size_t count = choose_bins(row.range, chance, 1 + (unsigned)chance_below(chance, 3), bins);
+        err = chance_one_in(chance, 5) ? wb_move_file(log, &row, &whole, 1, WB_MOVE_REFUSE)
+                                       : wb_move_file(log, &row, bins, count, WB_MOVE_REFUSE);
     }
     wb_log_rows_release(&o.rows);
     return err;
@@ -335,7 +336,7 @@ static int check_fragmentation(void *context, const struct wb_store_node *node)
  */
 static void test_dead_bytes(void **state)
 {
-    struct wb_log_child children[RANGES];
+    struct wb_log_bin bins[RANGES];
     struct wb_log_overview o;
     struct wb_store_stat stat;
     uint64_t bytes = 0;
@@ -349,7 +350,7 @@ static void test_dead_bytes(void **state)
     struct wb_log *log = wb_log_of(store);
     for (uint64_t digit = 0; digit < RANGES; digit++) {
         struct spec first = page_in_range(digit, 0), second = page_in_range(digit, 1), third = page_in_range(digit, 2);
-        children[digit] = (struct wb_log_child){{.prefix = digit << 60, .bits = 4}, 1};
+        bins[digit] = (struct wb_log_bin){1, {.prefix = digit << 60, .bits = 4}};
         third.size = 100; /* stays alive, so that what is dead must be estimated */
         must_ok(put_spec(store, &third));
         if (digit < FULL_RANGES) {
@@ -359,7 +360,9 @@ static void test_dead_bytes(void **state)
     }
     commit_store(store);
     wb_log_tails_release(log);
-    must_ok(wb_log_split(log, 1, children, RANGES));
+    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_move_file(log, &o.rows.items[0], bins, RANGES, WB_MOVE_REFUSE));
+    wb_log_rows_release(&o.rows);
     for (uint64_t digit = 0; digit < FULL_RANGES; digit++)
         for (unsigned i = 0; i < 2; i++) {
             struct spec spec = page_in_range(digit, i);

@@ -1,6 +1,6 @@
 /*
- * log_rebalance.c - adds a node to a repository, and removes one (log_rebalance.h). It decides which node takes which
- * ids. The pages are moved by the function that each organisation has for that.
+ * rebalance.c - adds a node to a repository, and removes one (rebalance.h). It decides which node takes which
+ * ids. settle.c moves the pages.
  *
  * With hash distribution, the ranges of ids are prefixes of their bits, as in extensible hashing: a new node gets half
  * of the largest range of the node that has the most, and what a removed node had goes back to the other half, if one
@@ -14,7 +14,7 @@
 #include "os/path.h"
 #include "store/files/bucket.h"
 #include "os/random.h"
-#include "store/nodes/log_rebalance.h"
+#include "store/move/rebalance.h"
 #include "store/nodes/nodes_make.h"
 
 #include <stdio.h>
@@ -23,16 +23,8 @@
 #define NODES_LOCK_NAME "nodes.lock"
 
 enum {
-    WAIT_MS = 20,             /* between two rounds, if something is locked */
-    PATIENCE_MS = 300 * 1000, /* after so long without any progress, we give up; the command can be repeated */
-    READERS_MS = 30 * 1000,   /* for so long, readers that still need files of a removed node are waited for */
-};
-
-/* One function per organisation: a round that moves what is not where the table of nodes says. */
-static int (*const settle_rounds[])(struct wb_log_settling *s) = {
-    [WB_ORGANISATION_LOG] = wb_log_settle_segments,
-    [WB_ORGANISATION_HASHED_LOG] = wb_log_settle_segments,
-    [WB_ORGANISATION_HASH] = wb_hash_settle_files,
+    WAIT_MS = 20,           /* between two attempts, if something is in use */
+    READERS_MS = 30 * 1000, /* for so long, readers that still need files of a removed node are waited for */
 };
 
 /* Waits for other processes. */
@@ -41,38 +33,8 @@ static void pause_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
 }
 
-/* Repeats rounds until nothing is left to do. *settled_out says what is damaged. */
-static int settle(struct wb_log *log, wb_store_progress progress, void *context, struct wb_log_settling *settled_out)
-{
-    struct wb_log_settling s = {.log = log, .progress = progress, .context = context};
-    size_t organisation = (size_t)log->superblock.design.read.organisation;
-    int64_t since = wb_clock_now_ms();
-    int err;
-
-    WB_CHECK(organisation < sizeof settle_rounds / sizeof settle_rounds[0]);
-    WB_CHECK(settle_rounds[organisation] != NULL);
-    do {
-        s.moved = s.busy = s.stuck = 0;
-        err = settle_rounds[organisation](&s);
-        if (err < 0 || (s.moved == 0 && s.busy == 0))
-            break;
-        if (s.moved)
-            since = wb_clock_now_ms();
-        else
-            pause_a_moment();
-        err = wb_log_settling_report(&s);
-        if (err == 0 && wb_clock_now_ms() - since > PATIENCE_MS)
-            err = wb_fail(WB_E_BUSY,
-                          "%s: another process has not let go of its pages for %d minutes: repeat the "
-                          "command to go on",
-                          log->dir, PATIENCE_MS / 60000);
-    } while (err == 0);
-    *settled_out = s;
-    return err;
-}
-
 /* The work is done, but something that was to be moved is damaged: names the first place. */
-static int say_damage(uint32_t node, const char *what, const struct wb_log_settling *s)
+static int say_damage(uint32_t node, const char *what, const struct wb_settled *s)
 {
     WB_CHECK(s->stuck + s->carried > 0);
     WB_CHECK(s->damage.code == WB_E_CORRUPT);
@@ -286,7 +248,7 @@ static int enter_node(void *context)
     if (err == 0 && row_of(c, c->node.number))
         err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_NODES, "a node that appeared under the lock");
     if (err == 0 && c->log->nodes.distribution == WB_DISTRIBUTION_HASH)
-        err = wb_log_ranges_take(c->rows.items, c->rows.count, &c->node);
+        err = wb_ranges_take(c->rows.items, c->rows.count, &c->node);
     if (err == 0)
         err = wb_vec_push(&c->rows, c->node);
     return err < 0 ? err : write_rows(c);
@@ -378,7 +340,7 @@ int wb_log_node_add(struct wb_store *store, const char *dir, bool update, wb_sto
     struct nodes_change c = {.log = log};
     struct wb_file lock = WB_FILE_INIT;
     struct wb_catalog_summary summary;
-    struct wb_log_settling settled = {0};
+    struct wb_settled settled = {0};
     int err = 0;
 
     *number_out = 0;
@@ -395,7 +357,7 @@ int wb_log_node_add(struct wb_store *store, const char *dir, bool update, wb_sto
     if (err == 0)
         err = wb_log_summary(log, &summary); /* takes up the new table */
     if (err == 0)
-        err = settle(log, progress, context, &settled);
+        err = wb_settle(log, progress, context, &settled);
     if (err == 0)
         err = wb_log_change(store, &c.change, mark_arrived, &c);
     if (err == 0 && settled.stuck + settled.carried)
@@ -428,7 +390,7 @@ static int mark_leaving(void *context)
         return wb_fail(WB_E_INVALID, "node %u cannot be removed: it is the last one of %s", row->number, c->log->dir);
     row->leaving = true;
     row->arriving = false;
-    err = wb_log_ranges_give(c->rows.items, c->rows.count, row);
+    err = wb_ranges_give(c->rows.items, c->rows.count, row);
     c->node = *row;
     return err < 0 ? err : write_rows(c);
 }
@@ -539,10 +501,10 @@ static int say_removed(uint32_t number, int err)
 
 /* From the moment when the node is leaving. */
 static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
-                      struct wb_log_settling *settled_out)
+                      struct wb_settled *settled_out)
 {
     struct wb_catalog_summary summary;
-    struct wb_log_settling s = {0};
+    struct wb_settled s = {0};
     int err = 0;
 
     WB_CHECK(c->node.leaving);
@@ -550,7 +512,7 @@ static int empty_node(struct nodes_change *c, wb_store_progress progress, void *
         if (err == 0)
             err = wb_log_summary(c->log, &summary); /* takes up the new table */
         if (err == 0)
-            err = settle(c->log, progress, context, &s);
+            err = wb_settle(c->log, progress, context, &s);
         settled_out->carried += s.carried;
         if (settled_out->damage.code == 0)
             settled_out->damage = s.damage;
@@ -572,7 +534,7 @@ int wb_log_node_remove(struct wb_store *store, uint32_t number, wb_store_progres
     struct wb_log *log = wb_log_of_writer(store);
     struct nodes_change c = {.log = log, .node = {.number = number}};
     struct wb_file lock = WB_FILE_INIT;
-    struct wb_log_settling settled = {0};
+    struct wb_settled settled = {0};
     const char *found = NULL;
     char *dir = NULL;
     int err = prepare(log, &lock);

@@ -1,9 +1,9 @@
 /*
- * log_ranges.c - which node takes which ids, with hash distribution. Ranges are prefixes of the bits of an id, as in
+ * ranges.c - which node takes which ids, with hash distribution. Ranges are prefixes of the bits of an id, as in
  * extensible hashing: each was made by halving another one.
  */
 #include "base/check.h"
-#include "store/nodes/log_rebalance.h"
+#include "store/move/rebalance.h"
 
 #include <math.h>
 
@@ -20,21 +20,21 @@ static double share_of(const struct wb_catalog_node *node)
     return share;
 }
 
-bool wb_log_ranges_are_halves(const struct wb_catalog_range *a, const struct wb_catalog_range *b)
+bool wb_ranges_are_halves(const struct wb_catalog_range *a, const struct wb_catalog_range *b)
 {
     WB_CHECK(wb_catalog_range_is_valid(a));
     WB_CHECK(wb_catalog_range_is_valid(b));
     return a->bits > 0 && a->bits == b->bits && (a->prefix ^ b->prefix) == (uint64_t)1 << (64 - a->bits);
 }
 
-void wb_log_ranges_widen(struct wb_catalog_range *range)
+void wb_ranges_widen(struct wb_catalog_range *range)
 {
     WB_CHECK(range->bits > 0);
     range->bits--;
     range->prefix &= wb_catalog_range_mask(range);
 }
 
-int wb_log_ranges_take(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *node)
+int wb_ranges_take(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *node)
 {
     struct wb_catalog_node *giver = NULL;
     uint32_t widest = 0;
@@ -62,7 +62,7 @@ static struct wb_catalog_range *find_half(struct wb_catalog_node *node, const st
 {
     WB_CHECK(node->range_count <= WB_CATALOG_NODE_RANGES);
     for (uint32_t i = 0; i < node->range_count; i++)
-        if (wb_log_ranges_are_halves(&node->ranges[i], range))
+        if (wb_ranges_are_halves(&node->ranges[i], range))
             return &node->ranges[i];
     return NULL;
 }
@@ -74,13 +74,13 @@ static void add_range(struct wb_catalog_node *node, struct wb_catalog_range rang
 
     while ((half = find_half(node, &range)) != NULL) {
         *half = node->ranges[--node->range_count];
-        wb_log_ranges_widen(&range);
+        wb_ranges_widen(&range);
     }
     WB_CHECK(node->range_count < WB_CATALOG_NODE_RANGES);
     node->ranges[node->range_count++] = range;
 }
 
-int wb_log_ranges_give(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *leaving)
+int wb_ranges_give(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *leaving)
 {
     WB_CHECK(leaving->leaving);
     while (leaving->range_count) {

@@ -1,5 +1,5 @@
 /*
- * log_live.c - finds out which pages of a segment are alive, before it is compacted. A page
+ * live.c - finds out which pages of a segment are alive, before they are moved (live.h). A page
  * is alive if the catalog knows a version of it, the latest or an older one, at exactly this place.
  *
  * Page ids are hashes. Looking them up in the order of the file would be a random walk
@@ -12,7 +12,7 @@
  * in it. Then, and only then, we walk over the whole catalog and collect the entries
  * that point there: those pages are alive. This file changes nothing.
  */
-#include "store/log/log_live.h"
+#include "store/move/live.h"
 #include "base/check.h"
 #include "base/mem.h"
 
@@ -37,9 +37,9 @@ struct live_item {
 /* All entries of all directories, in the order of the file. */
 struct live_gathering {
     WB_VEC(struct live_item) items;
-    struct wb_buf bytes;      /* header and directory of the current block */
+    struct wb_buf bytes; /* header and directory of the current block */
     struct wb_block_index index;
-    struct wb_log_live *live; /* where damage is recorded */
+    struct wb_live *live; /* where damage is recorded */
 };
 
 /* Adds the entries of the current block. */
@@ -88,9 +88,9 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
 }
 
 /* Records a damaged part of the file. The current error message says why. */
-static int add_damage(struct wb_log_live *live, const struct wb_segment *segment, uint64_t at, uint64_t end)
+static int add_damage(struct wb_live *live, const struct wb_segment *segment, uint64_t at, uint64_t end)
 {
-    struct wb_log_damage damage = {.at = at, .end = end};
+    struct wb_live_damage damage = {.at = at, .end = end};
     char place[WB_ERROR_MESSAGE_MAX];
     const char *why = wb_error_message();
 
@@ -173,8 +173,8 @@ struct live_judging {
     uint32_t segment; /* the number that their places have */
     bool any_gone;
     struct live_question *questions;
-    size_t count, next; /* those before `next` were answered */
-    struct wb_log_live *live; /* the answers */
+    size_t count, next;      /* those before `next` were answered */
+    struct wb_live *live;    /* the answers */
     struct wb_log_view view; /* of the page that was asked about last, if `viewed` */
     bool viewed;
 };
@@ -317,11 +317,11 @@ struct live_claims {
     struct wb_catalog_txn *txn;
     const struct wb_segment *segment;
     const struct wb_catalog_range *range; /* of the segment */
-    struct wb_log_live *live;
+    struct wb_live *live;
     struct wb_log_view view;
 };
 
-static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t physical)
+static struct wb_live_damage *damage_at(const struct wb_live *live, uint64_t physical)
 {
     for (size_t i = 0; i < live->damages.count; i++)
         if (physical >= live->damages.items[i].at && physical < live->damages.items[i].end)
@@ -332,7 +332,7 @@ static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t 
 /* A version is stored at this place. */
 static int claim(struct live_claims *c, struct wb_pageid id, const struct wb_catalog_place *place)
 {
-    struct wb_log_live *live = c->live;
+    struct wb_live *live = c->live;
     uint64_t physical;
 
     WB_CHECK(place->segment > 0);
@@ -343,7 +343,7 @@ static int claim(struct live_claims *c, struct wb_pageid id, const struct wb_cat
         live->nowhere++;
         return 0;
     }
-    struct wb_log_damage *damage = damage_at(live, physical);
+    struct wb_live_damage *damage = damage_at(live, physical);
     if (!damage)
         return 0;
     damage->pages++;
@@ -402,7 +402,7 @@ static int compare_blocks(const void *a, const void *b)
 
 /* Finds the live pages in damaged parts, and gives each part its range of blocks. */
 static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segment,
-                       const struct wb_catalog_range *range, struct wb_log_live *live)
+                       const struct wb_catalog_range *range, struct wb_live *live)
 {
     struct live_claims c = {.txn = txn, .segment = segment, .range = range, .live = live};
     size_t at = 0;
@@ -415,7 +415,7 @@ static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segm
     if (err == 0 && live->blocks.count)
         qsort(live->blocks.items, live->blocks.count, sizeof *live->blocks.items, compare_blocks);
     for (size_t i = 0; err == 0 && i < live->damages.count; i++) {
-        struct wb_log_damage *damage = &live->damages.items[i];
+        struct wb_live_damage *damage = &live->damages.items[i];
         damage->first = at;
         while (at < live->blocks.count && live->blocks.items[at].physical < damage->end)
             at++;
@@ -425,47 +425,82 @@ static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segm
     return err;
 }
 
-int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment,
-                     const struct wb_catalog_segment *row, struct wb_log_live *live_out)
+static int read_live(struct wb_catalog_txn *txn, const struct wb_segment *segment, const struct wb_catalog_segment *row,
+                     struct wb_live *live)
 {
-    struct live_gathering g = {.live = live_out};
-    struct live_judging j = {.txn = txn, .segment = segment->origin, .live = live_out};
-    int err;
+    struct live_gathering g = {.live = live};
+    struct live_judging j = {.txn = txn, .segment = segment->origin, .live = live};
+    int err = gather(&g, segment, wb_segment_blocks_end(row));
 
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(segment->number == row->number);
-    WB_CHECK(segment->revision == row->revision);
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
-    *live_out = (struct wb_log_live){0};
-    err = gather(&g, segment, wb_segment_blocks_end(row));
     if (err == 0)
-        err = find_claims(txn, segment, &row->range, live_out);
+        err = find_claims(txn, segment, &row->range, live);
     if (err == 0)
         err = order_by_id(&g, &j.questions);
     if (err == 0) {
-        live_out->dead = wb_alloc_zero(g.items.count + 1, sizeof *live_out->dead);
-        live_out->old = wb_alloc_zero(g.items.count + 1, sizeof *live_out->old);
-        err = live_out->dead && live_out->old ? 0 : WB_E_NOMEM;
+        live->dead = wb_alloc_zero(g.items.count + 1, sizeof *live->dead);
+        live->old = wb_alloc_zero(g.items.count + 1, sizeof *live->old);
+        err = live->dead && live->old ? 0 : WB_E_NOMEM;
     }
-    j.count = g.items.count;
+    j.count = live->count = g.items.count;
     if (err == 0)
         err = judge(&j);
-    live_out->count = g.items.count;
     wb_free(j.questions);
     wb_log_view_release(&j.view);
     wb_vec_release(&g.items);
     wb_buf_release(&g.bytes);
     wb_block_index_release(&g.index);
-    if (err < 0)
-        wb_log_live_release(live_out);
     return err;
 }
 
-void wb_log_live_release(struct wb_log_live *live)
+/* ---- the walk -------------------------------------------------------------------------------------- */
+
+int wb_live_walk_begin(struct wb_live_walk *walk, struct wb_catalog_txn *txn, const struct wb_segment *segment,
+                       const struct wb_catalog_segment *row)
 {
-    wb_free(live->dead);
-    wb_free(live->old);
-    wb_vec_release(&live->damages);
-    wb_vec_release(&live->blocks);
-    *live = (struct wb_log_live){0};
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->number == row->number);
+    WB_CHECK(segment->revision == row->revision);
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
+    *walk = (struct wb_live_walk){0};
+    wb_segment_walk_init(&walk->walk, segment, wb_segment_blocks_end(row));
+    return read_live(txn, segment, row, &walk->live);
+}
+
+void wb_live_walk_release(struct wb_live_walk *walk)
+{
+    wb_segment_walk_release(&walk->walk);
+    wb_free(walk->live.dead);
+    wb_free(walk->live.old);
+    wb_vec_release(&walk->live.damages);
+    wb_vec_release(&walk->live.blocks);
+}
+
+/* The file is read twice: to judge its pages, and now. */
+static int differs(const struct wb_live_walk *walk, uint64_t at)
+{
+    return wb_fail(WB_E_CORRUPT, "%s at %llu: read twice, with different results", walk->walk.segment->file.path,
+                   (unsigned long long)at);
+}
+
+int wb_live_walk_next(struct wb_live_walk *walk, const char **block_out, uint64_t *at_out)
+{
+    const struct wb_live *live = &walk->live;
+    struct wb_block_head head;
+    int got = wb_segment_walk_next(&walk->walk, &head, block_out, at_out);
+
+    walk->damage = NULL;
+    if (got > 0) {
+        if (head.count > live->count - walk->judged)
+            return differs(walk, *at_out);
+        walk->dead = live->dead + walk->judged;
+        walk->old = live->old + walk->judged;
+        walk->judged += head.count;
+    } else if (got == WB_E_CORRUPT) {
+        walk->damage = walk->damages < live->damages.count ? &live->damages.items[walk->damages++] : NULL;
+        if (!walk->damage || walk->damage->at != walk->walk.error_at || walk->damage->end != walk->walk.next)
+            return differs(walk, walk->walk.error_at);
+    } else if (got == 0 && (walk->judged < live->count || walk->damages < live->damages.count)) {
+        return differs(walk, walk->walk.next);
+    }
+    return walk->damage ? 1 : got;
 }
