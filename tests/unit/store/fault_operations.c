@@ -1,8 +1,8 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
-#include "store/move/mover.h"
+#include "move/mover.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/hash_store.h"
 #include "parcel_support.h"
 
 char template_dir[DIR_MAX], work_dir[DIR_MAX];
@@ -269,21 +269,21 @@ int do_compact(void)
 /* Divides a segment in two, then moves all of them to where they are. */
 static int do_divide(void)
 {
-    struct wb_log *log = wb_log_of(store);
-    const struct wb_log_bin halves[] = {{1, {0, 1}}, {1, {(uint64_t)1 << 63, 1}}};
-    struct wb_log_overview o = {0};
-    int err = wb_log_overview(log, &o);
+    struct wb_repo *repo = wb_repo_of(store);
+    const struct wb_bin halves[] = {{1, {0, 1}}, {1, {(uint64_t)1 << 63, 1}}};
+    struct wb_repo_overview o = {0};
+    int err = wb_repo_overview(repo, &o);
 
     for (size_t i = 0; i < o.rows.count && err == 0; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
-        const struct wb_log_bin whole = {1, row->range};
-        bool divide = row->range.bits == 0 && (i % 2 || log->hash);
-        err = wb_move_file(log, row, divide ? halves : &whole, divide ? COUNT(halves) : 1, WB_MOVE_REFUSE);
+        const struct wb_bin whole = {1, row->range};
+        bool divide = row->range.bits == 0 && (i % 2 || repo->hash);
+        err = wb_move_file(repo, row, divide ? halves : &whole, divide ? COUNT(halves) : 1, WB_MOVE_REFUSE);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     if (err == 0)
-        err = wb_log_purge(log);
-    wb_log_decide(log);
+        err = wb_repo_purge(repo);
+    wb_repo_decide(repo);
     return err;
 }
 

@@ -4,7 +4,7 @@
  * that is killed while it divides leaves everything as it was, or all of it done.
  */
 #include "lines_support.h"
-#include "store/move/mover.h"
+#include "move/mover.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -27,10 +27,10 @@ static struct wb_store *new_store(uint64_t *chance, int64_t *clock)
 
 /* Fills in the bins of a range, some of which may be divided further. Returns how many there are. */
 static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
-                              struct wb_log_bin *bins)
+                              struct wb_bin *bins)
 {
     if (depth == 0 || range.bits >= 20 || (depth < 3 && chance_one_in(chance, 3))) {
-        bins[0] = (struct wb_log_bin){1, range};
+        bins[0] = (struct wb_bin){1, range};
         return 1;
     }
     struct wb_catalog_range low = {range.prefix, range.bits + 1};
@@ -42,21 +42,21 @@ static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsig
 /* Divides a random segment. Writers of other handles may have locked it. */
 static int divide_one(struct wb_store *store, uint64_t *chance)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_bin bins[WB_LOG_BINS_MAX];
-    struct wb_log_overview o;
+    struct wb_repo *repo = wb_repo_of(store);
+    struct wb_bin bins[WB_BINS_MAX];
+    struct wb_repo_overview o;
     int err = 0;
 
-    wb_log_tails_release(log);
-    must_ok(wb_log_overview(log, &o));
+    wb_tails_release(repo);
+    must_ok(wb_repo_overview(repo, &o));
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
-        const struct wb_log_bin whole = {1, row.range};
+        const struct wb_bin whole = {1, row.range};
         size_t count = choose_bins(row.range, chance, 1 + (unsigned)chance_below(chance, 3), bins);
-        err = chance_one_in(chance, 5) ? wb_move_file(log, &row, &whole, 1, WB_MOVE_REFUSE)
-                                       : wb_move_file(log, &row, bins, count, WB_MOVE_REFUSE);
+        err = chance_one_in(chance, 5) ? wb_move_file(repo, &row, &whole, 1, WB_MOVE_REFUSE)
+                                       : wb_move_file(repo, &row, bins, count, WB_MOVE_REFUSE);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     return err;
 }
 
@@ -64,7 +64,7 @@ static void divide_some(struct wb_store *store, uint64_t *chance, unsigned times
 {
     for (unsigned i = 0; i < times; i++)
         must_ok(divide_one(store, chance));
-    must_ok(wb_log_purge(wb_log_of(store)));
+    must_ok(wb_repo_purge(wb_repo_of(store)));
 }
 
 static void compact(struct wb_store *store)
@@ -336,8 +336,8 @@ static int check_fragmentation(void *context, const struct wb_store_node *node)
  */
 static void test_dead_bytes(void **state)
 {
-    struct wb_log_bin bins[RANGES];
-    struct wb_log_overview o;
+    struct wb_bin bins[RANGES];
+    struct wb_repo_overview o;
     struct wb_store_stat stat;
     uint64_t bytes = 0;
     unsigned beyond = 0;
@@ -347,10 +347,10 @@ static void test_dead_bytes(void **state)
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     for (uint64_t digit = 0; digit < RANGES; digit++) {
         struct spec first = page_in_range(digit, 0), second = page_in_range(digit, 1), third = page_in_range(digit, 2);
-        bins[digit] = (struct wb_log_bin){1, {.prefix = digit << 60, .bits = 4}};
+        bins[digit] = (struct wb_bin){1, {.prefix = digit << 60, .bits = 4}};
         third.size = 100; /* stays alive, so that what is dead must be estimated */
         must_ok(put_spec(store, &third));
         if (digit < FULL_RANGES) {
@@ -359,10 +359,10 @@ static void test_dead_bytes(void **state)
         }
     }
     commit_store(store);
-    wb_log_tails_release(log);
-    must_ok(wb_log_overview(log, &o));
-    must_ok(wb_move_file(log, &o.rows.items[0], bins, RANGES, WB_MOVE_REFUSE));
-    wb_log_rows_release(&o.rows);
+    wb_tails_release(repo);
+    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_move_file(repo, &o.rows.items[0], bins, RANGES, WB_MOVE_REFUSE));
+    wb_catalog_rows_release(&o.rows);
     for (uint64_t digit = 0; digit < FULL_RANGES; digit++)
         for (unsigned i = 0; i < 2; i++) {
             struct spec spec = page_in_range(digit, i);
@@ -371,20 +371,20 @@ static void test_dead_bytes(void **state)
             must_ok(put_spec(store, &spec));
         }
     commit_store(store);
-    must_ok(wb_log_purge(log)); /* the file that was split */
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_purge(repo)); /* the file that was split */
+    must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         beyond += o.rows.items[i].bytes_dead > o.rows.items[i].bytes;
         bytes += o.rows.items[i].bytes;
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     assert_true(beyond >= FULL_RANGES - 1); /* pages of one pair may be in the lead, which counts as nothing */
     must_ok(wb_store_stat(store, &stat));
     assert_in_range(stat.bytes_dead, bytes / 2, bytes);
     must_ok(wb_store_node_each(store, check_fragmentation, &fragmentation));
     assert_true(fragmentation > 0.5);
     compact(store);
-    must_ok(wb_log_purge(log));
+    must_ok(wb_repo_purge(repo));
     must_ok(wb_store_stat(store, &stat));
     assert_int_equal(stat.bytes_dead, 0);
     wb_store_close(store);
