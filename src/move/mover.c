@@ -320,10 +320,17 @@ static int finish_file(struct wb_move *m, struct wb_move_target *file)
     return 0;
 }
 
-/* The new files must have what the catalog says that the segment has. */
-static int check_sums(const struct wb_move *m, uint64_t live, const struct wb_catalog_segment *row)
+/* The new files together must have what the catalog says that the segment has. */
+static int check_sums(const struct wb_move *m, const struct wb_catalog_segment *row)
 {
-    if (live == row->live || m->damage == WB_MOVE_CARRY)
+    uint64_t live = m->walk.live.nowhere, old = 0;
+
+    for (size_t i = 0; i < m->count; i++) {
+        live += m->files[i].live;
+        old += m->files[i].old;
+    }
+    /* Nobody knows which pages in damaged parts are old. */
+    if (m->damage == WB_MOVE_CARRY || (live == row->live && (old == row->old || m->count == 1)))
         return 0;
     return wb_fail(WB_E_CORRUPT, "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
                    m->hold.from.file.path, (unsigned long long)live, (unsigned long long)row->live);
@@ -331,13 +338,10 @@ static int check_sums(const struct wb_move *m, uint64_t live, const struct wb_ca
 
 static int write_files(struct wb_move *m)
 {
-    uint64_t live = m->walk.live.nowhere;
     int err = wb_move_copy(m);
 
-    for (size_t i = 0; i < m->count; i++)
-        live += m->files[i].live;
     if (err == 0)
-        err = check_sums(m, live, &m->hold.row);
+        err = check_sums(m, &m->hold.row);
     for (size_t i = 0; i < m->count && err == 0; i++)
         err = finish_file(m, &m->files[i]);
     return err;
@@ -346,48 +350,37 @@ static int write_files(struct wb_move *m)
 /* ---- publishing ---------------------------------------------------------------------------------------------------
  */
 
-/* Whether a version of the page has this place, and whether it is the latest. */
-static int look_up(struct wb_move *m, struct wb_catalog_txn *txn, bool any_gone, const struct wb_move_page *page,
-                   bool *live_out, bool *latest_out)
-{
-    struct wb_catalog_place place = {m->hold.from.origin, page->slot, page->logical};
-    struct wb_catalog_entry entry;
-    int err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, page->id, &entry);
-    bool past = err == 0 ? entry.history : any_gone;
-
-    *live_out = *latest_out = err == 0 && wb_catalog_place_equal(&entry.place, &place);
-    err = err == WB_E_NOTFOUND ? 0 : err;
-    if (err < 0 || *live_out || !past)
-        return err;
-    err = wb_pageview_load(txn, any_gone, page->id, &m->view);
-    for (size_t i = 0; err == 0 && i < m->view.history.versions.count && !*live_out; i++)
-        *live_out = wb_catalog_place_equal(&m->view.history.versions.items[i].place, &place);
-    return err;
-}
-
 /* Counts again which pages of the files are alive: of several, if something has happened to the segment since. */
 static int count_again(struct wb_move *m, struct wb_catalog_txn *txn, const struct wb_catalog_segment *now)
 {
     const struct wb_catalog_segment *before = &m->hold.row;
     struct wb_catalog_summary summary;
-    uint64_t sum = 0;
+    struct wb_catalog_entry entry;
     bool live, latest;
     int err = wb_catalog_summary_get(txn, &summary);
 
     if (err < 0 || m->count == 1 ||
         (now->live == before->live && now->old == before->old && now->returned == before->returned))
         return err;
+    m->judge.txn = txn;
+    m->judge.any_gone = summary.gone > 0;
     for (size_t i = 0; i < m->count && err == 0; i++) {
         struct wb_move_target *file = &m->files[i];
         file->live = file->old = 0;
         for (size_t k = 0; k < file->pages.count && err == 0; k++) {
-            err = look_up(m, txn, summary.gone > 0, &file->pages.items[k], &live, &latest);
+            const struct wb_move_page *page = &file->pages.items[k];
+            struct wb_catalog_place place = {m->hold.from.origin, page->slot, page->logical};
+            int got = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, page->id, &entry);
+            err = got == 0 || got == WB_E_NOTFOUND
+                      ? wb_pageview_ask(&m->judge, page->id, got == 0 ? &entry : NULL, &place, &live, &latest)
+                      : got;
+            if (err < 0)
+                break;
             file->live += live;
             file->old += live && !latest;
         }
-        sum += file->live;
     }
-    return err < 0 ? err : check_sums(m, sum, now);
+    return err < 0 ? err : check_sums(m, now);
 }
 
 /* Completes the row of a file by what happened to the segment while it was copied. */
@@ -499,7 +492,7 @@ static void release(struct wb_move *m)
     wb_free(m->files);
     wb_buf_release(&m->writing.bytes);
     wb_vec_release(&m->dead);
-    wb_pageview_release(&m->view);
+    wb_pageview_release(&m->judge.view);
     wb_segment_live_release(&m->walk);
     wb_move_hold_close(&m->hold);
 }

@@ -164,7 +164,7 @@ struct wb_move {
     size_t count;
     WB_VEC(bool) dead; /* entries of the current block that the current file does not get */
     struct wb_move_write writing;
-    struct wb_pageview view;
+    struct wb_pageview_judge judge; /* of pages that may have changed meanwhile */
 };
 
 /* Copies all live pages into the files, and waits until they are there. Fills in what move->files know about them. */

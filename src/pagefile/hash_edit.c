@@ -344,14 +344,6 @@ int wb_hash_judge(struct wb_repo_edit *edit, uint32_t number, struct wb_pageid i
     return err;
 }
 
-bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_place *place)
-{
-    for (size_t i = 0; i < hash->view.history.versions.count; i++)
-        if (wb_catalog_place_equal(&hash->view.history.versions.items[i].place, place))
-            return true;
-    return false;
-}
-
 /* ---- writing ------------------------------------------------------------------------------------------------------
  */
 

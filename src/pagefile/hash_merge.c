@@ -237,7 +237,7 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
 
     while (err == 0 && has_version(m) && wb_pageid_equal(own->bucket.versions.items[m->at].id, id)) {
         const struct wb_bucket_version *version = &own->bucket.versions.items[m->at];
-        bool alive = m->target->judge ? wb_hash_judge_has(m->edit->hash, &version->place)
+        bool alive = m->target->judge ? wb_pageview_has(&m->edit->hash->view, &version->place)
                                       : version->dead == 0 && !is_noted_dead(m, &page, &version->place);
         if (alive) {
             bool old = !page.has_entry || !wb_catalog_place_equal(&page.entry.place, &version->place);

@@ -226,9 +226,6 @@ int wb_hash_add_put(struct wb_repo_edit *edit, const struct wb_hash_note *note, 
 int wb_hash_judge(struct wb_repo_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                   bool *there_out);
 
-/* Whether a version of hash->view has this place. */
-bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_place *place);
-
 /* Changes the buckets that the target's notes concern (hash_sweep.c). */
 int wb_hash_sweep(struct wb_repo_edit *edit, struct wb_hash_target *target);
 

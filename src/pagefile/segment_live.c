@@ -169,14 +169,11 @@ struct live_question {
 
 /* The questions which of the items are alive, in the order of their ids. */
 struct live_judging {
-    struct wb_catalog_txn *txn;
+    struct wb_pageview_judge judge;
     uint32_t segment; /* the number that their places have */
-    bool any_gone;
     struct live_question *questions;
     size_t count, next;      /* those before `next` were answered */
     struct wb_segment_live *live;    /* the answers */
-    struct wb_pageview view; /* of the page that was asked about last, if `viewed` */
-    bool viewed;
 };
 
 static size_t bucket_of(struct wb_pageid id)
@@ -243,18 +240,11 @@ static int answer(struct live_judging *j, const struct wb_catalog_entry *entry)
 {
     const struct live_question *q = &j->questions[j->next];
     struct wb_catalog_place place = {j->segment, q->slot, q->logical};
-    bool past = entry ? entry->history : j->any_gone;
-    bool latest = entry && wb_catalog_place_equal(&entry->place, &place), live = latest;
-    int err = 0;
+    bool live, latest;
 
     WB_CHECK(j->next < j->count);
     WB_CHECK(q->item < j->count);
-    if (!live && past && !(j->viewed && wb_pageid_equal(j->view.id, q->id))) {
-        err = wb_pageview_load(j->txn, j->any_gone, q->id, &j->view);
-        j->viewed = err == 0;
-    }
-    for (size_t i = 0; !live && past && err == 0 && i < j->view.history.versions.count; i++)
-        live = wb_catalog_place_equal(&j->view.history.versions.items[i].place, &place);
+    int err = wb_pageview_ask(&j->judge, q->id, entry, &place, &live, &latest);
     j->live->dead[q->item] = !live || q->flags & WB_BLOCK_ENTRY_DEAD;
     j->live->old[q->item] = live && !latest;
     j->next++;
@@ -281,7 +271,7 @@ static int answer_each(struct live_judging *j)
 
     WB_CHECK(j->next == 0);
     while (j->next < j->count && err == 0) {
-        err = wb_catalog_entry_get(j->txn, WB_CATALOG_PAGES, j->questions[j->next].id, &entry);
+        err = wb_catalog_entry_get(j->judge.txn, WB_CATALOG_PAGES, j->questions[j->next].id, &entry);
         bool found = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
         if (err == 0)
@@ -293,18 +283,18 @@ static int answer_each(struct live_judging *j)
 static int judge(struct live_judging *j)
 {
     struct wb_catalog_summary summary;
-    int err = wb_catalog_summary_get(j->txn, &summary);
+    int err = wb_catalog_summary_get(j->judge.txn, &summary);
 
     WB_CHECK(j->segment > 0);
-    WB_CHECK(j->txn->kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(j->judge.txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(j->live->dead != NULL);
     if (err < 0)
         return err;
-    j->any_gone = summary.gone > 0;
+    j->judge.any_gone = summary.gone > 0;
     j->live->epoch = summary.epoch;
     if (j->count < summary.pages / WALK_WORTH)
         return answer_each(j);
-    err = wb_catalog_entry_each(j->txn, WB_CATALOG_PAGES, answer_entry, j);
+    err = wb_catalog_entry_each(j->judge.txn, WB_CATALOG_PAGES, answer_entry, j);
     while (j->next < j->count && err == 0) /* pages after the last entry */
         err = answer(j, NULL);
     return err < 0 ? err : 0;
@@ -429,7 +419,7 @@ static int read_live(struct wb_catalog_txn *txn, const struct wb_segment *segmen
                      struct wb_segment_live *live)
 {
     struct live_gathering g = {.live = live};
-    struct live_judging j = {.txn = txn, .segment = segment->origin, .live = live};
+    struct live_judging j = {.judge = {.txn = txn}, .segment = segment->origin, .live = live};
     int err = gather(&g, segment, wb_segment_blocks_end(row));
 
     if (err == 0)
@@ -445,7 +435,7 @@ static int read_live(struct wb_catalog_txn *txn, const struct wb_segment *segmen
     if (err == 0)
         err = judge(&j);
     wb_free(j.questions);
-    wb_pageview_release(&j.view);
+    wb_pageview_release(&j.judge.view);
     wb_vec_release(&g.items);
     wb_buf_release(&g.bytes);
     wb_block_index_release(&g.index);
