@@ -115,6 +115,32 @@ int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid
     return err;
 }
 
+bool wb_pageview_has(const struct wb_pageview *view, const struct wb_catalog_place *place)
+{
+    for (size_t i = 0; i < view->history.versions.count; i++)
+        if (wb_catalog_place_equal(&view->history.versions.items[i].place, place))
+            return true;
+    return false;
+}
+
+int wb_pageview_ask(struct wb_pageview_judge *judge, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                    const struct wb_catalog_place *place, bool *live_out, bool *latest_out)
+{
+    bool past = entry ? entry->history : judge->any_gone;
+
+    *live_out = *latest_out = entry && wb_catalog_place_equal(&entry->place, place);
+    if (*live_out || !past)
+        return 0;
+    if (!judge->viewed || !wb_pageid_equal(judge->view.id, id)) {
+        int err = wb_pageview_load(judge->txn, judge->any_gone, id, &judge->view);
+        judge->viewed = err == 0;
+        if (err < 0)
+            return err;
+    }
+    *live_out = wb_pageview_has(&judge->view, place);
+    return 0;
+}
+
 /* ---- changes ------------------------------------------------------------------------------------- */
 
 /* Adds a capture, or that of a touch. */

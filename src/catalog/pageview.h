@@ -33,6 +33,24 @@ void wb_pageview_clear(struct wb_pageview *view, struct wb_pageid id);
  */
 int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_pageview *view_out);
 
+/* Whether a version of the page has this place. */
+bool wb_pageview_has(const struct wb_pageview *view, const struct wb_catalog_place *place);
+
+/* Says which versions are alive in the state of a transaction, page by page. */
+struct wb_pageview_judge {
+    struct wb_catalog_txn *txn;
+    bool any_gone;           /* as above */
+    bool viewed;             /* `view` is that of a page that was asked for */
+    struct wb_pageview view; /* released by the caller */
+};
+
+/*
+ * Whether a version of the page has this place, and whether it is the latest. entry is that of the page; NULL if it has
+ * none. The past of a page is only read if it can matter, and once for questions that follow each other.
+ */
+int wb_pageview_ask(struct wb_pageview_judge *judge, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                    const struct wb_catalog_place *place, bool *live_out, bool *latest_out);
+
 /*
  * In a view that includes changes which are not committed, bytes that have no place yet have this segment. No row has
  * this number.

@@ -23,13 +23,11 @@ static int is_needed(struct convert_bucket *b, const struct wb_bucket_version *v
     int err = 0;
 
     WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
-    *needed_out = false;
     if (!b->viewed || !wb_pageid_equal(b->view.id, version->id)) {
         err = wb_pageview_load(&source->txn, source->summary.gone > 0, version->id, &b->view);
         b->viewed = err == 0;
     }
-    for (size_t i = 0; err == 0 && i < b->view.history.versions.count && !*needed_out; i++)
-        *needed_out = wb_catalog_place_equal(&b->view.history.versions.items[i].place, &version->place);
+    *needed_out = err == 0 && wb_pageview_has(&b->view, &version->place);
     return err;
 }
 

@@ -30,7 +30,7 @@ static int get_blocks(struct wb_pagefile_writer *writer, struct wb_block_spread 
     WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     if (!writer->spread)
         writer->spread = wb_alloc_zero(1, sizeof *writer->spread);
-    *blocks_out = writer->blocks;
+    *blocks_out = writer->spread;
     return writer->spread ? 0 : WB_E_NOMEM;
 }
 

@@ -112,7 +112,7 @@ int wb_hash_target_file(struct wb_pagefile_edit *edit, const struct wb_hash_targ
 
 /* ---- places -------------------------------------------------------------------------------------------- */
 
-static struct wb_hash_target *find_target(struct wb_hash_edit *hash, uint32_t number)
+struct wb_hash_target *wb_hash_target(struct wb_hash_edit *hash, uint32_t number)
 {
     for (size_t i = 0; i < hash->targets.count; i++)
         if (hash->targets.items[i].number == number)
@@ -209,7 +209,7 @@ static int note_place(struct wb_pagefile_edit *edit, struct wb_pageid id, const 
                                 .stored_bytes = place->stored_bytes};
     if (kind == WB_HASH_NOTE_PUT) {
         note.index = put_of(edit, &place->place);
-        struct wb_hash_target *target = find_target(edit->hash, row->number);
+        struct wb_hash_target *target = wb_hash_target(edit->hash, row->number);
         const struct wb_put *put = &edit->files->writer->puts.items[note.index];
         WB_CHECK(target != NULL);
         target->put_bytes += put->staged_bytes ? put->staged_bytes : put->record.len;
@@ -339,14 +339,6 @@ int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_page
     return err;
 }
 
-bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_place *place)
-{
-    for (size_t i = 0; i < hash->view.history.versions.count; i++)
-        if (wb_catalog_place_equal(&hash->view.history.versions.items[i].place, place))
-            return true;
-    return false;
-}
-
 /* ---- writing ------------------------------------------------------------------------------------------------------
  */
 
@@ -402,6 +394,15 @@ static bool should_merge(const struct wb_pagefile_edit *edit, const struct wb_ha
     return more > row->map_at / 4 && touched > file->count / 3 * 2;
 }
 
+static int merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, uint64_t bytes)
+{
+    struct wb_catalog_segment *row;
+    int err = wb_pagefile_edit_row(edit, target->number, &row);
+    return err < 0 ? err
+                   : wb_hash_merge(edit, target, &(struct wb_bin){row->node, row->range}, 1,
+                                   wb_hash_buckets_for(bytes));
+}
+
 static int write_target(struct wb_pagefile_edit *edit, struct wb_hash_target *target)
 {
     struct wb_bucket_file *file = NULL;
@@ -411,16 +412,16 @@ static int write_target(struct wb_pagefile_edit *edit, struct wb_hash_target *ta
     if (!target->exists) {
         uint64_t share = edit->files->to_come / wb_nodes_count(edit->files->nodes);
         bytes = expected_bytes(edit, target);
-        return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes > share ? bytes : share));
+        return merge(edit, target, bytes > share ? bytes : share);
     }
     int err = wb_hash_target_file(edit, target, &file);
     if (err < 0)
         return err;
-    bool merge = should_merge(edit, target, file, &bytes);
+    bool worth_it = should_merge(edit, target, file, &bytes);
     if (target->judge)
-        return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes));
-    if (merge) {
-        err = wb_hash_merge(edit, target, wb_hash_buckets_for(bytes));
+        return merge(edit, target, bytes);
+    if (worth_it) {
+        err = merge(edit, target, bytes);
         if (err != WB_E_CORRUPT)
             return err;
     } /* the file and the catalog contradict each other, but its buckets can be changed */
@@ -488,7 +489,7 @@ int wb_hash_edit_write(struct wb_pagefile_edit *edit)
         for (next = i + 1; next < hash->notes.count; next++)
             if (hash->notes.items[next].file != hash->notes.items[i].file)
                 break;
-        struct wb_hash_target *target = find_target(hash, hash->notes.items[i].file);
+        struct wb_hash_target *target = wb_hash_target(hash, hash->notes.items[i].file);
         if (!target)
             return wb_catalog_corrupt(edit->files->catalog, WB_CATALOG_SEGMENTS, "a page in a file that is not there");
         target->first = i;

@@ -31,6 +31,7 @@ int wb_hash_read(struct wb_pagefile *files, struct wb_pageid id, const struct wb
     err = wb_hash_file(&hash->files, row, &file);
     if (err < 0)
         return err;
+    wb_busy_get(files->busy, row->node);
     uint64_t number = wb_bucket_of(file, id);
     wb_bucket_reader_forget(&hash->reader);
     err = wb_bucket_read(file, number, &hash->bucket);
@@ -54,6 +55,7 @@ int wb_hash_read_latest(struct wb_pagefile *files, struct wb_pageid id, struct w
     err = wb_hash_file(&hash->files, row, &file);
     if (err < 0)
         return err;
+    wb_busy_get(files->busy, row->node);
     uint64_t number = wb_bucket_of(file, id);
     wb_bucket_reader_forget(&hash->reader);
     err = wb_bucket_read(file, number, &hash->bucket);

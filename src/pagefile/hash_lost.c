@@ -50,8 +50,7 @@ int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *
     return wb_vec_push(&hash->damages, damage);
 }
 
-uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context,
-                             uint64_t *dropped_inout)
+uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context)
 {
     char message[WB_ERROR_MESSAGE_MAX + 128], name[WB_SEGMENT_NAME_MAX];
     uint64_t stay = 0;
@@ -66,7 +65,6 @@ uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found fou
         else
             snprintf(message, sizeof message, "%s; no page needs these bytes, which were dropped", damage->why);
         stay += damage->lost > 0;
-        *dropped_inout += damage->lost == 0;
         wb_bucket_name(damage->file, damage->revision, name);
         if (found)
             found(context, &(struct wb_store_finding){damage->lost > 0, name, damage->at, message});

@@ -4,14 +4,12 @@
  * Dead versions are left out, so this is also how space is freed. The new file serves only the state after the commit;
  * whoever still reads the one before has the old file, which is deleted when nobody needs it any more.
  *
- * In the same way a file is divided, when nodes are added or removed: each part of its range becomes a file.
+ * In the same way a file is moved to another node, or divided: there is a new file for each bin (src/move/mover.h).
  */
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_press.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
-#include "move/split.h"
 
 /* Damaged bytes that were copied. */
 struct merged_damage {
@@ -238,7 +236,7 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
 
     while (err == 0 && has_version(m) && wb_pageid_equal(own->bucket.versions.items[m->at].id, id)) {
         const struct wb_bucket_version *version = &own->bucket.versions.items[m->at];
-        bool alive = m->target->judge ? wb_hash_judge_has(m->edit->hash, &version->place)
+        bool alive = m->target->judge ? wb_pageview_has(&m->edit->hash->view, &version->place)
                                       : version->dead == 0 && !is_noted_dead(m, &page, &version->place);
         if (alive) {
             bool old = !page.has_entry || !wb_catalog_place_equal(&page.entry.place, &version->place);
@@ -377,59 +375,16 @@ static void unmake(struct wb_hash_edit *hash, size_t made, size_t damages)
     hash->damages.count = damages;
 }
 
-int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, uint64_t buckets)
+/* ---- the files of all bins ------------------------------------------------------------------------------------- */
+
+/* The row of a bin's file: the first one takes the number of the old file, the others are new. */
+static int make_row(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *old, const struct wb_bin *bin,
+                    bool first, struct wb_catalog_segment *row_out)
 {
-    struct hash_merge m = {
-        .edit = edit,
-        .target = target,
-        .notes = target->count ? edit->hash->notes.items + target->first : NULL,
-        .note_count = target->count,
-        .to = WB_BUCKET_FILE_INIT,
-    };
-    const struct hash_merge first = m;
-    size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
-    struct wb_catalog_segment *row, new;
-    int err = wb_pagefile_edit_row(edit, target->number, &row);
-
-    WB_CHECK(!target->is_merged);
-    if (err < 0)
-        return err;
-    new = *row;
-    new.revision++;
-    err = write_file(&m, &new, buckets);
-    if (err == 0 && m.versions < row->live && target->exists) {
-        unmake(edit->hash, made, damages);
-        m = first;
-        m.doubt = target->judge = true;
-        new = *row;
-        new.revision++;
-        err = write_file(&m, &new, buckets);
-    }
-    if (err == 0 && m.versions < row->live)
-        err = too_few(&m, m.versions, row->live);
-    if (err == 0 && target->exists)
-        err = wb_catalog_retired_put(edit->txn, row->number, row->revision, row->node, wb_catalog_txn_id(edit->txn));
-    if (err < 0) {
-        edit->hash->damages.count = damages;
-        return err;
-    }
-    *row = new;
-    target->stamp++;
-    target->is_merged = true;
-    return 0;
-}
-
-/* ---- dividing and moving -------------------------------------------------------------------------------------------
- */
-
-/* The row of a child: the first one takes the number of the file, the others are new. */
-static int make_child(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *old,
-                      const struct wb_child *child, bool first, struct wb_catalog_segment *row_out)
-{
-    WB_CHECK(wb_catalog_range_is_valid(&child->range));
+    WB_CHECK(wb_catalog_range_is_valid(&bin->range));
     *row_out = *old;
-    row_out->node = child->node;
-    row_out->range = child->range;
+    row_out->node = bin->node;
+    row_out->range = bin->range;
     row_out->revision = old->revision + 1;
     if (first)
         return 0;
@@ -451,54 +406,69 @@ static uint64_t share_of(uint64_t bytes, const struct wb_catalog_range *part, co
 }
 
 /*
- * Writes the files of all children. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
+ * Writes the files of all bins. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
  * written.
  */
-static int write_children(struct wb_pagefile_edit *edit, struct wb_hash_target *target,
-                          const struct wb_child *children, size_t count, bool doubt,
-                          struct wb_catalog_segment rows[WB_CHILDREN_MAX])
+static int write_files(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins,
+                       size_t count, uint64_t buckets, bool doubt, struct wb_catalog_segment rows[WB_BINS_MAX])
 {
-    const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all children are read */
+    const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all files are read */
     struct hash_merge m = {.to = WB_BUCKET_FILE_INIT};
     size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
     uint32_t next = edit->summary->next_segment;
     uint64_t live = 0, past = 0;
     int err = 0;
 
-    WB_CHECK(count > 0);
     for (size_t i = 0; i < count && err == 0; i++) {
         m = (struct hash_merge){.edit = edit, .target = target, .doubt = doubt, .to = WB_BUCKET_FILE_INIT};
-        err = make_child(edit, &old, &children[i], i == 0, &rows[i]);
+        m.notes = target->count ? edit->hash->notes.items + target->first : NULL;
+        m.note_count = target->count;
+        err = make_row(edit, &old, &bins[i], i == 0, &rows[i]);
         if (err == 0)
-            err = write_file(&m, &rows[i], wb_hash_buckets_for(share_of(old.map_at, &rows[i].range, &old.range)));
-        live += rows[i].live = m.versions;
-        past += rows[i].old = m.old;
+            err = write_file(&m, &rows[i],
+                             count > 1 ? wb_hash_buckets_for(share_of(old.map_at, &rows[i].range, &old.range)) : buckets);
+        live += m.versions;
+        past += m.old;
+        if (count > 1) {
+            rows[i].live = m.versions;
+            rows[i].old = m.old;
+        }
     }
-    if (err < 0 || (live == old.live && past == old.old))
+    bool all = count > 1 ? live == old.live && past == old.old : live >= old.live;
+    if (err == 0 && !all && (doubt || live > old.live || !target->exists))
+        err = too_few(&m, live, old.live);
+    if (err < 0 || all)
         return err;
-    if (doubt || live > old.live)
-        return too_few(&m, live, old.live);
     unmake(edit->hash, made, damages);
     edit->summary->next_segment = next;
     return 1;
 }
 
-int wb_hash_divide(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_child *children,
-                   size_t count)
+int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
+                  uint64_t buckets)
 {
-    const struct wb_catalog_segment old = edit->rows[target->number];
-    struct wb_catalog_segment rows[WB_CHILDREN_MAX];
+    struct wb_catalog_segment *row, old, rows[WB_BINS_MAX];
+    size_t damages = edit->hash->damages.count;
+    int err = wb_pagefile_edit_row(edit, target->number, &row);
 
-    WB_CHECK(count > 0 && count <= WB_CHILDREN_MAX);
-    WB_CHECK(target->exists && target->count == 0);
-    target->judge = true;
-    int err = write_children(edit, target, children, count, false, rows);
-    if (err > 0)
-        err = write_children(edit, target, children, count, true, rows);
-    if (err == 0)
-        err = wb_catalog_retired_put(edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(edit->txn));
+    WB_CHECK(count > 0 && count <= WB_BINS_MAX);
+    WB_CHECK(!target->is_merged);
+    WB_CHECK(count == 1 || (target->exists && target->count == 0));
     if (err < 0)
         return err;
+    old = *row;
+    target->judge = target->judge || count > 1;
+    err = write_files(edit, target, bins, count, buckets, false, rows);
+    if (err > 0) {
+        target->judge = true;
+        err = write_files(edit, target, bins, count, buckets, true, rows);
+    }
+    if (err == 0 && target->exists)
+        err = wb_catalog_retired_put(edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(edit->txn));
+    if (err < 0) {
+        edit->hash->damages.count = damages;
+        return err;
+    }
     rows[0].split = old.split || count > 1;
     for (size_t i = 0; i < count; i++) {
         edit->rows[rows[i].number] = rows[i];

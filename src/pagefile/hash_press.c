@@ -5,6 +5,7 @@
  * is: until it is set the worker's, otherwise ours.
  */
 #include "pagefile/hash_press.h"
+#include "pagefile/append_block.h"
 #include "base/check.h"
 #include "base/mem.h"
 

@@ -269,7 +269,7 @@ int wb_hash_staged(struct wb_pagefile *files, const struct wb_put *put, struct w
     wb_buf_clear(record_out);
     int err = wb_buf_reserve(record_out, (size_t)put->staged_bytes);
     if (err == 0)
-        err = wb_hash_staged_read(files, op, record_out->ptr);
+        err = wb_hash_staged_read(files, put, record_out->ptr);
     if (err == 0)
         record_out->len = (size_t)put->staged_bytes;
     return err;

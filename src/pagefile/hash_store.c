@@ -283,39 +283,16 @@ static uint64_t used_bytes(const struct wb_catalog_segment *row)
     return row->map_at + (row->bytes > extents_at ? row->bytes - extents_at : 0);
 }
 
-/* The child that stays on the node comes first: it keeps the number of the file. */
-static void put_own_first(struct wb_child *children, size_t count, uint32_t node)
-{
-    for (size_t i = 1; i < count; i++)
-        if (children[i].node == node && children[0].node != node) {
-            struct wb_child other = children[0];
-            children[0] = children[i];
-            children[i] = other;
-        }
-}
-
-static int rewrite(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *row, const struct wb_child *children,
+static int rewrite(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *row, const struct wb_bin *bins,
                    size_t count)
 {
-    struct wb_child sorted[WB_CHILDREN_MAX];
+    struct wb_hash_target *target = wb_hash_target(edit->hash, row->number);
+    const struct wb_catalog_segment *now = target ? &edit->rows[row->number] : NULL;
 
-    WB_CHECK(count <= WB_CHILDREN_MAX);
-    for (size_t i = 0; i < edit->hash->targets.count; i++) {
-        struct wb_hash_target *target = &edit->hash->targets.items[i];
-        const struct wb_catalog_segment *now = &edit->rows[target->number];
-        if (target->number != row->number)
-            continue;
-        if (count == 0) {
-            target->judge = true;
-            return wb_hash_merge(edit, target, wb_hash_buckets_for(now->map_at));
-        }
-        if (now->node != row->node || !wb_catalog_range_equal(&now->range, &row->range))
-            return 0; /* it has changed in the meantime */
-        memcpy(sorted, children, count * sizeof *sorted);
-        put_own_first(sorted, count, row->node);
-        return wb_hash_divide(edit, target, sorted, count);
-    }
-    return 0;
+    if (!now || now->node != row->node || !wb_catalog_range_equal(&now->range, &row->range))
+        return wb_fail(WB_E_BUSY, "another process has replaced file %u", row->number);
+    target->judge = true;
+    return wb_hash_merge(edit, target, bins, count, wb_hash_buckets_for(now->map_at));
 }
 
 /* ---- after a crash --------------------------------------------------------------------------------------------- */
@@ -347,7 +324,7 @@ static int repair_with(struct wb_pagefile *files, const struct wb_catalog_segmen
     int err = wb_pagefile_change_begin(files, &change);
 
     if (err == 0 && row)
-        err = rewrite(&change.edit, row, NULL, 0);
+        err = rewrite(&change.edit, row, &(struct wb_bin){row->node, row->range}, 1);
     err = wb_pagefile_change_end(&change, err);
     wb_pagefile_change_release(&change);
     return err;
@@ -383,9 +360,9 @@ static size_t group_limit(const struct wb_pagefile *files)
     return files->writer->group_mixed ? wb_pagefile_sizes.group_bytes : wb_pagefile_sizes.group_bytes / 4;
 }
 
-static uint64_t tell(const struct wb_pagefile_edit *edit, wb_store_found found, void *context, uint64_t *dropped_inout)
+static uint64_t tell(const struct wb_pagefile_edit *edit, wb_store_found found, void *context)
 {
-    return edit->hash ? wb_hash_damage_tell(edit->hash, found, context, dropped_inout) : 0;
+    return edit->hash ? wb_hash_damage_tell(edit->hash, found, context) : 0;
 }
 
 /* Double-write files have the numbers of the files that they belong to. */

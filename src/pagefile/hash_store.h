@@ -21,9 +21,9 @@
  * that the images serve both states (hash_sweep.c) merge   the file is written anew, with a fitting number of buckets,
  * as its next revision (hash_merge.c)
  *
- *   hash_store.c  opening, rows and files, recovery, compaction
+ *   hash_store.c  opening, rows and files, recovery; the table of the organisation
  *   hash_get.c    reading single pages
- *   hash_source.c reading for scans
+ *   sorted_hash.c reading for scans
  *   hash_stage.c  keeps records until the commit
  *   hash_edit.c   collects what a transaction changes, and decides how to write it
  *   hash_sweep.c  changes buckets in place
@@ -181,6 +181,9 @@ int wb_hash_edit_write(struct wb_pagefile_edit *edit);
 void wb_hash_edit_done(struct wb_pagefile_edit *edit, int err);
 void wb_hash_edit_release(struct wb_pagefile_edit *edit);
 
+/* The target with the number of a row, or NULL. */
+struct wb_hash_target *wb_hash_target(struct wb_hash_edit *hash, uint32_t number);
+
 /* The file of a target, open for writing if its node can be written. */
 int wb_hash_target_file(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
                         struct wb_bucket_file **file_out);
@@ -195,9 +198,6 @@ int wb_hash_add_put(struct wb_pagefile_edit *edit, const struct wb_hash_note *no
 /* The entry of the page, if its latest version is in this file; loads the page into hash->view. */
 int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                   bool *there_out);
-
-/* Whether a version of hash->view has this place. */
-bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_place *place);
 
 /* Changes the buckets that the target's notes concern (hash_sweep.c). */
 int wb_hash_sweep(struct wb_pagefile_edit *edit, struct wb_hash_target *target);
@@ -225,20 +225,16 @@ int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target
 /* Remembers that so many more versions of a bucket are lost; the first call also why: the current error. */
 int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *file, uint64_t number, uint64_t lost);
 
-/* Reports what was remembered. Returns the number of places that stay damaged; the others are added to *dropped_inout.
- */
-uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context,
-                             uint64_t *dropped_inout);
-
-/* Writes the file anew as its next revision, with so many buckets (hash_merge.c). */
-int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, uint64_t buckets);
+/* Reports what was remembered, to found() if that is not NULL. Returns how many places stay damaged. */
+uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context);
 
 /*
- * Divides a file, whose target must have no notes: writes a new file for each child. The first child takes its number,
- * the others become new files whose origin it is. With a single child, that moves the file to another node.
+ * Writes a file for each bin from the file of a target and its notes (hash_merge.c). The first one takes the number of
+ * the file, with the next revision; the others become new files whose origin it is. If there are several, the target has
+ * no notes, and each has as many buckets as it needs; otherwise so many.
  */
-int wb_hash_divide(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_child *children,
-                   size_t count);
+int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
+                  uint64_t buckets);
 
 /* The number of buckets in which so many bytes of images should be. */
 uint64_t wb_hash_buckets_for(uint64_t bytes);

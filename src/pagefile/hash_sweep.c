@@ -253,7 +253,7 @@ static int judge_bucket(struct wb_pagefile_edit *edit, const struct wb_hash_targ
                 err = wb_vec_push(pages, (struct wb_bucket_page){version->id, entry});
         }
         version->dead = 0;
-        edit->hash->drop.items[i] = !wb_hash_judge_has(edit->hash, &version->place);
+        edit->hash->drop.items[i] = !wb_pageview_has(&edit->hash->view, &version->place);
     }
     return err;
 }

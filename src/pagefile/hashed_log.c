@@ -184,15 +184,15 @@ static bool is_worth_it(const struct wb_hashed_ranges *ranges, const struct wb_c
 }
 
 /* The ranges into which a segment is split, without those that the node does not take. */
-static size_t list_children(const struct wb_catalog_segment *row, struct wb_child children[CHILDREN])
+static size_t list_bins(const struct wb_catalog_segment *row, struct wb_bin bins[CHILDREN])
 {
     uint32_t bits = row->range.bits + WB_HASHED_LOG_BITS;
     size_t count = 0;
 
     WB_CHECK(bits <= 64);
     for (uint64_t i = 0; i < CHILDREN; i++) {
-        children[count] = (struct wb_child){.node = row->node};
-        count += wb_catalog_range_part(&row->range, row->range.prefix | i << (64 - bits), bits, &children[count].range);
+        bins[count] = (struct wb_bin){.node = row->node};
+        count += wb_catalog_range_part(&row->range, row->range.prefix | i << (64 - bits), bits, &bins[count].range);
     }
     return count;
 }
@@ -204,9 +204,9 @@ int wb_hashed_splits(const struct wb_catalog_rows *rows, wb_pagefile_each_split 
 
     merge_ranges(&ranges);
     for (size_t i = 0; i < rows->count && err == 0; i++) {
-        struct wb_child children[CHILDREN];
+        struct wb_bin bins[CHILDREN];
         if (is_worth_it(&ranges, &rows->items[i]))
-            err = each(context, &rows->items[i], children, list_children(&rows->items[i], children));
+            err = each(context, &rows->items[i], bins, list_bins(&rows->items[i], bins));
     }
     wb_hashed_ranges_release(&ranges);
     return err;

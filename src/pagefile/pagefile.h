@@ -32,6 +32,7 @@
 #include "catalog/pageview.h"
 #include "pagefile/append_run.h"
 #include "pagefile/segment.h"
+#include "place/bin.h"
 #include "place/node.h"
 #include "place/nodes.h"
 #include "place/parts.h"
@@ -82,7 +83,6 @@ struct wb_pagefile {
     struct wb_busy *busy;                   /* ... up to here */
     bool write;                             /* the repository was opened for writing */
     bool thrifty;                           /* compaction leaves what is not worthwhile */
-    bool splitting;                         /* this handle has the lock of compactions, and splits segments */
     struct wb_parts parts;                  /* which segment has a place, after segments were split */
     struct wb_pagefile_writer *writer;      /* NULL if it was opened for reading */
     bool replaced;                          /* a commit has replaced a file, which can be deleted soon */
@@ -268,14 +268,9 @@ int wb_pagefile_edit_row(struct wb_pagefile_edit *edit, uint32_t number, struct 
 int wb_pagefile_edit_row_of(struct wb_pagefile_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
                             struct wb_catalog_segment **row_out);
 
-/* What becomes of a file: the pages whose ids are in a range go to a node. */
-struct wb_child {
-    struct wb_catalog_range range;
-    uint32_t node;
-};
-enum { WB_CHILDREN_MAX = 64 };
-typedef int (*wb_pagefile_each_split)(void *context, const struct wb_catalog_segment *row,
-                                      const struct wb_child *children, size_t count);
+/* Said of a file that is to be divided: into these bins. */
+typedef int (*wb_pagefile_each_split)(void *context, const struct wb_catalog_segment *row, const struct wb_bin *bins,
+                                      size_t count);
 
 /* A transaction that changes only files: the rows say where the same pages are now. */
 struct wb_pagefile_change {
@@ -343,9 +338,8 @@ struct wb_pagefile_kind {
     void (*edit_done)(struct wb_pagefile_edit *edit, int err);
     void (*edit_release)(struct wb_pagefile_edit *edit);
 
-    /* Reports places that could not be read. Returns how many stay damaged; *dropped_inout: nobody needed the others. */
-    uint64_t (*edit_tell)(const struct wb_pagefile_edit *edit, wb_store_found found, void *context,
-                          uint64_t *dropped_inout);
+    /* Reports places that could not be read, to found() if that is not NULL. Returns how many stay damaged. */
+    uint64_t (*edit_tell)(const struct wb_pagefile_edit *edit, wb_store_found found, void *context);
 
     /* Reads the record of a place, while files->reader is awake. */
     int (*read)(struct wb_pagefile *files, struct wb_pageid id, const struct wb_catalog_place *place,
@@ -355,7 +349,7 @@ struct wb_pagefile_kind {
     int (*read_latest)(struct wb_pagefile *files, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                        struct wb_buf *record_out);
 
-    /* Calls each() for files that compaction is to divide, with their parts. Non-zero ends it. May be NULL. */
+    /* Calls each() for files that compaction is to divide, with their bins. Non-zero ends it. May be NULL. */
     int (*splits)(const struct wb_catalog_rows *rows, wb_pagefile_each_split each, void *context);
 
     /* For those whose files are written anew in a transaction: whether that is worth it, and the bytes in use. */
@@ -363,10 +357,10 @@ struct wb_pagefile_kind {
     uint64_t (*used_bytes)(const struct wb_catalog_segment *row);
 
     /*
-     * Writes a file anew in a transaction, without what is dead: as it is, or divided into children. NULL: files are
-     * copied before the transaction (src/move).
+     * Writes a file anew in a transaction, without what is dead, for each bin. NULL: files are copied before the
+     * transaction (src/move/mover.c). WB_E_BUSY: it has another bin by now.
      */
-    int (*rewrite)(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *row, const struct wb_child *children,
+    int (*rewrite)(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *row, const struct wb_bin *bins,
                    size_t count);
 
     /* Checks the file of a row. Damage is reported; other errors are returned. NULL: segments (store/repo_verify.c). */

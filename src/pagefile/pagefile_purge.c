@@ -11,7 +11,7 @@ struct purge_work {
     uint64_t oldest; /* the oldest state that a reader holds */
     struct {
         uint32_t number, revision, node;
-    } files[256];
+    } list[256];
     size_t count;
 };
 
@@ -21,14 +21,14 @@ static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint
     struct wb_node *reach;
 
     WB_CHECK(number > 0);
-    WB_CHECK(p->count <= sizeof p->files / sizeof p->files[0]);
-    if (txn_id > p->oldest || p->count == sizeof p->files / sizeof p->files[0])
+    WB_CHECK(p->count <= sizeof p->list / sizeof p->list[0]);
+    if (txn_id > p->oldest || p->count == sizeof p->list / sizeof p->list[0])
         return 0;
     /* What is on a node that is out of reach is deleted when it is back; what was on one that was removed is gone. */
     if (!wb_nodes_has(p->files->nodes, node) || wb_nodes_find_to_write(p->files->nodes, node, &reach) == 0) {
-        p->files[p->count].number = number;
-        p->files[p->count].node = node;
-        p->files[p->count++].revision = revision;
+        p->list[p->count].number = number;
+        p->list[p->count].node = node;
+        p->list[p->count++].revision = revision;
     }
     return 0;
 }
@@ -54,12 +54,12 @@ static int delete_retired(struct purge_work *p)
     WB_CHECK(p->count > 0);
     WB_CHECK(p->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < p->count && err == 0; i++) {
-        err = delete_file(p->files, p->files[i].number, p->files[i].revision, p->files[i].node);
+        err = delete_file(p->files, p->list[i].number, p->list[i].revision, p->list[i].node);
         /* It is deleted when the node can be used again, and when nobody has claimed the file any more. */
         if (err == WB_E_BUSY || wb_nodes_failed(p->files->nodes, err))
             err = 0;
         else if (err == 0)
-            err = wb_catalog_retired_delete(&p->txn, p->files[i].number, p->files[i].revision);
+            err = wb_catalog_retired_delete(&p->txn, p->list[i].number, p->list[i].revision);
     }
     return err;
 }

@@ -87,7 +87,10 @@ static int segment_of(struct wb_pagefile *files, uint32_t origin, struct wb_page
 
     WB_CHECK(origin > 0);
     WB_CHECK(files->reader->kind >= WB_CATALOG_TXN_AWAKE);
-    return err < 0 ? err : cached_segment(files, &row, segment_out);
+    if (err < 0)
+        return err;
+    wb_busy_get(files->busy, row.node);
+    return cached_segment(files, &row, segment_out);
 }
 
 int wb_segment_read_place(struct wb_pagefile *files, struct wb_pageid id, const struct wb_catalog_place *place,

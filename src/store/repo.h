@@ -218,6 +218,9 @@ bool wb_repo_has_ops(const struct wb_repo *repo, struct wb_pageid id);
 /* The page as it will be after the ops so far. The view is good until the next call. */
 int wb_repo_view(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out);
 
+/* Whether the page can be changed (WB_E_DOWN): some organisations must write the files of all its versions then. */
+int wb_repo_can_change(struct wb_repo *repo, const struct wb_pageview *view);
+
 /* Adds an op; from now on it is part of the views of its page. Its record and its revisit belong to the writer then. */
 int wb_op_add(struct wb_repo *repo, const struct wb_op *op);
 
@@ -238,6 +241,12 @@ int wb_repo_rival(const struct wb_history *history, const struct wb_page *page, 
 
 /* Reads a page that was put by this op but not committed. */
 int wb_repo_get_pending(struct wb_repo *repo, size_t op, struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Hands the record of an op that was just added to the files. It is empty then. */
+int wb_repo_store_record(struct wb_repo *repo, const struct wb_op *op, struct wb_buf *record);
+
+/* A capture whose content was given up becomes a put: its record goes to the files. */
+int wb_repo_put_captured(struct wb_repo *repo, struct wb_op *op);
 
 /* Forgets all ops, after a commit or a failure. */
 void wb_ops_clear(struct wb_repo *repo);

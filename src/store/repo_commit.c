@@ -367,9 +367,8 @@ void wb_repo_decide(struct wb_repo *repo)
 static uint64_t count_damaged(const struct wb_repo_edit *edit)
 {
     const struct wb_pagefile_kind *kind = edit->repo->files.kind;
-    uint64_t dropped = 0;
 
-    return kind->edit_tell ? kind->edit_tell(&edit->files, NULL, NULL, &dropped) : 0;
+    return kind->edit_tell ? kind->edit_tell(&edit->files, NULL, NULL) : 0;
 }
 
 /* Captures whose content was given up become puts. Returns 1, for the commit to be repeated, or an error. */

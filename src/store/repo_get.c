@@ -6,13 +6,17 @@
  * file in between.
  */
 #include "base/check.h"
-#include "base/kept.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "pagefile/hash_store.h"
 #include "store/repo.h"
 
 /* ---- looking something up in the catalog ------------------------------------------------------- */
+
+int wb_repo_read(struct wb_repo *repo, int (*read)(void *context), void *context)
+{
+    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    return wb_pagefile_read(&repo->files, read, context);
+}
 
 /* Finds the version of a page that is meant. */
 struct page_lookup {
@@ -20,7 +24,8 @@ struct page_lookup {
     struct wb_pageid id;
     const struct wb_store_when *when;
     struct wb_catalog_entry entry; /* found; that of an old version has no lifetimes */
-    struct wb_segment *segment;
+    struct wb_buf *record;         /* of that version */
+    uint64_t state;                /* of the catalog, when it was looked up last */
 };
 
 /* The entry of a version that is not the latest. */
@@ -148,16 +153,42 @@ static int look_up_version(void *context)
     return err;
 }
 
-/* The version and the open file of its segment. */
+/* The version and its record. */
 static int look_up_page(void *context)
 {
     struct page_lookup *l = context;
-    int err = look_up_version(l);
+    struct wb_pagefile *files = &l->repo->files;
+    int err = 1;
 
     WB_CHECK(l->repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    l->state = wb_catalog_txn_id(&l->repo->reader);
+    if (l->when->kind == WB_STORE_WHEN_LATEST && files->kind->read_latest)
+        err = files->kind->read_latest(files, l->id, &l->entry, l->record);
+    if (err == WB_E_NOTFOUND)
+        return wb_store_not_found();
+    if (err <= 0)
+        return err;
+    err = look_up_version(l);
     WB_CHECK(err < 0 || l->entry.place.segment > 0);
-    /* While the transaction is awake, so that compaction does not delete the file before we open it. */
-    return err < 0 ? err : wb_repo_segment(l->repo, l->entry.place.segment, l->id, &l->segment);
+    return err < 0 ? err : files->kind->read(files, l->id, &l->entry.place, l->record);
+}
+
+enum { GET_TRIES = 100 };
+
+/* In files that change in place, a read is repeated as long as it fails only because the repository is changing. */
+static int read_again(struct wb_repo *repo, int (*read)(void *context), void *context, const uint64_t *state)
+{
+    unsigned tries = repo->files.kind->in_place ? GET_TRIES : 1;
+    uint64_t before = 0;
+    int err = WB_E_CORRUPT;
+
+    for (unsigned i = 0; i < tries && err == WB_E_CORRUPT; i++) {
+        err = wb_repo_read(repo, read, context);
+        if (err == WB_E_CORRUPT && *state == before)
+            break;
+        before = *state;
+    }
+    return err;
 }
 
 int wb_repo_look_up(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
@@ -205,35 +236,32 @@ int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_o
     return latest ? 0 : wb_store_not_found();
 }
 
-/* Reads the file of a place that a view knows. */
+/* A place that a view knows. */
 struct place_lookup {
     struct wb_repo *repo;
-    uint32_t origin;
     struct wb_pageid id;
-    struct wb_segment *segment;
+    const struct wb_catalog_place *place;
+    struct wb_buf *record;
+    uint64_t state;
 };
 
 static int look_up_place(void *context)
 {
     struct place_lookup *l = context;
+    struct wb_pagefile *files = &l->repo->files;
 
-    WB_CHECK(l->origin > 0);
     WB_CHECK(l->repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_repo_segment(l->repo, l->origin, l->id, &l->segment);
+    l->state = wb_catalog_txn_id(&l->repo->reader);
+    return files->kind->read(files, l->id, l->place, l->record);
 }
 
 int wb_repo_read_record(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_place *place,
                         struct wb_buf *record_out)
 {
-    struct place_lookup l = {.repo = repo, .origin = place->segment, .id = id};
-
-    if (repo->hash)
-        return wb_hash_read_record(repo, id, place, record_out);
-    int err = wb_repo_read(repo, look_up_place, &l);
+    struct place_lookup l = {.repo = repo, .id = id, .place = place, .record = record_out};
 
     WB_CHECK(place->segment > 0);
-    WB_CHECK(err < 0 || l.segment->origin == place->segment);
-    return err < 0 ? err : wb_segment_read_record(l.segment, &repo->files.source, place, id, record_out);
+    return read_again(repo, look_up_place, &l, &l.state);
 }
 
 int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_entry *entry,
@@ -274,16 +302,11 @@ int wb_repo_get(struct wb_store *store, struct wb_pageid id, const struct wb_sto
                 struct wb_buf *mem_out)
 {
     struct wb_repo *repo = wb_repo_of(store);
-    struct page_lookup l = {.repo = repo, .id = id, .when = when};
+    struct page_lookup l = {.repo = repo, .id = id, .when = when, .record = mem_out};
 
     WB_CHECK(when->kind <= WB_STORE_WHEN_CAPTURE);
     if (when->kind == WB_STORE_WHEN_LATEST && wb_repo_has_ops(repo, id))
         return get_changed(repo, id, page_out, mem_out);
-    if (repo->hash)
-        return wb_hash_get(repo, id, when, page_out, mem_out);
-    int err = wb_repo_read(repo, look_up_page, &l);
-    WB_CHECK(err < 0 || l.segment->origin == l.entry.place.segment);
-    if (err == 0)
-        err = wb_segment_read_record(l.segment, &repo->files.source, &l.entry.place, id, mem_out);
+    int err = read_again(repo, look_up_page, &l, &l.state);
     return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
 }

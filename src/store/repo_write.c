@@ -304,8 +304,7 @@ static int learn_content(struct wb_repo *repo, struct wb_pageid id, struct wb_pa
     return err == WB_E_CORRUPT || err == WB_E_NOTFOUND || err == WB_E_DOWN ? 0 : err; /* then it is a new version */
 }
 
-/* Whether the page can be changed: some organisations must write the files of all its versions then. */
-static int can_change(struct wb_repo *repo, const struct wb_pageview *view)
+int wb_repo_can_change(struct wb_repo *repo, const struct wb_pageview *view)
 {
     const struct wb_pagefile_kind *kind = repo->files.kind;
 
@@ -361,7 +360,7 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
     WB_CHECK(op->record.len == 0);
     *needed_out = *spare_out = false;
     if (err == 0)
-        err = can_change(repo, *view_out);
+        err = wb_repo_can_change(repo, *view_out);
     if (err == 0)
         err = learn_content(repo, op->id, *view_out);
     if (err == 0)
@@ -515,7 +514,7 @@ int wb_repo_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
     int err = view_to_change(repo, id, &view);
 
     if (err == 0)
-        err = can_change(repo, view);
+        err = wb_repo_can_change(repo, view);
     if (err < 0)
         return err;
     return wb_history_latest(&view->history) ? wb_op_add(repo, &op) : wb_store_not_found();

@@ -196,7 +196,7 @@ int wb_sorted_scan_open(struct wb_repo *repo, const struct wb_sorted_source *sou
     scan->source = source;
     int err = take_options(scan, options);
     if (err == 0)
-        err = source->open(repo, &scan->context);
+        err = source->open(&repo->files, &scan->context);
     if (err == 0)
         err = wb_catalog_open(repo->dir, WB_TREE_READ, &scan->catalog);
     if (err == 0)
