@@ -34,6 +34,7 @@ static int read_version(struct hash_get *g, const struct wb_catalog_segment *row
 
     if (err < 0)
         return err;
+    wb_busy_get(&g->repo->busy, row->node);
     uint64_t number = wb_bucket_of(file, g->id);
     wb_bucket_reader_forget(&hash->reader);
     err = wb_bucket_read(file, number, &hash->bucket);
@@ -55,6 +56,7 @@ static int get_quickly(struct hash_get *g)
     int err = wb_hash_file(&hash->files, row, &file);
     if (err < 0)
         return err;
+    wb_busy_get(&g->repo->busy, row->node);
     uint64_t number = wb_bucket_of(file, g->id);
     wb_bucket_reader_forget(&hash->reader);
     err = wb_bucket_read(file, number, &hash->bucket);

@@ -136,7 +136,10 @@ int wb_repo_segment(struct wb_repo *repo, uint32_t origin, struct wb_pageid id, 
 
     WB_CHECK(origin > 0);
     WB_CHECK(repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    return err < 0 ? err : cached_segment(repo, &row, segment_out);
+    if (err < 0)
+        return err;
+    wb_busy_get(&repo->busy, row.node);
+    return cached_segment(repo, &row, segment_out);
 }
 
 /* Finds the version of a page that is meant. */
