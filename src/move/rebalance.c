@@ -134,16 +134,6 @@ static struct wb_catalog_node *row_of(struct nodes_change *c, uint32_t number)
 
 /* ---- adding --------------------------------------------------------------------------------------------------- */
 
-static struct wb_node_identity identity_of(const struct wb_repo *repo, const struct wb_catalog_node *node)
-{
-    struct wb_node_identity identity = {.number = node->number};
-
-    WB_CHECK(node->number > 0);
-    memcpy(identity.repository, repo->superblock.id, sizeof identity.repository);
-    memcpy(identity.id, node->id, sizeof identity.id);
-    return identity;
-}
-
 /* Finds the node that is this directory, in the table as it is now. */
 static const struct wb_known_node *find_dir(struct wb_repo *repo, const char *dir)
 {
@@ -308,7 +298,7 @@ static int make_node(struct wb_repo *repo, const char *dir, uint32_t *number_out
     if (err == 0) {
         snprintf(c.node.dir, sizeof c.node.dir, "%s", written);
         wb_random_bytes(c.node.id, sizeof c.node.id);
-        struct wb_node_identity identity = identity_of(repo, &c.node);
+        struct wb_node_identity identity = wb_nodes_identity(repo->superblock.id, &c.node);
         err = wb_node_make(written, &identity);
         if (err == 0)
             err = wb_repo_change(&repo->store, &c.change, enter_node, &c);
@@ -515,7 +505,7 @@ static int remove_file(void *context, const struct wb_node_entry *entry)
 /* The directory is no node any more. */
 static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, const char *dir)
 {
-    struct wb_node_identity identity = identity_of(repo, node);
+    struct wb_node_identity identity = wb_nodes_identity(repo->superblock.id, node);
 
     WB_CHECK(node->number > 0);
     if (!node->inside || strcmp(node->dir, ".") != 0)
