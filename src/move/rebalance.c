@@ -51,6 +51,8 @@ static int settle(struct wb_repo *repo, wb_store_progress progress, void *contex
 
     WB_CHECK(organisation < sizeof settle_rounds / sizeof settle_rounds[0]);
     WB_CHECK(settle_rounds[organisation] != NULL);
+    struct wb_busy_mark busy = wb_busy_begin(&repo->busy, WB_BUSY_PUT, wb_nodes_number(&repo->nodes, 0),
+                                             wb_nodes_number(&repo->nodes, wb_nodes_count(&repo->nodes) - 1));
     do {
         s.moved = s.busy = s.stuck = 0;
         err = settle_rounds[organisation](&s);
@@ -67,6 +69,7 @@ static int settle(struct wb_repo *repo, wb_store_progress progress, void *contex
                           "command to go on",
                           repo->dir, PATIENCE_MS / 60000);
     } while (err == 0);
+    wb_busy_end(&repo->busy, &busy);
     *settled_out = s;
     return err;
 }
