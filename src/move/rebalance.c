@@ -7,15 +7,13 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
 #include "pagefile/bucket.h"
 #include "os/random.h"
 #include "move/rebalance.h"
-#include "place/nodes_make.h"
-#include "place/share.h"
 
 #include <stdio.h>
 #include <time.h>

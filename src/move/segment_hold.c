@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "move/compact.h"
-#include "place/nodes.h"
+#include "place/place.h"
 #include "move/split.h"
 
 #include <stdlib.h>

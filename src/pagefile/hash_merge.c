@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "pagefile/hash_press.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
+#include "place/place.h"
 #include "move/split.h"
 
 /* Damaged bytes that were copied. */

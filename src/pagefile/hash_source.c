@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
+#include "place/place.h"
 #include "store/scan/sorted_scan.h"
 
 struct hash_source {

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "place/nodes.h"
+#include "place/place.h"
 
 int wb_hash_new(struct wb_repo *repo)
 {

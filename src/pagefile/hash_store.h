@@ -38,7 +38,7 @@
 #include "base/arena.h"
 #include "pagefile/bucket.h"
 #include "store/repo.h"
-#include "place/nodes.h"
+#include "place/place.h"
 
 /* The file for records of a writer that memory has no room for, in the repository's directory. It has its name only for
  * a moment. */

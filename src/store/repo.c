@@ -10,7 +10,7 @@
 #include "os/path.h"
 #include "pagefile/hash_store.h"
 #include "move/rebalance.h"
-#include "place/nodes_make.h"
+#include "place/place.h"
 
 #include <stdio.h>
 

@@ -52,17 +52,13 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "base/vec.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "catalog/catalog.h"
 #include "catalog/history.h"
-#include "place/parts.h"
 #include "catalog/pageview.h"
 #include "pagefile/append_run.h"
-#include "place/bin.h"
-#include "place/nodes.h"
 #include "store/organisation.h"
 #include "pagefile/segment.h"
-#include "place/superblock.h"
 
 enum {
     WB_REPO_MAGIC = 0x57424c4f,
