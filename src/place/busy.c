@@ -11,8 +11,8 @@
  *
  * The marks of gets say in which second they were set, and only those of this second and the one before are counted.
  * So nothing has to be done when a handle has read its last page: its marks stay, and mean nothing any more. All of
- * them are in one slot, and the first get of another second removes them. Seconds are counted from the start of the machine,
- * and repeat after 24 days.
+ * them are in one slot, and the first get of another second removes them. Seconds are counted from the start of the
+ * machine, and repeat after 24 days.
  *
  * Whoever counts asks the kernel for any lock in the range of a kind, and again for what lies below and above it. It
  * asks with a file of its own, because the kernel does not report the locks of the file with which it is asked.
