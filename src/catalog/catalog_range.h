@@ -1,9 +1,9 @@
 /*
  * catalog_range.h - sets of page ids: cells and ranges.
  *
- * The ids are divided into 1024 *cells* of equal size: the first ten bits of an id are the number of its cell. With hash
- * distribution each node takes some of the cells (place/share.h), so any number of nodes can have nearly the same
- * number of ids, and a node that comes or goes needs to change the cells that it takes or gives, and no others.
+ * The ids are divided into 1024 *cells* of equal size: the first ten bits of an id are the number of its cell. With
+ * hash distribution each node takes some of the cells (place/share.h). So any number of nodes can have nearly the same
+ * number of ids, and when a node comes or goes, no other cells change hands than those that it takes or gives.
  *
  * A *range* is the ids that begin with some bits, except those in its gaps: cells of which it has no ids. A segment has
  * one, in which the ids of all its pages are. All bytes zero: the range of all ids.

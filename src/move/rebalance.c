@@ -7,7 +7,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
@@ -15,8 +15,6 @@
 #include "os/random.h"
 #include "move/rebalance.h"
 #include "pagefile/segment_tail.h"
-#include "place/nodes_make.h"
-#include "place/share.h"
 
 #include <stdio.h>
 #include <time.h>

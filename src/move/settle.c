@@ -185,6 +185,8 @@ int wb_settle(struct wb_repo *repo, wb_store_progress progress, void *context, s
     int64_t since = wb_clock_now_ms();
     int err =
         wb_mover_init(&s.mover, repo, progress, context, "the pages were not all moved: repeat the command to go on");
+    struct wb_busy_mark busy = wb_busy_begin(&repo->busy, WB_BUSY_PUT, wb_nodes_number(&repo->nodes, 0),
+                                             wb_nodes_number(&repo->nodes, wb_nodes_count(&repo->nodes) - 1));
 
     while (err == 0) {
         err = settle_round(&s);
@@ -201,6 +203,7 @@ int wb_settle(struct wb_repo *repo, wb_store_progress progress, void *context, s
                           "command to go on",
                           repo->dir, PATIENCE_MS / 60000);
     }
+    wb_busy_end(&repo->busy, &busy);
     *settled_out = s.result;
     wb_mover_release(&s.mover);
     return err;

@@ -5,7 +5,7 @@
 #define WB_PAGEFILE_APPEND_RUN_H
 
 #include "base/vec.h"
-#include "place/bin.h"
+#include "place/place.h"
 
 /* A block that was put as it is, and waits for its neighbours. */
 struct wb_append_run_block {

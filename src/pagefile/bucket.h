@@ -39,7 +39,7 @@
 #define WB_PAGEFILE_BUCKET_H
 
 #include "block/block.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "catalog/catalog.h"
 #include "pagefile/segment.h"
 

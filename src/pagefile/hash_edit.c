@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
-#include "place/bin.h"
+#include "place/place.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
+#include "place/place.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #ifndef WB_PAGEFILE_HASH_VERIFY_H
 #define WB_PAGEFILE_HASH_VERIFY_H
 
-#include "place/node.h"
+#include "place/place.h"
 #include "catalog/catalog.h"
 
 /* What the checks need, and where they report to. */

@@ -32,11 +32,7 @@
 #include "catalog/pageview.h"
 #include "pagefile/append_run.h"
 #include "pagefile/segment.h"
-#include "place/bin.h"
-#include "place/node.h"
-#include "place/nodes.h"
-#include "place/parts.h"
-#include "place/superblock.h"
+#include "place/place.h"
 
 enum {
     WB_PAGEFILE_MAGIC = 0x57425046,

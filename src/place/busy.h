@@ -74,14 +74,9 @@ void wb_busy_end(struct wb_busy *busy, struct wb_busy_mark *mark);
 void wb_busy_get(struct wb_busy *busy, uint32_t node);
 
 /*
- * Calls each() once for every request of this kind that is under way in any process, also in this one, with the nodes
- * that it concerns. A request that begins or ends meanwhile may be missing or counted. Gets of a handle on nodes with
- * neighbouring numbers may be one call, others are one call each.
+ * How many requests are under way on one node, by kind, of all processes, also of this one. A request that begins or
+ * ends meanwhile may be missing or counted.
  */
-int wb_busy_each(const char *repository_dir, enum wb_busy_kind kind,
-                 void (*each)(void *context, uint32_t first, uint32_t last), void *context);
-
-/* How many requests are under way on one node, by kind. */
 int wb_busy_count(const char *repository_dir, uint32_t node, uint64_t counts_out[WB_BUSY_KINDS]);
 
 #endif

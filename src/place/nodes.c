@@ -68,25 +68,35 @@ static bool is_own(const struct wb_catalog_node *row)
     return row->inside && strcmp(row->dir, ".") == 0;
 }
 
+struct wb_node_identity wb_nodes_identity(const uint8_t *repository, const struct wb_catalog_node *row)
+{
+    struct wb_node_identity identity = {.number = row->number};
+
+    WB_CHECK(row->number > 0);
+    memcpy(identity.repository, repository, sizeof identity.repository);
+    memcpy(identity.id, row->id, sizeof identity.id);
+    return identity;
+}
+
+char *wb_nodes_path(const char *repository_dir, const struct wb_catalog_node *row)
+{
+    WB_CHECK(row->dir[0] != '\0');
+    return is_own(row)   ? wb_strdup(repository_dir)
+           : row->inside ? wb_path_join(repository_dir, row->dir)
+                         : wb_strdup(row->dir);
+}
+
 static int open_node(const struct wb_nodes *nodes, struct wb_known_node *node)
 {
-    struct wb_node_identity expected = {.number = node->row.number};
+    struct wb_node_identity expected = wb_nodes_identity(nodes->repository, &node->row);
 
-    WB_CHECK(nodes->repository != NULL);
-    memcpy(expected.repository, nodes->repository, sizeof expected.repository);
-    memcpy(expected.id, node->row.id, sizeof expected.id);
     return wb_nodes_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
 }
 
 static int add_node(void *context, const struct wb_catalog_node *row)
 {
     struct wb_nodes *nodes = context;
-    struct wb_known_node node = {.row = *row};
-
-    WB_CHECK(row->number > 0);
-    node.dir = is_own(row)   ? wb_strdup(nodes->dir)
-               : row->inside ? wb_path_join(nodes->dir, row->dir)
-                             : wb_strdup(row->dir);
+    struct wb_known_node node = {.row = *row, .dir = wb_nodes_path(nodes->dir, row)};
     int err = node.dir ? open_node(nodes, &node) : WB_E_NOMEM;
     if (err == 0 && nodes->items.count >= NO_TAKER)
         err = wb_fail(WB_E_CORRUPT, "%s/%s is damaged: too many nodes", nodes->dir, WB_CATALOG_NAME);

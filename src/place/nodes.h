@@ -1,5 +1,6 @@
 /*
- * nodes.h - the table of nodes: which nodes a repository has, which of them can be used, and which one takes a new page.
+ * nodes.h - the table of nodes: which nodes a repository has, which of them can be used, and which one takes a new
+ * page.
  *
  * The nodes are rows of the catalog. With hash distribution each of them takes the ids in its cells (share.h); with
  * uniform distribution any node takes any id.
@@ -72,6 +73,12 @@ int wb_nodes_find_to_write(struct wb_nodes *nodes, uint32_t number, struct wb_no
 
 /* Whether the catalog has such a node. */
 bool wb_nodes_has(const struct wb_nodes *nodes, uint32_t number);
+
+/* What the file webbase.node in the directory of a node must say. */
+struct wb_node_identity wb_nodes_identity(const uint8_t *repository, const struct wb_catalog_node *row);
+
+/* The directory of a node, as a process opens it; allocated (wb_free), NULL when out of memory. */
+char *wb_nodes_path(const char *repository_dir, const struct wb_catalog_node *row);
 
 /*
  * How a node is reached: wb_node_open(). It is a variable as a test seam only: tests put a transport between the store

@@ -11,6 +11,7 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "place/nodes.h"
 #include "place/share.h"
 #include "place/superblock.h"
 
@@ -218,22 +219,6 @@ static int plan_nodes(const char *repo_dir, const struct wb_store_options *optio
     return err;
 }
 
-static char *path_of(const char *repo_dir, const struct wb_catalog_node *node)
-{
-    WB_CHECK(node->dir[0] != '\0');
-    return node->inside ? wb_path_join(repo_dir, node->dir) : wb_strdup(node->dir);
-}
-
-static struct wb_node_identity identity_of(const struct wb_superblock *superblock, const struct wb_catalog_node *node)
-{
-    struct wb_node_identity identity = {.number = node->number};
-
-    WB_CHECK(node->number > 0);
-    memcpy(identity.repository, superblock->id, sizeof identity.repository);
-    memcpy(identity.id, node->id, sizeof identity.id);
-    return identity;
-}
-
 /* Removes what an interrupted creation has left of a node inside the repository; nobody has ever used it. */
 static int clear_leftover(const char *dir)
 {
@@ -245,8 +230,8 @@ static int clear_leftover(const char *dir)
 
 static int make_node(const char *repo_dir, const struct wb_superblock *superblock, struct wb_node_made *node)
 {
-    struct wb_node_identity identity = identity_of(superblock, &node->row);
-    char *dir = path_of(repo_dir, &node->row);
+    struct wb_node_identity identity = wb_nodes_identity(superblock->id, &node->row);
+    char *dir = wb_nodes_path(repo_dir, &node->row);
     int err = dir ? 0 : WB_E_NOMEM;
 
     WB_CHECK(node->row.number > 0);
@@ -279,8 +264,8 @@ static void undo(const char *repo_dir, const struct wb_superblock *superblock, s
 
     wb_error_save(WB_E_IO, &why);
     for (size_t i = 0; i < made->count; i++) {
-        struct wb_node_identity identity = identity_of(superblock, &made->items[i].row);
-        char *dir = path_of(repo_dir, &made->items[i].row);
+        struct wb_node_identity identity = wb_nodes_identity(superblock->id, &made->items[i].row);
+        char *dir = wb_nodes_path(repo_dir, &made->items[i].row);
         if (dir)
             remove_node(dir, &identity, made->items[i].is_new);
         wb_free(dir);
@@ -356,7 +341,7 @@ int wb_nodes_sweep(const char *repo_dir, uint64_t fresh)
         err = wb_catalog_node_each(&txn, add_swept, &made);
     for (size_t i = 0; i < made.count && err == 0; i++) {
         struct wb_node_identity found;
-        char *dir = path_of(repo_dir, &made.items[i].row);
+        char *dir = wb_nodes_path(repo_dir, &made.items[i].row);
         if (!dir)
             err = WB_E_NOMEM;
         else if (wb_node_identity_read(dir, &found) == 0 && found.number == made.items[i].row.number &&

@@ -9,7 +9,7 @@
 #include "os/clock.h"
 #include "os/path.h"
 #include "move/rebalance.h"
-#include "place/nodes_make.h"
+#include "place/place.h"
 
 #include <stdio.h>
 

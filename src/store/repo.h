@@ -55,9 +55,8 @@
 #include "catalog/history.h"
 #include "catalog/pageview.h"
 #include "pagefile/pagefile.h"
-#include "place/nodes.h"
+#include "place/place.h"
 #include "store/organisation.h"
-#include "place/superblock.h"
 
 enum {
     WB_REPO_MAGIC = 0x57424c4f,

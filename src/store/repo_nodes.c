@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "pagefile/bucket.h"
 #include "store/repo.h"
 

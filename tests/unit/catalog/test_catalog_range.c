@@ -44,11 +44,16 @@ static uint64_t random_hi(uint64_t *chance, const struct wb_catalog_range *range
     uint64_t hi = range->prefix | (chance_next(chance) & ~wb_catalog_range_mask(range));
 
     switch (chance_below(chance, 5)) {
-    case 0: return chance_next(chance);
-    case 1: return hi >> 54 << 54;
-    case 2: return hi | (((uint64_t)1 << 54) - 1);
-    case 3: return chance_one_in(chance, 2) ? range->prefix : range->prefix | ~wb_catalog_range_mask(range);
-    default: return hi;
+    case 0:
+        return chance_next(chance);
+    case 1:
+        return hi >> 54 << 54;
+    case 2:
+        return hi | (((uint64_t)1 << 54) - 1);
+    case 3:
+        return chance_one_in(chance, 2) ? range->prefix : range->prefix | ~wb_catalog_range_mask(range);
+    default:
+        return hi;
     }
 }
 
@@ -103,8 +108,8 @@ static void test_parts(void **state)
         for (unsigned k = 0; k < 20; k++) {
             uint64_t hi = random_hi(&chance, &range);
             bool has = wb_catalog_range_has(&range, id_of(hi));
-            must(has == ((some && wb_catalog_range_has(&kept, id_of(hi))) +
-                         (left && wb_catalog_range_has(&rest, id_of(hi)))));
+            must(has ==
+                 ((some && wb_catalog_range_has(&kept, id_of(hi))) + (left && wb_catalog_range_has(&rest, id_of(hi)))));
             if ((hi & wb_catalog_range_mask(&range)) != range.prefix)
                 continue;
             bool there = wb_catalog_range_part(&range, hi, bits, &part);
@@ -134,8 +139,8 @@ static void test_of_cells(void **state)
         must(wb_catalog_range_within(&again, &range) && wb_catalog_range_within(&range, &again));
         wb_catalog_range_cells(&again, &same);
         must(memcmp(&same, &cells, sizeof cells) == 0);
-        must(again.bits + 4 > WB_CELL_BITS || (wb_catalog_range_first(&range) ^ wb_catalog_range_last(&range)) >>
-                                                      (60 - again.bits) != 0);
+        must(again.bits + 4 > WB_CELL_BITS ||
+             (wb_catalog_range_first(&range) ^ wb_catalog_range_last(&range)) >> (60 - again.bits) != 0);
         wb_cells_write(&cells, bytes);
         wb_cells_read(bytes, &same);
         must(memcmp(&same, &cells, sizeof cells) == 0);

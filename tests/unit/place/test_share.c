@@ -195,8 +195,10 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_created, make_pages), cmocka_unit_test_setup(test_grown_and_shrunk, make_pages),
-        cmocka_unit_test(test_runs),                      cmocka_unit_test(test_anything),
+        cmocka_unit_test_setup(test_created, make_pages),
+        cmocka_unit_test_setup(test_grown_and_shrunk, make_pages),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_anything),
         cmocka_unit_test(test_errors),
     };
 
