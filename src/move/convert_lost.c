@@ -74,7 +74,6 @@ static int look_up(struct convert_missing *l, struct wb_pageid id, bool *missing
     struct wb_convert_source *source = l->convert->source;
     int err = wb_pageview_load(&l->made, true, id, &l->view);
 
-    WB_CHECK(l->made.kind == WB_CATALOG_TXN_HELD);
     *missing_out = err == 0 && l->view.history.versions.count == 0;
     if (*missing_out)
         err = wb_pageview_load(&source->txn, source->summary.gone > 0, id, &l->view);
@@ -103,7 +102,7 @@ static int look_at_entry(void *context, struct wb_pageid id, const struct wb_cat
     bool missing;
     int err = look_up(l, id, &missing);
 
-    WB_CHECK(entry->place.segment > 0);
+    (void)entry;
     return err < 0 || !missing ? err : lose_page(l);
 }
 
@@ -115,7 +114,6 @@ static int look_at_history(void *context, struct wb_pageid id, struct wb_slice b
     int err = look_up(l, id, &missing);
 
     (void)bytes;
-    WB_CHECK(l->made.kind == WB_CATALOG_TXN_HELD);
     return err < 0 || !missing || l->view.had_entry ? err : lose_page(l);
 }
 
@@ -124,7 +122,6 @@ static int find_lost_pages(struct wb_convert *convert)
     struct convert_missing l = {.convert = convert};
     int err = wb_catalog_txn_read(convert->target->catalog, &l.made);
 
-    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
     if (err < 0)
         return err;
     err = wb_catalog_entry_each(&convert->source->txn, WB_CATALOG_PAGES, look_at_entry, &l);

@@ -59,7 +59,6 @@ static int add_row(void *context, const struct wb_catalog_node *row)
 {
     struct nodes_change *c = context;
 
-    WB_CHECK(row->number > 0);
     return wb_vec_push(&c->rows, *row);
 }
 
@@ -99,7 +98,6 @@ static struct wb_node_identity identity_of(const struct wb_repo *repo, const str
 {
     struct wb_node_identity identity = {.number = node->number};
 
-    WB_CHECK(node->number > 0);
     memcpy(identity.repository, repo->superblock.id, sizeof identity.repository);
     memcpy(identity.id, node->id, sizeof identity.id);
     return identity;
@@ -112,7 +110,6 @@ static const struct wb_known_node *find_dir(struct wb_repo *repo, const char *di
     bool known = wb_node_identity_read(dir, &found) == 0 &&
                  memcmp(found.repository, repo->superblock.id, sizeof found.repository) == 0;
 
-    WB_CHECK(dir != NULL);
     for (size_t i = 0; i < repo->nodes.items.count && known; i++) {
         const struct wb_known_node *node = &repo->nodes.items.items[i];
         if (node->row.number == found.number && memcmp(node->row.id, found.id, sizeof found.id) == 0)
@@ -125,7 +122,7 @@ static int note_retired(void *context, uint32_t number, uint32_t revision, uint3
 {
     uint32_t *highest = context;
 
-    WB_CHECK(number > 0);
+    (void)number;
     (void)revision;
     (void)txn_id;
     *highest = node > *highest ? node : *highest;
@@ -143,7 +140,6 @@ static int highest_number(struct wb_repo *repo, uint32_t *number_out)
     uint32_t highest = repo->nodes.items.count ? 0 : 1;
     int err = wb_catalog_txn_read(repo->catalog, &txn);
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     *number_out = 0;
     if (err < 0)
         return err;
@@ -165,7 +161,6 @@ static int choose_number(struct wb_repo *repo, uint32_t *number_out)
     uint32_t highest;
     int err = highest_number(repo, &highest);
 
-    WB_CHECK(repo->nodes.first <= repo->nodes.last);
     if (err == 0 && highest >= repo->nodes.last)
         err = wb_fail(WB_E_LIMIT, "%s has used up all numbers of nodes, up to %u: convert it into a new repository",
                       repo->dir, repo->nodes.last);
@@ -180,7 +175,6 @@ static int has_pages(const char *dir, bool *pages_out)
     bool empty = true;
     int err = pages ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(dir != NULL);
     if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE)
         err = wb_folder_is_empty(pages, &empty);
     *pages_out = !empty;
@@ -199,7 +193,6 @@ static int clear_leftover(struct wb_repo *repo, const char *dir)
     uint32_t highest;
     bool pages;
 
-    WB_CHECK(find_dir(repo, dir) == NULL);
     if (wb_node_identity_read(dir, &found) < 0 ||
         memcmp(found.repository, repo->superblock.id, sizeof found.repository) != 0)
         return 0;
@@ -229,7 +222,6 @@ static int check_dir(struct wb_repo *repo, const char *dir, char **written_out)
     for (size_t i = 0; i < count; i++)
         if (strcmp(repo->nodes.items.items[i].row.dir, ".") != 0)
             others[other_count++] = repo->nodes.items.items[i].dir;
-    WB_CHECK(other_count <= count);
     int err = wb_nodes_check_dir(repo->dir, dir, others, other_count, written_out);
     wb_free(others);
     return err;
@@ -241,7 +233,6 @@ static int enter_node(void *context)
     struct nodes_change *c = context;
     int err = read_rows(c);
 
-    WB_CHECK(c->node.number > 0);
     if (err == 0 && c->rows.count >= WB_DESIGN_NODES_MAX)
         err = wb_fail(WB_E_LIMIT, "%s has %d nodes already, which is the most it can have", c->repo->dir,
                       WB_DESIGN_NODES_MAX);
@@ -284,7 +275,6 @@ static int make_node(struct wb_repo *repo, const char *dir, uint32_t *number_out
     *number_out = c.node.number;
     wb_free(written);
     wb_vec_release(&c.rows);
-    WB_CHECK(err <= 0);
     return err;
 }
 
@@ -295,7 +285,6 @@ static int mark_arrived(void *context)
     int err = read_rows(c);
     struct wb_catalog_node *row = err == 0 ? row_of(c, c->node.number) : NULL;
 
-    WB_CHECK(c->node.number > 0);
     if (err < 0 || !row)
         return err;
     row->arriving = false;
@@ -308,7 +297,6 @@ static int lock_nodes(struct wb_repo *repo, struct wb_file *lock_out)
     char *path = wb_path_join(repo->dir, NODES_LOCK_NAME);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     if (err == 0) {
         err = wb_file_lock(lock_out, false);
         if (err == WB_E_BUSY)
@@ -329,7 +317,6 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
         err = wb_repo_commit(&repo->store, &counts);
     if (err == 0)
         wb_tails_release(repo);
-    WB_CHECK(err < 0 || repo->writer->tails.count == 0);
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
@@ -379,7 +366,6 @@ static int mark_leaving(void *context)
     struct wb_catalog_node *row = err == 0 ? row_of(c, c->node.number) : NULL;
     size_t others = 0;
 
-    WB_CHECK(c->node.number > 0);
     if (err < 0)
         return err;
     if (!row)
@@ -399,7 +385,6 @@ static int is_on_node(void *context, const struct wb_catalog_segment *row)
 {
     struct nodes_change *c = context;
 
-    WB_CHECK(row->number > 0);
     c->again = c->again || row->node == c->node.number;
     return 0;
 }
@@ -410,7 +395,6 @@ static int strike_off(void *context)
     struct nodes_change *c = context;
     int err = 0;
 
-    WB_CHECK(c->node.number > 0);
     c->again = false;
     err = wb_catalog_segment_each(&c->change.txn, is_on_node, c);
     if (err < 0 || c->again)
@@ -429,7 +413,7 @@ static int find_retired(void *context, uint32_t number, uint32_t revision, uint3
 {
     struct retired_search *search = context;
 
-    WB_CHECK(number > 0);
+    (void)number;
     (void)revision;
     (void)txn_id;
     search->found = search->found || node == search->node;
@@ -443,7 +427,6 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     int64_t since = wb_clock_now_ms();
     int err = 0;
 
-    WB_CHECK(node > 0);
     while (err == 0 && search.found && wb_clock_now_ms() - since < READERS_MS) {
         struct wb_catalog_txn txn;
         search.found = false;
@@ -467,7 +450,6 @@ static int remove_file(void *context, const struct wb_node_entry *entry)
     uint32_t number, revision;
     bool doubles;
 
-    WB_CHECK(context != NULL);
     if (!wb_segment_name_parse(base, &number, &revision) && !wb_bucket_name_parse(base, &number, &revision, &doubles))
         return 0;
     return wb_node_remove(context, entry->name);
@@ -478,7 +460,6 @@ static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, c
 {
     struct wb_node_identity identity = identity_of(repo, node);
 
-    WB_CHECK(node->number > 0);
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
     struct wb_node *own = NULL;
@@ -494,7 +475,6 @@ static int say_removed(uint32_t number, int err)
 {
     struct wb_error_copy why;
 
-    WB_CHECK(err < 0);
     wb_error_save(err, &why);
     return wb_fail(err, "node %u is removed, but something is left in its directory: %s", number, why.message);
 }
