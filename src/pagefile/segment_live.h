@@ -1,4 +1,4 @@
-/* live.h - which pages of a segment are alive, and a walk over its blocks that knows that. */
+/* segment_live.h - which pages of a segment are alive, and a walk over its blocks that knows that. */
 #ifndef WB_PAGEFILE_SEGMENT_LIVE_H
 #define WB_PAGEFILE_SEGMENT_LIVE_H
 
