@@ -12,7 +12,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/hash_store.h"
 #include "pagefile/hashed_log.h"
 #include "move/mover.h"
 
@@ -65,7 +64,7 @@ static int leave_out(struct compaction *c, const struct wb_catalog_segment *row,
 
     WB_CHECK(err < 0);
     c->mover.counts.skipped += err == WB_E_BUSY;
-    if (err == WB_E_BUSY || err == WB_E_NOTFOUND)
+    if (err == WB_E_BUSY)
         return 0;
     if (wb_catalog_uncertain(repo->catalog) || (err != WB_E_CORRUPT && !wb_repo_node_failed(repo, err)))
         return err;
@@ -185,7 +184,7 @@ static int divide_all(struct compaction *c)
     int err = wb_repo_overview(mover->repo, &o);
 
     if (err == 0)
-        err = wb_hashed_ranges_of(&o.rows, &ranges);
+        err = wb_hashed_ranges_of(mover->repo, &o.rows, &ranges);
     mover->group = NULL;
     mover->done = mover->total;
     for (size_t i = 0; i < o.rows.count && err == 0; i++) {
@@ -230,7 +229,7 @@ int wb_compact(struct wb_store *store, wb_store_progress progress, void *progres
         err = absorb_catalog(&c, wb_repo_forget(repo, &mover->counts.versions));
     if (err == 0)
         err = replace_twice(&c);
-    if (err == 0 && wb_hashed_log_is(repo))
+    if (err == 0)
         err = divide_all(&c);
     if (err == 0)
         err = wb_repo_purge(repo);

@@ -41,7 +41,6 @@ static int replace_buckets(struct wb_mover *mover, const struct wb_catalog_segme
     (void)damage;
     wb_vec_clear(&mover->findings);
     int err = wb_hash_replace(mover->repo, row, bins, count, add_finding, &findings, &replaced);
-    mover->done += row->bytes;
     if (err < 0)
         return err;
     mover->counts.files++;

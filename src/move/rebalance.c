@@ -14,6 +14,7 @@
 #include "os/path.h"
 #include "pagefile/bucket.h"
 #include "os/random.h"
+#include "move/mover.h"
 #include "move/rebalance.h"
 #include "place/nodes_make.h"
 
@@ -291,28 +292,15 @@ static int mark_arrived(void *context)
     return write_rows(c);
 }
 
-/* Only one process at a time adds or removes nodes. */
-static int lock_nodes(struct wb_repo *repo, struct wb_file *lock_out)
-{
-    char *path = wb_path_join(repo->dir, NODES_LOCK_NAME);
-    int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
-
-    if (err == 0) {
-        err = wb_file_lock(lock_out, false);
-        if (err == WB_E_BUSY)
-            err = wb_fail(WB_E_BUSY, "nodes of %s are being added or removed by another process", repo->dir);
-    }
-    wb_free(path);
-    return err;
-}
-
 /* Commits, gives up the segments that this handle appends to, and takes up the newest table. */
 static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
 {
     struct wb_store_commit_counts counts = {0};
     struct wb_catalog_summary summary;
-    int err = lock_nodes(repo, lock_out);
+    int err = wb_mover_lock_file(repo, NODES_LOCK_NAME, lock_out);
 
+    if (err == WB_E_BUSY) /* only one process at a time adds or removes nodes */
+        return wb_fail(err, "nodes of %s are being added or removed by another process", repo->dir);
     if (err == 0)
         err = wb_repo_commit(&repo->store, &counts);
     if (err == 0)

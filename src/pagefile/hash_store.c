@@ -324,6 +324,7 @@ int wb_hash_settle(struct wb_repo *repo)
         any = any || swept;
         if (err == 0 && unknown)
             err = wb_hash_replace(repo, row, &bin, 1, NULL, NULL, &ignored);
+        err = err == WB_E_BUSY ? 0 : err; /* another process has written it again since */
     }
     if (err == 0 && any)
         err = repair_all(repo);

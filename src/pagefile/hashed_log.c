@@ -202,9 +202,14 @@ static bool is_worth_it(const struct wb_hashed_ranges *ranges, const struct wb_c
     return row->live > 0 && row->bytes >= ranges->limit / SPLIT_LEAST && wb_hashed_ranges_divided(ranges, &bin);
 }
 
-int wb_hashed_ranges_of(const struct wb_catalog_rows *rows, struct wb_hashed_ranges *ranges_out)
+int wb_hashed_ranges_of(const struct wb_repo *repo, const struct wb_catalog_rows *rows,
+                        struct wb_hashed_ranges *ranges_out)
 {
     *ranges_out = (struct wb_hashed_ranges){.limit = wb_pagefile_sizes.hashed_bytes};
+    if (!wb_hashed_log_is(repo)) {
+        ranges_out->limit = UINT64_MAX;
+        return 0;
+    }
     int err = add_rows(rows, ranges_out);
     merge_ranges(ranges_out);
     return err;

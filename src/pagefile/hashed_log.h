@@ -53,8 +53,9 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
 /* Narrows the bin for a page. */
 void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pageid id, struct wb_bin *bin_inout);
 
-/* The ranges that rows of segments say. Release them even if this fails. */
-int wb_hashed_ranges_of(const struct wb_catalog_rows *rows, struct wb_hashed_ranges *ranges_out);
+/* The ranges that rows of segments say; in other organisations none is divided. Release them even if this fails. */
+int wb_hashed_ranges_of(const struct wb_repo *repo, const struct wb_catalog_rows *rows,
+                        struct wb_hashed_ranges *ranges_out);
 
 /* Whether a segment should be divided, because its range is, and into which bins. */
 bool wb_hashed_ranges_split(const struct wb_hashed_ranges *ranges, const struct wb_catalog_segment *row,
