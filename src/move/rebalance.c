@@ -119,14 +119,22 @@ static const struct wb_known_node *find_dir(struct wb_repo *repo, const char *di
     return NULL;
 }
 
-static int note_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
+/* Looks through the files that were replaced. */
+struct retired_search {
+    uint32_t node; /* is any on this node? */
+    bool found;
+    uint32_t highest; /* of all nodes that have one */
+};
+
+static int look_at_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
 {
-    uint32_t *highest = context;
+    struct retired_search *search = context;
 
     (void)number;
     (void)revision;
     (void)txn_id;
-    *highest = node > *highest ? node : *highest;
+    search->found = search->found || node == search->node;
+    search->highest = node > search->highest ? node : search->highest;
     return 0;
 }
 
@@ -136,24 +144,24 @@ static int note_retired(void *context, uint32_t number, uint32_t revision, uint3
  */
 static int highest_number(struct wb_repo *repo, uint32_t *number_out)
 {
+    struct retired_search search = {.highest = repo->nodes.items.count ? 0 : 1};
     struct wb_catalog_txn txn;
     struct wb_catalog_summary summary;
-    uint32_t highest = repo->nodes.items.count ? 0 : 1;
     int err = wb_catalog_txn_read(repo->catalog, &txn);
 
     *number_out = 0;
     if (err < 0)
         return err;
     err = wb_catalog_summary_get(&txn, &summary);
-    if (err == 0 && summary.next_node > highest)
-        highest = summary.next_node - 1;
+    if (err == 0 && summary.next_node > search.highest)
+        search.highest = summary.next_node - 1;
     for (size_t i = 0; i < repo->nodes.items.count; i++)
-        if (repo->nodes.items.items[i].row.number > highest)
-            highest = repo->nodes.items.items[i].row.number;
+        if (repo->nodes.items.items[i].row.number > search.highest)
+            search.highest = repo->nodes.items.items[i].row.number;
     if (err == 0)
-        err = wb_catalog_retired_each(&txn, note_retired, &highest);
+        err = wb_catalog_retired_each(&txn, look_at_retired, &search);
     wb_catalog_txn_abort(&txn);
-    *number_out = highest;
+    *number_out = search.highest;
     return err;
 }
 
@@ -392,22 +400,6 @@ static int strike_off(void *context)
     return wb_catalog_node_delete(&c->change.txn, c->node.number);
 }
 
-struct retired_search {
-    uint32_t node;
-    bool found;
-};
-
-static int find_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
-{
-    struct retired_search *search = context;
-
-    (void)number;
-    (void)revision;
-    (void)txn_id;
-    search->found = search->found || node == search->node;
-    return 0;
-}
-
 /* Waits a while for readers that still need files of the node, and deletes these. */
 static int wait_for_readers(struct wb_repo *repo, uint32_t node)
 {
@@ -423,7 +415,7 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
             err = wb_catalog_txn_read(repo->catalog, &txn);
         if (err < 0)
             return err;
-        err = wb_catalog_retired_each(&txn, find_retired, &search);
+        err = wb_catalog_retired_each(&txn, look_at_retired, &search);
         wb_catalog_txn_abort(&txn);
         if (err == 0 && search.found)
             pause_a_moment();
