@@ -12,8 +12,8 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/hashed_log.h"
 #include "move/mover.h"
+#include "pagefile/hashed_log.h"
 
 struct compaction {
     struct wb_mover mover;

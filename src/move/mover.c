@@ -224,8 +224,7 @@ int wb_move_drop(struct wb_mover *mover, const struct wb_move_hold *holds, size_
     return err;
 }
 
-/* ---- new files ----------------------------------------------------------------------------------------------------
- */
+/* ---- new files ----------------------------------------------------------------------------------------- */
 
 /* Takes new segment numbers. Files cannot claim them, because the bins may be on several nodes. */
 static int take_numbers(struct wb_repo *repo, uint32_t count, uint32_t *first_out)
@@ -351,8 +350,7 @@ static int write_files(struct wb_move *m)
     return err;
 }
 
-/* ---- publishing ---------------------------------------------------------------------------------------------------
- */
+/* ---- publishing ---------------------------------------------------------------------------------------- */
 
 /* Counts again which pages of the files are alive: of several, if something has happened to the segment since. */
 static int count_again(struct wb_move *m, struct wb_catalog_txn *txn, const struct wb_catalog_segment *now)
@@ -456,8 +454,7 @@ static void discard_files(struct wb_move *m, int err)
     wb_error_restore(&why);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 static int replace_held(struct wb_move *m, const struct wb_bin *bins)
 {

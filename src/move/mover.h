@@ -26,8 +26,8 @@
 #ifndef WB_MOVE_MOVER_H
 #define WB_MOVE_MOVER_H
 
-#include "store/repo.h"
 #include "pagefile/segment_live.h"
+#include "store/repo.h"
 
 enum { WB_MOVER_MAGIC = 0x57424d56 };
 

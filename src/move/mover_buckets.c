@@ -3,8 +3,8 @@
  * wait; readers do not. What is damaged always comes along (hash_lost.c).
  */
 #include "base/check.h"
-#include "pagefile/hash_store.h"
 #include "move/mover.h"
+#include "pagefile/hash_store.h"
 
 /* Whether there is something to free in a file, or it has far more or far fewer buckets than it needs. */
 static bool needs_work(const struct wb_mover *mover, const struct wb_catalog_segment *row)

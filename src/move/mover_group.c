@@ -15,8 +15,8 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "os/clock.h"
 #include "move/mover.h"
+#include "os/clock.h"
 
 #include <stdlib.h>
 

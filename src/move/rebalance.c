@@ -8,14 +8,14 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "move/mover.h"
+#include "move/rebalance.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
-#include "pagefile/bucket.h"
 #include "os/random.h"
-#include "move/mover.h"
-#include "move/rebalance.h"
+#include "pagefile/bucket.h"
+#include "place/node.h"
 #include "place/nodes_make.h"
 
 #include <stdio.h>
