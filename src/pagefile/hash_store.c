@@ -1,6 +1,6 @@
 /*
- * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, and what a crash
- * left.
+ * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, and what a
+ * crash left.
  */
 #include "pagefile/hash_store.h"
 #include "base/check.h"

@@ -290,11 +290,9 @@ static int judge(struct live_judging *j)
 
 /* A walk over the catalog for entries that point into damaged parts. */
 struct live_claims {
-    struct wb_catalog_txn *txn;
     const struct wb_segment *segment;
     const struct wb_catalog_range *range; /* of the segment */
     struct wb_segment_live *live;
-    struct wb_pageview view;
 };
 
 static struct wb_segment_damage *damage_at(const struct wb_segment_live *live, uint64_t physical)
@@ -327,36 +325,20 @@ static int claim(struct live_claims *c, struct wb_pageid id, const struct wb_cat
     return wb_vec_push(&live->blocks, (struct wb_segment_map_entry){place->logical, physical});
 }
 
-static int claim_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+/* Several versions of a page may have the same place, which counts once. */
+static int claim_page(void *context, struct wb_pageview *view)
 {
-    return claim(context, id, &entry->place);
-}
+    const struct wb_history_version *versions = view->history.versions.items;
+    size_t count = view->history.versions.count;
+    int err = 0;
 
-/* Older versions; several may have the same place, which counts once, and not at all if the latest has it too. */
-static int claim_history(void *context, struct wb_pageid id, struct wb_slice bytes)
-{
-    struct live_claims *c = context;
-
-    (void)bytes;
-    int err = wb_pageview_load(c->txn, true, id, &c->view);
-    const struct wb_history_version *versions = c->view.history.versions.items;
-    for (size_t i = 0; i < c->view.history.versions.count && err == 0; i++) {
-        bool counted = versions[i].ceased == 0;
-        for (size_t k = i + 1; k < c->view.history.versions.count && !counted; k++)
+    for (size_t i = 0; i < count && err == 0; i++) {
+        bool counted = false;
+        for (size_t k = i + 1; k < count && !counted; k++)
             counted = wb_catalog_place_equal(&versions[k].place, &versions[i].place);
         if (!counted)
-            err = claim(c, id, &versions[i].place);
+            err = claim(context, view->id, &versions[i].place);
     }
-    return err;
-}
-
-static int claim_all(struct live_claims *c)
-{
-    int err = wb_catalog_entry_each(c->txn, WB_CATALOG_PAGES, claim_entry, c);
-
-    if (err == 0)
-        err = wb_catalog_history_each(c->txn, (struct wb_pageid){0}, claim_history, c);
-    wb_pageview_release(&c->view);
     return err;
 }
 
@@ -371,13 +353,13 @@ static int compare_blocks(const void *a, const void *b)
 static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segment,
                        const struct wb_catalog_range *range, struct wb_segment_live *live)
 {
-    struct live_claims c = {.txn = txn, .segment = segment, .range = range, .live = live};
+    struct live_claims c = {.segment = segment, .range = range, .live = live};
     size_t at = 0;
 
     WB_CHECK(live->blocks.count == 0);
     if (live->damages.count == 0)
         return 0;
-    int err = claim_all(&c);
+    int err = wb_pageview_each(txn, (struct wb_pageid){0}, WB_PAGEVIEW_LAST, claim_page, &c);
     if (err == 0 && live->blocks.count)
         qsort(live->blocks.items, live->blocks.count, sizeof *live->blocks.items, compare_blocks);
     for (size_t i = 0; err == 0 && i < live->damages.count; i++) {
