@@ -460,8 +460,7 @@ static int say_removed(uint32_t number, int err)
 }
 
 /* From the moment when the node is leaving. */
-static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
-                      struct wb_settled *settled_out)
+static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context, struct wb_settled *settled_out)
 {
     struct wb_catalog_summary summary;
     struct wb_settled s = {0};

@@ -112,11 +112,10 @@ static int add_page(void *context, struct wb_pageview *view)
     for (size_t i = 0; i < view->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
         if (is_in(row, id, &version->place) && !is_new(notes, target->count, id, &version->place))
-            err = wb_vec_push(&lost->bucket->versions,
-                              (struct wb_bucket_version){.id = id,
-                                                         .place = version->place,
-                                                         .block_slot = LOST_SLOT,
-                                                         .stored_bytes = version->stored_bytes});
+            err = wb_vec_push(
+                &lost->bucket->versions,
+                (struct wb_bucket_version){
+                    .id = id, .place = version->place, .block_slot = LOST_SLOT, .stored_bytes = version->stored_bytes});
     }
     if (err < 0 || !wb_history_latest(&view->history))
         return err;

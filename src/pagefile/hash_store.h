@@ -256,9 +256,9 @@ int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *
 uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context);
 
 /*
- * Writes a file for each bin from the file of a target and its notes (hash_merge.c), with so many buckets. The first one
- * takes the number of the file, with the next revision; the others become new files whose origin it is. If there are
- * several, the target has no notes.
+ * Writes a file for each bin from the file of a target and its notes (hash_merge.c), with so many buckets. The first
+ * one takes the number of the file, with the next revision; the others become new files whose origin it is. If there
+ * are several, the target has no notes.
  */
 int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
                   uint64_t buckets);
@@ -267,8 +267,8 @@ int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, cons
 struct wb_hash_replaced {
     uint64_t pages, bytes_before, bytes_after; /* of the first bin's file */
 };
-int wb_hash_replace(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins,
-                    size_t count, wb_store_found found, void *context, struct wb_hash_replaced *replaced_out);
+int wb_hash_replace(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,
+                    wb_store_found found, void *context, struct wb_hash_replaced *replaced_out);
 
 /* The number of buckets in which so many bytes of images should be. */
 uint64_t wb_hash_buckets_for(uint64_t bytes);

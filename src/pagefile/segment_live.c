@@ -163,8 +163,8 @@ struct live_judging {
     struct wb_pageview_judge judge;
     uint32_t segment; /* the number that their places have */
     struct live_question *questions;
-    size_t count, next;      /* those before `next` were answered */
-    struct wb_segment_live *live;    /* the answers */
+    size_t count, next;           /* those before `next` were answered */
+    struct wb_segment_live *live; /* the answers */
 };
 
 static size_t bucket_of(struct wb_pageid id)
@@ -402,8 +402,8 @@ static int read_live(struct wb_catalog_txn *txn, const struct wb_segment *segmen
 
 /* ---- the walk -------------------------------------------------------------------------------------- */
 
-int wb_segment_live_begin(struct wb_segment_live_walk *walk, struct wb_catalog_txn *txn, const struct wb_segment *segment,
-                       const struct wb_catalog_segment *row)
+int wb_segment_live_begin(struct wb_segment_live_walk *walk, struct wb_catalog_txn *txn,
+                          const struct wb_segment *segment, const struct wb_catalog_segment *row)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number == row->number);

@@ -26,8 +26,7 @@ static struct wb_store *new_store(uint64_t *chance, int64_t *clock)
 /* ---- dividing ------------------------------------------------------------------------------------------------ */
 
 /* Fills in the bins of a range, some of which may be divided further. Returns how many there are. */
-static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
-                              struct wb_bin *bins)
+static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsigned depth, struct wb_bin *bins)
 {
     if (depth == 0 || range.bits >= 20 || (depth < 3 && chance_one_in(chance, 3))) {
         bins[0] = (struct wb_bin){1, range};
@@ -403,7 +402,8 @@ static void put_many(struct wb_store *store, unsigned count)
     wb_tails_release(wb_repo_of(store));
 }
 
-/* A file that somebody else has divided since it was looked at stays as it is; one that is moved loses its dead pages. */
+/* A file that somebody else has divided since it was looked at stays as it is; one that is moved loses its dead pages.
+ */
 static void test_late_and_dead(void **state)
 {
     const struct wb_bin halves[] = {{1, {0, 1}}, {1, {(uint64_t)1 << 63, 1}}};
