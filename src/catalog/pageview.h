@@ -36,6 +36,17 @@ int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid
 /* Whether a version of the page has this place. */
 bool wb_pageview_has(const struct wb_pageview *view, const struct wb_catalog_place *place);
 
+/* No id comes behind this one. */
+#define WB_PAGEVIEW_LAST ((struct wb_pageid){UINT64_MAX, UINT64_MAX})
+
+/*
+ * Calls each() for all pages that have versions and ids from `first` to `last`: first those that have an entry, in the
+ * order of their ids, then those that have only a past. The view is good during the call, and may be changed. If each()
+ * does not return 0, that ends it, and is returned.
+ */
+int wb_pageview_each(struct wb_catalog_txn *txn, struct wb_pageid first, struct wb_pageid last,
+                     int (*each)(void *context, struct wb_pageview *view), void *context);
+
 /* Says which versions are alive in the state of a transaction, page by page. */
 struct wb_pageview_judge {
     struct wb_catalog_txn *txn;

@@ -64,7 +64,7 @@ static int leave_out(struct compaction *c, const struct wb_catalog_segment *row,
 
     WB_CHECK(err < 0);
     c->mover.counts.skipped += err == WB_E_BUSY;
-    if (err == WB_E_BUSY || err == WB_E_NOTFOUND)
+    if (err == WB_E_BUSY)
         return 0;
     if (wb_catalog_uncertain(repo->catalog) || (err != WB_E_CORRUPT && !wb_nodes_failed(&repo->nodes, err)))
         return err;

@@ -22,7 +22,6 @@ static int is_needed(struct convert_bucket *b, const struct wb_bucket_version *v
     struct wb_convert_source *source = b->source;
     int err = 0;
 
-    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     if (!b->viewed || !wb_pageid_equal(b->view.id, version->id)) {
         err = wb_pageview_load(&source->txn, source->summary.gone > 0, version->id, &b->view);
         b->viewed = err == 0;
@@ -50,7 +49,6 @@ static int read_bucket(struct convert_bucket *b, uint64_t number)
     struct wb_convert_source *source = b->source;
     bool needed;
 
-    WB_CHECK(number < b->file->count);
     wb_bucket_reader_forget(&source->buckets);
     int err = wb_bucket_read(b->file, number, &source->bucket);
     if (err < 0)
@@ -76,7 +74,6 @@ int wb_convert_bucket_records(struct wb_convert_source *source, wb_convert_each 
     int err = wb_hash_files_refresh(&source->files, &source->txn);
 
     WB_CHECK(source->hash);
-    WB_CHECK(each != NULL);
     for (size_t i = 0; err == 0 && i < source->files.rows.count; i++) {
         if (source->files.rows.items[i].live == 0)
             continue;

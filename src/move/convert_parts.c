@@ -24,7 +24,6 @@ static int copy_part(struct wb_convert *convert, struct wb_convert_source *sourc
     convert->target = target;
     convert->latest = convert->gone = 0;
     wb_vec_clear(&convert->lost_sites);
-    WB_CHECK(target->writer != NULL);
     int err = wb_convert_rows(convert);
     return err < 0 ? err : wb_convert_pages(convert);
 }

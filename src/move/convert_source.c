@@ -34,7 +34,6 @@ int wb_convert_source_open(const char *dir, struct wb_convert_source *source)
         err = wb_fail(WB_E_INVALID, "%s was made by an older version: 'webbase compact' brings it up to date", dir);
     if (err == 0)
         err = wb_nodes_refresh(&source->nodes, &source->txn);
-    WB_CHECK(err < 0 || source->txn.kind == WB_CATALOG_TXN_HELD);
     return err;
 }
 
@@ -60,7 +59,6 @@ static int check_nodes(struct wb_convert_source *source)
     struct wb_node *node;
     int err = wb_catalog_rows_read(&source->txn, &rows);
 
-    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < wb_nodes_count(&source->nodes) && err == 0; i++) {
         uint32_t number = wb_nodes_number(&source->nodes, i);
         bool needed = false;
@@ -156,7 +154,6 @@ static int read_segments(struct wb_convert_source *source, wb_convert_each each,
     int err = wb_catalog_rows_read(&source->txn, &rows);
 
     WB_CHECK(each != NULL);
-    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(!source->hash);
     for (size_t i = 0; i < rows.count && err == 0; i++)
         if (rows.items[i].live)

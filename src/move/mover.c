@@ -49,19 +49,23 @@ void wb_mover_release(struct wb_mover *mover)
     mover->magic = 0;
 }
 
-static int lock(const struct wb_repo *repo, struct wb_file *lock_out)
+int wb_mover_lock_file(const struct wb_repo *repo, const char *name, struct wb_file *lock_out)
 {
-    char *path = wb_path_join(repo->dir, WB_MOVE_LOCK);
+    char *path = wb_path_join(repo->dir, name);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 
-    if (err == 0) {
-        err = wb_file_lock(lock_out, false);
-        if (err == WB_E_BUSY)
-            err = wb_fail(WB_E_BUSY, "another compaction of %s is running, or its pages are being moved between nodes",
-                          repo->dir);
-    }
     wb_free(path);
-    return err;
+    return err < 0 ? err : wb_file_lock(lock_out, false);
+}
+
+static int lock(const struct wb_repo *repo, struct wb_file *lock_out)
+{
+    int err = wb_mover_lock_file(repo, WB_MOVE_LOCK, lock_out);
+
+    if (err != WB_E_BUSY)
+        return err;
+    return wb_fail(WB_E_BUSY, "another compaction of %s is running, or its pages are being moved between nodes",
+                   repo->dir);
 }
 
 int wb_mover_lock(struct wb_mover *mover)
@@ -220,8 +224,7 @@ int wb_move_drop(struct wb_mover *mover, const struct wb_move_hold *holds, size_
     return err;
 }
 
-/* ---- new files ----------------------------------------------------------------------------------------------------
- */
+/* ---- new files ----------------------------------------------------------------------------------------- */
 
 /* Takes new segment numbers. Files cannot claim them, because the bins may be on several nodes. */
 static int take_numbers(struct wb_repo *repo, uint32_t count, uint32_t *first_out)
@@ -347,8 +350,7 @@ static int write_files(struct wb_move *m)
     return err;
 }
 
-/* ---- publishing ---------------------------------------------------------------------------------------------------
- */
+/* ---- publishing ---------------------------------------------------------------------------------------- */
 
 /* Counts again which pages of the files are alive: of several, if something has happened to the segment since. */
 static int count_again(struct wb_move *m, struct wb_catalog_txn *txn, const struct wb_catalog_segment *now)
@@ -452,8 +454,7 @@ static void discard_files(struct wb_move *m, int err)
     wb_error_restore(&why);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 static int replace_held(struct wb_move *m, const struct wb_bin *bins)
 {

@@ -26,8 +26,8 @@
 #ifndef WB_MOVE_MOVER_H
 #define WB_MOVE_MOVER_H
 
-#include "store/repo.h"
 #include "pagefile/segment_live.h"
+#include "store/repo.h"
 
 enum { WB_MOVER_MAGIC = 0x57424d56 };
 
@@ -74,6 +74,9 @@ int wb_mover_init(struct wb_mover *mover, struct wb_repo *repo, wb_store_progres
                   const char *stopped);
 void wb_mover_release(struct wb_mover *mover);
 
+/* Opens and locks a file in the repository's directory. WB_E_BUSY, without a message of its own. */
+int wb_mover_lock_file(const struct wb_repo *repo, const char *name, struct wb_file *lock_out);
+
 /* Keeps other processes from replacing files of this repository until the end of the run. WB_E_BUSY. */
 int wb_mover_lock(struct wb_mover *mover);
 
@@ -104,7 +107,7 @@ struct wb_move_ops {
 };
 extern const struct wb_move_ops wb_move_copied, wb_move_rewritten;
 
-/* Replaces a single file, as a run of its own. */
+/* Replaces a single file, as a run of its own: a seam for tests. */
 int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,
                  enum wb_move_damage damage);
 

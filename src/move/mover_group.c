@@ -15,8 +15,8 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "os/clock.h"
 #include "move/mover.h"
+#include "os/clock.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,6 @@ static bool is_movable(const struct wb_history *history, const struct wb_history
                        const struct wb_history_version *latest, const struct wb_history_rule *rule)
 {
     WB_CHECK(latest->ceased == 0);
-    WB_CHECK(version->place.segment > 0);
     if (version->place.segment == latest->place.segment && version->place.logical == latest->place.logical)
         return false;
     for (size_t i = 0; i < history->versions.count; i++)
@@ -120,7 +119,6 @@ static size_t first_item(const struct wb_mover_group *group, uint32_t segment)
         else
             high = middle;
     }
-    WB_CHECK(low <= group->plan.count);
     return low;
 }
 
@@ -130,7 +128,6 @@ static size_t first_item(const struct wb_mover_group *group, uint32_t segment)
  */
 static bool is_part(const struct wb_catalog_segment *row)
 {
-    WB_CHECK(row->number > 0);
     return row->split || row->origin;
 }
 
@@ -159,7 +156,6 @@ static void clear_block(struct wb_mover_group *group)
 
 void wb_mover_group_begin(struct wb_mover_group *group, const struct wb_catalog_segment *row)
 {
-    WB_CHECK(row->number > 0);
     group->plan_at = is_part(row) ? group->plan.count : first_item(group, row->number);
     wb_vec_clear(&group->moves);
     clear_block(group);
@@ -180,8 +176,6 @@ void wb_mover_group_release(struct wb_mover_group *group)
 
 static bool was_taken(const struct wb_mover_group *group, size_t first, const struct wb_catalog_place *place)
 {
-    WB_CHECK(first <= group->moves.count);
-    WB_CHECK(place->segment > 0);
     for (size_t i = first; i < group->moves.count; i++)
         if (wb_catalog_place_equal(&group->moves.items[i].from, place))
             return true;

@@ -40,7 +40,6 @@ static int rewrite_file(struct wb_mover *mover, const struct wb_catalog_segment 
     if (err == 0)
         err = files->kind->rewrite(&change.edit, row, bins, count);
     err = wb_pagefile_change_end(&change, err);
-    mover->done += row->bytes;
     if (err == 0) {
         const struct wb_catalog_segment *after = &change.edit.rows[row->number];
         mover->counts.files++;

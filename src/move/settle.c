@@ -7,9 +7,9 @@
  * see that the table has changed.
  */
 #include "base/check.h"
-#include "os/clock.h"
 #include "move/mover.h"
 #include "move/rebalance.h"
+#include "os/clock.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /*
  * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, what a crash
- * left, and compaction.
+ * left, and its table.
  */
 #include "pagefile/hash_store.h"
 #include "base/check.h"
@@ -342,6 +342,7 @@ static int repair(struct wb_pagefile *files)
         any = any || swept;
         if (err == 0 && unknown)
             err = repair_with(files, &o.rows.items[i]);
+        err = err == WB_E_BUSY ? 0 : err; /* another process has written it again since */
     }
     if (err == 0 && any)
         err = repair_with(files, NULL);

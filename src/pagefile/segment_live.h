@@ -1,4 +1,4 @@
-/* live.h - which pages of a segment are alive, and a walk over its blocks that knows that. */
+/* segment_live.h - which pages of a segment are alive, and a walk over its blocks that knows that. */
 #ifndef WB_PAGEFILE_SEGMENT_LIVE_H
 #define WB_PAGEFILE_SEGMENT_LIVE_H
 
@@ -21,7 +21,7 @@ struct wb_segment_live {
     bool *old;                                  /* alive, but not the latest version of its page */
     uint64_t epoch;                             /* in which that is so */
     size_t count;                               /* entries in the directories of all readable blocks */
-    WB_VEC(struct wb_segment_damage) damages;      /* in the order of the file */
+    WB_VEC(struct wb_segment_damage) damages;   /* in the order of the file */
     WB_VEC(struct wb_segment_map_entry) blocks; /* those in damaged parts with live pages, in file order */
     uint64_t nowhere;                           /* live pages whose block the file does not have at all */
 };
@@ -30,14 +30,14 @@ struct wb_segment_live {
 struct wb_segment_live_walk {
     struct wb_segment_walk walk; /* walk.index is that of the block */
     struct wb_segment_live live;
-    const bool *dead, *old;              /* flags for the entries of the block */
+    const bool *dead, *old;                 /* flags for the entries of the block */
     const struct wb_segment_damage *damage; /* not NULL: this is no block, but a damaged part */
-    size_t judged, damages;              /* entries and damaged parts that were passed */
+    size_t judged, damages;                 /* entries and damaged parts that were passed */
 };
 
 /* Finds out what is alive in a state that is held. Release the walk even if this fails. */
-int wb_segment_live_begin(struct wb_segment_live_walk *walk, struct wb_catalog_txn *txn, const struct wb_segment *segment,
-                       const struct wb_catalog_segment *row);
+int wb_segment_live_begin(struct wb_segment_live_walk *walk, struct wb_catalog_txn *txn,
+                          const struct wb_segment *segment, const struct wb_catalog_segment *row);
 void wb_segment_live_release(struct wb_segment_live_walk *walk);
 
 /* Returns 1 and the next block or damaged part, in the order of the file; 0 at the end; or an error. */

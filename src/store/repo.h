@@ -27,11 +27,8 @@
  *   disk_gone.c     ... and after them the pages that are gone but have a past
  *   disk_parcel.c   ... as parcels; positions
  *   segment_live.c     finds out which pages of a segment are alive
- *   compact.c  replaces segments by copies without their dead pages
- *   compact_copy.c     makes the copy, block by block
- *   split.c    divides segments by page ids; segment_hold.c moves them to other nodes
- *   rebalance.c  adds and removes nodes
- *   compact_group.c    puts older versions next to the latest one of their page
+ *   mover.c         replaces files by others without their dead pages (mover.h): to compact, divide or move them
+ *   rebalance.c     adds and removes nodes
  *   repo_verify.c   reads and checks everything
  *
  * The life of a page in a writer:

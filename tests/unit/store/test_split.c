@@ -1,7 +1,7 @@
 /*
  * test_split.c - segments that are divided by page ids: nothing that a reader sees changes, not even the order of pages
  * or what a position means; scans that were under way go on; compaction and takedowns reach all parts; and a process
- * that is killed while it divides leaves everything as it was, or all of it done.
+ * that is killed while it divides leaves everything as it was, or all of it done. A plan that is late changes nothing.
  */
 #include "lines_support.h"
 #include "move/mover.h"
@@ -27,8 +27,7 @@ static struct wb_store *new_store(uint64_t *chance, int64_t *clock)
 /* ---- dividing ------------------------------------------------------------------------------------------------ */
 
 /* Fills in the bins of a range, some of which may be divided further. Returns how many there are. */
-static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
-                              struct wb_bin *bins)
+static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsigned depth, struct wb_bin *bins)
 {
     if (depth == 0 || range.bits >= 20 || (depth < 3 && chance_one_in(chance, 3))) {
         bins[0] = (struct wb_bin){1, range};
@@ -393,6 +392,65 @@ static void test_dead_bytes(void **state)
     verify_clean(dir);
 }
 
+/* ---- plans that are late, and dead pages ---------------------------------------------------------------------- */
+
+static void put_many(struct wb_store *store, unsigned count)
+{
+    struct spec spec = {.site = 1, .time_ms = 1000, .size = 2000};
+
+    for (; spec.number < count; spec.number++)
+        must_ok(put_spec(store, &spec));
+    commit_store(store);
+    wb_tails_release(&wb_repo_of(store)->files);
+}
+
+/* A file that somebody else has divided since it was looked at stays as it is; one that is moved loses its dead pages.
+ */
+static void test_late_and_dead(void **state)
+{
+    const struct wb_bin halves[] = {{1, {.bits = 1}}, {1, {.prefix = (uint64_t)1 << 63, .bits = 1}}};
+    struct wb_overview before, after;
+    uint64_t live = 0;
+
+    (void)state;
+    test_dir(dir);
+    create_store(dir);
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    struct wb_repo *repo = wb_repo_of(store);
+    put_many(store, 80);
+    must_ok(wb_repo_overview(repo, &before));
+    assert_int_equal(before.rows.count, 1);
+    must_ok(wb_move_file(repo, &before.rows.items[0], halves, COUNT(halves), WB_MOVE_REFUSE));
+    must(wb_move_file(repo, &before.rows.items[0], halves, COUNT(halves), WB_MOVE_REFUSE) == WB_E_BUSY);
+    wb_catalog_rows_release(&before.rows);
+    verify_clean(dir);
+
+    struct spec spec = {.site = 1, .time_ms = 2000, .size = 2000};
+    for (; spec.number < 80; spec.number++)
+        if (spec.number % 10)
+            must_ok(remove_spec(store, &spec, false));
+    commit_store(store);
+    must_ok(wb_repo_overview(repo, &before));
+    for (size_t i = 0; i < before.rows.count; i++) {
+        const struct wb_bin whole = {1, before.rows.items[i].range};
+        must(before.rows.items[i].pages > before.rows.items[i].live);
+        live += before.rows.items[i].live;
+        must_ok(wb_move_file(repo, &before.rows.items[i], &whole, 1, WB_MOVE_REFUSE));
+    }
+    must_ok(wb_repo_overview(repo, &after));
+    assert_int_equal(after.rows.count, before.rows.count);
+    for (size_t i = 0; i < after.rows.count; i++) {
+        assert_int_equal(after.rows.items[i].pages, after.rows.items[i].live);
+        assert_true(after.rows.items[i].bytes < before.rows.items[i].bytes);
+        live -= after.rows.items[i].live;
+    }
+    assert_int_equal(live, 0);
+    wb_catalog_rows_release(&before.rows);
+    wb_catalog_rows_release(&after.rows);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
 static int reset(void **state)
 {
     (void)state;
@@ -407,6 +465,7 @@ int main(void)
         cmocka_unit_test_teardown(test_nothing_changes, reset), cmocka_unit_test_teardown(test_scans_go_on, reset),
         cmocka_unit_test_teardown(test_takedown, reset),        cmocka_unit_test_teardown(test_killed, reset),
         cmocka_unit_test_teardown(test_beside_a_writer, reset), cmocka_unit_test_teardown(test_dead_bytes, reset),
+        cmocka_unit_test_teardown(test_late_and_dead, reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
