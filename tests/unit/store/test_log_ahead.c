@@ -368,7 +368,8 @@ static void test_changes(void **state)
     struct wb_store *reader = open_store(repo, WB_STORE_READ);
     expect_pages(reader, 1000, &expected);
     must_ok(wb_store_scan_open(reader, &(struct wb_store_scan_options){0}, &scan));
-    assert_true(scan_some(scan, 5, WITHOUT_LIFETIME, &found));
+    /* The first block. What is visible of a block is asked when the scan reaches it, so no page of it may be left. */
+    assert_true(scan_some(scan, 6, WITHOUT_LIFETIME, &found));
     put_pages(repo, 0, PAGES, 2000);
     struct wb_store *store = open_store(repo, WB_STORE_WRITE);
     for (uint32_t i = 0; i < PAGES; i += 3) {
