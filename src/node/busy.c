@@ -114,10 +114,10 @@ int wb_busy_each(const char *repository_dir, enum wb_busy_kind kind,
 {
     WB_VEC(struct busy_range) todo = WB_VEC_INIT;
     struct wb_file file = WB_FILE_INIT;
-    char *path = wb_path_join(repository_dir, WB_BUSY_NAME);
-    int err = path ? wb_file_open(path, WB_FILE_READ, &file) : WB_E_NOMEM;
 
     WB_CHECK((unsigned)kind < WB_BUSY_KINDS);
+    char *path = wb_path_join(repository_dir, WB_BUSY_NAME);
+    int err = path ? wb_file_open(path, WB_FILE_READ, &file) : WB_E_NOMEM;
     if (err == 0)
         err = wb_vec_push(&todo, (struct busy_range){(uint64_t)kind << KIND_SHIFT, ((uint64_t)kind + 1) << KIND_SHIFT});
     while (err == 0 && todo.count > 0) {

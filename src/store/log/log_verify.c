@@ -244,7 +244,7 @@ static int check_seal(struct wb_log_verifier *v, uint64_t sealed_at, const char 
 }
 
 /* After the committed bytes there is nothing, a seal, the work of a running writer, or what a crash left. */
-static int check_tail(struct wb_log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment,
+static int check_tail(struct wb_log_verifier *v, const struct wb_catalog_segment *row, struct wb_segment *segment,
                       const char *file)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);

@@ -21,9 +21,6 @@ enum {
     FULL_BYTES_MAX = 1 << 30, /* ... but not one that has these bytes left */
 };
 
-int (*wb_log_nodes_open)(const char *dir, const struct wb_node_identity *identity,
-                         struct wb_node **node_out) = wb_node_open;
-
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
 void wb_log_nodes_init(struct wb_log_nodes *nodes, const char *dir, const struct wb_superblock *superblock)
@@ -70,7 +67,7 @@ static int open_node(const struct wb_log_nodes *nodes, struct wb_log_node *node)
     WB_CHECK(nodes->repository != NULL);
     memcpy(expected.repository, nodes->repository, sizeof expected.repository);
     memcpy(expected.id, node->row.id, sizeof expected.id);
-    return wb_log_nodes_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
+    return wb_node_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
 }
 
 static int add_node(void *context, const struct wb_catalog_node *row)
@@ -194,7 +191,7 @@ int wb_log_nodes_find(struct wb_log_nodes *nodes, uint32_t number, struct wb_nod
     *node_out = NULL;
     if (!node && (nodes->items.count || number != 1))
         return no_such_node(nodes, number);
-    int err = node ? look(node) : nodes->own ? 0 : wb_log_nodes_open(nodes->dir, NULL, &nodes->own);
+    int err = node ? look(node) : nodes->own ? 0 : wb_node_open(nodes->dir, NULL, &nodes->own);
     if (err == 0)
         *node_out = node ? node->reach : nodes->own;
     return err;

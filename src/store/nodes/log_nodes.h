@@ -84,12 +84,6 @@ int wb_log_nodes_find_to_write(struct wb_log_nodes *nodes, uint32_t number, stru
 /* Whether the catalog has such a node. */
 bool wb_log_nodes_has(const struct wb_log_nodes *nodes, uint32_t number);
 
-/*
- * How a node is reached: wb_node_open(). It is a variable as a test seam only: tests put a transport between the store
- * and its nodes.
- */
-extern int (*wb_log_nodes_open)(const char *dir, const struct wb_node_identity *identity, struct wb_node **node_out);
-
 /* ---- for the handle of a store ---------------------------------------------------------------------------------- */
 
 /* Whether all of them can be written, as far as was known a moment ago. Costs nothing then. */

@@ -520,7 +520,7 @@ static int clear_dir(struct wb_log *log, const struct wb_catalog_node *node, con
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
     struct wb_node *own = NULL;
-    int err = wb_log_nodes_open(dir, NULL, &own);
+    int err = wb_node_open(dir, NULL, &own);
     if (err == 0)
         err = wb_node_each_file(own, remove_file, own);
     wb_node_close(own);
