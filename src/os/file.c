@@ -35,8 +35,6 @@ int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
         mode |= O_EXCL;
     if (flags & WB_FILE_TRUNCATE)
         mode |= O_TRUNC;
-    if (flags & WB_FILE_DIRECT)
-        mode |= O_DIRECT;
     char *copy = wb_strdup(path);
     if (!copy)
         return WB_E_NOMEM;
@@ -195,11 +193,6 @@ void wb_file_sequential(const struct wb_file *file)
 void wb_file_write_back(const struct wb_file *file, uint64_t offset, uint64_t len)
 {
     sync_file_range(file->fd, (off_t)offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
-}
-
-void wb_file_forget(const struct wb_file *file)
-{
-    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
 void wb_file_discard(const struct wb_file *file, uint64_t offset, uint64_t len)
