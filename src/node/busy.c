@@ -100,34 +100,31 @@ struct busy_range {
     uint64_t from, to;
 };
 
-static void report(const struct flock *lock, void (*each)(void *context, uint32_t first, uint32_t last), void *context)
+/* Whether the lock is a mark that concerns the node. */
+static bool concerns(const struct flock *lock, uint32_t node)
 {
     uint32_t mask = (1u << NODE_BITS) - 1;
-    uint64_t last = (uint64_t)lock->l_start + (uint64_t)lock->l_len - 1;
+    uint64_t first = (uint64_t)lock->l_start, last = first + (uint64_t)lock->l_len - 1;
 
-    if (lock->l_len > 0 && (uint64_t)lock->l_start >> NODE_BITS == last >> NODE_BITS) /* otherwise it is no mark */
-        each(context, (uint32_t)lock->l_start & mask, (uint32_t)last & mask);
+    if (lock->l_len <= 0 || first >> NODE_BITS != last >> NODE_BITS) /* it is no mark */
+        return false;
+    return (first & mask) <= node && node <= (last & mask);
 }
 
-int wb_busy_each(const char *repository_dir, enum wb_busy_kind kind,
-                 void (*each)(void *context, uint32_t first, uint32_t last), void *context)
+/* Adds to *count what is under way of one kind. */
+static int count_kind(const struct wb_file *file, enum wb_busy_kind kind, uint32_t node, uint64_t *count)
 {
     WB_VEC(struct busy_range) todo = WB_VEC_INIT;
-    struct wb_file file = WB_FILE_INIT;
+    int err = wb_vec_push(&todo, (struct busy_range){(uint64_t)kind << KIND_SHIFT, ((uint64_t)kind + 1) << KIND_SHIFT});
 
-    WB_CHECK((unsigned)kind < WB_BUSY_KINDS);
-    char *path = wb_path_join(repository_dir, WB_BUSY_NAME);
-    int err = path ? wb_file_open(path, WB_FILE_READ, &file) : WB_E_NOMEM;
-    if (err == 0)
-        err = wb_vec_push(&todo, (struct busy_range){(uint64_t)kind << KIND_SHIFT, ((uint64_t)kind + 1) << KIND_SHIFT});
     while (err == 0 && todo.count > 0) {
         struct busy_range range = wb_vec_pop(&todo);
         struct flock lock = lock_of(F_WRLCK, range.from, range.to);
-        if (fcntl(file.fd, F_OFD_GETLK, &lock) != 0)
-            err = wb_fail_errno("cannot ask for locks on %s", path);
+        if (fcntl(file->fd, F_OFD_GETLK, &lock) != 0)
+            err = wb_fail_errno("cannot ask for locks on %s", file->path);
         if (err < 0 || lock.l_type == F_UNLCK)
             continue;
-        report(&lock, each, context);
+        *count += concerns(&lock, node);
         uint64_t start = (uint64_t)lock.l_start;
         uint64_t end = lock.l_len ? start + (uint64_t)lock.l_len : range.to; /* 0: up to the end of all files */
         if (start > range.from)
@@ -136,32 +133,22 @@ int wb_busy_each(const char *repository_dir, enum wb_busy_kind kind,
             err = wb_vec_push(&todo, (struct busy_range){end, range.to});
     }
     wb_vec_release(&todo);
-    wb_file_close(&file);
-    wb_free(path);
-    return err == WB_E_NOTFOUND ? 0 : err; /* there was no request yet */
-}
-
-struct busy_count {
-    uint32_t node;
-    uint64_t count;
-};
-
-static void count_one(void *context, uint32_t first, uint32_t last)
-{
-    struct busy_count *count = context;
-
-    count->count += first <= count->node && count->node <= last;
+    return err;
 }
 
 int wb_busy_count(const char *repository_dir, uint32_t node, uint64_t counts_out[WB_BUSY_KINDS])
 {
-    int err = 0;
+    struct wb_file file = WB_FILE_INIT;
+    char *path = wb_path_join(repository_dir, WB_BUSY_NAME);
+    int err = path ? wb_file_open(path, WB_FILE_READ, &file) : WB_E_NOMEM;
 
     for (int kind = 0; kind < WB_BUSY_KINDS; kind++) {
-        struct busy_count count = {.node = node};
+        uint64_t count = 0;
         if (err == 0)
-            err = wb_busy_each(repository_dir, (enum wb_busy_kind)kind, count_one, &count);
-        counts_out[kind] = err == 0 ? count.count : 0;
+            err = count_kind(&file, (enum wb_busy_kind)kind, node, &count);
+        counts_out[kind] = err == 0 ? count : 0;
     }
-    return err;
+    wb_file_close(&file);
+    wb_free(path);
+    return err == WB_E_NOTFOUND ? 0 : err; /* there was no request yet */
 }

@@ -59,13 +59,9 @@ struct wb_busy_mark wb_busy_begin(struct wb_busy *busy, enum wb_busy_kind kind, 
 void wb_busy_end(struct wb_busy *busy, struct wb_busy_mark *mark);
 
 /*
- * Calls each() once for every request of this kind that is under way in any process, also in this one, with the nodes
- * that it concerns. A request that begins or ends meanwhile may be missing or counted.
+ * How many requests are under way on one node, by kind, of all processes, also of this one. A request that begins or
+ * ends meanwhile may be missing or counted.
  */
-int wb_busy_each(const char *repository_dir, enum wb_busy_kind kind,
-                 void (*each)(void *context, uint32_t first, uint32_t last), void *context);
-
-/* How many requests are under way on one node, by kind. */
 int wb_busy_count(const char *repository_dir, uint32_t node, uint64_t counts_out[WB_BUSY_KINDS]);
 
 #endif
