@@ -53,9 +53,9 @@ static int translate(struct wb_convert *convert, struct wb_pageid id, struct wb_
         if (view.history.versions.items[i].content == version->content)
             there = &view.history.versions.items[i];
     if (there)
-        err = wb_convert_record_at(read, id, &there->place, &read->record);
+        err = read->files.kind->read(&read->files, id, &there->place, &read->record);
     if (there && err == 0)
-        err = wb_repo_page(wb_buf_slice(&read->record), id, NULL, &page);
+        err = wb_pagefile_page(wb_buf_slice(&read->record), id, NULL, &page);
     if (there && err == 0)
         version->content = wb_history_content(&page, convert->target->content_seed);
     version->place.logical = version->content;
@@ -69,7 +69,6 @@ static int move_versions(struct wb_convert *convert, struct wb_pageview *view, c
 {
     const struct wb_convert_source *source = convert->source;
 
-    WB_CHECK(view->history.versions.count > 0);
     *as_stored_out = false;
     for (size_t i = 0; i < view->history.versions.count;) {
         struct wb_history_version *version = &view->history.versions.items[i];

@@ -39,7 +39,7 @@ static int end(struct row_copy *c)
     if (err == 0)
         err = wb_catalog_txn_commit(&c->txn);
     if (err == 0)
-        c->convert->target->writer->commit = c->summary.commit;
+        c->convert->target->writer->files.commit = c->summary.commit;
     c->rows = 0;
     return err;
 }
@@ -47,7 +47,6 @@ static int end(struct row_copy *c)
 /* Before each row. */
 static int make_room(struct row_copy *c)
 {
-    WB_CHECK(c->rows <= ROWS_MAX);
     if (++c->rows <= ROWS_MAX)
         return 0;
     int err = wb_convert_progress(c->convert, 0);
@@ -60,8 +59,7 @@ static int look_at_holder(void *context, uint32_t number, const struct wb_store_
 {
     struct row_copy *c = context;
 
-    WB_CHECK(number > 0);
-    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
+    (void)number;
     if (holder->kind == WB_STORE_HOLDER_PERSON && (holder->expires_ms == 0 || holder->expires_ms > c->now_ms)) {
         c->holder = *holder;
         c->held = true;
@@ -73,7 +71,6 @@ static int copy_snapshot(void *context, const struct wb_store_snapshot *snapshot
 {
     struct row_copy *c = context;
 
-    WB_CHECK(snapshot->number > 0);
     c->held = false;
     int err = wb_catalog_holder_each(&c->convert->source->txn, snapshot->number, look_at_holder, c);
     if (err < 0 || !c->held)
@@ -91,7 +88,6 @@ static int copy_bar(void *context, const struct wb_store_bar *bar, const struct 
     struct row_copy *c = context;
     int err = make_room(c);
 
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
     c->summary.bars++;
     return err < 0 ? err : wb_catalog_bar_put(&c->txn, bar->kind, bar->id, bar->site, row);
 }
@@ -102,7 +98,6 @@ static int copy_revisit(void *context, const struct wb_store_revisit *revisit, u
     bool is_new = false;
     int err = make_room(c);
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING || err < 0);
     if (err == 0)
         err = wb_catalog_revisit_put(&c->txn, site, revisit, &is_new);
     c->summary.revisits += is_new;
@@ -134,7 +129,6 @@ static int correct_site(void *context, struct wb_slice site, uint64_t pages)
     size_t count = c->convert->lost_sites.count, low = 0, high = count;
     int64_t lost = 0;
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
     (void)pages;
     while (low < high) { /* the first one that is not less */
         size_t middle = low + (high - low) / 2;
@@ -154,7 +148,6 @@ int wb_convert_sites(struct wb_convert *convert)
     struct row_copy c = {.convert = convert};
     int err = begin(&c);
 
-    WB_CHECK(convert->lost_sites.count > 0);
     qsort(convert->lost_sites.items, convert->lost_sites.count, sizeof *convert->lost_sites.items, compare_hashes);
     if (err == 0)
         err = wb_catalog_site_each(&convert->source->txn, correct_site, &c);
@@ -169,7 +162,6 @@ int wb_convert_bars(struct wb_convert *convert)
     struct row_copy c = {.convert = convert};
     int err = begin(&c);
 
-    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
     if (err == 0)
         err = wb_catalog_bar_each(&convert->source->txn, copy_bar, &c);
     if (err == 0)
@@ -199,7 +191,6 @@ int wb_convert_rows(struct wb_convert *convert)
     int err = begin(&c);
 
     WB_CHECK(from->kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(convert->target->writer != NULL);
     if (err == 0) {
         c.summary.epoch = convert->source->summary.epoch;
         c.summary.snapshot = convert->source->summary.snapshot;

@@ -4,7 +4,8 @@
 #ifndef WB_MOVE_TRANSFER_H
 #define WB_MOVE_TRANSFER_H
 
-#include "store/batch/batched.h"
+#include "move/move.h"
+#include "store/inside.h"
 
 enum { WB_TRANSFER_COMMIT_PAGES = 50000 }; /* after so many, pages are committed */
 
@@ -48,7 +49,7 @@ struct wb_transfer {
     struct wb_site_names sites;            /* of `waiting` */
     uint64_t known;
     uint64_t pages_done, bytes_done; /* brought to the read nodes */
-    struct wb_store_transfer_counts counts, uncommitted;
+    struct wb_move_transfer_counts counts, uncommitted;
     uint64_t uncommitted_pages, uncommitted_bytes;
     WB_VEC(uint32_t) fresh; /* pages that were brought since the last commit: where they are in the list */
     WB_VEC(struct wb_transfer_out) out;

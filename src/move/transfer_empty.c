@@ -37,7 +37,7 @@ static int bury_segment(void *context, const struct wb_catalog_segment *seen)
 {
     struct wb_repo_edit *edit = context;
     struct wb_catalog_segment *row;
-    int err = wb_repo_edit_row(edit, seen->number, &row);
+    int err = wb_pagefile_edit_row(&edit->files, seen->number, &row);
 
     WB_CHECK(seen->old <= seen->live);
     if (err < 0 || row->live == 0)
@@ -47,10 +47,10 @@ static int bury_segment(void *context, const struct wb_catalog_segment *seen)
     return 0;
 }
 
-/* Whether the next commit brings everything that waits. Buckets contain their pages, so they are emptied one by one. */
+/* Whether the next commit brings everything that waits. Files that change in place are emptied page by page. */
 static bool is_everything(struct wb_transfer *t)
 {
-    bool all = !t->from->hash && t->damage.code == 0 && t->fresh.count == t->pages.count;
+    bool all = !t->from->files.kind->in_place && t->damage.code == 0 && t->fresh.count == t->pages.count;
 
     WB_CHECK(t->edit.txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < t->pages.count && all; i++)
@@ -140,7 +140,7 @@ int wb_transfer_empty_end(struct wb_transfer *t, int err)
     if (err == 0)
         err = wb_repo_edit_end(&t->edit);
     if (err == 0)
-        t->from->writer->commit = t->edit.summary.commit;
+        t->from->writer->files.commit = t->edit.summary.commit;
     wb_catalog_txn_abort(&t->edit.txn);
     wb_repo_edit_release(&t->edit);
     t->edit = (struct wb_repo_edit){0};

@@ -11,9 +11,8 @@
 #include "catalog/history_list.h"
 #include "move/transfer.h"
 #include "os/clock.h"
-#include "pagefile/append_block.h"
-#include "store/repo_adopt.h"
-#include "store/repo_base.h"
+#include "pagefile/pagefile.h"
+#include "store/inside.h"
 
 enum { COMMIT_PAGES = WB_TRANSFER_COMMIT_PAGES, COMMIT_BYTES = 256 << 20, PROGRESS_PAGES = 64 };
 
@@ -156,7 +155,7 @@ static int adopt(void *context, struct wb_repo_edit *edit, const uint32_t *order
 
     WB_CHECK(page != NULL);
     if (t->attempt != writer->attempt) { /* what was done in vain does not count */
-        t->uncommitted = (struct wb_store_transfer_counts){0};
+        t->uncommitted = (struct wb_move_transfer_counts){0};
         (void)wb_transfer_empty_end(t, WB_E_IO);
         err = wb_transfer_empty_begin(t);
     }
@@ -206,7 +205,7 @@ static int commit(struct wb_transfer *t)
         t->uncommitted_pages = t->uncommitted_bytes = 0;
         wb_vec_clear(&t->fresh);
     }
-    t->uncommitted = (struct wb_store_transfer_counts){0};
+    t->uncommitted = (struct wb_move_transfer_counts){0};
     return err;
 }
 
@@ -282,7 +281,7 @@ static int copy_version(struct wb_transfer *t, const struct wb_history_version *
     int err = wb_repo_read_record(t->from, t->view.id, &version->place, &record);
 
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&record), t->view.id, NULL, &page);
+        err = wb_pagefile_page(wb_buf_slice(&record), t->view.id, NULL, &page);
     if (err == 0) {
         *bytes_inout += page.body.len;
         err = copy_record(t, &page, version->content, &record);
@@ -404,7 +403,7 @@ static int bring_page(struct wb_transfer *t, struct wb_transfer_page *page)
         err = wb_error_restore(&why);
     }
     if (err == WB_E_DOWN || (err < 0 && t->to->writer->ops.count > before && err != WB_E_CORRUPT))
-        return wb_writer_remember_failure(t->to->writer, err);
+        return wb_writer_remember_failure(&t->to->writer->files, err);
     page->brought = err == 0 && page->out == 0;
     page->partly = err == 0 && page->out != 0;
     err = wb_transfer_absorb(t, err);
