@@ -3,9 +3,9 @@
  * that were torn by a power failure, bytes that are kept because nobody can read them, and claims.
  */
 #include "store_support.h"
-#include "node/node.h"
+#include "place/node.h"
 #include "os/path.h"
-#include "store/files/bucket.h"
+#include "pagefile/bucket.h"
 
 #include <unistd.h>
 
