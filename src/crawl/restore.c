@@ -108,7 +108,7 @@ static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edi
     int err = wb_store_time(w->repo.store, id, &time_ms);
     if (err == WB_E_NOTFOUND)
         return 1;
-    /* Damage of the store is not our concern here: whoever reads the page reports it. */
+    /* Damage of the store is not our concern here: the reader of the page reports it. */
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     if (stored || time_ms >= edit->time_ms)

@@ -75,7 +75,7 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
     return 0;
 }
 
-/* Starts another visit, now or when the site comes back from whoever borrowed it. */
+/* Starts another visit, now or when the owner that has borrowed the site gives it back. */
 static void begin_anew(struct wb_dispenser_row *record)
 {
     struct wb_site_row *row = &record->row;

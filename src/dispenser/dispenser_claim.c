@@ -2,8 +2,8 @@
  * dispenser_claim.c - leases: which process has which site, and until when.
  *
  * A lease is a promise in two directions. While it lasts, nobody else gets the site, or any other site with the same
- * first address (except by borrowing). In return its owner renews it in time, or must expect to lose the site.
- * Whoever takes a site whose lease has expired records that in webbase_lost, so that an owner that was merely slow
+ * first address (except by borrowing). In return its owner renews it in time, or must expect to lose the site. A
+ * process that takes a site whose lease has expired records that in webbase_lost, so that an owner that was merely slow
  * learns of it when it renews.
  *
  * Leases are measured by the database's clock, not by those of the callers, which may differ by minutes. Nothing here

@@ -5,7 +5,7 @@
  *
  *   the original has the same URL               the store finds it, at once or when it arrives
  *   another URL, and it is in the store         it is stored under the revisit's URL as well
- *   another URL, and it arrives later           the revisit waits in the store; whoever puts the original copies it
+ *   another URL, and it arrives later           the revisit waits in the store; the put of the original copies it
  *
  * The original is known by its digest, unless the record is about an answer without a body ("304 Not Modified", for
  * which Heritrix writes the digest of nothing): then by the date that the record names, or it is what was there just

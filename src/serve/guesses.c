@@ -77,7 +77,7 @@ static void forget(struct client *client, int64_t now_ms)
     client->wrong = steps < (int64_t)client->wrong ? client->wrong - (unsigned)steps : 0;
 }
 
-/* The client, or the place that it may take: an empty one, or that of whoever has been quiet for longest. */
+/* The client, or the place that it may take: an empty one, or that of the client that has been quiet for longest. */
 static struct client *find_client(struct wb_guesses *guesses, const unsigned char address[ADDRESS_BYTES],
                                   int64_t now_ms, bool *found_out)
 {

@@ -207,7 +207,7 @@ static uint64_t first_needed(const struct wb_tree_space *space, uint64_t born, u
     return newest;
 }
 
-/* Unites two classes. Their pages are needed by whoever may need a page of either. */
+/* Unites two classes. Their pages are needed by all readers that may need a page of either. */
 static void unite(struct wb_tree *tree, unsigned a, unsigned b)
 {
     struct wb_tree_class *into = &tree->next.classes[a], from = tree->next.classes[b];
