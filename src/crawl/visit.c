@@ -67,8 +67,8 @@ static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct
 }
 
 /*
- * Reads the URL of a seed into w->scratch.target. Returns 1, 0 if it is none, or an error. *passed_out: it was found
- * under the name of an alias.
+ * Reads the URL of a seed into w->scratch.target. Returns 1, 0 if it is not a URL, or an error. *passed_out: it was
+ * found under the name of an alias.
  */
 static int read_seed(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed, bool *passed_out)
 {

@@ -341,7 +341,7 @@ static int anybody_writes(const char *dir, bool *yes_out)
     return err;
 }
 
-/* Keeps the URLs that are not stored as webdb, which is opened anew, describes them. */
+/* Keeps the URLs that are not stored as webdb, which is opened again, describes them. */
 static int keep_unstored(struct wb_reconcile *r, struct wb_webdb *webdb)
 {
     struct wb_slice rest = wb_buf_slice(&r->unstored), url;

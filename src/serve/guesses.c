@@ -41,7 +41,7 @@ void wb_guesses_free(struct wb_guesses *guesses)
 
 /* ---- clients ------------------------------------------------------------------------------------- */
 
-/* An address as text; whatever is none counts as one client. */
+/* An address as text; all texts that are not addresses count as one client. */
 static void read_address(struct wb_slice text, unsigned char address_out[ADDRESS_BYTES])
 {
     char copy[INET6_ADDRSTRLEN] = "";

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* "Name.:8080" and "[::1]:8080" as host and port. False if it is none of these; no port: empty. */
+/* "Name.:8080" and "[::1]:8080" as host and port. False if it has neither form; no port: empty. */
 static bool split_host(struct wb_slice text, struct wb_slice *host_out, struct wb_slice *port_out)
 {
     const char *bracket = text.len && text.ptr[0] == '[' ? memchr(text.ptr, ']', text.len) : NULL;
