@@ -469,7 +469,7 @@ static void set_timer(struct wb_worker *w)
 {
     int64_t next = wb_frontier_next_ms(&w->frontier);
 
-    WB_CHECK(w->failed.code < 0 || wb_frontier_settled(&w->frontier));
+    WB_CHECK(w->failed.code < 0 || wb_frontier_exhausted(&w->frontier));
     if (next == INT64_MAX) {
         event_del(w->loop.due);
         return;

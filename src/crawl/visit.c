@@ -249,7 +249,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
     /* The root came, but the process died before the site was compared with its neighbours. */
     if (site->root.probing && site->root.digest && site->rules.state == WB_RULES_KNOWN && wb_names_close_alias(w, site))
         return 0;
-    wb_restore_settle_clock(w, site);
+    wb_restore_unanswered(w, site);
     if (site->next_ms - wb_clock_now_ms() > WB_PATIENCE_MS)
         wb_visit_close(w, site, WB_SITE_WAITING, site->wait_reason[0] ? site->wait_reason : "back-off", NULL);
     else

@@ -144,7 +144,7 @@ static int take_head(struct wb_dispenser *d, struct lease_request *c, struct wb_
     wb_sql_end(d->sql, S_CLAIM);
     home->looked = false;
     if (err == 0)
-        err = WB_SQL_RUN(d->sql, S_SEAT_NEXT, wb_sql_int(c->run),
+        err = WB_SQL_RUN(d->sql, S_HEAD_NEXT, wb_sql_int(c->run),
                          wb_sql_str(wb_dispenser_first_address(record.row.address)),
                          wb_sql_str(wb_slice_str(home->name)));
     if (err == 0)

@@ -29,8 +29,8 @@ struct wb_importer {
      * found since the last commit. The store shows old versions only when they are committed, so these are looked up
      * once more after the next commit.
      */
-    WB_VEC(struct wb_store_revisit) matching, unsettled;
-    struct wb_arena matching_text, unsettled_text; /* their URLs */
+    WB_VEC(struct wb_store_revisit) matching, not_found;
+    struct wb_arena matching_text, not_found_text; /* their URLs */
     struct wb_url url;        /* of a copy */
     struct wb_buf key;
 };
