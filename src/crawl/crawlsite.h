@@ -89,7 +89,7 @@ struct wb_site {
     uint64_t key;              /* wb_edit_site(name) */
     bool https;                /* the scheme for robots.txt and the root page */
 
-    /* Courtesy. Whoever learns of a reason to wait moves next_ms forward; nobody moves it back. */
+    /* Courtesy. A function that learns of a reason to wait moves next_ms forward; none moves it back. */
     int64_t next_ms;           /* no request before this moment */
     int64_t asked_ms;          /* when its last request was sent... */
     int64_t answered_ms;       /* ...and when the answer had ended; 0: not known */

@@ -469,7 +469,7 @@ static void set_timer(struct wb_worker *w)
 {
     int64_t next = wb_frontier_next_ms(&w->frontier);
 
-    WB_CHECK(w->failed.code < 0 || wb_frontier_settled(&w->frontier));
+    WB_CHECK(w->failed.code < 0 || wb_frontier_exhausted(&w->frontier));
     if (next == INT64_MAX) {
         event_del(w->loop.due);
         return;
@@ -515,8 +515,8 @@ void wb_dispatch(struct wb_worker *w)
     while (w->failed.code == 0 && !one_is_enough(w) && (site = wb_frontier_pop(&w->frontier, wb_clock_now_ms())))
         start_site(w, site);
     wb_errand_warn_files(w);
-    /* The loop sends these requests after we return. By then their records must be safe from our death, so that whoever
-       continues keeps the interval. */
+    /* The loop sends these requests after we return. By then their records must be safe from our death, so that the
+       process that continues the visit keeps the interval. */
     int err = w->uncommitted.journal_unflushed ? wb_journal_writer_flush(w->repo.journal) : 0;
     if (err < 0)
         wb_worker_fail(w, err);

@@ -204,7 +204,7 @@ static void note_connection(struct wb_site *site, const struct wb_fetch_result *
 
 /*
  * Repeats a request that did not fail because of its site: a kept connection had been closed, the request made way for
- * others, or there was no file descriptor for it. Returns false if the request is none of these.
+ * others, or there was no file descriptor for it. Returns false if none of these holds.
  */
 static bool repeat_request(struct wb_errand *errand, const struct wb_fetch_result *result)
 {

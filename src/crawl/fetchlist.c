@@ -1,9 +1,9 @@
 /*
  * fetchlist.c - fetch lists: what the dispenser knows of all sites, and a list of URLs that becomes a run of it.
  *
- * The sites are read once, when the list is opened, and sorted by name, because whoever fills the list asks about
- * millions of pages. The list itself is kept in memory until it is committed. This file never fetches, and decides
- * nothing about what is worth fetching.
+ * The sites are read once, when the list is opened, and sorted by name, because the process that fills the list asks
+ * about millions of pages. The list itself is kept in memory until it is committed. This file never fetches, and
+ * decides nothing about what is worth fetching.
  */
 #include "base/check.h"
 #include "base/error.h"

@@ -407,7 +407,7 @@ struct wb_site *wb_frontier_pop(struct wb_frontier *frontier, int64_t now_ms)
     return NULL;
 }
 
-bool wb_frontier_settled(const struct wb_frontier *frontier)
+bool wb_frontier_exhausted(const struct wb_frontier *frontier)
 {
     return !frontier->ready.first || frontier->in_flight >= frontier->in_flight_max;
 }

@@ -14,7 +14,7 @@
  *   - A request that takes too long while others wait is stopped (wb_frontier_gives_way). Otherwise nobody would
  *     find out that its site is slow.
  *
- * Invariant, checked whenever the event loop goes to sleep (wb_frontier_settled): no address has both a free slot and
+ * Invariant, checked whenever the event loop goes to sleep (wb_frontier_exhausted): no address has both a free slot and
  * a site in line that may use it. A site that was called and sends nothing leaves its slot to the next one.
  *
  * The frontier never fetches, resolves or parses. The only clock it reads is the one passed in.
@@ -87,6 +87,6 @@ bool wb_frontier_gives_way(struct wb_frontier *frontier, struct wb_site *site, i
 void wb_frontier_shift(struct wb_frontier *frontier, int64_t by_ms);
 
 /* Whether no site can be popped before time passes or a request ends. */
-bool wb_frontier_settled(const struct wb_frontier *frontier);
+bool wb_frontier_exhausted(const struct wb_frontier *frontier);
 
 #endif

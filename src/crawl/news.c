@@ -8,8 +8,8 @@
  *   =0123...ef           the page with this id was dealt with
  *   ?0123...ef           it must be dealt with once more
  *
- * Whoever takes the site over reads them after everything else. Seeds are not told: the dispenser has them. This file
- * never decides what is fetched, and what it loses costs a request, never a page.
+ * The process that takes the site over reads them after everything else. Seeds are not told: the dispenser has them.
+ * This file never decides what is fetched, and what it loses costs a request, never a page.
  */
 #include "base/check.h"
 #include "base/mem.h"

@@ -7,7 +7,7 @@
  *   2 spools     pages that were fetched and not committed go to the store, their lines to the file of lines
  *   3 leases     the sites of dead processes become claimable again, even if power loss took their spool
  *
- * It never continues a visit itself; whoever claims the site next does (restore.c).
+ * It never continues a visit itself; the next worker that claims the site does (restore.c).
  */
 #include "crawl/recover.h"
 #include "base/date.h"
@@ -262,7 +262,7 @@ int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser
  *   - a finished one needs none, because webdb has what it says; but while its run is under way, a link may open it
  *     again, so it counts as unfinished;
  *   - a visit that a fetch list left undone needs none once there is a newer list: nobody continues it.
- * Logs that are being written are left alone by whoever removes logs, and a worker tells the dispenser where the
+ * Logs that are being written are left alone by those that remove logs, and a worker tells the dispenser where the
  * records of its sites are before it has written more than two logs.
  */
 struct log_needs {

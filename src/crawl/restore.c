@@ -108,7 +108,7 @@ static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edi
     int err = wb_store_time(w->repo.store, id, &time_ms);
     if (err == WB_E_NOTFOUND)
         return 1;
-    /* Damage of the store is not our concern here: whoever reads the page reports it. */
+    /* Damage of the store is not our concern here: the reader of the page reports it. */
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     if (stored || time_ms >= edit->time_ms)
@@ -241,7 +241,7 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
  * A request without an outcome was sent at some moment between its record and the death of its process, which is now at
  * the latest. Waits from the latest moment that is possible.
  */
-void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site)
+void wb_restore_unanswered(struct wb_worker *w, struct wb_site *site)
 {
     int64_t now = wb_clock_now_ms(), latest = site->unanswered_ms + w->plan->options->timeout_ms;
 

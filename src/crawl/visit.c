@@ -67,8 +67,8 @@ static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct
 }
 
 /*
- * Reads the URL of a seed into w->scratch.target. Returns 1, 0 if it is none, or an error. *passed_out: it was found
- * under the name of an alias.
+ * Reads the URL of a seed into w->scratch.target. Returns 1, 0 if it is not a URL, or an error. *passed_out: it was
+ * found under the name of an alias.
  */
 static int read_seed(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed, bool *passed_out)
 {
@@ -249,7 +249,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
     /* The root came, but the process died before the site was compared with its neighbours. */
     if (site->root.probing && site->root.digest && site->rules.state == WB_RULES_KNOWN && wb_names_close_alias(w, site))
         return 0;
-    wb_restore_settle_clock(w, site);
+    wb_restore_unanswered(w, site);
     if (site->next_ms - wb_clock_now_ms() > WB_PATIENCE_MS)
         wb_visit_close(w, site, WB_SITE_WAITING, site->wait_reason[0] ? site->wait_reason : "back-off", NULL);
     else

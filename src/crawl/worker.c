@@ -211,9 +211,9 @@ static int commit(struct wb_worker *w)
     /* Before the commit, too: another repository that takes a site over must not fetch what can be seen here. */
     if (err == 0)
         err = wb_news_tell(w);
-    /* Flush before the commit: whoever sees a page in the store can read its record in the journal (`update` relies on
-       this). Sync after it: if the power fails in between, we fetch some pages again, but we never believe that we have
-       pages that we do not have. Pages whose records are lost that way are adopted by `update`. */
+    /* Flush before the commit: a process that sees a page in the store can read its record in the journal (`update`
+       relies on this). Sync after it: if the power fails in between, we fetch some pages again, but we never believe
+       that we have pages that we do not have. Pages whose records are lost that way are adopted by `update`. */
     if (err == 0)
         err = wb_journal_writer_flush(w->repo.journal);
     if (err == 0 && pages)
@@ -446,7 +446,7 @@ static int open_worker(struct wb_worker *w)
     return err < 0 ? err : open_network(w);
 }
 
-/* Gives all sites back to the dispenser as they are. Whoever claims one next continues from the journal. */
+/* Gives all sites back to the dispenser as they are. The next worker that claims one continues from the journal. */
 static int hand_back(struct wb_worker *w)
 {
     wb_errand_take_arrivals(w);

@@ -394,7 +394,7 @@ int wb_restore_earlier(struct wb_worker *w, struct wb_site *site, struct wb_edit
 int wb_restore_rules(struct wb_worker *w, struct wb_site *site);
 
 /* After everything else: moves the clock for a request that has no outcome in the journal. */
-void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site);
+void wb_restore_unanswered(struct wb_worker *w, struct wb_site *site);
 
 /* ---- news.c: what another repository needs to go on with a site -------------------------------------------------- */
 

@@ -262,7 +262,7 @@ static int is_stored(struct wb_reconcile *r, struct wb_slice url, int64_t time_m
     *id_out = wb_pageid_of_key(wb_buf_slice(&r->key));
     err = wb_store_time(r->store, *id_out, &stored_ms);
     *any_out = err == 0;
-    /* Damage of the store, and a node that is down, are reported by whoever reads the page. */
+    /* Damage of the store, and a node that is down, are reported by readers of the page. */
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err == WB_E_CORRUPT || err == WB_E_DOWN ? 1 : err;
     return stored_ms >= time_ms;
@@ -319,7 +319,7 @@ int wb_reconcile_rest(struct wb_reconcile *r)
         if (err == 0)
             err = next_stored(r);
     }
-    /* Whoever holds the old edition keeps it from being removed when the new one is published. */
+    /* A holder of the old edition keeps it from being removed when the new one is published. */
     wb_webdb_close(r->old);
     r->old = NULL;
     return err;
@@ -341,7 +341,7 @@ static int anybody_writes(const char *dir, bool *yes_out)
     return err;
 }
 
-/* Keeps the URLs that are not stored as webdb, which is opened anew, describes them. */
+/* Keeps the URLs that are not stored as webdb, which is opened again, describes them. */
 static int keep_unstored(struct wb_reconcile *r, struct wb_webdb *webdb)
 {
     struct wb_slice rest = wb_buf_slice(&r->unstored), url;
@@ -379,7 +379,7 @@ int wb_reconcile_confirm(struct wb_reconcile *r)
     int err = wb_webdb_open(r->options->dir, &webdb);
 
     while (err == 0 && r->unstored.len && writing) {
-        /* In this order: whoever stops writing meanwhile has committed before. */
+        /* In this order: a process that stops writing meanwhile has committed before. */
         err = anybody_writes(r->options->dir, &writing);
         writing = writing && wb_clock_mono_ns() < end && !wb_stop_requested();
         if (err == 0)

@@ -12,7 +12,7 @@
  * older: see HINT_AGE bounds             no value before the shortest interval, at least the threshold after the
  * longest
  *
- * It knows neither the clock nor other pages. Whoever compares the values decides which page is fetched.
+ * It knows neither the clock nor other pages. The caller, which compares the values, decides which page is fetched.
  */
 #include "cycle/refresh.h"
 #include "base/date.h"

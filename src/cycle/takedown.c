@@ -265,7 +265,7 @@ static int read_site(struct takedown *t)
  * Spools of dead crawlers may still hold the bytes of what was taken down. Opening a fetch list recovers them: their
  * pages go to the store, which refuses what is barred.
  */
-static int settle(struct takedown *t, const struct wb_update_options *options)
+static int recover_spools(struct takedown *t, const struct wb_update_options *options)
 {
     struct wb_fetchlist *list = NULL;
 
@@ -297,7 +297,7 @@ static int take_down(struct takedown *t, const struct wb_update_options *options
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     err = is_url ? take_url(t) : take_site(t);
-    return err < 0 || t->allow ? err : settle(t, options);
+    return err < 0 || t->allow ? err : recover_spools(t, options);
 }
 
 /* webdb only displays takedowns. If another update is running, the next one will show this takedown. */

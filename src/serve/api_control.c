@@ -198,7 +198,7 @@ void wb_handle_expunge(struct wb_call *call)
 
 /* ---- the token --------------------------------------------------------------------------------------------------- */
 
-/* Whoever gets here has it. */
+/* A client that gets here has it. */
 void wb_handle_token(struct wb_call *call)
 {
     struct wb_json j;

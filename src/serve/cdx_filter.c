@@ -1,6 +1,6 @@
 /*
  * cdx_filter.c - filters of the CDX API. Regular expressions are ICU's, with limits on time and memory: they come from
- * whoever asks.
+ * clients.
  */
 #include "base/error.h"
 #include "base/mem.h"

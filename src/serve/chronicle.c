@@ -298,8 +298,8 @@ static int open_reader(struct wb_chronicle *c, const char *path)
 }
 
 /*
- * Finds out which role this process can have now. Whoever has the records in memory stays with them, unless the file
- * can be written after all: then what was seen meanwhile is lost.
+ * Finds out which role this process can have now. A process that has the records in memory stays with them, unless the
+ * file can be written after all: then what was seen meanwhile is lost.
  */
 static int choose_role(struct wb_chronicle *c)
 {

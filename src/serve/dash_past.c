@@ -76,7 +76,7 @@ static int64_t least_step(int64_t from_s)
 }
 
 /* Makes the ends multiples of the step; a step that was not given follows from how many are wanted. */
-static int settle(struct wb_dash_past_range *range, int64_t step_s, int64_t steps_wanted)
+static int align_range(struct wb_dash_past_range *range, int64_t step_s, int64_t steps_wanted)
 {
     int64_t length = range->to_s - range->from_s, least = least_step(range->from_s);
 
@@ -124,7 +124,7 @@ int wb_dash_past_params(struct wb_call *call, int64_t steps_wanted, struct wb_da
     else if (*choice_out && (err = find_first(call->server->dash, now_s, &first_s)) == 0)
         range_out->from_s = first_s < range_out->to_s - HOUR_S ? first_s : range_out->to_s - HOUR_S;
     range_out->from_s = range_out->from_s < 0 ? 0 : range_out->from_s;
-    return err < 0 ? err : settle(range_out, (int64_t)step_s, steps_wanted);
+    return err < 0 ? err : align_range(range_out, (int64_t)step_s, steps_wanted);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */

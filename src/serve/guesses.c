@@ -41,7 +41,7 @@ void wb_guesses_free(struct wb_guesses *guesses)
 
 /* ---- clients ------------------------------------------------------------------------------------- */
 
-/* An address as text; whatever is none counts as one client. */
+/* An address as text; all texts that are not addresses count as one client. */
 static void read_address(struct wb_slice text, unsigned char address_out[ADDRESS_BYTES])
 {
     char copy[INET6_ADDRSTRLEN] = "";
@@ -77,7 +77,7 @@ static void forget(struct client *client, int64_t now_ms)
     client->wrong = steps < (int64_t)client->wrong ? client->wrong - (unsigned)steps : 0;
 }
 
-/* The client, or the place that it may take: an empty one, or that of whoever has been quiet for longest. */
+/* The client, or the place that it may take: an empty one, or that of the client that has been quiet for longest. */
 static struct client *find_client(struct wb_guesses *guesses, const unsigned char address[ADDRESS_BYTES],
                                   int64_t now_ms, bool *found_out)
 {

@@ -165,8 +165,9 @@ static int redirect_text(struct origin_call *o, unsigned status, struct wb_slice
 }
 
 /*
- * A stored redirect leads to its target. Returns 1 if the reply does, 0 if the capture is none or leads nowhere, or an
- * error. *itself_out: it leads to the URL that was asked for, which was moved there; the page beside it is meant.
+ * A stored redirect leads to its target. Returns 1 if the reply does, 0 if the capture is not a redirect or leads
+ * nowhere, or an error. *itself_out: it leads to the URL that was asked for, which was moved there; the page beside it
+ * is meant.
  */
 static int follow(struct origin_call *o, const struct wb_page *page, bool *itself_out)
 {

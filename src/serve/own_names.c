@@ -4,7 +4,7 @@
  * A page of any site can have its own name resolve to 127.0.0.1 for a moment (DNS rebinding). For the browser, an open
  * server on that address is then part of that site, and the page may read all of it. The browser still says in Host
  * which name it meant; so requests are answered only under the addresses that lead here (wb_httpd_has_address()) and
- * the names of --allow-host. X-Forwarded-Host says nothing: whoever sends the request can write it.
+ * the names of --allow-host. X-Forwarded-Host says nothing: any client can write it.
  *
  * A browser also sends requests that pages of other sites cause without reading the answer: forms, images. What only
  * reads may answer them; what changes something looks at Origin and Sec-Fetch-Site first.
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* "Name.:8080" and "[::1]:8080" as host and port. False if it is none of these; no port: empty. */
+/* "Name.:8080" and "[::1]:8080" as host and port. False if it has neither form; no port: empty. */
 static bool split_host(struct wb_slice text, struct wb_slice *host_out, struct wb_slice *port_out)
 {
     const char *bracket = text.len && text.ptr[0] == '[' ? memchr(text.ptr, ']', text.len) : NULL;

@@ -190,7 +190,7 @@ static int add_node(void *context, const struct wb_store_node *n)
     return nodes->h->err;
 }
 
-/* Where the pages are: only of interest if there are several nodes, or if the one is down. dash.js decides it anew. */
+/* Where the pages are: only of interest if there are several nodes, or if the one is down. dash.js decides it again. */
 static void add_nodes(struct wb_call *call, struct wb_htmlpen *h, const struct wb_answer_stat *s)
 {
     struct dash_nodes nodes = {.h = h};

@@ -135,9 +135,9 @@ static int show_bytes(struct wb_call *call, const struct wb_page *page)
 }
 
 /*
- * Where a stored redirect leads in the archive; empty if it is none, or leads nowhere: then its body is shown.
- * *itself_out: it leads to another spelling of its own page, from http to https or from /a to /a/. That is the same
- * address here, so it counts as leading nowhere.
+ * Where a stored redirect leads in the archive; empty if it is not a redirect, or leads nowhere: then its body is
+ * shown. *itself_out: it leads to another spelling of its own page, from http to https or from /a to /a/. That is the
+ * same address here, so it counts as leading nowhere.
  */
 static int find_location(const struct wb_memento_target *t, const struct wb_memento *c, struct wb_buf *place,
                          bool *itself_out)

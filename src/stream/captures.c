@@ -1,6 +1,6 @@
 /*
- * captures.c - all captures of a page, oldest first. It never reads the store as a whole: whoever knows the pages calls
- * this for each.
+ * captures.c - all captures of a page, oldest first. It never reads the store as a whole: the caller knows the pages
+ * and calls this for each.
  *
  * The times of a page's captures come from its timeline, and the bytes of each version are read after that. Another
  * process may change the page between these steps. This is noticed, because every page that is read says when it was

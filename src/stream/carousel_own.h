@@ -6,7 +6,7 @@
  *
  * Locks: that of the set guards the list of carousels and how many members each of them has; that of a carousel guards
  * its window. The first is taken before the second. Nobody reads from the store or decompresses with a lock held:
- * `reading` and `busy` say that somebody does, and whoever needs the result waits for the condition.
+ * `reading` and `busy` say that somebody does, and a member that needs the result waits for the condition.
  */
 #ifndef WB_STREAM_CAROUSEL_OWN_H
 #define WB_STREAM_CAROUSEL_OWN_H
@@ -24,7 +24,7 @@ struct wb_carousel {
     size_t members; /* guarded by the set */
     bool listed;
     struct wb_store *store;
-    struct wb_store_scan *scan; /* used by whoever has set `reading` */
+    struct wb_store_scan *scan; /* used by the thread that has set `reading` */
     uint64_t bars;              /* before the scan began: what was taken down later may be in batches */
 
     pthread_mutex_t mutex; /* guards what follows */

@@ -249,7 +249,7 @@ static int find_text(struct wb_stream_pen *pen, const struct wb_stream_record *r
         if (!later)
             wb_memo_wait(record->memo, kind);
         else if (fill_memo(pen, later, kind, page) < 0)
-            wb_memo_wait(record->memo, kind); /* whoever needs the later page reports what is wrong with it */
+            wb_memo_wait(record->memo, kind); /* the stream that needs the later page reports what is wrong with it */
     }
     if (got == WB_MEMO_THERE)
         return 0;

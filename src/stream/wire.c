@@ -31,7 +31,7 @@
  *   signed   time of the capture                                            with flag 16
  *   5 bytes  a bit for each byte of the place in the scan that differs from the one before; then these   with flag 32
  *
- * What a receiver gets is valid if and only if the first frame is a header, all later ones are none, nothing follows
+ * What a receiver gets is valid if and only if the first frame is a header, no later one is a header, nothing follows
  * the end, all lengths and checksums match, and the number of records is what the end says.
  */
 #include "stream/wire.h"

@@ -226,8 +226,22 @@ def become_root(network=False):
     pathlib.Path('/proc/self/uid_map').write_text('0 %d 1' % uid)
     pathlib.Path('/proc/self/gid_map').write_text('0 %d 1' % gid)
     if network:
-        with socket.socket() as s:
-            fcntl.ioctl(s, 0x8914, struct.pack('16sH14x', b'lo', 0x41))     # SIOCSIFFLAGS: up, running
+        start_loopback()
+
+
+def start_loopback():
+    with socket.socket() as s:
+        fcntl.ioctl(s, 0x8914, struct.pack('16sH14x', b'lo', 0x41))     # SIOCSIFFLAGS: up, running
+
+
+def own_network():
+    """Moves this process, which must have only one thread, into a network of its own, in which every port is free."""
+    if os.geteuid() != 0:
+        become_root(network=True)
+        return
+    if ctypes.CDLL(None, use_errno=True).unshare(0x40000000):
+        raise OSError(ctypes.get_errno(), 'this test must run where root may create namespaces')
+    start_loopback()
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ static void check_pop(struct model *m, struct wb_site *site, int64_t now)
         wb_frontier_begin(&m->frontier, site, now);
         return;
     }
-    assert_true(wb_frontier_settled(&m->frontier));
+    assert_true(wb_frontier_exhausted(&m->frontier));
     for (size_t i = 0; i < SITES; i++)
         assert_false(may_go(m, i, now));
 }
@@ -185,7 +185,7 @@ static void call_sites(struct crawl *c)
         wb_frontier_begin(&c->frontier, site, c->now);
         assert_true(site->frontier_address->in_flight <= SLOTS);
     }
-    assert_true(wb_frontier_settled(&c->frontier));
+    assert_true(wb_frontier_exhausted(&c->frontier));
 }
 
 /* Runs until all sites are finished, and checks that there is always something to wait for. */
