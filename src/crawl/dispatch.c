@@ -409,11 +409,20 @@ void wb_dispatch_obey(struct wb_worker *w)
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
+/*
+ * Whether the site has nothing to do before an answer comes. A site whose rules are asked for elsewhere does favours
+ * meanwhile: if two robots.txt lead to each other, each site waits for a favour of the other.
+ */
+static bool must_wait(const struct wb_site *site)
+{
+    return site->resolving || (site->rules.away && !site->favours);
+}
+
 static void start_site(struct wb_worker *w, struct wb_site *site)
 {
     int64_t now = wb_clock_now_ms();
 
-    if (site->resolving || site->rules.away || fetches_used_up(w) || site->stopped)
+    if (must_wait(site) || fetches_used_up(w) || site->stopped)
         return; /* wb_dispatch_obey() gives a stopped site back */
     if (site->not_before_ms > now) {
         site->next_ms = site->not_before_ms;
@@ -435,7 +444,7 @@ static void start_site(struct wb_worker *w, struct wb_site *site)
 
 void wb_dispatch_later(struct wb_worker *w, struct wb_site *site)
 {
-    if (site->turn.at || site->resolving || site->rules.away)
+    if (site->turn.at || must_wait(site))
         return;
     if (wb_frontier_put(&w->frontier, site) < 0)
         wb_worker_fail(w, WB_E_NOMEM);

@@ -113,9 +113,10 @@ static void lookup_done(void *context, const struct wb_dns_answer *answer)
     wb_free(lookup);
     if (!site || !site->resolving)
         return;
-    site->resolving = false;
+    /* While the site counts as waiting for this answer, because its pages would put it into the frontier. */
     if (site->held)
         wb_errand_take_arrivals(w);
+    site->resolving = false;
     const struct wb_address *good = wb_names_choose_address(w->plan, answer, &private);
     if (good) {
         int err = wb_frontier_move(&w->frontier, site, good);
@@ -235,7 +236,7 @@ static int find_twin(struct wb_worker *w, const struct wb_site *site, char **nam
         if (other == site || other->guest || !is_same(site, other))
             continue;
         /* The name that was known first stays, even if the root of the other name came sooner but nothing else yet. */
-        if (other->id > site->id && other->pages <= 1 && !other->in_flight) {
+        if (other->id > site->id && other->pages <= 1 && !other->in_flight && !other->held) {
             int err = close_alias(w, other, site->name);
             if (err < 0)
                 return err;
