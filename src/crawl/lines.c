@@ -145,11 +145,10 @@ int wb_lines_open(const char *dir, const char *name, enum wb_lines_role role, st
     int err = lines && path ? 0 : WB_E_NOMEM;
 
     *lines_out = NULL;
-    if (err == 0) {
-        lines->magic = LINES_MAGIC;
-        lines->file = WB_FILE_INIT;
+    if (lines)
+        *lines = (struct wb_lines){.magic = LINES_MAGIC, .file = WB_FILE_INIT};
+    if (err == 0)
         err = wb_path_mkdirs(folder);
-    }
     if (err == 0)
         do
             err = open_file(path, role, &lines->file);

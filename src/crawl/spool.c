@@ -101,10 +101,9 @@ int wb_spool_create(const char *dir, const char *name, struct wb_spool **spool_o
     int err = spool && path ? 0 : WB_E_NOMEM;
 
     *spool_out = NULL;
+    if (spool)
+        *spool = (struct wb_spool){.magic = SPOOL_MAGIC, .file = WB_FILE_INIT, .at = HEAD_BYTES};
     if (err == 0) {
-        spool->magic = SPOOL_MAGIC;
-        spool->file = WB_FILE_INIT;
-        spool->at = HEAD_BYTES;
         wb_random_bytes(&spool->round, sizeof spool->round);
         err = wb_path_mkdirs(folder);
     }
