@@ -120,6 +120,12 @@ static int start_worker(struct wb_parent *p, struct wb_crew_member *worker)
     return err < 0 ? err : wb_dispenser_open(p->plan.options->dir, p->plan.options->dispenser, &p->dispenser);
 }
 
+/* Whether the worker counts as alive after an attempt to start it: it may run although something else went wrong. */
+static bool is_counted(const struct wb_crew_member *worker, int err)
+{
+    return err == 0 || worker->pid;
+}
+
 int wb_crew_start(struct wb_parent *p)
 {
     int err = 0;
@@ -129,7 +135,7 @@ int wb_crew_start(struct wb_parent *p)
         p->crew.members[i].fd = -1;
         p->crew.count = i + 1;
         err = start_worker(p, &p->crew.members[i]);
-        p->crew.alive += err == 0;
+        p->crew.alive += is_counted(&p->crew.members[i], err);
     }
     return err;
 }
@@ -306,7 +312,7 @@ static void worker_ended(struct wb_parent *p, struct wb_crew_member *worker, int
         atomic_store(&mine->idle, false);
         atomic_fetch_sub(&p->plan.tally->reserved, atomic_exchange(&mine->reserved, 0));
         err = worker_died(p, worker, status);
-        p->crew.alive += err == 0;
+        p->crew.alive += is_counted(worker, err);
     } else {
         /* If it was killed, its spool with its lines stays for the next crawl. */
         wb_teller_ended(p->teller, worker->owner);
@@ -333,7 +339,7 @@ void wb_crew_watch(struct wb_parent *p)
             continue;
         int err = ending || wb_stop_requested() ? 1 : start_worker(p, worker); /* 1: it is not started any more */
         worker->start_ms = 0;
-        p->crew.alive -= err != 0;
+        p->crew.alive -= !is_counted(worker, err);
         if (err < 0)
             wb_parent_fail(p, err);
     }

@@ -46,7 +46,7 @@ void wb_resolve_close(struct wb_parent *parent)
     struct wb_resolver *resolver = &parent->resolver;
 
     /* The next crawl may ask for these names at once. If that cannot be noted, it only has to wait. */
-    if (resolver->unresolvable.count)
+    if (resolver->unresolvable.count && parent->dispenser)
         (void)wb_dispenser_resolve_again(parent->dispenser, resolver->unresolvable.items, resolver->unresolvable.count,
                                          wb_clock_now_ms());
     wb_vec_release(&resolver->unresolvable);
@@ -156,6 +156,9 @@ static void answered(void *context, const struct wb_dns_answer *answer)
     wb_free(inquiry);
     p->resolver.asking--;
     wb_seen_mark(&p->resolver.asked, asked_id(id), false);
+    /* The crawl is ending, and may have lost its dispenser. */
+    if (p->failed.code < 0)
+        return;
     switch (answer->status) {
     case WB_DNS_OK:
         err = accept_address(p, id, visited, answer);

@@ -463,6 +463,7 @@ static int hand_back(struct wb_worker *w)
 static void free_memory(struct wb_worker *w)
 {
     wb_errand_release_all(&w->errands);
+    wb_rules_drop_favours(w);
     for (struct wb_site *site; (site = wb_site_set_next(&w->sites, NULL));) {
         wb_frontier_remove(&w->frontier, site);
         wb_site_set_remove(&w->sites, site);
