@@ -179,11 +179,13 @@ int wb_spool_reset(struct wb_spool *spool)
 
 uint64_t wb_spool_bytes(const struct wb_spool *spool)
 {
+    WB_CHECK(spool->magic == SPOOL_MAGIC && spool->at >= HEAD_BYTES);
     return spool->at - HEAD_BYTES;
 }
 
 uint64_t wb_spool_round(const struct wb_spool *spool)
 {
+    WB_CHECK(spool->magic == SPOOL_MAGIC);
     return spool->round;
 }
 
@@ -191,6 +193,7 @@ void wb_spool_close(struct wb_spool *spool, bool remove)
 {
     if (!spool)
         return;
+    WB_CHECK(spool->magic == SPOOL_MAGIC);
     if (remove)
         wb_path_unlink(spool->file.path);
     wb_file_close(&spool->file);
