@@ -361,3 +361,16 @@ int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_d
     wb_free(seeds);
     return err;
 }
+
+int wb_fetchlist_joined(struct wb_fetchlist *list, int64_t run, struct wb_slice site, bool *joined_out)
+{
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_site_row row;
+
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && run >= 0);
+    *joined_out = false;
+    int err = run ? wb_dispenser_get(list->dispenser, site, &mem, &row) : WB_E_NOTFOUND;
+    *joined_out = err == 0 && row.run == run;
+    wb_buf_release(&mem);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}

@@ -5,7 +5,7 @@
  *   shares   classes with their own number of fetches take theirs, all others share the rest of the budget
  *   pass 2   the picked pages are listed, site after site, the most urgent first; one transaction makes the list a run
  *   pass 3   pages that were listed because they are about to expire are recorded in the journal; if a crawl does not
- *            bring them back, expunge removes them
+ *            bring them back, expunge removes them. Those of a site that another crawl holds are not in the run
  *
  * If it is killed before the transaction, nothing has changed. If it is killed after it, pass 3 is missing: those pages
  * are listed once more before they can be expunged. Between the passes it knows pages only by their numbers.
@@ -366,9 +366,13 @@ static int list_chosen(struct generate *g)
 
 /* URLs of expiring pages, gathered for one journal record. */
 struct asking {
+    struct generate *generate;
     struct wb_journal_writer *log;
     int64_t now_ms;
-    struct wb_buf text;
+    struct wb_buf site;      /* what the SURTs of its pages begin with */
+    bool joined;             /* the site takes part in the run */
+    struct wb_url url;
+    struct wb_buf key, text;
     struct wb_edit_link links[ASK_LINKS];
     size_t ends[ASK_LINKS];
     size_t count;
@@ -392,13 +396,34 @@ static int flush_asked(struct asking *asking)
     return err;
 }
 
+/* A site that another crawl holds was left out of the run: nobody was asked to fetch its pages. */
+static int enter_asked_site(struct asking *asking, const struct wb_webdb_page *page)
+{
+    struct generate *g = asking->generate;
+    struct wb_slice site = wb_surt_site(page->surt);
+
+    if (asking->site.len && wb_slice_equal(site, wb_buf_slice(&asking->site)))
+        return 0;
+    wb_buf_clear(&asking->site);
+    int err = wb_buf_append_slice(&asking->site, site);
+    if (err == 0)
+        err = wb_url_parse(page->url, NULL, &asking->url);
+    if (err == 0)
+        err = wb_url_key(&asking->url, &asking->key);
+    return err < 0 ? err
+                   : wb_fetchlist_joined(g->list, g->out->run, wb_key_site(wb_buf_slice(&asking->key)), &asking->joined);
+}
+
 static int ask_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)
 {
     struct asking *asking = context;
 
     if (item->kind != WB_PICK_EXPIRING)
         return 0;
-    int err = wb_buf_append_slice(&asking->text, page->url);
+    int err = enter_asked_site(asking, page);
+    if (err < 0 || !asking->joined)
+        return err;
+    err = wb_buf_append_slice(&asking->text, page->url);
     if (err < 0)
         return err;
     asking->ends[asking->count++] = asking->text.len;
@@ -412,7 +437,9 @@ static int note_expiring(struct generate *g)
     struct asking *asking = wb_alloc_zero(1, sizeof *asking);
     if (!asking)
         return WB_E_NOMEM;
+    asking->generate = g;
     asking->now_ms = g->now_ms;
+    asking->url = WB_URL_INIT;
     int err = wb_journal_writer_open(g->options->dir, 0, &asking->log);
     if (err == 0)
         err = each_chosen(g, "noting expiring pages", ask_page, asking);
@@ -421,6 +448,9 @@ static int note_expiring(struct generate *g)
     if (err == 0)
         err = wb_journal_writer_finish(asking->log);
     wb_journal_writer_close(asking->log);
+    wb_url_release(&asking->url);
+    wb_buf_release(&asking->site);
+    wb_buf_release(&asking->key);
     wb_buf_release(&asking->text);
     wb_free(asking);
     return err;
