@@ -32,7 +32,9 @@ struct deal_item {
     struct wb_stream_place place;   /* after it */
     struct wb_arena texts;
     size_t bytes;
-    uint64_t bars; /* what was taken down before is not this page */
+    uint64_t bars;    /* what was taken down before is not this page */
+    unsigned readers; /* workers that have it at hand: so long its texts stay, whoever has got it meanwhile... */
+    bool over;        /* ...and then the last of them frees it, because it has left the deal */
 };
 
 struct wb_deal {
@@ -55,6 +57,7 @@ struct wb_deal_worker {
     uint32_t magic;
     struct wb_deal *deal;
     WB_VEC(struct deal_item *) items; /* that it has, in the order in which it got them */
+    struct deal_item *at_hand;        /* the one that its caller is looking at; NULL: none */
     size_t bytes;
     int64_t heard_ns; /* when it joined, acknowledged something, or got a record while it had none */
     bool late;        /* its records went to others */
@@ -73,6 +76,8 @@ static void drop_texts(struct deal_item *item)
 {
     struct wb_page *page = &item->record.page;
 
+    if (item->readers)
+        return;
     wb_arena_release(&item->texts);
     *page = (struct wb_page){.id = page->id};
     item->bytes = 0;
@@ -80,8 +85,25 @@ static void drop_texts(struct deal_item *item)
 
 static void free_item(struct deal_item *item)
 {
+    item->over = true;
+    if (item->readers)
+        return;
     drop_texts(item);
     wb_free(item);
+}
+
+/* The caller of this worker needs the record no longer that it got last. Called with the deal's lock. */
+static void put_down(struct wb_deal_worker *worker)
+{
+    struct deal_item *item = worker->at_hand;
+
+    worker->at_hand = NULL;
+    if (!item || --item->readers)
+        return;
+    if (item->over)
+        free_item(item);
+    else if (item->done)
+        drop_texts(item);
 }
 
 /* A copy of a record that the stream has just returned. */
@@ -255,6 +277,7 @@ void wb_deal_leave(struct wb_deal_worker *worker)
 
     WB_CHECK(worker->magic == WORKER_MAGIC);
     pthread_mutex_lock(&deal->mutex);
+    put_down(worker);
     give_back(worker);
     pthread_mutex_unlock(&deal->mutex);
     struct wb_stream_home *home = deal->home;
@@ -386,6 +409,7 @@ static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
     int err = wb_vec_reserve(&worker->items, worker->items.count + 1);
 
     *item_out = NULL;
+    put_down(worker);
     if (err < 0)
         return err;
     wb_hold_renew(worker->deal->stream);
@@ -397,6 +421,8 @@ static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
     (*item_out)->worker = worker;
     worker->items.items[worker->items.count++] = *item_out;
     worker->bytes += (*item_out)->bytes;
+    worker->at_hand = *item_out;
+    worker->at_hand->readers++;
     return 1;
 }
 
@@ -448,6 +474,8 @@ int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
         worker->bytes -= item->bytes;
         item->done = true;
         item->worker = NULL;
+        if (item == worker->at_hand)
+            put_down(worker);
         drop_texts(item);
     }
     worker->items.count -= upto;

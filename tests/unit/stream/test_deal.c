@@ -255,6 +255,40 @@ static void test_silent_at_the_end(void **state)
     wb_stream_home_close(home);
 }
 
+/* What a worker is looking at stays as it is, even if others have got it meanwhile and are done with it. */
+static void test_silent_while_it_looks(void **state)
+{
+    struct wb_stream_home *home = make_home();
+    bool seen[PAGES] = {false};
+    struct wb_deal_worker *silent = join(home), *other = join(home);
+    struct wb_stream_record record;
+    struct wb_buf before = WB_BUF_INIT;
+    void *others[64];
+
+    (void)state;
+    assert_int_equal(wb_deal_next(silent, &record), 1);
+    const struct wb_slice *texts[] = {&record.page.url, &record.page.head, &record.page.body};
+    for (size_t i = 0; i < COUNT(texts); i++)
+        must_ok(wb_buf_append_slice(&before, *texts[i]));
+    home->silence_ns = 0;
+    assert_int_equal(take_some(other, PAGES + 1, true, seen), 0);
+    assert_true(seen[record.position]);
+    /* If the memory of the record were free, somebody would use it now. */
+    for (size_t i = 0; i < COUNT(others); i++) {
+        others[i] = malloc((i + 1) * 256);
+        memset(others[i], 0xee, (i + 1) * 256);
+    }
+    for (size_t i = 0, at = 0; i < COUNT(texts); at += texts[i++]->len)
+        assert_memory_equal(texts[i]->ptr, before.ptr + at, texts[i]->len);
+    for (size_t i = 0; i < COUNT(others); i++)
+        free(others[i]);
+    assert_int_equal(wb_deal_next(silent, &record), WB_E_STOPPED);
+    wb_buf_release(&before);
+    wb_deal_leave(silent);
+    wb_deal_leave(other);
+    wb_stream_home_close(home);
+}
+
 /* ---- a server that dies ----------------------------------------------------------------------------------- */
 
 /* Shared with the processes that are killed: what was acknowledged, and how often each record was delivered. */
@@ -390,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_silent_at_the_end),
+        cmocka_unit_test(test_silent_while_it_looks),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_wire_workers),
     };
