@@ -50,6 +50,7 @@ struct wb_deal {
     size_t free_from;                 /* no item before this one is nobody's */
     struct wb_stream_place place;     /* after the last record up to which all are acknowledged */
     bool ended;                       /* the stream has no more records */
+    struct wb_error_copy broken;      /* code < 0: a record may have been lost, so none after it may be acknowledged */
     bool finished;                    /* and all were acknowledged */
 };
 
@@ -300,7 +301,11 @@ void wb_deal_leave(struct wb_deal_worker *worker)
 
 /* ---- dealing -------------------------------------------------------------------------------------- */
 
-/* Reads the next record of the stream. Returns 1, 0 at its end, WB_DEAL_LATER, WB_STREAM_AGAIN, or an error. */
+/*
+ * Reads the next record of the stream. Returns 1, 0 at its end, WB_DEAL_LATER, WB_STREAM_AGAIN, or an error. If a
+ * record is lost because there was no memory or the disk failed, nothing more is read: it comes again when all workers
+ * have left and the stream is joined again.
+ */
 static int read_item(struct wb_deal *deal, struct deal_item **item_out)
 {
     struct wb_stream_record record;
@@ -308,23 +313,26 @@ static int read_item(struct wb_deal *deal, struct deal_item **item_out)
     *item_out = NULL;
     if (deal->ended)
         return 0;
+    if (deal->broken.code < 0)
+        return wb_error_restore(&deal->broken);
     if (deal->items.count >= deal->home->deal_window)
         return WB_DEAL_LATER;
-    int err = wb_vec_reserve(&deal->items, deal->items.count + 1);
+    uint64_t bars;
+    int err = wb_store_bar_version(deal->stream->store, &bars);
+    if (err == 0)
+        err = wb_vec_reserve(&deal->items, deal->items.count + 1);
     if (err < 0)
         return err;
     int got = wb_stream_next(deal->stream, &record);
     deal->ended = got == 0;
     if (got == WB_E_BUSY && wb_stream_waits(deal->stream))
         return WB_DEAL_LATER;
+    if (got == 1)
+        got = (err = new_item(deal->stream, &record, item_out)) < 0 ? err : 1;
+    if (got == WB_E_NOMEM || got == WB_E_IO)
+        wb_error_save(got, &deal->broken);
     if (got != 1)
         return got;
-    uint64_t bars;
-    err = wb_store_bar_version(deal->stream->store, &bars);
-    if (err == 0)
-        err = new_item(deal->stream, &record, item_out);
-    if (err < 0)
-        return err;
     (*item_out)->bars = bars;
     deal->items.items[deal->items.count++] = *item_out;
     return 1;
