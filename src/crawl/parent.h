@@ -141,7 +141,7 @@ void wb_control_door_sample(struct wb_parent *parent);
 
 /* ---- the parent -------------------------------------------------------------------------------------------------- */
 
-#define WB_PARENT_MAGIC 0x57425052u
+#define WB_PARENT_MAGIC 0x57425041u
 
 struct wb_parent {
     uint32_t magic; /* WB_PARENT_MAGIC while wb_crawl() is at work */

@@ -430,8 +430,9 @@ static int enter_asked_site(struct asking *asking, const struct wb_webdb_page *p
         err = wb_url_parse(page->url, NULL, &asking->url);
     if (err == 0)
         err = wb_url_key(&asking->url, &asking->key);
-    return err < 0 ? err
-                   : wb_fetchlist_joined(g->list, g->out->run, wb_key_site(wb_buf_slice(&asking->key)), &asking->joined);
+    if (err < 0)
+        return err;
+    return wb_fetchlist_joined(g->list, g->out->run, wb_key_site(wb_buf_slice(&asking->key)), &asking->joined);
 }
 
 static int ask_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)

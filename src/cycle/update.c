@@ -29,7 +29,7 @@
 
 enum { WARNINGS_MAX = 10 };
 
-#define UPDATE_MAGIC 0x57425550u
+#define UPDATE_MAGIC 0x57425544u
 
 struct update {
     uint32_t magic; /* UPDATE_MAGIC while wb_update() is at work */

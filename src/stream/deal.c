@@ -14,6 +14,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "os/clock.h"
@@ -22,7 +23,7 @@
 
 #define WORKER_BYTES_MAX ((size_t)64 << 20) /* of pages that a worker may have; but always one */
 
-enum { DEAL_MAGIC = 0x5742444c, WORKER_MAGIC = 0x57424457, FRAME_RECORDS = 128 };
+enum { DEAL_MAGIC = 0x5742444c, WORKER_MAGIC = 0x5742444b, FRAME_RECORDS = 128 };
 
 /* A record that was dealt. */
 struct deal_item {
@@ -96,6 +97,7 @@ static void free_item(struct deal_item *item)
 /* The caller of this worker needs the record no longer that it got last. Called with the deal's lock. */
 static void put_down(struct wb_deal_worker *worker)
 {
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
     struct deal_item *item = worker->at_hand;
 
     worker->at_hand = NULL;
@@ -110,6 +112,7 @@ static void put_down(struct wb_deal_worker *worker)
 /* A copy of a record that the stream has just returned. */
 static int new_item(const struct wb_stream *stream, const struct wb_stream_record *record, struct deal_item **item_out)
 {
+    WB_CHECK(stream->place.position == record->position + 1);
     struct deal_item *item = wb_alloc_zero(1, sizeof *item);
 
     *item_out = NULL;
@@ -139,6 +142,7 @@ static int new_item(const struct wb_stream *stream, const struct wb_stream_recor
 /* Saves the place up to which everything is acknowledged. */
 static int save(struct wb_deal *deal, bool now)
 {
+    WB_CHECK(deal->magic == DEAL_MAGIC && deal->place.position <= deal->stream->place.position);
     struct wb_stream *stream = deal->stream;
     struct wb_stream_place head = stream->place;
 
@@ -159,7 +163,9 @@ static int pass_done(struct wb_deal *deal)
 {
     size_t done = 0;
 
+    WB_CHECK(wb_is_locked(&deal->mutex) && deal->free_from <= deal->items.count);
     while (done < deal->items.count && deal->items.items[done]->done) {
+        WB_CHECK(deal->items.items[done]->place.position > deal->place.position); /* it only goes forward */
         deal->place = deal->items.items[done]->place;
         free_item(deal->items.items[done++]);
     }
@@ -175,7 +181,7 @@ static int pass_done(struct wb_deal *deal)
 
 static void free_deal(struct wb_deal *deal)
 {
-    WB_CHECK(deal->workers == 0);
+    WB_CHECK(deal->magic == DEAL_MAGIC && deal->workers == 0);
     for (size_t i = 0; i < deal->items.count; i++)
         free_item(deal->items.items[i]);
     wb_vec_release(&deal->items);
@@ -214,6 +220,7 @@ static int open_deal(struct wb_stream_home *home, const struct wb_stream_spec *s
 /* Finds the deal of this name, or opens it. Called with the home's lock. */
 static int find_deal(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal **deal_out)
 {
+    WB_CHECK(wb_is_locked(&home->deal_mutex));
     struct wb_deal *deal = home->deals;
 
     while (deal && !wb_slice_equal(wb_slice_str(deal->name), spec->join))
@@ -233,10 +240,9 @@ static int find_deal(struct wb_stream_home *home, const struct wb_stream_spec *s
 
 int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal_worker **worker_out)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC && spec->join.len > 0);
     struct wb_deal_worker *worker = wb_alloc_zero(1, sizeof *worker);
 
-    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
-    WB_CHECK(spec->join.len > 0);
     *worker_out = NULL;
     if (!worker)
         return WB_E_NOMEM;
@@ -258,6 +264,7 @@ int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec,
 /* What the worker has goes to others. Called with the deal's lock. */
 static void give_back(struct wb_deal_worker *worker)
 {
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
     struct wb_deal *deal = worker->deal;
 
     for (size_t i = 0; i < worker->items.count; i++) {
@@ -274,15 +281,15 @@ void wb_deal_leave(struct wb_deal_worker *worker)
     if (!worker)
         return;
 
+    WB_CHECK(worker->magic == WORKER_MAGIC && worker->deal->magic == DEAL_MAGIC);
     struct wb_deal *deal = worker->deal, **at = &deal->home->deals;
-
-    WB_CHECK(worker->magic == WORKER_MAGIC);
     pthread_mutex_lock(&deal->mutex);
     put_down(worker);
     give_back(worker);
     pthread_mutex_unlock(&deal->mutex);
     struct wb_stream_home *home = deal->home;
     pthread_mutex_lock(&home->deal_mutex);
+    WB_CHECK(deal->workers > 0);
     bool last = --deal->workers == 0;
     while (last && *at != deal)
         at = &(*at)->next;
@@ -310,6 +317,7 @@ static int read_item(struct wb_deal *deal, struct deal_item **item_out)
 {
     struct wb_stream_record record;
 
+    WB_CHECK(wb_is_locked(&deal->mutex));
     *item_out = NULL;
     if (deal->ended)
         return 0;
@@ -350,6 +358,7 @@ static bool has_enough(const struct wb_deal_worker *worker)
  */
 static bool relieve(struct wb_deal_worker *worker)
 {
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
     struct wb_deal *deal = worker->deal;
     struct wb_deal_worker *other = deal->items.count ? deal->items.items[0]->worker : NULL;
 
@@ -414,6 +423,7 @@ static int choose_in_time(struct wb_deal_worker *worker, struct deal_item **item
 /* Called with the deal's lock. */
 static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
 {
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
     int err = wb_vec_reserve(&worker->items, worker->items.count + 1);
 
     *item_out = NULL;
@@ -426,6 +436,7 @@ static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
         return got;
     if (worker->items.count == 0)
         worker->heard_ns = wb_clock_mono_ns();
+    WB_CHECK(!(*item_out)->worker && !(*item_out)->done); /* each record goes to one worker at a time */
     (*item_out)->worker = worker;
     worker->items.items[worker->items.count++] = *item_out;
     worker->bytes += (*item_out)->bytes;
@@ -500,10 +511,11 @@ int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
 
 static int put_header(struct wb_deal_worker *worker, struct wb_buf *out)
 {
+    WB_CHECK(!worker->headed);
     struct wb_deal *deal = worker->deal;
     struct wb_buf token = WB_BUF_INIT;
     struct wb_stream_info info;
-    int err = wb_store_packer_new(&worker->packer);
+    int err = worker->packer ? 0 : wb_store_packer_new(&worker->packer);
 
     pthread_mutex_lock(&deal->mutex);
     if (err == 0)

@@ -152,7 +152,8 @@ static void add_actor(struct crawl *c, unsigned address, unsigned pages, int64_t
     struct wb_address where = address_of(address);
 
     assert_true(c->count <= ACTORS);
-    *actor = (struct actor){.site.magic = WB_SITE_MAGIC, .left = pages, .latency_ms = latency_ms, .interval_ms = interval_ms};
+    *actor = (struct actor){
+        .site.magic = WB_SITE_MAGIC, .left = pages, .latency_ms = latency_ms, .interval_ms = interval_ms};
     assert_int_equal(wb_frontier_move(&c->frontier, &actor->site, &where), 0);
     assert_int_equal(wb_frontier_put(&c->frontier, &actor->site), 0);
     c->open++;
