@@ -66,7 +66,7 @@ int64_t wb_chronicle_slots(enum wb_chronicle_level level)
 void wb_chronicle_merge(struct wb_chronicle_record *sum, const struct wb_chronicle_record *next,
                         wb_chronicle_counted counted)
 {
-    double before = sum->watched_ms, after = next->watched_ms;
+    double before = (double)sum->watched_ms, after = (double)next->watched_ms;
 
     for (size_t i = 0; i < WB_CHRONICLE_NUMBERS; i++) {
         double a = sum->numbers[i], b = next->numbers[i];
@@ -91,15 +91,20 @@ static uint32_t checksum(const uint8_t *bytes)
 
 void wb_chronicle_encode(const struct wb_chronicle_record *record, uint8_t bytes_out[WB_CHRONICLE_RECORD_BYTES])
 {
-    WB_CHECK(record->start_s >= 0 && record->watched_ms > 0);
     wb_put64(bytes_out, (uint64_t)record->start_s);
-    wb_put32(bytes_out + 8, record->watched_ms);
+    wb_put32(bytes_out + 8, (uint32_t)record->watched_ms);
     for (size_t i = 0; i < WB_CHRONICLE_NUMBERS; i++) {
         uint64_t bits;
         memcpy(&bits, &record->numbers[i], sizeof bits);
         wb_put64(bytes_out + 16 + 8 * i, bits);
     }
     wb_put32(bytes_out + 12, checksum(bytes_out));
+}
+
+/* Records that say more are damaged. */
+static uint64_t most_watched(enum wb_chronicle_level level)
+{
+    return (uint64_t)levels[level].period_s * 1000 * WATCHED_FACTOR;
 }
 
 static bool is_empty(const uint8_t *bytes)
@@ -121,7 +126,7 @@ enum wb_chronicle_found wb_chronicle_decode(enum wb_chronicle_level level, int64
         return WB_CHRONICLE_NOTHING;
     if (wb_get32(bytes + 12) != checksum(bytes) || start > INT64_MAX || start % period ||
         start / period % (uint64_t)levels[level].slots != (uint64_t)slot || watched == 0 ||
-        watched > period * 1000 * WATCHED_FACTOR)
+        watched > most_watched(level))
         return WB_CHRONICLE_DAMAGED;
     record_out->start_s = (int64_t)start;
     record_out->watched_ms = watched;
@@ -161,8 +166,11 @@ static int64_t slot_of(int64_t start_s, enum wb_chronicle_level level)
 static int write_record(struct wb_chronicle *c, enum wb_chronicle_level level, const struct wb_chronicle_record *record)
 {
     uint8_t bytes[WB_CHRONICLE_RECORD_BYTES];
+    struct wb_chronicle_record limited = *record;
 
-    wb_chronicle_encode(record, bytes);
+    if (limited.watched_ms > most_watched(level))
+        limited.watched_ms = most_watched(level);
+    wb_chronicle_encode(&limited, bytes);
     return wb_file_write_at(&c->file, offset_of(level, slot_of(record->start_s, level)), bytes, sizeof bytes);
 }
 
@@ -351,6 +359,7 @@ void wb_chronicle_close(struct wb_chronicle *c)
 
 enum wb_chronicle_role wb_chronicle_role(struct wb_chronicle *c)
 {
+    WB_CHECK(c->magic == CHRONICLE_MAGIC);
     pthread_mutex_lock(&c->lock);
     enum wb_chronicle_role role = c->role;
     pthread_mutex_unlock(&c->lock);
@@ -440,12 +449,8 @@ static int complete(struct wb_chronicle *c, enum wb_chronicle_level level, int64
     struct chronicle_sum sum = {.record = {.start_s = start_s}, .counted = c->counted};
     int64_t period = levels[level].period_s, end;
     int err = walk_level(c, level - 1, start_s, start_s + period, &end, add_to_sum, &sum);
-    uint64_t most = (uint64_t)period * 1000 * WATCHED_FACTOR;
 
-    if (err < 0 || sum.record.watched_ms == 0)
-        return err;
-    sum.record.watched_ms = sum.record.watched_ms > most ? (uint32_t)most : sum.record.watched_ms;
-    return write_record(c, level, &sum.record);
+    return err < 0 || sum.record.watched_ms == 0 ? err : write_record(c, level, &sum.record);
 }
 
 /* Calls visit() for every slot of a level, in the order of the file. */

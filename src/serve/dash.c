@@ -168,7 +168,7 @@ static void tell_chronicle(struct wb_dash *dash, const struct wb_dash_sample *la
 
     if (!last || span_ms <= 0 || span_ms > WATCHED_MAX_MS)
         return;
-    record.watched_ms = (uint32_t)span_ms;
+    record.watched_ms = (uint64_t)span_ms;
     for (size_t i = 0; i < WB_CHRONICLE_NUMBERS; i++) {
         double now = i < WB_DASH_NUMBERS ? sample->numbers[i] : NAN;
         if (i < WB_DASH_NUMBERS && wb_dash_numbers[i].counted) {

@@ -142,8 +142,8 @@ static int add_record(void *context, const struct wb_chronicle_record *record)
 {
     struct wb_dash_past *past = context;
     size_t step = (size_t)((record->start_s - past->range.from_s) / past->range.step_s);
-    struct wb_chronicle_record *sum = &past->steps[step];
 
+    struct wb_chronicle_record *sum = &past->steps[step];
     if (sum->watched_ms == 0)
         *sum = *record;
     else
@@ -201,6 +201,6 @@ double wb_dash_past_value(const struct wb_dash_past *past, size_t step, enum wb_
 
     if (record->watched_ms == 0)
         return NAN;
-    return wb_dash_numbers[number].counted ? record->numbers[number] * 1000 / record->watched_ms
+    return wb_dash_numbers[number].counted ? record->numbers[number] * 1000 / (double)record->watched_ms
                                            : record->numbers[number];
 }

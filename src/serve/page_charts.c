@@ -216,8 +216,8 @@ static double mean_of(const struct wb_dash_past *past, size_t first, size_t end,
     for (size_t i = first; i < end; i++) {
         double value = wb_dash_past_value(past, i, number);
         if (!isnan(value)) {
-            sum += value * past->steps[i].watched_ms;
-            weight += past->steps[i].watched_ms;
+            sum += value * (double)past->steps[i].watched_ms;
+            weight += (double)past->steps[i].watched_ms;
         }
     }
     return weight > 0 ? sum / weight : NAN;
