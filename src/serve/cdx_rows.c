@@ -180,7 +180,7 @@ int cdx_rows_read(struct wb_store *store, const struct wb_pageid *ids, size_t co
     wb_arena_clear(&rows->texts);
     for (size_t i = 0; err == 0 && i < count; i++)
         err = read_page(store, ids[i], query, rows);
-    if (err == 0 && count > 1 && rows->rows.count)
+    if (err == 0 && rows->rows.count)
         qsort(rows->rows.items, rows->rows.count, sizeof *rows->rows.items, by_time);
     return err;
 }

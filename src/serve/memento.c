@@ -101,12 +101,27 @@ int wb_memento_parse(struct wb_slice rest, struct wb_memento_target *target_out)
     return err;
 }
 
+/* The captures of a version are in order, but those of another one may lie between them: so all are looked at. */
 size_t wb_memento_find(const struct wb_store_timeline *timeline, int64_t time_ms)
 {
+    const int64_t *times = timeline->times;
     size_t at = 0;
 
-    while (at + 1 < timeline->time_count && timeline->times[at + 1] <= time_ms)
-        at++;
+    for (size_t i = 1; i < timeline->time_count; i++)
+        if (times[i] <= time_ms && (times[at] > time_ms || times[i] >= times[at]))
+            at = i;
+    return at;
+}
+
+/* The oldest capture after time_ms; SIZE_MAX: there is none. */
+static size_t find_after(const struct wb_store_timeline *timeline, int64_t time_ms)
+{
+    const int64_t *times = timeline->times;
+    size_t at = SIZE_MAX;
+
+    for (size_t i = 0; i < timeline->time_count; i++)
+        if (times[i] > time_ms && (at == SIZE_MAX || times[i] < times[at]))
+            at = i;
     return at;
 }
 
@@ -123,9 +138,9 @@ static bool is_sealed_between(const int64_t *seals, size_t count, int64_t from, 
 size_t wb_memento_near(const struct wb_store_timeline *timeline, int64_t time_ms, const int64_t *seals,
                        size_t seal_count)
 {
-    size_t before = wb_memento_find(timeline, time_ms), after = before + 1;
+    size_t before = wb_memento_find(timeline, time_ms), after = find_after(timeline, time_ms);
 
-    if (timeline->times[before] > time_ms || after == timeline->time_count ||
+    if (timeline->times[before] > time_ms || after == SIZE_MAX ||
         timeline->times[before] / 1000 == time_ms / 1000)
         return before;
     int64_t earlier = timeline->times[before], later = timeline->times[after];

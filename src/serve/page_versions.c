@@ -5,9 +5,18 @@ enum { VERSIONS_SHOWN = 50, TICKS_MAX = 500, LINE_WIDTH = 1000 };
 
 /* ---- the line of time -------------------------------------------------------------------------------------------- */
 
-static uint64_t place_of(const struct wb_store_timeline *t, int64_t time_ms)
+static int64_t last_of(const struct wb_store_timeline *t)
 {
-    int64_t first = t->times[0], span = t->times[t->time_count - 1] - first;
+    int64_t last = t->times[0];
+
+    for (size_t i = 0; i < t->count; i++)
+        last = t->versions[i].last_ms > last ? t->versions[i].last_ms : last;
+    return last;
+}
+
+static uint64_t place_of(const struct wb_store_timeline *t, int64_t last_ms, int64_t time_ms)
+{
+    int64_t first = t->times[0], span = last_ms - first;
 
     return span > 0 ? (uint64_t)((double)(time_ms - first) / (double)span * LINE_WIDTH) : LINE_WIDTH / 2;
 }
@@ -20,13 +29,14 @@ static void add_line(struct wb_page_view *v)
 {
     const struct wb_store_timeline *t = &v->timeline;
     size_t step = t->count / TICKS_MAX + 1, tick = t->time_count / TICKS_MAX + 1;
+    int64_t last_ms = last_of(t);
 
     wb_htmlpen_raw(&v->h,
                    "<svg class=\"line\" viewBox=\"-4 0 1008 44\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\n"
                    "<rect class=\"axis\" x=\"-4\" y=\"21\" width=\"1008\" height=\"2\"/>\n");
     for (size_t i = 0; i < t->count; i += step) {
         const struct wb_store_version *version = &t->versions[i];
-        uint64_t from = place_of(t, version->time_ms), to = place_of(t, version->last_ms);
+        uint64_t from = place_of(t, last_ms, version->time_ms), to = place_of(t, last_ms, version->last_ms);
         wb_htmlpen_put(&v->h,
                        "<a href=\"/web/{}/{}\" tabindex=\"-1\"><rect class=\"v{}\" x=\"{}\" y=\"10\" width=\"{}\" "
                        "height=\"24\"><title>Version {}: {} to {}</title></rect></a>\n",
@@ -36,9 +46,9 @@ static void add_line(struct wb_page_view *v)
     }
     for (size_t i = 0; i < t->time_count; i += tick)
         wb_htmlpen_put(&v->h, "<rect class=\"tick\" x=\"{}\" y=\"36\" width=\"2\" height=\"6\"/>\n",
-                       wb_htmlpen_plain(place_of(t, t->times[i])));
+                       wb_htmlpen_plain(place_of(t, last_ms, t->times[i])));
     wb_htmlpen_put(&v->h, "</svg>\n<p class=\"ends\"><span>{}</span><span>{}</span></p>\n",
-                   wb_htmlpen_time(t->times[0]), wb_htmlpen_time(t->times[t->time_count - 1]));
+                   wb_htmlpen_time(t->times[0]), wb_htmlpen_time(last_ms));
 }
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */

@@ -20,21 +20,23 @@ enum { YEARS_MAX = 40, SPARK_HEIGHT = 16, SPARK_STEP = 4 };
 static size_t earlier_than(const struct wb_stage *stage)
 {
     const int64_t *times = stage->timeline->times;
+    size_t found = SIZE_MAX;
 
-    for (size_t i = stage->at; i-- > 0;)
-        if (times[i] / 1000 < times[stage->at] / 1000)
-            return i;
-    return SIZE_MAX;
+    for (size_t i = 0; i < stage->timeline->time_count; i++)
+        if (times[i] / 1000 < times[stage->at] / 1000 && (found == SIZE_MAX || times[i] >= times[found]))
+            found = i;
+    return found;
 }
 
 static size_t later_than(const struct wb_stage *stage)
 {
     const int64_t *times = stage->timeline->times;
+    size_t found = SIZE_MAX;
 
-    for (size_t i = stage->at + 1; i < stage->timeline->time_count; i++)
-        if (times[i] / 1000 > times[stage->at] / 1000)
-            return i;
-    return SIZE_MAX;
+    for (size_t i = 0; i < stage->timeline->time_count; i++)
+        if (times[i] / 1000 > times[stage->at] / 1000 && (found == SIZE_MAX || times[i] < times[found]))
+            found = i;
+    return found;
 }
 
 static void add_neighbour(struct wb_htmlpen *h, const struct wb_stage *stage, size_t at, bool later)
@@ -66,19 +68,20 @@ static int64_t year_of(int64_t time_ms)
     return year;
 }
 
-/* The last years only, if there are very many. The times are in order, so most are of the year before. */
+/* The last years only, if there are very many. Most times are of the year of the one before. */
 static void count_years(const struct wb_stage *stage, struct spark *s)
 {
     const struct wb_store_timeline *t = stage->timeline;
-    int64_t year = year_of(t->times[0]), end = (wb_date_days(year + 1, 1, 1)) * WB_DAY_MS;
+    int64_t year = year_of(t->times[0]), begin = INT64_MAX, end = INT64_MIN;
 
-    *s = (struct spark){.first = year, .last = year_of(t->times[t->time_count - 1]), .most = 1};
+    *s = (struct spark){.first = year, .last = year_of(t->times[wb_memento_find(t, INT64_MAX)]), .most = 1};
     s->now = year_of(t->times[stage->at]);
     if (s->last - s->first >= YEARS_MAX)
         s->first = s->last - YEARS_MAX + 1;
     for (size_t i = 0; i < t->time_count; i++) {
-        if (t->times[i] >= end) {
+        if (t->times[i] < begin || t->times[i] >= end) {
             year = year_of(t->times[i]);
+            begin = wb_date_days(year, 1, 1) * WB_DAY_MS;
             end = wb_date_days(year + 1, 1, 1) * WB_DAY_MS;
         }
         if (year < s->first || year > s->last)
