@@ -1,4 +1,5 @@
 /* cdx_rows.c - the captures of all pages that have one URL key, as rows of CDX. */
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/error.h"
 #include "page/page.h"
@@ -61,6 +62,7 @@ static int read_version(const struct wb_page *page, struct cdx_rows *rows, struc
 /* Returns 1, 0, or an error. */
 static int is_wanted(const struct cdx_query *query, const struct cdx_row *row)
 {
+    WB_CHECK(query->filter_count <= CDX_FILTERS_MAX);
     int wanted = row->time_ms >= query->from_ms && row->time_ms <= query->to_ms;
 
     for (size_t i = 0; i < query->filter_count && wanted == 1; i++)
@@ -81,6 +83,7 @@ static int add_captures(const struct wb_store_timeline *timeline, const struct w
 {
     int err = 0;
 
+    WB_CHECK(version->first <= timeline->time_count && version->captures <= timeline->time_count - version->first);
     for (size_t i = 0; i < version->captures && err == 0; i++) {
         struct cdx_row row = *common;
         row.number = rows->rows.count;
@@ -102,6 +105,7 @@ static int add_captures(const struct wb_store_timeline *timeline, const struct w
 static int lose_captures(const struct wb_store_timeline *timeline, const struct wb_store_version *version,
                          const struct cdx_query *query, struct cdx_rows *rows)
 {
+    WB_CHECK(version->first <= timeline->time_count && version->captures <= timeline->time_count - version->first);
     bool first = rows->left_out == 0;
 
     for (size_t i = 0; i < version->captures; i++) {

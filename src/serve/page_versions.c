@@ -1,4 +1,5 @@
 /* page_versions.c - the past of a page for people: a line of time, and a table to choose two versions from. */
+#include "base/check.h"
 #include "serve/page_view.h"
 
 enum { VERSIONS_SHOWN = 50, TICKS_MAX = 500, LINE_WIDTH = 1000 };
@@ -18,6 +19,7 @@ static uint64_t place_of(const struct wb_store_timeline *t, int64_t last_ms, int
 {
     int64_t first = t->times[0], span = last_ms - first;
 
+    WB_CHECK(first <= time_ms && time_ms <= last_ms);
     return span > 0 ? (uint64_t)((double)(time_ms - first) / (double)span * LINE_WIDTH) : LINE_WIDTH / 2;
 }
 
@@ -63,6 +65,7 @@ static void add_choice(struct wb_page_view *v, const char *name, const char *lab
 
 static void add_version(struct wb_page_view *v, size_t number, bool compare)
 {
+    WB_CHECK(number < v->timeline.count);
     const struct wb_store_version *version = &v->timeline.versions[number];
     size_t newest = v->timeline.count - 1;
 
@@ -85,6 +88,7 @@ static void add_table(struct wb_page_view *v, uint64_t skip)
     size_t begin = end > VERSIONS_SHOWN ? end - VERSIONS_SHOWN : 0;
     bool compare = count > 1;
 
+    WB_CHECK(skip < v->timeline.count);
     wb_htmlpen_put(&v->h,
                    "<form action=\"/compare\" method=\"get\">\n<input type=\"hidden\" name=\"url\" value=\"{}\">\n",
                    wb_htmlpen_text(v->page.url));
@@ -112,6 +116,7 @@ void wb_page_versions(struct wb_page_view *v)
 {
     uint64_t skip = 0;
 
+    WB_CHECK(v->h.magic == WB_HTMLPEN_MAGIC);
     if (!v->stored || v->timeline.count == 0 || v->timeline.time_count == 0)
         return;
     if (v->h.err == 0)
