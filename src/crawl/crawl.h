@@ -274,4 +274,7 @@ int wb_fetchlist_add(struct wb_fetchlist *list, struct wb_slice url, uint16_t de
  */
 int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_dispenser_list_stat *stat_out);
 
+/* After a commit: whether the site takes part in the run. One that another crawl holds was left out. */
+int wb_fetchlist_joined(struct wb_fetchlist *list, int64_t run, struct wb_slice site, bool *joined_out);
+
 #endif

@@ -82,7 +82,10 @@ struct wb_site_root {
 struct wb_frontier_address;
 struct wb_favour;
 
+#define WB_SITE_MAGIC 0x57425349u
+
 struct wb_site {
+    uint32_t magic;            /* WB_SITE_MAGIC from new to free */
     struct wb_list_node node;  /* in the set of sites that the worker holds */
     int64_t id;                /* of its row in the dispenser */
     char *name;                /* "example.org:8080" */

@@ -10,6 +10,7 @@
  * It never continues a visit itself; the next worker that claims the site does (restore.c).
  */
 #include "crawl/recover.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -239,6 +240,7 @@ int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser
     struct recovery r = {.dir = dir, .home = home, .dispenser = dispenser};
     uint64_t pages;
 
+    WB_CHECK(dispenser && home[0]);
     int err = wb_journal_reader_open(dir, &r.reader);
     if (err == 0)
         err = wb_journal_recover(dir, move_trail, &r);
@@ -295,6 +297,7 @@ static int need_log(struct log_needs *n, uint32_t log)
     uint32_t *at = n->logs.items + low;
     memmove(at + 1, at, (n->logs.count - 1 - low) * sizeof *at);
     *at = log;
+    WB_CHECK((low == 0 || at[-1] < log) && (low + 1 == n->logs.count || at[1] > log)); /* sorted, each once */
     return 0;
 }
 

@@ -9,6 +9,7 @@
  * A browser also sends requests that pages of other sites cause without reading the answer: forms, images. What only
  * reads may answer them; what changes something looks at Origin and Sec-Fetch-Site first.
  */
+#include "base/check.h"
 #include "base/codec.h"
 #include "serve/server.h"
 
@@ -73,6 +74,7 @@ static bool is_own(const struct wb_server *server, struct wb_slice text)
 bool wb_own_names_has(const struct wb_server *server, const struct wb_http_request *request,
                       struct wb_slice *foreign_out)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     struct wb_slice field = wb_http_field(request, "Host");
 
     *foreign_out = request->authority;
@@ -112,6 +114,7 @@ static bool is_own_origin(const struct wb_server *server, const struct wb_http_r
 
 bool wb_own_names_trust(const struct wb_server *server, const struct wb_http_request *request)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     for (size_t i = 0; i < request->field_count; i++) {
         struct wb_slice name = request->fields[i].name, value = request->fields[i].value;
         if (wb_slice_equal_nocase(name, WB_SLICE_LIT("Origin")) && !is_own_origin(server, request, value))

@@ -17,7 +17,11 @@
 
 #include <pthread.h>
 
+#define WB_CAROUSEL_MAGIC 0x57424372u
+#define WB_CAROUSELS_MAGIC 0x57424353u
+
 struct wb_carousel {
+    uint32_t magic; /* WB_CAROUSEL_MAGIC from new to free */
     struct wb_carousels *set;
     struct wb_carousel *next; /* in the set's list */
     uint32_t snapshot;
@@ -43,6 +47,7 @@ struct wb_carousel {
 };
 
 struct wb_carousels {
+    uint32_t magic; /* WB_CAROUSELS_MAGIC from new to free */
     char *dir;
     struct wb_carousel_limits limits;
     pthread_mutex_t mutex; /* guards what follows, and the members of all carousels */

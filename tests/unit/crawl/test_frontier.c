@@ -104,6 +104,7 @@ static void test_model(void **state)
     wb_frontier_init(&m.frontier, PER_ADDRESS, SITES);
     for (size_t i = 0; i < SITES; i++) {
         struct wb_address address = address_of(m.where[i] = (unsigned)(i % ADDRESSES));
+        m.sites[i].magic = WB_SITE_MAGIC;
         m.sites[i].next_ms = (int64_t)(draw(&random) % 100);
         assert_int_equal(wb_frontier_move(&m.frontier, &m.sites[i], &address), 0);
         assert_int_equal(wb_frontier_put(&m.frontier, &m.sites[i]), 0);
@@ -151,7 +152,8 @@ static void add_actor(struct crawl *c, unsigned address, unsigned pages, int64_t
     struct wb_address where = address_of(address);
 
     assert_true(c->count <= ACTORS);
-    *actor = (struct actor){.left = pages, .latency_ms = latency_ms, .interval_ms = interval_ms};
+    *actor = (struct actor){
+        .site.magic = WB_SITE_MAGIC, .left = pages, .latency_ms = latency_ms, .interval_ms = interval_ms};
     assert_int_equal(wb_frontier_move(&c->frontier, &actor->site, &where), 0);
     assert_int_equal(wb_frontier_put(&c->frontier, &actor->site), 0);
     c->open++;
