@@ -34,7 +34,7 @@
 #define WB_CATALOG_HISTORY_H
 
 #include "base/vec.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 
 /*
  * The epoch of what waits on the update nodes of a batch design: it has not arrived yet. What readers see in the

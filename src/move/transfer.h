@@ -5,6 +5,7 @@
 #define WB_MOVE_TRANSFER_H
 
 #include "move/move.h"
+#include "store/batch/batched.h"
 #include "store/inside.h"
 
 enum { WB_TRANSFER_COMMIT_PAGES = 50000 }; /* after so many, pages are committed */
@@ -148,7 +149,8 @@ int wb_transfer_empty_begin(struct wb_transfer *t);
 int wb_transfer_is_unchanged(struct wb_transfer *t, bool *unchanged_out);
 
 /* Takes a page away. If only part of it was brought: notes what readers have of it now. */
-int wb_transfer_empty_page(struct wb_transfer *t, const struct wb_transfer_page *page, const struct wb_history *readers);
+int wb_transfer_empty_page(struct wb_transfer *t, const struct wb_transfer_page *page,
+                           const struct wb_history *readers);
 
 /* Commits, unless there was an error before, which is returned. */
 int wb_transfer_empty_end(struct wb_transfer *t, int err);

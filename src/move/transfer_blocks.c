@@ -19,9 +19,9 @@ struct block_bringing {
     struct wb_transfer *t;
     struct wb_block_index index;
     struct wb_store_unpacker *unpacker;
-    WB_VEC(struct wb_repo_block_page) pages;      /* what is known of the pages of a block ... */
+    WB_VEC(struct wb_repo_block_page) pages;  /* what is known of the pages of a block ... */
     WB_VEC(struct wb_transfer_page *) listed; /* ... and the same pages in the list */
-    const struct wb_site_name *site;          /* of the last page: its neighbours mostly have the same */
+    const struct wb_named_site *site;          /* of the last page: its neighbours mostly have the same */
 };
 
 /* ---- whole blocks ---------------------------------------------------------------------------------------- */
@@ -74,8 +74,8 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     int err = parcel->bytes.len < WB_BLOCK_HEADER_BYTES ? WB_E_CORRUPT : wb_block_head_read(parcel->bytes.ptr, &head);
 
     WB_CHECK(parcel->count > 0);
-    if (!t->to->files.kind->whole_blocks || err < 0 ||
-        head.bytes != parcel->bytes.len || head.count != parcel->count || head.format != WB_BLOCK_FORMAT)
+    if (!t->to->files.kind->whole_blocks || err < 0 || head.bytes != parcel->bytes.len || head.count != parcel->count ||
+        head.format != WB_BLOCK_FORMAT)
         return err < 0 && err != WB_E_CORRUPT ? err : 0;
     err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
     wb_vec_clear(&b->pages);

@@ -1,8 +1,8 @@
 /*
  * transfer_empty.c - takes away from the update nodes what arrives on the read nodes. It is done in a transaction of
- * their catalog that begins before the commit of the read nodes, and is committed after it: so nobody else changes what
- * waits in between, and a page that has changed since it was listed is noticed, and stays. After a crash between the two
- * commits, the next transfer brings what has arrived once more.
+ * their catalog that begins before the commit of the read nodes, and is committed after it: so nobody else changes
+ * what waits in between, and a page that has changed since it was listed is noticed, and stays. After a crash between
+ * the two commits, the next transfer brings what has arrived once more.
  *
  * If one commit brings everything that waits, whole tables are given up, which takes almost no time.
  */
@@ -97,7 +97,7 @@ int wb_transfer_empty_page(struct wb_transfer *t, const struct wb_transfer_page 
     if (err < 0 || out || !(page->brought || page->partly))
         return err;
     err = wb_repo_edit_load(&t->edit, page->id);
-    const struct wb_site_name *site = err == 0 ? wb_site_names_find(&t->sites, view->site) : NULL;
+    const struct wb_named_site *site = err == 0 ? wb_site_names_find(&t->sites, view->site) : NULL;
     if (err == 0 && page->partly) /* what has arrived is not to come any more */
         wb_transfer_arrive(&view->history, readers, WB_HISTORY_COMING);
     else if (err == 0)

@@ -8,7 +8,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "catalog/history_list.h"
 #include "move/transfer.h"
 #include "os/clock.h"
 #include "pagefile/pagefile.h"

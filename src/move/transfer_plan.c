@@ -1,6 +1,6 @@
 /*
- * transfer_plan.c - the first step of a transfer: lists the pages that wait. Reads the catalog of the update nodes only.
- * The list takes 96 bytes for each page.
+ * transfer_plan.c - the first step of a transfer: lists the pages that wait. Reads the catalog of the update nodes
+ * only. The list takes 96 bytes for each page.
  */
 #include "base/check.h"
 #include "move/transfer.h"

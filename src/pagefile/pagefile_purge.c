@@ -2,7 +2,7 @@
  * pagefile_purge.c - deletes files that were replaced, once no reader needs them any more.
  */
 #include "base/check.h"
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* A transaction that deletes replaced files. If there are more than fit here, the next purge deletes the rest. */
 struct purge_work {
@@ -110,4 +110,3 @@ int wb_pagefile_purge(struct wb_pagefile *files)
 
     return err < 0 || count.rows == 0 ? err : purge_files(&p);
 }
-

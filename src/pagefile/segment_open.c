@@ -6,7 +6,7 @@
  */
 #include "base/check.h"
 #include "base/kept.h"
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 #include "pagefile/segment_tail.h"
 
 enum { MISSES = 16 }; /* so many files are opened between two looks at those that are open */
@@ -49,7 +49,8 @@ static struct wb_segment *make_place(struct wb_pagefile *files)
 }
 
 /* Returns an open file of the segment, from the cache if it is there. */
-static int cached_segment(struct wb_pagefile *files, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
+static int cached_segment(struct wb_pagefile *files, const struct wb_catalog_segment *row,
+                          struct wb_segment **segment_out)
 {
     WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(files->reader->kind >= WB_CATALOG_TXN_AWAKE);

@@ -134,8 +134,8 @@ struct wb_store_ops {
     int (*scan_check)(struct wb_store *store, const struct wb_store_scan_options *options);
 
     /*
-     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves this out. It must work
-     * while nodes are down.
+     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves this out. It must
+     * work while nodes are down.
      */
     int (*node_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                      void *context);
@@ -193,6 +193,8 @@ struct wb_organisation {
     int (*verify)(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
 };
+
+#define WB_BATCHED_UPDATE_DIR "update" /* of a batch design, in the repository: the part that waits */
 
 extern const struct wb_organisation wb_organisation_log;
 extern const struct wb_organisation wb_organisation_batch; /* two stores of other organisations (batched.h) */

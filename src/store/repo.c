@@ -86,7 +86,8 @@ struct wb_repo *wb_repo_of_writer(struct wb_store *store)
 static int write_first_rows(const char *dir, const struct wb_superblock *superblock, struct wb_catalog *catalog,
                             const struct wb_store_options *options)
 {
-    uint64_t epoch = options->first_node > 1 ? WB_HISTORY_COMING : 1; /* update nodes: what waits there has not arrived */
+    /* What waits on update nodes has not arrived. */
+    uint64_t epoch = options->first_node > 1 ? WB_HISTORY_COMING : 1;
     struct wb_catalog_summary summary = {.epoch = epoch, .next_segment = 1, .history = options->history};
     struct wb_nodes_made made = {0};
     struct wb_catalog_txn txn;

@@ -99,7 +99,7 @@ static int read_sites(struct wb_repo *repo)
 
 int wb_repo_base_site(struct wb_repo *repo, uint64_t hash, struct wb_slice *name_out)
 {
-    const struct wb_site_name *name = wb_site_names_find(&repo->sites, hash);
+    const struct wb_named_site *name = wb_site_names_find(&repo->sites, hash);
     int err = 0;
 
     WB_CHECK(repo->base != NULL);

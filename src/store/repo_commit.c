@@ -25,10 +25,9 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "pagefile/segment_tail.h"
+#include "pagefile/pagefile.h"
 #include "store/repo.h"
 #include "store/repo_ops.h"
-#include "pagefile/append_sync.h"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 static int add_name(void *context, struct wb_slice site, uint64_t pages)
 {
     struct wb_site_names *names = context;
-    struct wb_site_name name = {.hash = wb_catalog_site_hash(site), .at = names->text.len, .len = site.len};
+    struct wb_named_site name = {.hash = wb_catalog_site_hash(site), .at = names->text.len, .len = site.len};
 
     WB_CHECK(site.len > 0);
     (void)pages;
@@ -22,7 +22,7 @@ static int add_name(void *context, struct wb_slice site, uint64_t pages)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct wb_site_name *x = a, *y = b;
+    const struct wb_named_site *x = a, *y = b;
 
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
@@ -37,15 +37,15 @@ int wb_site_names_add(struct wb_catalog_txn *txn, struct wb_site_names *names)
     return err;
 }
 
-const struct wb_site_name *wb_site_names_find(const struct wb_site_names *names, uint64_t hash)
+const struct wb_named_site *wb_site_names_find(const struct wb_site_names *names, uint64_t hash)
 {
-    struct wb_site_name key = {.hash = hash};
+    struct wb_named_site key = {.hash = hash};
 
     WB_CHECK(names->items.items || names->items.count == 0);
     return names->items.count ? bsearch(&key, names->items.items, names->items.count, sizeof key, compare_names) : NULL;
 }
 
-struct wb_slice wb_site_names_text(const struct wb_site_names *names, const struct wb_site_name *name)
+struct wb_slice wb_site_names_text(const struct wb_site_names *names, const struct wb_named_site *name)
 {
     WB_CHECK(name->at + name->len <= names->text.len);
     return wb_slice(names->text.ptr + name->at, name->len);

@@ -8,14 +8,14 @@
 #include "base/vec.h"
 #include "catalog/catalog.h"
 
-struct wb_site_name {
+struct wb_named_site {
     uint64_t hash;
     size_t at, len; /* in wb_site_names.text */
     bool named;     /* that is its name: keys of sites may be something else (catalog_sites.c) */
 };
 
 struct wb_site_names {
-    WB_VEC(struct wb_site_name) items; /* by hash */
+    WB_VEC(struct wb_named_site) items; /* by hash */
     struct wb_buf text;
 };
 
@@ -23,8 +23,8 @@ struct wb_site_names {
 int wb_site_names_add(struct wb_catalog_txn *txn, struct wb_site_names *names);
 
 /* NULL if the site is not among them. */
-const struct wb_site_name *wb_site_names_find(const struct wb_site_names *names, uint64_t hash);
-struct wb_slice wb_site_names_text(const struct wb_site_names *names, const struct wb_site_name *name);
+const struct wb_named_site *wb_site_names_find(const struct wb_site_names *names, uint64_t hash);
+struct wb_slice wb_site_names_text(const struct wb_site_names *names, const struct wb_named_site *name);
 void wb_site_names_release(struct wb_site_names *names);
 
 #endif

@@ -25,7 +25,6 @@
 
 #include "store/repo.h"
 
-#define WB_BATCHED_UPDATE_DIR "update"
 #define WB_BATCHED_GATE_NAME "transfer.gate"
 
 enum { WB_BATCHED_MAGIC = 0x57424241 };
