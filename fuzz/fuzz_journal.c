@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* ---- one record -------------------------------------------------------------------------------- */
 
 struct walked {
-    struct wb_edit_link links[LINKS_MAX];
+    struct wb_pagelink links[LINKS_MAX];
     char *texts[LINKS_MAX]; /* of the URLs */
     size_t count;
     bool whole;
@@ -43,7 +43,7 @@ struct walked {
 static void walk_links(const struct wb_edit *edit, struct walked *walked)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, last = 0;
     int more;
 
@@ -65,11 +65,11 @@ static void walk_links(const struct wb_edit *edit, struct walked *walked)
 static void check_same_links(const struct wb_edit *edit, const struct walked *walked)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
 
     for (size_t i = 0; i < walked->count; i++) {
-        const struct wb_edit_link *expected = &walked->links[i];
+        const struct wb_pagelink *expected = &walked->links[i];
         WB_CHECK(wb_edit_links_next(edit, &at, &mem, &link) == 1);
         WB_CHECK(wb_slice_equal(link.url, expected->url) && link.tag == expected->tag &&
                  link.flags == expected->flags && link.modified_ms == expected->modified_ms);

@@ -142,7 +142,7 @@ static int add_out(struct wb_worker *w, struct wb_slice name, const struct wb_ur
 static int admit_neighbour(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, uint16_t depth)
 {
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = depth};
-    struct wb_edit_link link = {.url = wb_url_href(url)};
+    struct wb_pagelink link = {.url = wb_url_href(url)};
     struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = depth, .links = &link, .link_count = 1};
 
     int got = wb_links_admit(w, site, url, &item, 0);
@@ -198,7 +198,7 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
 }
 
 int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page,
-                         const struct wb_edit_link *link, unsigned flags)
+                         const struct wb_pagelink *link, unsigned flags)
 {
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(page->depth + 1)};
     bool needed = wb_edit_is_need(page->depth);
@@ -207,7 +207,7 @@ int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct
 
     /* Of what was fetched because a page needs it, only style sheets and scripts need something themselves: a file that
      * turns out to be a page does not. */
-    bool follow = (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+    bool follow = (link->flags & (WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW)) == WB_PAGELINK_FOLLOW;
     bool need = wb_extract_need(link->tag) & w->plan->options->with && level <= WB_EDIT_NEED_LEVELS &&
                 (!needed || wb_extract_is_needy(page->type));
     if (follow && !needed && !wb_edit_is_need(item.depth) && page->depth < w->plan->options->max_depth)

@@ -52,9 +52,11 @@ static int extract_page(struct wb_outcome *o, const struct wb_page *page, struct
 
     unsigned wants = WB_EXTRACT_LINKS | (w->plan->options->with ? WB_EXTRACT_NEEDS : 0u);
 
-    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, wants, &o->edit.page, extract);
+    struct wb_pagefacts facts;
+    int err = wb_factfinder_read(&w->finder, page, w->plan->agent, wants, &facts, extract);
     if (err < 0)
         return err;
+    wb_edit_page_describe(&o->edit.page, page, &facts);
     struct wb_errand *errand = o->errand;
     wb_trap_learn(&errand->site->trap, errand->item.path, extract->simhash);
     if (wb_edit_is_need(errand->item.depth) && strcmp(extract->module, "html") == 0)

@@ -22,13 +22,13 @@ enum { RETELL_MS = 2 * WB_MINUTE_MS };
 static int restore_links(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit,
                          const struct wb_item *item, unsigned flags)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
     int got;
 
     while ((got = wb_edit_links_next(edit, &at, &w->scratch.link, &link)) > 0) {
         struct wb_item entry = *item;
-        if (link.tag == WB_EDIT_TAG_SITEMAP)
+        if (link.tag == WB_PAGELINK_TAG_SITEMAP)
             entry.kind = WB_ITEM_SITEMAP;
         if (edit->kind == WB_EDIT_PAGE)
             got = wb_links_follow_edit(w, site, &edit->page, &link, flags | WB_LINKS_QUIET);

@@ -88,7 +88,7 @@ static int take_seed(void *context, const struct wb_seed *seed)
     struct wb_worker *w = taker->w;
     struct wb_site *site = taker->site;
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = seed->depth};
-    struct wb_edit_link link = {.url = seed->url};
+    struct wb_pagelink link = {.url = seed->url};
     struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = seed->depth, .links = &link, .link_count = 1};
 
     int64_t before = site->seeds_taken;

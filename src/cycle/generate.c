@@ -369,7 +369,7 @@ struct asking {
     struct wb_journal_writer *log;
     int64_t now_ms;
     struct wb_buf text;
-    struct wb_edit_link links[ASK_LINKS];
+    struct wb_pagelink links[ASK_LINKS];
     size_t ends[ASK_LINKS];
     size_t count;
 };
@@ -384,8 +384,8 @@ static int flush_asked(struct asking *asking)
     if (asking->count == 0)
         return 0;
     for (size_t i = 0; i < asking->count; at = asking->ends[i++])
-        asking->links[i] = (struct wb_edit_link){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at),
-                                                 .anchor = WB_SLICE_EMPTY};
+        asking->links[i] = (struct wb_pagelink){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at),
+                                                .anchor = WB_SLICE_EMPTY};
     int err = wb_journal_writer_append(asking->log, &edit, &place);
     asking->count = 0;
     wb_buf_clear(&asking->text);

@@ -613,7 +613,7 @@ int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_directi
     while (err == 0 && (more = wb_webdb_arcs_next(arcs, &portion)) != 0) {
         err = more < 0 ? more : 0;
         for (size_t i = 0; err == 0 && i < portion.count; i++)
-            if ((portion.texts[i].flags & WB_EDIT_LINK_FOLLOW) &&
+            if ((portion.texts[i].flags & WB_PAGELINK_FOLLOW) &&
                 (direction == WB_ARCS_OUT || is_source(index, kinds, portion.ends[i])))
                 err = each(context, wb_docmap_docid(&index->docmap, portion.ends[i]), portion.texts[i].anchor);
     }

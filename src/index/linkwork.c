@@ -176,7 +176,7 @@ static int add_portion(struct linkwork *work, const struct wb_webdb_portion *por
     for (size_t i = 0; err == 0 && i < portion->count; i++) {
         uint32_t source = portion->ends[i];
         bool counts = wb_docmap_is_page(&roster->docmap, source) || work->kinds[source] & WB_IS_LOADED;
-        if (!counts || !(portion->texts[i].flags & WB_EDIT_LINK_FOLLOW))
+        if (!counts || !(portion->texts[i].flags & WB_PAGELINK_FOLLOW))
             continue;
         uint32_t docid = wb_docmap_docid(&roster->docmap, source);
         err = wb_vec_push(&work->sources, docid);

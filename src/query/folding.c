@@ -16,6 +16,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
+#include "extract/extract.h"
 #include "query/engine.h"
 
 enum {

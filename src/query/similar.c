@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "extract/extract.h"
 #include "query/engine.h"
 
 #include <math.h>

@@ -41,12 +41,12 @@ static int add_known(struct wb_webdb_writer *writer, struct wb_slice url, int64_
     return skip_invalid(wb_writer_add_target(writer, url, &known, &id));
 }
 
-static bool is_wanted(const struct wb_edit_link *link)
+static bool is_wanted(const struct wb_pagelink *link)
 {
-    return (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+    return (link->flags & (WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW)) == WB_PAGELINK_FOLLOW;
 }
 
-static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit, const struct wb_edit_link *link)
+static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit, const struct wb_pagelink *link)
 {
     unsigned depth = link_depth(edit->page.depth);
     struct wb_pageedit known = known_edit(link->url, edit->time_ms, depth + 1u, is_wanted(link));
@@ -81,7 +81,7 @@ static int take_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit
 /* A record that was read from a log: its links are packed. */
 static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
     int got = take_visit(writer, edit);
 
@@ -112,7 +112,7 @@ int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edi
 /* Seeds, the URLs of a sitemap or feed, or URLs given to a crawler because their lifetime ends. */
 static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
     int got;
 
@@ -121,7 +121,7 @@ static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit,
         struct wb_pageedit ask = {.kind = WB_PAGEEDIT_ASK, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID,
                                   .url = link.url};
         unsigned depth = edit->kind == WB_EDIT_SEEDS ? edit->count : 1;
-        if (link.tag == WB_EDIT_TAG_SITEMAP)
+        if (link.tag == WB_PAGELINK_TAG_SITEMAP)
             continue;
         if (edit->kind == WB_EDIT_ASK)
             got = skip_invalid(wb_writer_add_page_edit(writer, &ask));

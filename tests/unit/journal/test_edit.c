@@ -21,10 +21,10 @@ static void encode(const struct wb_edit *edit, struct wb_buf *record)
     assert_false(wb_edit_is_intact(wb_buf_slice(record), SALT + 1));
 }
 
-static void expect_links(const struct wb_edit *edit, const struct wb_edit_link *links, size_t count)
+static void expect_links(const struct wb_edit *edit, const struct wb_pagelink *links, size_t count)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -63,12 +63,12 @@ static void expect_page(const struct wb_edit_page *found, const struct wb_edit_p
     assert_null(found->links);
 }
 
-static const struct wb_edit_link some_links[] = {
-    {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT("first"), .tag = 1, .flags = WB_EDIT_LINK_FOLLOW},
+static const struct wb_pagelink some_links[] = {
+    {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT("first"), .tag = 1, .flags = WB_PAGELINK_FOLLOW},
     {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT(""), .tag = 6},
     {.url = LIT("https://example.org/docs/"), .anchor = LIT("up"), .tag = 1,
-     .flags = WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW},
-    {.url = LIT("http://other.example/"), .anchor = LIT("\xe2\x82\xac"), .tag = 14, .flags = WB_EDIT_LINK_NOFOLLOW},
+     .flags = WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW},
+    {.url = LIT("http://other.example/"), .anchor = LIT("\xe2\x82\xac"), .tag = 14, .flags = WB_PAGELINK_NOFOLLOW},
     {.url = LIT("http://other.example/x"), .anchor = LIT(""), .tag = 15, .modified_ms = 1767225600123},
     {.url = LIT("http://other.example/y"), .anchor = LIT("a"), .tag = 255, .modified_ms = -5},
 };
@@ -158,7 +158,7 @@ static void test_plain_kinds(void **state)
 static void test_long_anchor(void **state)
 {
     char text[600];
-    struct wb_edit_link link = {.url = LIT("http://h/"), .tag = 1}, found_link;
+    struct wb_pagelink link = {.url = LIT("http://h/"), .tag = 1}, found_link;
     struct wb_edit found, edit = {.kind = WB_EDIT_SEEDS, .text = WB_SLICE_EMPTY, .links = &link, .link_count = 1};
     struct wb_buf record = WB_BUF_INIT, mem = WB_BUF_INIT;
 
@@ -184,10 +184,10 @@ static void test_limits(void **state)
 {
     size_t long_bytes = WB_URL_MAX_BYTES, count = 600;
     char *urls = malloc(2 * (long_bytes + 1));
-    struct wb_edit_link *links = calloc(count, sizeof *links);
+    struct wb_pagelink *links = calloc(count, sizeof *links);
     struct wb_buf record = WB_BUF_INIT, mem = WB_BUF_INIT;
     struct wb_edit found, edit = {.kind = WB_EDIT_SEEDS, .text = WB_SLICE_EMPTY, .links = links, .link_count = count};
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, kept = 0;
 
     (void)state;
@@ -195,8 +195,8 @@ static void test_limits(void **state)
     memset(urls + long_bytes + 1, 'b', long_bytes + 1);
     /* Neighbours share no bytes. */
     for (size_t i = 0; i < count; i++)
-        links[i] = (struct wb_edit_link){.url = wb_slice(urls + i % 2 * (long_bytes + 1), long_bytes),
-                                         .anchor = WB_SLICE_EMPTY, .tag = 1};
+        links[i] = (struct wb_pagelink){.url = wb_slice(urls + i % 2 * (long_bytes + 1), long_bytes),
+                                        .anchor = WB_SLICE_EMPTY, .tag = 1};
     links[0].url.len = long_bytes + 1;
     encode(&edit, &record);
     assert_true(record.len <= WB_EDIT_LINKS_BYTES_MAX + 100);
@@ -224,7 +224,7 @@ static void test_limits(void **state)
 static void test_size(void **state)
 {
     char urls[60][96], anchors[60][32];
-    struct wb_edit_link links[60];
+    struct wb_pagelink links[60];
     struct wb_edit edit = full_page();
     struct wb_buf record = WB_BUF_INIT;
 
@@ -233,7 +233,7 @@ static void test_size(void **state)
         snprintf(urls[i], sizeof urls[i], i % 10 == 9 ? "https://other%u.example.com/some/path/page.html"
                                                       : "https://example.org/docs/chapter%u/section.html", i);
         snprintf(anchors[i], sizeof anchors[i], "Section %u", i);
-        links[i] = (struct wb_edit_link){wb_slice_str(urls[i]), wb_slice_str(anchors[i]), 1, WB_EDIT_LINK_FOLLOW, 0};
+        links[i] = (struct wb_pagelink){wb_slice_str(urls[i]), wb_slice_str(anchors[i]), 1, WB_PAGELINK_FOLLOW, 0};
     }
     edit.page.links = links;
     edit.page.link_count = 60;
@@ -249,7 +249,7 @@ static void test_model(void **state)
     uint64_t chance = test_seed();
     struct wb_buf record = WB_BUF_INIT;
     static char text[4000][48], anchors[4000][300];
-    static struct wb_edit_link links[4000];
+    static struct wb_pagelink links[4000];
 
     (void)state;
     for (unsigned round = 0; round < 300; round++) {
@@ -262,10 +262,10 @@ static void test_model(void **state)
             for (size_t k = 0; k < len; k++)
                 text[i][k] = (char)('a' + chance_below(&chance, 2) * (k > 20));
             memset(anchors[i], 'x', anchor);
-            links[i] = (struct wb_edit_link){wb_slice(text[i], len), wb_slice(anchors[i], anchor),
-                                             (uint8_t)chance_next(&chance),
-                                             (uint8_t)chance_below(&chance, 4),
-                                             chance_below(&chance, 3) ? 0 : (int64_t)chance_next(&chance)};
+            links[i] = (struct wb_pagelink){wb_slice(text[i], len), wb_slice(anchors[i], anchor),
+                                            (uint8_t)chance_next(&chance),
+                                            (uint8_t)chance_below(&chance, 4),
+                                            chance_below(&chance, 3) ? 0 : (int64_t)chance_next(&chance)};
         }
         edit.page.links = links;
         edit.page.link_count = count;
@@ -280,7 +280,7 @@ static void test_model(void **state)
 static void walk_links(const struct wb_edit *edit)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, last = 0;
 
     while (wb_edit_links_next(edit, &at, &mem, &link) == 1) {
