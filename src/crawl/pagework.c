@@ -280,7 +280,7 @@ static int take_hints(struct wb_errand *errand, struct wb_edit *edit)
 
     for (size_t i = 0; i < edit->link_count; i++) {
         bool nested = edit->links[i].tag == WB_PAGELINK_TAG_SITEMAP;
-        struct wb_item item = {.kind = nested ? WB_ITEM_SITEMAP : WB_ITEM_PAGE, .depth = 1};
+        struct wb_item item = {.kind = nested ? WB_ITEM_SITEMAP : WB_ITEM_PAGE, .depth.links = 1};
         if (nested && (site->sitemaps + site->again.count > WB_SITEMAPS_MAX))
             continue;
         int err = wb_links_follow(w, site, edit->links[i].url, &item, nested ? WB_LINKS_FRONT : 0);

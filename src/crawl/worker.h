@@ -173,7 +173,7 @@ struct wb_errands {
 struct wb_link_out {
     size_t name_at, name_len;   /* the site's name and the URL: in wb_links.text */
     size_t url_at, url_len;
-    uint16_t depth;
+    struct wb_depth depth;
     bool https;
     bool listed;                /* found by a listed visit */
 };

@@ -19,7 +19,7 @@
  *             if flag 1 is set: 16 bytes md5, 8 bytes simhash, 8 bytes title_hash
  *             s url, type, reason, etag, modified, location, then LINKS
  *   RULES     v status, z expires, s reason, s text
- *   others    v count, z until, s text, then LINKS
+ *   others    v count (SEEDS: depth), z until, s text, then LINKS
  *   LINKS     v number of links, v number of links left out, then the links, up to the end of the record
  *   a link    1 byte: bits 0-3 tag (15: the tag is in the next byte), 4-5 flags, 6: z modified follows,
  *             7: s anchor follows
@@ -27,7 +27,8 @@
  *             own URL, or the text of the record), s the rest of its URL
  *
  * A record is valid if and only if its length and checksum are right, its kind and outcome are known, all numbers fit
- * their members of struct wb_edit, and its parts end exactly where the record ends.
+ * their members of struct wb_edit, a depth is what wb_depth_code() writes, and its parts end exactly where the record
+ * ends.
  */
 #include "journal/edit.h"
 #include "base/check.h"
@@ -237,7 +238,7 @@ static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
     *p++ = (char)page->outcome;
     *p++ = page->has_content ? PAGE_CONTENT : 0;
     p = wb_fields_put(p, page->status);
-    p = wb_fields_put(p, page->depth);
+    p = wb_fields_put(p, wb_depth_code(page->depth));
     p = wb_fields_put(p, page->hops);
     p = wb_fields_put(p, page->lifetime);
     p = wb_fields_put(p, page->took_ms);
@@ -282,7 +283,8 @@ static int put_plain(const struct wb_edit *edit, struct wb_buf *out)
     WB_CHECK(edit->kind != WB_EDIT_RULES);
     if (err < 0)
         return err;
-    char *p = wb_fields_put(out->ptr + out->len, edit->count);
+    uint32_t count = edit->kind == WB_EDIT_SEEDS ? wb_depth_code(edit->depth) : edit->count;
+    char *p = wb_fields_put(out->ptr + out->len, count);
     p = wb_fields_put_signed(p, edit->until_ms);
     p = wb_fields_put_text(p, edit->text);
     take_written(out, p);
@@ -347,6 +349,14 @@ static size_t take_links(struct wb_fields *c, struct wb_edit *edit)
     return (size_t)count;
 }
 
+static struct wb_depth take_depth(struct wb_fields *c)
+{
+    uint64_t code = wb_fields_take(c, UINT16_MAX);
+
+    c->ok = c->ok && wb_depth_is_code(code);
+    return wb_depth_of_code(code);
+}
+
 static void take_page(struct wb_fields *c, struct wb_edit *edit)
 {
     struct wb_edit_page *page = &edit->page;
@@ -356,7 +366,7 @@ static void take_page(struct wb_fields *c, struct wb_edit *edit)
     flags = wb_fields_take_byte(c);
     c->ok = c->ok && outcome_is_known(page->outcome) && flags <= PAGE_CONTENT;
     page->status = (uint16_t)wb_fields_take(c, UINT16_MAX);
-    page->depth = (uint16_t)wb_fields_take(c, UINT16_MAX);
+    page->depth = take_depth(c);
     page->hops = (uint8_t)wb_fields_take(c, UINT8_MAX);
     page->lifetime = (uint32_t)wb_fields_take(c, UINT32_MAX);
     page->took_ms = (uint32_t)wb_fields_take(c, UINT32_MAX);
@@ -389,7 +399,10 @@ static void take_rules(struct wb_fields *c, struct wb_edit_rules *rules)
 
 static void take_plain(struct wb_fields *c, struct wb_edit *edit)
 {
-    edit->count = (uint32_t)wb_fields_take(c, UINT32_MAX);
+    if (edit->kind == WB_EDIT_SEEDS)
+        edit->depth = take_depth(c);
+    else
+        edit->count = (uint32_t)wb_fields_take(c, UINT32_MAX);
     edit->until_ms = wb_fields_take_signed(c);
     edit->text = wb_fields_take_text(c);
     edit->link_count = take_links(c, edit);

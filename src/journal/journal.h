@@ -79,25 +79,12 @@ enum wb_expunge {
     WB_EXPUNGE_ALLOWED,     /* a takedown was revoked: it may be fetched again */
 };
 
-/*
- * The depth of a page that is fetched only because other pages need it: an image, a style sheet. The lowest byte counts
- * from 1 for what a page names, through 2 for what a style sheet of that page names, to WB_EDIT_NEED_LEVELS. No page
- * that links lead to is that deep.
- */
-#define WB_EDIT_DEPTH_NEED 0x8000u
-#define WB_EDIT_NEED_LEVELS 8
-
-static inline bool wb_edit_is_need(unsigned depth)
-{
-    return (depth & 0xff00u) == WB_EDIT_DEPTH_NEED;
-}
-
 /* The payload of a PAGE record. */
 struct wb_edit_page {
     struct wb_slice url;      /* as fetched */
     uint8_t outcome;          /* enum wb_edit_outcome */
     uint16_t status;          /* HTTP status; 0: there was no response */
-    uint16_t depth;           /* links away from a seed, or WB_EDIT_DEPTH_NEED and a level */
+    struct wb_depth depth;
     uint8_t hops;             /* redirects followed on the way to this URL */
     bool has_content;         /* md5, simhash and title_hash describe the body; otherwise they are not recorded */
     uint32_t lifetime;        /* in days */
@@ -130,7 +117,7 @@ struct wb_edit_rules {
  *
  *   kind      text                 count                 links                until_ms
  *   VISIT     name of the site     number of the visit
- *   SEEDS                          depth of the seeds    the seeds
+ *   SEEDS     (uses `depth`)                             the seeds
  *   REQUEST   address contacted
  *   HINTS     URL of the sitemap                         the URLs it lists
  *   WAIT      reason               number of failures                         end of the wait
@@ -151,6 +138,7 @@ struct wb_edit {
     struct wb_slice text;
     int64_t until_ms;
     uint32_t count;
+    struct wb_depth depth;
     const struct wb_pagelink *links; /* set by the writer; NULL in a record that was read */
     size_t link_count;
 

@@ -141,7 +141,7 @@ static void test_a_page_and_its_links(void **state)
     assert_text(page->url, "http://h.example/a");
     assert_int_equal(page->outcome, WB_OUTCOME_STORED);
     assert_int_equal(page->status, 200);
-    assert_int_equal(page->depth, 0);
+    assert_int_equal(page->depth.links, 0);
     assert_int_equal(page->lifetime, 7);
     assert_int_equal(page->bytes, sizeof body - 1);
     wb_page_digest(&copy);

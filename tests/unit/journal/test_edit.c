@@ -49,7 +49,8 @@ static void expect_page(const struct wb_edit_page *found, const struct wb_edit_p
     expect_slice(found->location, expected->location);
     assert_int_equal(found->outcome, expected->outcome);
     assert_int_equal(found->status, expected->status);
-    assert_int_equal(found->depth, expected->depth);
+    assert_int_equal(found->depth.links, expected->depth.links);
+    assert_int_equal(found->depth.need, expected->depth.need);
     assert_int_equal(found->hops, expected->hops);
     assert_int_equal(found->lifetime, expected->lifetime);
     assert_int_equal(found->took_ms, expected->took_ms);
@@ -78,9 +79,9 @@ static struct wb_edit full_page(void)
     return (struct wb_edit){
         .kind = WB_EDIT_PAGE, .site = 0xfedcba9876543210, .time_ms = 1767225600123, .prev = {7, 123456789012},
         .page = {.url = LIT("https://example.org/docs/index.html?q=1"), .outcome = WB_OUTCOME_REDIRECT, .status = 65535,
-                 .depth = 65535,
-                 .hops = 255, .has_content = true, .lifetime = UINT32_MAX, .took_ms = UINT32_MAX, .bytes = UINT64_MAX,
-                 .md5 = {1, 2, 3, 16}, .simhash = UINT64_MAX - 1, .title_hash = 42, .type = LIT("text/html"),
+                 .depth.links = WB_DEPTH_UNKNOWN, .hops = 255, .has_content = true, .lifetime = UINT32_MAX,
+                 .took_ms = UINT32_MAX, .bytes = UINT64_MAX, .md5 = {1, 2, 3, 16},
+                 .simhash = UINT64_MAX - 1, .title_hash = 42, .type = LIT("text/html"),
                  .reason = LIT("timeout"),
                  .etag = LIT("\"abc\""), .modified = LIT("Thu, 01 Jan 2026 00:00:00 GMT"),
                  .location = LIT("https://example.org/new"),
@@ -138,18 +139,45 @@ static void test_plain_kinds(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        bool linked = kinds[i] == WB_EDIT_SEEDS || kinds[i] == WB_EDIT_HINTS;
+        bool seeds = kinds[i] == WB_EDIT_SEEDS, linked = seeds || kinds[i] == WB_EDIT_HINTS;
         struct wb_edit found, edit = {.kind = kinds[i], .site = i, .text = LIT("https://example.org/"),
-                                      .until_ms = INT64_MIN,
-                                      .count = UINT32_MAX, .links = linked ? some_links : NULL,
+                                      .until_ms = INT64_MIN, .count = seeds ? 0 : UINT32_MAX,
+                                      .depth.links = seeds ? WB_DEPTH_LINKS_MAX : 0,
+                                      .links = linked ? some_links : NULL,
                                       .link_count = linked ? COUNT(some_links) : 0};
         encode(&edit, &record);
         assert_int_equal(wb_edit_decode(wb_buf_slice(&record), &found), 0);
         assert_int_equal(found.kind, kinds[i]);
-        assert_true(found.until_ms == INT64_MIN && found.count == UINT32_MAX);
+        assert_true(found.until_ms == INT64_MIN && found.count == edit.count && found.depth.links == edit.depth.links);
         expect_slice(found.text, edit.text);
         assert_int_equal(found.link_count, edit.link_count);
         expect_links(&found, edit.links, edit.link_count);
+    }
+    wb_buf_release(&record);
+}
+
+/* Where a record has a depth, only what wb_depth_code() writes is accepted. */
+static void test_depths(void **state)
+{
+    struct wb_edit edits[] = {
+        {.kind = WB_EDIT_PAGE, .page = {.url = LIT("x:"), .outcome = WB_OUTCOME_GONE, .depth.need = WB_DEPTH_NEED_MAX}},
+        {.kind = WB_EDIT_SEEDS, .text = LIT(""), .depth.need = WB_DEPTH_NEED_MAX},
+    };
+    struct wb_buf record = WB_BUF_INIT;
+    struct wb_edit found;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(edits); i++) {
+        edits[i].page.type = edits[i].page.reason = edits[i].page.etag = edits[i].page.modified = WB_SLICE_EMPTY;
+        edits[i].page.location = WB_SLICE_EMPTY;
+        encode(&edits[i], &record);
+        assert_int_equal(wb_edit_decode(wb_buf_slice(&record), &found), 0);
+        struct wb_depth depth = i == 0 ? found.page.depth : found.depth;
+        assert_true(depth.need == WB_DEPTH_NEED_MAX && depth.links == 0);
+        char *code = memmem(record.ptr + WB_EDIT_HEAD_BYTES, record.len - WB_EDIT_HEAD_BYTES, "\x88\x80\x02", 3);
+        assert_non_null(code); /* 0x8008 as a varint */
+        code[0]++;
+        assert_int_equal(wb_edit_decode(wb_buf_slice(&record), &found), WB_E_CORRUPT);
     }
     wb_buf_release(&record);
 }
@@ -341,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),   cmocka_unit_test(test_rules), cmocka_unit_test(test_plain_kinds),
+        cmocka_unit_test(test_depths),
         cmocka_unit_test(test_long_anchor),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_size),  cmocka_unit_test(test_model),
         cmocka_unit_test(test_damage),

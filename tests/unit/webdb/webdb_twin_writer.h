@@ -53,7 +53,7 @@ static int append_record(struct wb_journal_writer *log, const struct twin_edit *
         edit.page = (struct wb_edit_page){.url = url,
                                           .outcome = twin_edit->outcome,
                                           .status = twin_edit->status,
-                                          .depth = twin_edit->depth,
+                                          .depth.links = twin_edit->depth,
                                           .has_content = twin_edit->md5 >= 0,
                                           .simhash = twin_edit->variant,
                                           .bytes = twin_edit->variant / 7,
@@ -74,7 +74,7 @@ static int append_record(struct wb_journal_writer *log, const struct twin_edit *
         edit.kind = twin_edit->kind == TWIN_SEED   ? WB_EDIT_SEEDS
                     : twin_edit->kind == TWIN_HINT ? WB_EDIT_HINTS
                                                    : WB_EDIT_ASK;
-        edit.count = twin_edit->depth;
+        edit.depth.links = twin_edit->depth;
         edit.link_count = 1;
         links[0] = (struct wb_pagelink){.url = url, .modified_ms = twin_edit->hint_ms};
     } else {
