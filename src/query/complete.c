@@ -8,7 +8,7 @@
  * page was taken down is not shown, and if any page was, a word only if one that is left has it.
  */
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 
 enum {
     TYPED_BYTES_MAX = 256, /* of more, nothing is completed */

@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "extract/extract.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 enum {
     FOLD_REACH = 40,

@@ -4,7 +4,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <math.h>
 
@@ -319,11 +319,13 @@ static bool count_is_known(const struct wb_qplan *plan, const struct wb_gather *
     const struct wb_leaf *leaf = plan->root && plan->root->kind == WB_QNODE_LEAF ? plan->root->leaf : NULL;
     bool everything = plan->with_status ? plan->searcher->barred == 0 : plan->searcher->all_shown;
 
-    if (!leaf || !everything || leaf->kind != WB_LEAF_WORDS || leaf->verify || leaf->slot_count != 1 ||
-        leaf->slots[0].list_count != 1 || gather->topk || gather->facets || gather->bits || plan->dup_no ||
-        plan->options->collapse_site)
+    if (!leaf || !everything || leaf->kind != WB_LEAF_WORDS || leaf->verify || gather->topk || gather->facets ||
+        gather->bits || plan->dup_no || plan->options->collapse_site)
         return false;
-    *count_out = leaf->slots[0].df;
+    const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    if (words->slot_count != 1 || words->slots[0].list_count != 1)
+        return false;
+    *count_out = words->slots[0].df;
     return true;
 }
 

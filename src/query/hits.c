@@ -4,7 +4,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <stdio.h>
 #include <stdlib.h>

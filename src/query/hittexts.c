@@ -2,7 +2,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 enum { FEW_RESULTS = 5 }; /* a query with more results is not taken for a misspelt one */
 
@@ -91,10 +91,11 @@ static int find_wanted(const struct wb_qplan *plan, struct wb_wanted_list *list)
         const struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf->scored)
             continue;
-        if (leaf->kind == WB_LEAF_BITS && leaf->prefix.len)
-            err = wb_vec_push(list, (struct wb_wanted){.exact = leaf->prefix, .prefix = true});
-        for (size_t s = 0; err == 0 && leaf->kind == WB_LEAF_WORDS && s < leaf->slot_count; s++) {
-            const struct wb_slot *slot = &leaf->slots[s];
+        if (leaf->kind == WB_LEAF_BITS && WB_BITS_OF(leaf)->prefix.len)
+            err = wb_vec_push(list, (struct wb_wanted){.exact = WB_BITS_OF(leaf)->prefix, .prefix = true});
+        const struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+        for (size_t s = 0; err == 0 && words && s < words->slot_count; s++) {
+            const struct wb_slot *slot = &words->slots[s];
             err = wb_vec_push(list, (struct wb_wanted){slot->text, slot->stems, slot->stem_count, slot->open});
         }
     }
@@ -273,11 +274,12 @@ static int spell_slot(const struct wb_qplan *plan, const struct wb_slot *slot, s
 static int spell_leaf(const struct wb_qplan *plan, const struct wb_leaf *leaf, struct wb_arena *arena,
                       struct wb_buf *word)
 {
+    const struct wb_slot *slot = leaf->kind == WB_LEAF_NOTHING ? WB_NOTHING_OF(leaf)->slot : NULL;
+
     wb_buf_clear(word);
-    if (!leaf->ask || leaf->ask->kind != WB_ASK_WORD || leaf->slot_count != 1 || leaf->slots[0].df > 0 ||
-        !leaf->slots[0].stems)
+    if (!slot || !slot->stems || !leaf->ask || leaf->ask->kind != WB_ASK_WORD)
         return 0;
-    return spell_slot(plan, &leaf->slots[0], arena, word);
+    return spell_slot(plan, slot, arena, word);
 }
 
 /* Writes the query again with other words; leaves are in the order of the query. */

@@ -1,7 +1,7 @@
 /* linkrows.c - the links to or from a URL, with their texts. */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 
 #include <stdlib.h>
 

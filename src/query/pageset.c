@@ -1,7 +1,7 @@
 /* pageset.c - all stored pages that match a query, as a set: for those who want every page rather than the best. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 /* Drops what is not a page from the last words of the set. */
 static void keep_pages(const struct wb_searcher *searcher, uint64_t *bits)

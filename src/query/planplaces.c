@@ -1,7 +1,7 @@
 /* planplaces.c - leaves for where a page is: in a site, and in the graph of links. */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 #include "url/url.h"
 
 #include <stdlib.h>
@@ -84,11 +84,12 @@ static int site_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, struc
     wb_buf_release(&host);
     if (err == 0 && found.ranges.count) {
         size_t size = found.ranges.count * sizeof *found.ranges.items;
-        found.leaf->ranges = wb_qplan_take(plan, size);
-        if (found.leaf->ranges)
-            memcpy(found.leaf->ranges, found.ranges.items, size);
-        err = found.leaf->ranges ? 0 : WB_E_NOMEM;
-        found.leaf->range_count = found.ranges.count;
+        struct wb_leaf_ranges *ranges = WB_RANGES_OF(found.leaf);
+        ranges->items = wb_qplan_take(plan, size);
+        if (ranges->items)
+            memcpy(ranges->items, found.ranges.items, size);
+        err = ranges->items ? 0 : WB_E_NOMEM;
+        ranges->count = found.ranges.count;
     }
     wb_vec_release(&found.ranges);
     return err < 0 ? err : wb_plan_leaf_node(plan, found.leaf, node_out);
@@ -111,8 +112,8 @@ static int link_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, uint3
         return WB_E_NOMEM;
     if (count)
         memcpy(docs, list, count * sizeof *docs);
-    leaf->docs = docs;
-    leaf->doc_count = leaf->cost = count;
+    *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = docs, .count = count};
+    leaf->cost = count;
     return wb_plan_leaf_node(plan, leaf, node_out);
 }
 
@@ -143,9 +144,8 @@ static int related_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, ui
         leaf->constant = scores[i] > leaf->constant ? scores[i] : leaf->constant;
     }
     if (err == 0) {
-        leaf->docs = docs;
-        leaf->doc_scores = scores;
-        leaf->doc_count = leaf->cost = siblings.count;
+        *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = docs, .count = siblings.count, .scores = scores};
+        leaf->cost = siblings.count;
         leaf->scored = scored;
         err = wb_plan_leaf_node(plan, leaf, node_out);
     }

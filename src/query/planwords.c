@@ -9,7 +9,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 #include <stdlib.h>
 
@@ -159,31 +159,40 @@ static int compare_slots(const void *a, const void *b)
     return x->df < y->df ? -1 : x->df > y->df;
 }
 
+/* For a leaf that has a word that no page has, or no word. */
+static int become_nothing(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qnode **node_out)
+{
+    const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    const struct wb_slot *only = words->slot_count == 1 ? words->slots : NULL;
+
+    leaf->kind = WB_LEAF_NOTHING;
+    leaf->scored = false;
+    *WB_NOTHING_OF(leaf) = (struct wb_leaf_nothing){.slot = only};
+    return wb_plan_leaf_node(plan, leaf, node_out);
+}
+
 /* Completes a leaf whose slots are filled in; puts the rarest word first. */
 static int finish_words(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qnode **node_out)
 {
-    leaf->verify = leaf->fields || leaf->phrase;
-    leaf->end = plan->searcher->urls;
-    leaf->spaces = leaf->fields ? 0 : (1u << WB_SPACES) - 1;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+
+    bool all = words->slot_count > 0;
+    for (size_t i = 0; i < words->slot_count; i++)
+        all &= words->slots[i].list_count > 0;
+    if (!all)
+        return become_nothing(plan, leaf, node_out);
+    leaf->verify = words->fields || words->phrase;
+    words->docs = plan->searcher->urls;
+    words->spaces = words->fields ? 0 : (1u << WB_SPACES) - 1;
     for (unsigned f = 0; f < WB_FIELDS; f++)
-        leaf->spaces |= (leaf->fields >> f & 1) << wb_space_of_field((enum wb_field)f);
-    leaf->cost = UINT64_MAX;
-    for (size_t i = 0; i < leaf->slot_count; i++) {
-        leaf->cost = leaf->slots[i].df < leaf->cost ? leaf->slots[i].df : leaf->cost;
-        if (leaf->slots[i].list_count == 0)
-            leaf->kind = WB_LEAF_NOTHING;
-    }
-    if (leaf->kind == WB_LEAF_NOTHING) {
-        leaf->verify = leaf->scored = false;
-        leaf->cost = 0;
-    }
-    if (leaf->slot_count)
-        qsort(leaf->slots, leaf->slot_count, sizeof *leaf->slots, compare_slots);
-    if (leaf->phrase) {
-        leaf->positions = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->positions);
-        leaf->merged = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->merged);
-        leaf->merged_cap = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->merged_cap);
-        if (!leaf->positions || !leaf->merged || !leaf->merged_cap)
+        words->spaces |= (words->fields >> f & 1) << wb_space_of_field((enum wb_field)f);
+    qsort(words->slots, words->slot_count, sizeof *words->slots, compare_slots);
+    leaf->cost = words->slots[0].df;
+    if (words->phrase) {
+        words->positions = wb_qplan_take(plan, words->slot_count * sizeof *words->positions);
+        words->merged = wb_qplan_take(plan, words->slot_count * sizeof *words->merged);
+        words->merged_cap = wb_qplan_take(plan, words->slot_count * sizeof *words->merged_cap);
+        if (!words->positions || !words->merged || !words->merged_cap)
             return WB_E_NOMEM;
     }
     return wb_plan_leaf_node(plan, leaf, node_out);
@@ -196,11 +205,12 @@ static struct wb_leaf *words_leaf(struct wb_qplan *plan, const struct wb_ask_nod
 
     if (!leaf)
         return NULL;
-    leaf->fields = fields;
     leaf->scored = scored;
-    leaf->slot_count = slots;
-    leaf->slots = wb_qplan_take(plan, slots * sizeof *leaf->slots);
-    return leaf->slots ? leaf : NULL;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    words->fields = fields;
+    words->slot_count = slots;
+    words->slots = wb_qplan_take(plan, slots * sizeof *words->slots);
+    return words->slots ? leaf : NULL;
 }
 
 static int one_word(struct wb_qplan *plan, const struct wb_ask_node *ask, const struct wb_word *word, unsigned fields,
@@ -211,9 +221,8 @@ static int one_word(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
     if (word->kind == WB_WORD_GRAM && word->last)
         return wb_plan_prefix(plan, ask, word->exact, fields, scored, node_out);
     struct wb_leaf *leaf = words_leaf(plan, ask, fields, scored, 1);
-    int err = !leaf  ? WB_E_NOMEM
-              : stem ? stem_slot(plan, word->exact, &leaf->slots[0])
-                     : exact_slot(plan, word->exact, &leaf->slots[0]);
+    struct wb_slot *slot = leaf ? WB_WORDS_OF(leaf)->slots : NULL;
+    int err = !slot ? WB_E_NOMEM : stem ? stem_slot(plan, word->exact, slot) : exact_slot(plan, word->exact, slot);
     return err < 0 ? err : finish_words(plan, leaf, node_out);
 }
 
@@ -223,15 +232,18 @@ static int sequence(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
 {
     struct wb_leaf *leaf = words_leaf(plan, ask, fields, scored, list->count);
     size_t count = 0;
-    int err = leaf ? 0 : WB_E_NOMEM;
+    int err = 0;
 
+    if (!leaf)
+        return WB_E_NOMEM;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
     for (size_t i = first; err == 0 && i < list->count; i++) {
         const struct wb_word *word = &list->words[i];
         bool compound = word->kind == WB_WORD_COMPOUND;
         if (compound && parts)
             continue;
         size_t next = i + (compound ? word->parts : 0);
-        struct wb_slot *slot = &leaf->slots[count++];
+        struct wb_slot *slot = &words->slots[count++];
         slot->offset = word->position - list->words[first].position;
         err = (word->kind == WB_WORD_GRAM && word->last) || (open && next + 1 >= list->count)
                   ? open_slot(plan, word->exact, slot)
@@ -240,9 +252,9 @@ static int sequence(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
     }
     if (err < 0)
         return err;
-    leaf->slot_count = count;
-    leaf->phrase = count > 1;
-    leaf->slop = ask->kind == WB_ASK_PHRASE ? ask->slop : 0;
+    words->slot_count = count;
+    words->phrase = count > 1;
+    words->slop = ask->kind == WB_ASK_PHRASE ? ask->slop : 0;
     return finish_words(plan, leaf, node_out);
 }
 
@@ -383,8 +395,8 @@ int wb_plan_prefix(struct wb_qplan *plan, const struct wb_ask_node *ask, struct 
         err = wb_plan_each_term(plan, text, fill_term, &fill);
     if (err < 0)
         return err;
-    leaf->bits = bits;
-    err = wb_arena_copy(plan->arena, text, &leaf->prefix);
+    WB_BITS_OF(leaf)->words = bits;
+    err = wb_arena_copy(plan->arena, text, &WB_BITS_OF(leaf)->prefix);
     if (err < 0)
         return err;
     leaf->scored = scored;

@@ -5,7 +5,7 @@
  * negations last. Leaves that have to look at positions or fields are verified after all others have had their say.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -172,8 +172,10 @@ static bool is_word(const struct wb_qnode *node)
 {
     const struct wb_leaf *leaf = node->leaf;
 
-    return node->kind == WB_QNODE_LEAF &&
-           (leaf->kind == WB_LEAF_NOTHING || (leaf->kind == WB_LEAF_WORDS && leaf->slot_count == 1 && !leaf->verify));
+    if (node->kind != WB_QNODE_LEAF)
+        return false;
+    return leaf->kind == WB_LEAF_NOTHING ||
+           (leaf->kind == WB_LEAF_WORDS && WB_WORDS_OF(leaf)->slot_count == 1 && !leaf->verify);
 }
 
 /* Whether a node asks for any of some words, and nothing else. */
@@ -239,8 +241,9 @@ static int look_at_shape(struct wb_qplan *plan)
         struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf->verify || !leaf->scored || leaf->deferred)
             continue;
-        leaf->matched = wb_qplan_take(plan, sizeof *leaf->matched);
-        if (!leaf->matched)
+        struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+        words->matched = wb_qplan_take(plan, sizeof *words->matched);
+        if (!words->matched)
             return WB_E_NOMEM;
     }
     return 0;
@@ -254,8 +257,8 @@ static int add_typed(struct wb_qplan *plan)
 
     if (!leaf || !both)
         return WB_E_NOMEM;
-    leaf->docs = &plan->typed;
-    leaf->doc_count = leaf->cost = 1;
+    *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = &plan->typed, .count = 1};
+    leaf->cost = 1;
     int err = wb_plan_leaf_node(plan, leaf, &page);
     if (err < 0 || !plan->root) {
         plan->root = err == 0 ? page : NULL;
@@ -282,8 +285,7 @@ int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *
         if (!range)
             return WB_E_NOMEM;
         *range = (struct wb_index_range){0, searcher->pages};
-        leaf->ranges = range;
-        leaf->range_count = searcher->pages != 0;
+        *WB_RANGES_OF(leaf) = (struct wb_leaf_ranges){.items = range, .count = searcher->pages != 0};
         leaf->cost = searcher->pages;
         err = wb_plan_leaf_node(plan, leaf, &plan->root);
     }
@@ -306,8 +308,9 @@ void wb_qplan_release(struct wb_qplan *plan)
 {
     for (size_t i = 0; i < plan->leaves.count; i++) {
         struct wb_leaf *leaf = plan->leaves.items[i];
-        for (size_t s = 0; leaf->merged && s < leaf->slot_count; s++)
-            wb_free(leaf->merged[s]);
+        struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+        for (size_t s = 0; words && words->merged && s < words->slot_count; s++)
+            wb_free(words->merged[s]);
     }
     for (size_t i = 0; i < plan->lists.count; i++)
         wb_postlist_close(plan->lists.items[i]);

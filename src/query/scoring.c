@@ -6,7 +6,7 @@
  * of the phrase), whichever branch of the query it belongs to; words of negations never count.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,32 +22,33 @@ static double unit_of(const struct wb_qplan *plan, const struct wb_leaf *leaf, u
 }
 
 /*
- * Sets the units of all words, and returns the most that a document could score: *words_out is the sum of the units,
+ * Sets the units of all words, and returns the most that a document could score: *units_out is the sum of the units,
  * and the total is more where a word has lists in several languages.
  */
-static double set_units(struct wb_qplan *plan, double *greatest_out, double *words_out)
+static double set_units(struct wb_qplan *plan, double *greatest_out, double *units_out)
 {
-    double total = 0, greatest = 0, words = 0;
+    double total = 0, greatest = 0, units = 0;
 
     for (size_t i = 0; i < plan->leaves.count; i++) {
         struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf->scored)
             continue;
-        for (size_t s = 0; leaf->kind == WB_LEAF_WORDS && s < leaf->slot_count; s++) {
-            struct wb_slot *slot = &leaf->slots[s];
+        const struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+        for (size_t s = 0; words && s < words->slot_count; s++) {
+            struct wb_slot *slot = &words->slots[s];
             slot->unit = unit_of(plan, leaf, slot->df);
             greatest = slot->unit > greatest ? slot->unit : greatest;
             total += slot->unit * (double)slot->list_count;
-            words += slot->unit;
+            units += slot->unit;
         }
         /* A beginning of words counts as one word that occurs once in a page of average length. */
         if (leaf->kind == WB_LEAF_BITS)
             leaf->constant = (uint32_t)(unit_of(plan, leaf, leaf->cost ? leaf->cost : 1) / (1 + plan->k1));
         total += leaf->constant;
-        words += leaf->constant;
+        units += leaf->constant;
     }
     *greatest_out = greatest;
-    *words_out = words;
+    *units_out = units;
     return total;
 }
 
@@ -100,10 +101,11 @@ static void prepare_model(struct wb_qplan *plan)
 
 static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf)
 {
+    const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
     int err = 0;
 
-    for (size_t s = 0; err == 0 && s < leaf->slot_count; s++) {
-        struct wb_slot *slot = &leaf->slots[s];
+    for (size_t s = 0; err == 0 && s < words->slot_count; s++) {
+        struct wb_slot *slot = &words->slots[s];
         slot->scorer = wb_qplan_take(plan, sizeof *slot->scorer);
         if (!slot->scorer)
             return WB_E_NOMEM;
@@ -219,16 +221,18 @@ static void add_constants(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb
                           const struct wb_windowbits *bits, uint32_t *sums)
 {
     if (leaf->kind == WB_LEAF_BITS) {
+        const uint64_t *words = WB_BITS_OF(leaf)->words;
         WB_EACH_DOC(window, bits, docid, {
-            if (leaf->bits[docid / 64] >> docid % 64 & 1)
+            if (words[docid / 64] >> docid % 64 & 1)
                 sums[docid - window.base] += leaf->constant;
         })
         return;
     }
-    for (size_t i = 0; leaf->doc_scores && i < leaf->doc_count; i++) {
-        uint32_t at = leaf->docs[i] - window.base;
-        if (leaf->docs[i] >= window.base && at < window.size && bits->word[at / 64] >> at % 64 & 1)
-            sums[at] += leaf->doc_scores[i] >> plan->shift;
+    const struct wb_leaf_docs *docs = WB_DOCS_OF(leaf);
+    for (size_t i = 0; docs->scores && i < docs->count; i++) {
+        uint32_t at = docs->items[i] - window.base;
+        if (docs->items[i] >= window.base && at < window.size && bits->word[at / 64] >> at % 64 & 1)
+            sums[at] += docs->scores[i] >> plan->shift;
     }
 }
 
@@ -238,14 +242,15 @@ static const uint64_t *mask_of(struct wb_qplan *plan, struct wb_leaf *leaf, stru
 {
     if (!leaf->verify || leaf->deferred)
         return bits->word;
-    if (leaf->matched_at.size != window.size || leaf->matched_at.base != window.base) {
-        memcpy(leaf->matched->word, bits->word, window.size / 8);
-        wb_leaf_filter(leaf, window, leaf->matched);
-        wb_leaf_verify(plan, leaf, window, leaf->matched);
-        leaf->matched_at = window;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    if (words->matched_at.size != window.size || words->matched_at.base != window.base) {
+        memcpy(words->matched->word, bits->word, window.size / 8);
+        wb_leaf_filter(leaf, window, words->matched);
+        wb_leaf_verify(plan, leaf, window, words->matched);
+        words->matched_at = window;
     }
     memcpy(mask->word, bits->word, window.size / 8);
-    wb_bits_and(window, mask, leaf->matched->word);
+    wb_bits_and(window, mask, words->matched->word);
     return mask->word;
 }
 
@@ -334,5 +339,6 @@ void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_wi
         prune(window, bits, sums, 0, least);
     /* What was found for these candidates must not be taken for all documents of the window. */
     for (size_t i = 0; i < plan->leaves.count; i++)
-        plan->leaves.items[i]->matched_at.size = 0;
+        if (plan->leaves.items[i]->verify)
+            WB_WORDS_OF(plan->leaves.items[i])->matched_at.size = 0;
 }

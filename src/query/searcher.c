@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/kept.h"
 #include "base/map.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 #include "url/url.h"
 
 int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out)

@@ -5,7 +5,7 @@
  * mean of how many link to each.
  */
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 
 #include <math.h>
 #include <stdlib.h>

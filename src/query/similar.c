@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "extract/extract.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -142,10 +142,8 @@ static int make_plan(struct wb_qplan *plan, const struct wb_ownwords *own)
             continue;
         slot->list_count = 1;
         slot->df = leaf->cost = df;
-        leaf->slots = slot;
-        leaf->slot_count = 1;
         leaf->scored = true;
-        leaf->end = plan->searcher->urls;
+        *WB_WORDS_OF(leaf) = (struct wb_leaf_words){.slots = slot, .slot_count = 1, .docs = plan->searcher->urls};
         err = wb_plan_leaf_node(plan, leaf, &plan->root->items[plan->root->item_count++]);
     }
     plan->any_of_words = true;

@@ -8,7 +8,7 @@
  * among the best.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <stdlib.h>
 #ifdef __SSE2__
@@ -334,7 +334,7 @@ static int all_words(struct top_search *search, struct wb_window window)
     wb_bits_clear(window, &bits);
     memset(search->sums, 0, window.size * sizeof *search->sums);
     for (size_t i = 0; i < plan->root->item_count; i++) {
-        const struct wb_slot *slot = &plan->root->items[i]->leaf->slots[0];
+        const struct wb_slot *slot = &WB_WORDS_OF(plan->root->items[i]->leaf)->slots[0];
         const struct wb_scoreterm *terms = plan->terms.items + slot->first_term;
         wb_bits_clear(window, &found);
         for (size_t j = 0; j < slot->list_count; j++) {

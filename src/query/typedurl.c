@@ -10,7 +10,7 @@
  */
 #include "base/codec.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 #include "url/url.h"
 
 enum { TYPED_BYTES_MAX = 8192 };

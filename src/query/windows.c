@@ -5,7 +5,7 @@
  * first way for its cheapest part and the second one for the others.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 enum { FEW = 16 }; /* so few candidates are tested one part after the other, even in an OR */
 
@@ -148,9 +148,10 @@ static void eval_leaf(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_win
     wb_bits_clear(window, bits);
     wb_leaf_fill(leaf, window, bits);
     verify_leaf(plan, leaf, window, bits);
-    if (leaf->matched) {
-        memcpy(leaf->matched->word, bits->word, window.size / 8);
-        leaf->matched_at = window;
+    struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+    if (words && words->matched) {
+        memcpy(words->matched->word, bits->word, window.size / 8);
+        words->matched_at = window;
     }
 }
 
