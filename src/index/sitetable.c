@@ -91,6 +91,11 @@ struct site_search {
     void *context;
 };
 
+static int damaged_row(const struct site_search *search)
+{
+    return wb_fail(WB_E_CORRUPT, "%s/" WB_SITES_TABLE_FILE ": a row is damaged", search->path);
+}
+
 static int read_row(const struct site_search *search, struct wb_slice value, struct wb_sitetable_row *row_out)
 {
     const struct wb_docmap *docmap = search->docmap;
@@ -101,7 +106,7 @@ static int read_row(const struct site_search *search, struct wb_slice value, str
     if (value.len != ROW_BYTES || row_out->pages.first > row_out->pages.end || row_out->pages.end > docmap->pages ||
         row_out->others.first > row_out->others.end || row_out->others.first < docmap->pages ||
         row_out->others.end > docmap->urls)
-        return wb_fail(WB_E_CORRUPT, "%s/" WB_SITES_TABLE_FILE ": a row is damaged", search->path);
+        return damaged_row(search);
     return 0;
 }
 
@@ -118,6 +123,7 @@ static int each_part(const struct site_search *search, struct wb_slice labels, b
 {
     struct wb_sitetable_row row = {.pages.first = 0};
     struct wb_table_record record;
+    uint32_t behind = 0; /* the range before */
     int more, err = wb_cursor_seek(search->cursor, labels);
 
     while (err == 0 && (more = wb_cursor_next(search->cursor, &record)) != 0) {
@@ -127,6 +133,9 @@ static int each_part(const struct site_search *search, struct wb_slice labels, b
             break;
         err = read_row(search, record.value, &row);
         struct wb_index_range range = pages ? row.pages : row.others;
+        if (err == 0 && range.first < behind)
+            err = damaged_row(search);
+        behind = range.end;
         if (err == 0 && range.first < range.end && belongs(record.key, labels))
             err = search->each(search->context, range);
     }

@@ -18,6 +18,7 @@ static uint64_t count_node(struct wb_qplan *plan, const struct wb_qnode *node)
         struct wb_window window = {next / WB_WINDOW * WB_WINDOW, WB_WINDOW};
         if (next >= plan->searcher->urls)
             break;
+        WB_CHECK(next >= from);
         if (wb_qnode_eval(plan, node, window, &bits))
             count += wb_bits_count(window, &bits);
         from = window.base + window.size;
@@ -37,8 +38,8 @@ static int print_slots(const struct wb_leaf_words *words, struct wb_buf *out)
 
 static int print_leaf(const struct wb_leaf *leaf, struct wb_buf *out)
 {
+    WB_CHECK(leaf->kind < sizeof leaf_names / sizeof *leaf_names);
     int err = leaf->ask ? wb_ask_print(leaf->ask, out) : wb_buf_append_str(out, "everything");
-
     if (err == 0)
         err = wb_buf_printf(out, " (%s", leaf_names[leaf->kind]);
     if (err == 0 && leaf->kind == WB_LEAF_WORDS)
@@ -89,6 +90,7 @@ static int add_slot(struct wb_qplan *plan, struct wb_slot *slot, uint32_t docid,
     uint32_t score = 0, frequency[WB_FIELDS];
     int err = 0;
 
+    WB_CHECK(slot->scorer);
     for (size_t i = 0; err == 0 && i < slot->list_count; i++) {
         struct wb_postlist *list = slot->lists[i];
         if (list->docid != docid && wb_postlist_seek(list, docid) != docid)
@@ -147,11 +149,12 @@ int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena
     size_t slots = 1;
     int err = 0;
 
+    WB_CHECK(arena == plan->arena); /* where the parts are taken from */
+    WB_CHECK(docid < plan->searcher->urls && hit->part_count == 0);
     for (size_t i = 0; i < plan->leaves.count; i++) {
         const struct wb_leaf *leaf = plan->leaves.items[i];
         slots += leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf)->slot_count : 1;
     }
-    WB_CHECK(arena == plan->arena);
     struct wb_hit_part *parts = wb_qplan_take(plan, slots * sizeof *parts);
     if (!parts)
         return WB_E_NOMEM;
@@ -160,6 +163,7 @@ int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena
         struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf_counts(plan, leaf, docid))
             continue;
+        WB_CHECK(hit->part_count < slots);
         if (leaf->kind != WB_LEAF_WORDS) {
             parts[hit->part_count++] = (struct wb_hit_part){
                 .term = leaf->ask->text, .score = wb_scoring_value(plan, constant_of(plan, leaf, docid))};

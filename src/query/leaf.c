@@ -14,6 +14,7 @@ void wb_bits_range(struct wb_window window, struct wb_windowbits *bits, uint32_t
 {
     uint64_t stop = (uint64_t)window.base + window.size;
 
+    WB_CHECK(wb_window_is_sound(window));
     first = first > window.base ? first : window.base;
     end = end < stop ? end : (uint32_t)(stop < UINT32_MAX ? stop : UINT32_MAX);
     if (first >= end)
@@ -65,6 +66,7 @@ static void slot_filter(struct wb_slot *slot, struct wb_window window, struct wb
 
     if (candidates == 0)
         return;
+    WB_CHECK(docs > 0);
     /* Asking for one document takes about as long as filling in the bits of sixteen. */
     uint64_t expected = slot->df * window.size / docs;
     if (candidates < 4 || (uint64_t)candidates * 16 < expected + 64) {
@@ -164,6 +166,7 @@ static bool value_matches(const struct wb_leaf_column *column, uint32_t docid)
 
 static void column_filter(const struct wb_leaf_column *column, struct wb_window window, struct wb_windowbits *bits)
 {
+    WB_CHECK(column->values);
     WB_EACH_DOC(window, bits, docid, {
         if (!value_matches(column, docid))
             wb_bits_drop(bits, docid - window.base);
@@ -176,6 +179,7 @@ static uint32_t words_next(const struct wb_leaf_words *words, uint32_t from)
 {
     uint32_t next = from;
 
+    WB_CHECK(words->slot_count > 0); /* or every document would have them all */
     for (size_t i = 0; i < words->slot_count && next != WB_DOCID_END; i++) {
         uint32_t docid = slot_next(&words->slots[i], next);
         next = docid > next ? docid : next;
@@ -229,6 +233,7 @@ static void words_fill(const struct wb_leaf_words *words, struct wb_window windo
 {
     struct wb_windowbits own;
 
+    WB_CHECK(words->slot_count > 0);
     if (words->slot_count == 1) {
         slot_fill(&words->slots[0], window, NULL, bits);
         return;
@@ -266,6 +271,7 @@ static void column_fill(const struct wb_leaf_column *column, struct wb_window wi
 
 void wb_leaf_fill(struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
 {
+    WB_CHECK(wb_window_is_sound(window));
     switch (leaf->kind) {
     case WB_LEAF_NOTHING:
         break;
@@ -291,6 +297,7 @@ void wb_leaf_filter(struct wb_leaf *leaf, struct wb_window window, struct wb_win
 {
     struct wb_windowbits own;
 
+    WB_CHECK(wb_window_is_sound(window));
     if (leaf->kind == WB_LEAF_WORDS) {
         const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
         for (size_t i = 0; i < words->slot_count; i++)
@@ -312,6 +319,7 @@ static int in_fields(struct wb_slot *slot, uint32_t docid, unsigned fields, bool
     uint32_t frequency[WB_FIELDS];
     int err = 0;
 
+    WB_CHECK(fields >> WB_FIELDS == 0);
     *matches_out = false;
     for (size_t i = 0; err == 0 && !*matches_out && i < slot->list_count; i++) {
         if (!wb_list_has(slot->lists[i], docid))
@@ -348,6 +356,7 @@ bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid
 
 void wb_leaf_verify(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
 {
+    WB_CHECK(wb_window_is_sound(window));
     WB_EACH_DOC(window, bits, docid, {
         if (!wb_leaf_matches(plan, leaf, docid))
             wb_bits_drop(bits, docid - window.base);

@@ -32,6 +32,8 @@ static int merge_positions(struct wb_leaf_words *phrase, size_t number, uint32_t
     size_t used = 0, first[WB_SPACES];
     int err = 0;
 
+    WB_CHECK(phrase->merged && phrase->merged_cap);
+
     for (int s = 0; err == 0 && s < WB_SPACES; s++) {
         first[s] = used;
         for (size_t i = 0; err == 0 && i < slot->list_count; i++) {
@@ -59,6 +61,8 @@ static int read_positions(struct wb_leaf_words *phrase, size_t number, uint32_t 
     struct wb_postlist *only = NULL;
     size_t having = 0;
 
+    WB_CHECK(number < phrase->slot_count);
+
     for (size_t i = 0; i < slot->list_count; i++)
         if (wb_list_has(slot->lists[i], docid)) {
             only = slot->lists[i];
@@ -78,8 +82,9 @@ static int read_positions(struct wb_leaf_words *phrase, size_t number, uint32_t 
 static bool has_position(const struct wb_positions *positions, int space, uint32_t wanted, uint32_t *at)
 {
     const uint32_t *p = positions->at[space];
-    uint32_t count = positions->count[space], low = *at, near = count - low < 8 ? count : low + 8, step = 1;
 
+    WB_CHECK(*at <= positions->count[space]);
+    uint32_t count = positions->count[space], low = *at, near = count - low < 8 ? count : low + 8, step = 1;
     while (low < near && p[low] < wanted)
         low++;
     if (low == near && low < count && p[low] < wanted) {
@@ -101,6 +106,7 @@ static bool in_a_row(const struct wb_leaf_words *phrase, int space, size_t count
 {
     size_t rarest = 0;
 
+    WB_CHECK(count > 0 && count <= phrase->slot_count);
     for (size_t s = 1; s < count; s++)
         if (phrase->positions[s].count[space] < phrase->positions[rarest].count[space])
             rarest = s;
@@ -142,6 +148,7 @@ static bool close_together(const struct wb_leaf_words *phrase, int space, uint32
 {
     uint64_t room = (uint64_t)widest(phrase) + phrase->slop;
 
+    WB_CHECK(phrase->slop > 0);
     for (size_t i = 0; i < phrase->slot_count; i++)
         at[i] = same_before(phrase, i);
     for (;;) {
@@ -169,6 +176,8 @@ static bool match_first(const struct wb_leaf_words *phrase, size_t count)
     uint32_t at[WB_WORDLIST_MAX];
     bool found = false;
 
+    WB_CHECK(count <= WB_WORDLIST_MAX);
+    WB_CHECK(phrase->slop == 0 || count == phrase->slot_count); /* all of them are close together, or none */
     for (int space = 0; !found && space < WB_SPACES; space++) {
         bool all = phrase->spaces >> space & 1;
         for (size_t i = 0; all && i < count; i++)
@@ -214,6 +223,7 @@ static inline wb_places4 four_at(const uint32_t *at, uint32_t shift)
 static bool have_common(const uint32_t *a, uint32_t a_count, uint32_t a_shift, const uint32_t *b, uint32_t b_count,
                         uint32_t b_shift)
 {
+    WB_CHECK(a_count > 0 && b_count > 0);
     if (a_count <= WB_POSITIONS_STEP && b_count <= WB_POSITIONS_STEP) {
         wb_places4 x[2] = {four_at(a, a_shift), four_at(a + 4, a_shift)};
         wb_places4 y[2] = {four_at(b, b_shift), four_at(b + 4, b_shift)};

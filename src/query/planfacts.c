@@ -34,6 +34,7 @@ static int range_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, cons
     const void *values = NULL;
     int err;
 
+    WB_CHECK(field->value != WB_VALUE_DOUBLE); /* number_leaf() tests those */
     if (!leaf)
         return WB_E_NOMEM;
     if (field->fact == WB_FACT_INLINKS) {
@@ -42,6 +43,7 @@ static int range_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, cons
     } else {
         err = wb_index_fact(searcher->index, field->fact, &values);
     }
+    WB_CHECK(err < 0 || values);
     uint32_t end = field->fact >= WB_FACT_FIRST_OF_PAGES ? searcher->pages : searcher->urls;
     *WB_COLUMN_OF(leaf) = (struct wb_leaf_column){.value = field->value, .values = values, .end = end, .low = low,
                                                   .high = high, .has_none = field->has_none, .none = field->none};
@@ -59,6 +61,7 @@ static int number_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, con
 {
     struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_COLUMN);
 
+    WB_CHECK(values && op <= WB_ASK_GE);
     if (!leaf)
         return WB_E_NOMEM;
     *WB_COLUMN_OF(leaf) = (struct wb_leaf_column){.value = WB_VALUE_DOUBLE, .values = values, .op = op,
@@ -121,8 +124,9 @@ static int column_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, str
     const struct wb_index_column *column = NULL;
     double number = 0;
     uint32_t code = 0;
-    int err = wb_index_column(plan->searcher->index, ask->column, &column);
 
+    WB_CHECK(ask->kind == WB_ASK_NUMBER || ask->kind == WB_ASK_VALUE);
+    int err = wb_index_column(plan->searcher->index, ask->column, &column);
     if (err < 0)
         return err;
     if (column->words && ask->kind == WB_ASK_NUMBER)
@@ -138,6 +142,7 @@ static int column_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, str
     err = wb_index_column_code(plan->searcher->index, column, ask->text, &code);
     if (err < 0 || code == 0)
         return err < 0 ? err : nothing(plan, ask, node_out);
+    WB_CHECK(column->codes);
     struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_COLUMN);
     if (!leaf)
         return WB_E_NOMEM;

@@ -65,6 +65,8 @@ static int add_range(void *context, struct wb_index_range range)
     struct site_ranges *found = context;
     size_t count = found->ranges.count;
 
+    WB_CHECK(range.first < range.end);
+    WB_CHECK(count == 0 || found->ranges.items[count - 1].end <= range.first); /* leaves search them */
     found->leaf->cost += range.end - range.first;
     if (count && found->ranges.items[count - 1].end == range.first) {
         found->ranges.items[count - 1].end = range.end;
@@ -97,9 +99,21 @@ static int site_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, struc
 
 /* ---- links --------------------------------------------------------------------------------------- */
 
+/* Leaves search them. */
+static bool ascend(const uint32_t *docs, size_t count)
+{
+    bool all = true;
+
+    for (size_t i = 1; i < count; i++)
+        all &= docs[i - 1] < docs[i];
+    return all;
+}
+
 static int link_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, uint32_t docid, struct wb_qnode **node_out)
 {
     enum wb_webdb_direction direction = ask->field == WB_ASK_LINK ? WB_ARCS_IN : WB_ARCS_OUT;
+
+    WB_CHECK(ask->field == WB_ASK_LINK || ask->field == WB_ASK_LINKFROM);
     struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_DOCS);
     const uint32_t *list = NULL;
     size_t count = 0;
@@ -112,6 +126,7 @@ static int link_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, uint3
         return WB_E_NOMEM;
     if (count)
         memcpy(docs, list, count * sizeof *docs);
+    WB_CHECK(ascend(docs, count));
     *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = docs, .count = count};
     leaf->cost = count;
     return wb_plan_leaf_node(plan, leaf, node_out);
@@ -140,9 +155,11 @@ static int related_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, ui
         qsort(siblings.items, siblings.count, sizeof *siblings.items, compare_docids);
     for (size_t i = 0; err == 0 && i < siblings.count; i++) {
         docs[i] = siblings.items[i].docid;
+        WB_CHECK(siblings.items[i].score >= 0 && siblings.items[i].score <= 1);
         scores[i] = (uint32_t)(siblings.items[i].score * 16 * WB_SCORE_ONE);
         leaf->constant = scores[i] > leaf->constant ? scores[i] : leaf->constant;
     }
+    WB_CHECK(err < 0 || ascend(docs, siblings.count));
     if (err == 0) {
         *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = docs, .count = siblings.count, .scores = scores};
         leaf->cost = siblings.count;
@@ -157,6 +174,7 @@ int wb_plan_place(struct wb_qplan *plan, const struct wb_ask_node *ask, bool sco
 {
     uint32_t docid = 0;
 
+    WB_CHECK(ask->kind == WB_ASK_VALUE);
     *node_out = NULL;
     if (ask->field == WB_ASK_SITE || ask->field == WB_ASK_SUFFIX)
         return site_leaf(plan, ask, node_out);

@@ -30,6 +30,12 @@ struct wb_windowbits {
     uint64_t word[WB_WINDOW_WORDS];
 };
 
+/* Whether it is made of whole words, and does not reach beyond the WB_WINDOW documents that it is a part of. */
+static inline bool wb_window_is_sound(struct wb_window window)
+{
+    return (window.base | window.size) % 64 == 0 && window.size <= WB_WINDOW - window.base % WB_WINDOW;
+}
+
 /* Calls the statement with `doc` for each set bit, ascending. */
 #define WB_EACH_DOC(window, bits, doc, ...)                                            \
     for (uint32_t w_ = 0; w_ < (window).size / 64; w_++)                               \

@@ -60,7 +60,8 @@ struct wb_found {
 /* The best `max` of what is added. */
 struct wb_topk {
     uint64_t max;
-    WB_VEC(struct wb_found) items; /* a heap, the worst first */
+    bool sorted;                   /* nothing more can be added */
+    WB_VEC(struct wb_found) items; /* a heap, the worst first; when they are sorted, the best first */
 };
 
 int wb_topk_add(struct wb_topk *topk, struct wb_found found);

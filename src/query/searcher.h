@@ -10,6 +10,7 @@
 #ifndef WB_QUERY_SEARCHER_H
 #define WB_QUERY_SEARCHER_H
 
+#include "base/check.h"
 #include "base/vec.h"
 #include "query/present.h"
 #include "query/query.h"
@@ -19,7 +20,10 @@
 #define WB_PANE 512u              /* bounds are looked at for parts of a window of this size */
 #define WB_PANES (WB_WINDOW / WB_PANE)
 
+enum { WB_SEARCHER_MAGIC = 0x57425153 }; /* "WBQS" */
+
 struct wb_searcher {
+    uint32_t magic;
     struct wb_index *index;
     struct wb_store *store;
     struct wb_snippeter *snippeter;
@@ -55,6 +59,7 @@ int wb_searcher_refresh(struct wb_searcher *searcher);
 /* Whether a document was taken down. */
 static inline bool wb_searcher_barred(const struct wb_searcher *searcher, uint32_t docid)
 {
+    WB_CHECK(docid < searcher->urls);
     return searcher->barred && !(searcher->allowed[docid / 64] >> docid % 64 & 1);
 }
 
