@@ -35,6 +35,7 @@ int wb_sitetable_write(const struct wb_sitetable *table, const char *path, uint3
 
     for (size_t i = 0; err == 0 && i < table->sites.count; i++) {
         const struct wb_sitetable_site *site = &table->sites.items[i];
+        WB_CHECK(site->pages <= pages - page && site->others < WB_DOCID_NONE - other);
         char row[ROW_BYTES];
         wb_put32(row, page);
         wb_put32(row + 4, page += site->pages);
@@ -46,7 +47,7 @@ int wb_sitetable_write(const struct wb_sitetable *table, const char *path, uint3
         wb_table_abandon(writer);
         return err;
     }
-    WB_CHECK(page == pages);
+    WB_CHECK(page == pages); /* or others of one site would have the docids of pages of the next */
     return wb_table_finish(writer, NULL);
 }
 
@@ -160,5 +161,6 @@ int wb_sitetable_each(struct wb_cursor *cursor, const struct wb_docmap *docmap, 
 int wb_index_sites(struct wb_index *index, struct wb_slice host,
                    int (*each)(void *context, struct wb_index_range range), void *context)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     return wb_sitetable_each(index->site_cursor, &index->docmap, index->path, host, each, context);
 }
