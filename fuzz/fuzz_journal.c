@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* ---- one record -------------------------------------------------------------------------------- */
 
 struct walked {
-    struct wb_edit_link links[LINKS_MAX];
+    struct wb_pagelink links[LINKS_MAX];
     char *texts[LINKS_MAX]; /* of the URLs */
     size_t count;
     bool whole;
@@ -43,7 +43,7 @@ struct walked {
 static void walk_links(const struct wb_edit *edit, struct walked *walked)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, last = 0;
     int more;
 
@@ -65,11 +65,11 @@ static void walk_links(const struct wb_edit *edit, struct walked *walked)
 static void check_same_links(const struct wb_edit *edit, const struct walked *walked)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
 
     for (size_t i = 0; i < walked->count; i++) {
-        const struct wb_edit_link *expected = &walked->links[i];
+        const struct wb_pagelink *expected = &walked->links[i];
         WB_CHECK(wb_edit_links_next(edit, &at, &mem, &link) == 1);
         WB_CHECK(wb_slice_equal(link.url, expected->url) && link.tag == expected->tag &&
                  link.flags == expected->flags && link.modified_ms == expected->modified_ms);
@@ -84,7 +84,8 @@ static void check_same(const struct wb_edit *a, const struct wb_edit *b)
     const struct wb_edit_page *p = &a->page, *q = &b->page;
 
     WB_CHECK(a->kind == b->kind && a->site == b->site && a->time_ms == b->time_ms && a->prev.log == b->prev.log &&
-             a->prev.offset == b->prev.offset && a->until_ms == b->until_ms && a->count == b->count);
+             a->prev.offset == b->prev.offset && a->until_ms == b->until_ms && a->count == b->count &&
+             a->depth.links == b->depth.links && a->depth.need == b->depth.need);
     WB_CHECK(a->kind == WB_EDIT_PAGE || a->kind == WB_EDIT_RULES || wb_slice_equal(a->text, b->text));
     if (a->kind == WB_EDIT_RULES)
         WB_CHECK(wb_slice_equal(a->rules.text, b->rules.text) && wb_slice_equal(a->rules.reason, b->rules.reason) &&
@@ -93,7 +94,8 @@ static void check_same(const struct wb_edit *a, const struct wb_edit *b)
         WB_CHECK(wb_slice_equal(p->url, q->url) && wb_slice_equal(p->type, q->type) &&
                  wb_slice_equal(p->reason, q->reason) && wb_slice_equal(p->etag, q->etag) &&
                  wb_slice_equal(p->modified, q->modified) && wb_slice_equal(p->location, q->location) &&
-                 p->outcome == q->outcome && p->status == q->status && p->depth == q->depth && p->hops == q->hops &&
+                 p->outcome == q->outcome && p->status == q->status && p->depth.links == q->depth.links &&
+                 p->depth.need == q->depth.need && p->hops == q->hops &&
                  p->lifetime == q->lifetime && p->took_ms == q->took_ms && p->bytes == q->bytes &&
                  p->has_content == q->has_content && memcmp(p->md5, q->md5, sizeof p->md5) == 0 &&
                  p->simhash == q->simhash && p->title_hash == q->title_hash);

@@ -213,7 +213,9 @@ static void find_heaviest(const struct finding *f, struct heavy_range *range)
     unsigned level = 0, at_level = 0;
     int weight = -1;
 
+    WB_CHECK(first < end && end <= top);
     for (; first < end; level++) {
+        WB_CHECK(level < LEVELS_MAX);
         bool last = top <= FAN;
         uint64_t low = (first + FAN - 1) / FAN, high = end / FAN;
         if (last || low >= high) {
@@ -259,6 +261,7 @@ static void push(struct finding *f, uint64_t first, uint64_t end)
 
 static struct heavy_range pop(struct finding *f)
 {
+    WB_CHECK(f->count > 0);
     struct heavy_range first = f->ranges[0], last = f->ranges[--f->count];
     size_t at = 0;
 
@@ -278,9 +281,10 @@ static int open_levels(struct finding *f, uint64_t first, uint64_t end)
 {
     const struct wb_completions *c = f->c;
     uint64_t offset = c->text_bytes + c->starts * WB_COMPLETION_START_BYTES;
+
+    WB_CHECK(first <= end && end <= c->starts);
     int err = wb_blob_check(&c->blob, c->text_bytes + first * WB_COMPLETION_START_BYTES,
                             (end - first) * WB_COMPLETION_START_BYTES);
-
     if (err == 0)
         err = wb_blob_check(&c->blob, offset, maxima_bytes(c->starts));
     for (unsigned level = 1; level < LEVELS_MAX; level++) {
@@ -295,8 +299,9 @@ static int pass_on(struct finding *f, uint64_t number, wb_index_each_completion 
 {
     struct start start = {0, 0, 0};
     struct record record;
-    int err = read_start(f->c, number, &start);
 
+    WB_CHECK(f->seen_count < WB_COMPLETION_TRIES_MAX);
+    int err = read_start(f->c, number, &start);
     for (size_t i = 0; err == 0 && i < f->seen_count; i++)
         if (f->seen[i] == start.text)
             return 0;

@@ -212,6 +212,7 @@ static void set_number(struct wb_index_info *info, const struct info_number *num
 
 static const char *column_word(const struct wb_manifest_column *column)
 {
+    WB_CHECK(!(column->words && column->rank)); /* a rank is a number */
     return column->words ? "words" : column->rank ? "rank" : "numbers";
 }
 
@@ -221,6 +222,7 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
     struct wb_buf lines = WB_BUF_INIT;
     int err = 0;
 
+    WB_CHECK(manifest->info.bytes > 0); /* or readers take it for damaged */
     WB_CHECK(manifest->info.generation > 0);
     WB_CHECK(manifest->info.pages <= manifest->info.urls);
     for (size_t i = 0; err == 0 && i < NUMBERS; i++)

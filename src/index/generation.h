@@ -90,7 +90,10 @@ void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX +
 /* Opens one generation of a root. WB_E_NOTFOUND if it is gone, or a file of it. */
 int wb_generation_open(const char *dir, const char *root, uint32_t number, struct wb_index **index_out);
 
+enum { WB_INDEX_MAGIC = 0x57424958 }; /* "WBIX" */
+
 struct wb_index {
+    uint32_t magic;
     char *dir, *path;
     struct wb_file lock;
     struct wb_generation_manifest manifest;

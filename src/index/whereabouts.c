@@ -61,12 +61,15 @@ int wb_whereabouts_read(const char *dir, struct wb_whereabouts *where)
 
 bool wb_whereabouts_at_home(const struct wb_whereabouts *where, const char *root)
 {
+    WB_CHECK(root && where->home);
     return strcmp(root, where->home) == 0;
 }
 
 int wb_whereabouts_write(const struct wb_whereabouts *where)
 {
     struct wb_buf text = WB_BUF_INIT;
+
+    WB_CHECK(where->root && where->home);
     bool home = wb_whereabouts_at_home(where, where->root);
     char *path = wb_path_join(where->home, WB_INDEX_WHERE);
     int err = path ? wb_buf_printf(&text, "root %s\n", home ? AT_HOME : where->root) : WB_E_NOMEM;
@@ -87,6 +90,7 @@ int wb_whereabouts_write(const struct wb_whereabouts *where)
 
 int wb_whereabouts_add(struct wb_whereabouts *where, const char *root)
 {
+    WB_CHECK(root[0] == '/' && !wb_whereabouts_at_home(where, root)); /* that is always known */
     for (size_t i = 0; i < where->others.count; i++)
         if (strcmp(where->others.items[i], root) == 0)
             return 0;

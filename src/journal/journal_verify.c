@@ -35,7 +35,7 @@ static void report(struct journal_verifier *v, bool problem, const char *file, u
 
 static int check_links(struct journal_verifier *v, const struct wb_edit *edit, const char *file, uint64_t offset)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, count = 0, stated = edit->kind == WB_EDIT_PAGE ? edit->page.link_count : edit->link_count;
     int more;
 

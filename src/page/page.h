@@ -12,6 +12,7 @@
 #define WB_PAGE_PAGE_H
 
 #include "base/buf.h"
+#include "page/pagefacts.h"
 #include "url/url.h"
 
 #define WB_MD5_BYTES 16
@@ -132,6 +133,13 @@ struct wb_slice wb_http_agent_token(struct wb_slice agent);
 
 /* True for the statuses whose Location is followed: 301, 302, 303, 307 and 308. */
 bool wb_http_status_redirects(uint16_t status);
+
+/*
+ * Finds the target of a redirect in its response head, resolved against url and without its fragment. WB_E_PROTO if
+ * there is no http or https URL. *location_out borrows from url_out; base is working memory.
+ */
+int wb_http_location(struct wb_slice head, struct wb_slice url, struct wb_url *base, struct wb_url *url_out,
+                     struct wb_slice *location_out);
 
 /* Parses any of the three forms of HTTP dates (RFC 9110, 5.6.7), leniently. */
 bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);

@@ -121,7 +121,7 @@ struct wb_webdb_link {
     uint8_t from_md5[WB_MD5_BYTES];
     struct wb_slice to;          /* a URL with its scheme */
     struct wb_slice anchor;
-    uint8_t tag, flags;          /* as in the journal: struct wb_edit_link */
+    uint8_t tag, flags;          /* as in the journal: struct wb_pagelink */
 };
 
 /* ---- reading ------------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ struct wb_webdb_arcs_options {
 
 struct wb_webdb_arc_text {
     struct wb_slice anchor;
-    uint8_t tag, flags;     /* as in the journal: struct wb_edit_link */
+    uint8_t tag, flags;     /* as in the journal: struct wb_pagelink */
 };
 
 /* Some or all arcs of one URL. A long list comes in several portions. */

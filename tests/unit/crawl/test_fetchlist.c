@@ -105,7 +105,8 @@ static int join_seed(void *context, const struct wb_seed *seed)
 
     must(seed->id > s->last);
     s->last = seed->id;
-    snprintf(s->text + len, sizeof s->text - len, "%s%.*s@%u", len ? " " : "", WB_SLICE_ARG(seed->url), seed->depth);
+    snprintf(s->text + len, sizeof s->text - len, "%s%.*s@%u", len ? " " : "", WB_SLICE_ARG(seed->url),
+             seed->depth.links);
     return 0;
 }
 
@@ -326,7 +327,7 @@ static void test_plain_again(void **state)
 static void test_found(void **state)
 {
     PLACE(p);
-    struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/found"), .depth = 3};
+    struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/found"), .depth.links = 3};
     struct wb_site_plan plan = {.name = WB_SLICE_LIT("b.org"), .scheme = WB_SLICE_LIT("http"),
                                 .class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2,
                                 .seeds = &seed, .seed_count = 1, .by_link = true, .listed = true};
