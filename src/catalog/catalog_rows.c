@@ -25,6 +25,7 @@ enum {
     ENTRY_HASHES_BYTES = 16, /* content and site; rows of format 2 have only the site */
     SEGMENT_KEY_BYTES = 4,
     SEGMENT_BYTES = 160,
+    SEGMENT_BYTES_MAX = SEGMENT_BYTES + WB_CELLS_BYTES, /* of a segment whose range has gaps */
     SEGMENT_BYTES_4 = 136, /* without the node and what follows it */
     SEGMENT_BYTES_3 = 112, /* ... and without the three fields before */
     SEGMENT_BYTES_2 = 92,  /* in format 2 */
@@ -34,7 +35,7 @@ enum {
 
 enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2, ENTRY_HAS_SEEN = 4, ENTRY_FLAGS = 7 };
 
-_Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
+_Static_assert((int)SEGMENT_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
 _Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4 + 3 * 8 + 8 + 4 * 4, "the fields of a segment's row");
 _Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 4 + 4, "the fields of the summary");
@@ -315,7 +316,7 @@ int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from
 /* Returns false if the row contradicts itself. */
 static bool segment_from_row(const char *key, const char *row, size_t len, struct wb_catalog_segment *row_out)
 {
-    bool format_2 = len == SEGMENT_BYTES_2, has_node = len == SEGMENT_BYTES;
+    bool format_2 = len == SEGMENT_BYTES_2, has_node = len == SEGMENT_BYTES || len == SEGMENT_BYTES_MAX;
     bool has_old = has_node || len == SEGMENT_BYTES_4;
 
     if (!has_old && len != SEGMENT_BYTES_3 && !format_2)
@@ -342,10 +343,12 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
         .old_epoch = has_old ? wb_get64(row + 120) : 0,
         .returned = has_old ? wb_get64(row + 128) : 0,
         .node = has_node ? wb_get32(row + 136) : 1,
-        .range = {has_node ? wb_get64(row + 140) : 0, has_node ? wb_get32(row + 148) : 0},
+        .range = {.prefix = has_node ? wb_get64(row + 140) : 0, .bits = has_node ? wb_get32(row + 148) : 0},
         .origin = has_node ? wb_get32(row + 152) : 0,
         .split = has_node && wb_get32(row + 156) != 0,
     };
+    if (len == SEGMENT_BYTES_MAX)
+        wb_cells_read(row + SEGMENT_BYTES, &row_out->range.gaps);
     return row_out->number > 0 && row_out->node > 0 && wb_catalog_range_is_valid(&row_out->range) &&
            row_out->live <= row_out->pages && row_out->old <= row_out->live &&
            (row_out->revision > 0 || (row_out->map_at == 0 && row_out->map_count == 0)) &&
@@ -359,7 +362,7 @@ static int segment_damaged(const struct wb_catalog *catalog)
 
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out)
 {
-    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES];
+    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES_MAX];
     size_t len;
     int err;
 
@@ -375,7 +378,7 @@ int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct w
 
 int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_segment *from)
 {
-    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES] = {0};
+    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES_MAX] = {0};
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(from->number > 0);
@@ -410,7 +413,9 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put32(row + 148, from->range.bits);
     wb_put32(row + 152, from->origin);
     wb_put32(row + 156, from->split);
-    return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
+    wb_cells_write(&from->range.gaps, row + SEGMENT_BYTES);
+    return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row,
+                              wb_cells_count(&from->range.gaps) ? SEGMENT_BYTES_MAX : SEGMENT_BYTES);
 }
 
 int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number)

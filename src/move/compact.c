@@ -12,8 +12,8 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "pagefile/segment_tail.h"
 #include "move/mover.h"
-#include "pagefile/hashed_log.h"
 
 struct compaction {
     struct wb_mover mover;
@@ -66,9 +66,9 @@ static int leave_out(struct compaction *c, const struct wb_catalog_segment *row,
     c->mover.counts.skipped += err == WB_E_BUSY;
     if (err == WB_E_BUSY)
         return 0;
-    if (wb_catalog_uncertain(repo->catalog) || (err != WB_E_CORRUPT && !wb_repo_node_failed(repo, err)))
+    if (wb_catalog_uncertain(repo->catalog) || (err != WB_E_CORRUPT && !wb_nodes_failed(&repo->nodes, err)))
         return err;
-    c->mover.ops->name(row->number, row->revision, file);
+    c->mover.repo->files.kind->name(row->number, row->revision, file);
     if (err == WB_E_CORRUPT) {
         tell(c, true, file, 0, wb_error_message());
         return 0;
@@ -136,7 +136,7 @@ static bool wants(const struct compaction *c, const struct wb_catalog_segment *r
 static int replace_all(struct compaction *c, bool grouping)
 {
     struct wb_mover *mover = &c->mover;
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     int err = wb_repo_overview(mover->repo, &o);
 
     for (size_t i = 0; i < o.rows.count; i++)
@@ -174,32 +174,33 @@ static int replace_twice(struct compaction *c)
     return err < 0 ? err : replace_all(c, false);
 }
 
-/* Divides the segments of ranges that are too large. What is damaged there was reported if it had work to do. */
-static int divide_all(struct compaction *c)
+/* Divides a file. What is damaged there was reported if it had work to do. */
+static int divide(void *context, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count)
 {
+    struct compaction *c = context;
     struct wb_mover *mover = &c->mover;
-    struct wb_bin bins[WB_HASHED_LOG_PARTS];
-    struct wb_hashed_ranges ranges = {0};
-    struct wb_repo_overview o = {0};
-    int err = wb_repo_overview(mover->repo, &o);
+    int err = wb_mover_report(mover);
 
     if (err == 0)
-        err = wb_hashed_ranges_of(mover->repo, &o.rows, &ranges);
-    mover->group = NULL;
-    mover->done = mover->total;
-    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        if (!wb_hashed_ranges_split(&ranges, &o.rows.items[i], bins))
-            continue;
-        err = wb_mover_report(mover);
-        if (err == 0)
-            err = mover->ops->replace(mover, &o.rows.items[i], bins, WB_HASHED_LOG_PARTS, WB_MOVE_REFUSE);
-        if (err == WB_E_CORRUPT && !mover->counts.damaged)
-            err = leave_out(c, &o.rows.items[i], err);
-        if (err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
-            err = 0; /* it stays as it is */
-    }
+        err = mover->ops->replace(mover, row, bins, count, WB_MOVE_REFUSE);
+    if (err == WB_E_CORRUPT && !mover->counts.damaged)
+        err = leave_out(c, row, err);
+    /* Otherwise it stays as it is. */
+    return err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err;
+}
+
+/* Divides files whose ranges of ids have become too large. */
+static int divide_all(struct compaction *c)
+{
+    struct wb_pagefile *files = &c->mover.repo->files;
+    struct wb_overview o = {0};
+    int err = wb_pagefile_overview(files, &o);
+
+    c->mover.group = NULL;
+    c->mover.done = c->mover.total;
+    if (err == 0)
+        err = files->kind->splits(&o.rows, divide, c);
     wb_catalog_rows_release(&o.rows);
-    wb_hashed_ranges_release(&ranges);
     return err;
 }
 
@@ -209,7 +210,7 @@ static int release_tails(struct wb_repo *repo)
     struct wb_store_commit_counts counts = {0};
     int err = wb_repo_commit(&repo->store, &counts);
 
-    wb_tails_release(repo);
+    wb_tails_release(&repo->files);
     return err;
 }
 
@@ -219,6 +220,7 @@ int wb_compact(struct wb_store *store, wb_store_progress progress, void *progres
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct compaction c = {.found = found, .found_context = found_context};
     struct wb_mover *mover = &c.mover;
+    repo->files.thrifty = repo->store.thrifty;
     int err = wb_mover_init(mover, repo, progress, progress_context, "compaction was stopped");
 
     if (err == 0)
@@ -229,10 +231,10 @@ int wb_compact(struct wb_store *store, wb_store_progress progress, void *progres
         err = absorb_catalog(&c, wb_repo_forget(repo, &mover->counts.versions));
     if (err == 0)
         err = replace_twice(&c);
-    if (err == 0)
+    if (err == 0 && repo->files.kind->splits)
         err = divide_all(&c);
     if (err == 0)
-        err = wb_repo_purge(repo);
+        err = wb_pagefile_purge(&repo->files);
     wb_repo_decide(repo);
     *counts_out = mover->counts;
     wb_mover_group_release(&c.group);

@@ -17,14 +17,13 @@
 #include "base/checked_text.h"
 #include "base/codec.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
 #include "store/batch/batched.h"
 #include "move/mover.h"
-#include "place/nodes_make.h"
 
 #include <stdio.h>
 #include <stdlib.h>

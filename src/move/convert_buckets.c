@@ -38,7 +38,7 @@ static int read_version(struct wb_convert_source *source, const struct wb_bucket
 
     if (err < 0)
         return err;
-    err = wb_repo_page(wb_buf_slice(record_out), source->bucket.versions.items[at].id, NULL, page_out);
+    err = wb_pagefile_page(wb_buf_slice(record_out), source->bucket.versions.items[at].id, NULL, page_out);
     if (err != WB_E_CORRUPT)
         return err;
     return wb_bucket_corrupt(file, source->bucket.number, "a record that is not that of its page");

@@ -35,7 +35,7 @@ int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t
     WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     int err = wb_convert_record_at(source, view->id, &version->place, &source->record);
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&source->record), view->id, NULL, &page);
+        err = wb_pagefile_page(wb_buf_slice(&source->record), view->id, NULL, &page);
     if (err == 0)
         return wb_fail(WB_E_BUSY, "%s: a page was read twice, with different results: try again", source->dir);
     if (err != WB_E_CORRUPT && err != WB_E_NOTFOUND)

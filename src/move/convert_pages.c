@@ -92,15 +92,14 @@ static void put_key(struct wb_pageid id, const struct wb_catalog_place *place, c
 
 /* ---- into a log --------------------------------------------------------------------------------------------- */
 
-static int add_note(struct page_copy *c, const struct wb_op *op, const struct wb_convert_note *note)
+static int add_note(struct page_copy *c, const struct wb_put *put, const struct wb_convert_note *note)
 {
     char key[WB_CONVERT_KEY_BYTES], value[NOTE_BYTES], *rest = value + WB_CONVERT_PLACE_BYTES;
 
-    WB_CHECK(op->kind == WB_OP_COPY);
-    WB_CHECK(op->appended);
-    put_key(op->id, &note->from, key);
-    wb_convert_place_put(&op->entry.place, value);
-    wb_put32(rest, op->entry.stored_bytes);
+    WB_CHECK(put->placed);
+    put_key(put->id, &note->from, key);
+    wb_convert_place_put(&put->place, value);
+    wb_put32(rest, put->stored_bytes);
     wb_put64(rest + 4, note->content);
     wb_put64(rest + 12, (uint64_t)note->time_ms);
     wb_put16(rest + 20, note->lifetime);
@@ -126,11 +125,11 @@ static struct wb_convert_note get_note(const struct wb_table_record *record)
 static int commit_and_note(struct page_copy *c)
 {
     struct wb_repo *target = c->convert->target;
-    int err = wb_flush_all(target);
+    int err = wb_pagefile_flush(&target->files);
 
-    WB_CHECK(target->writer->ops.count == c->ops.count || err < 0);
+    WB_CHECK(target->writer->files.puts.count == c->ops.count || err < 0);
     for (size_t i = 0; i < c->ops.count && err == 0; i++)
-        err = add_note(c, &target->writer->ops.items[i], &c->ops.items[i]);
+        err = add_note(c, &target->writer->files.puts.items[i], &c->ops.items[i]);
     return err < 0 ? err : commit_records(c);
 }
 
@@ -149,7 +148,7 @@ static int end_transaction(struct page_copy *c)
     int err = c->edit.txn.kind == WB_CATALOG_TXN_WRITING ? wb_repo_edit_end(&c->edit) : 0;
 
     if (err == 0 && pages)
-        c->convert->target->writer->commit = c->edit.summary.commit;
+        c->convert->target->writer->files.commit = c->edit.summary.commit;
     wb_catalog_txn_abort(&c->edit.txn);
     wb_repo_edit_release(&c->edit);
     c->edit = (struct wb_repo_edit){0};
@@ -245,7 +244,7 @@ static int copy_sorted(struct page_copy *c, struct wb_pageid id, const struct wb
     else
         err = wb_convert_record_at(c->convert->source, id, &place, &c->record);
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&c->record), id, NULL, &page);
+        err = wb_pagefile_page(wb_buf_slice(&c->record), id, NULL, &page);
     if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND)
         return 0;
     return err < 0 ? err : copy_record(c, id, &place, &page, &c->record);
@@ -264,7 +263,7 @@ static int foresee(struct wb_convert *convert)
         bytes += stored > row->bytes_dead ? stored - row->bytes_dead : 0;
     }
     wb_catalog_rows_release(&rows);
-    convert->target->hash->to_come = bytes + bytes / 4;
+    convert->target->files.to_come = bytes + bytes / 4;
     return err;
 }
 
@@ -318,13 +317,13 @@ static int copy_pages(struct page_copy *c, bool buckets)
     convert->target->writer->adopt = NULL;
     convert->target->writer->adopt_context = NULL;
     if (buckets)
-        convert->target->hash->to_come = 0;
+        convert->target->files.to_come = 0;
     return err < 0 ? err : wb_convert_complete(convert);
 }
 
 int wb_convert_pages(struct wb_convert *convert)
 {
-    bool buckets = convert->target->hash != NULL;
+    bool buckets = convert->target->files.kind->places_at_commit;
     struct page_copy c = {.convert = convert, .limits = buckets ? &bucket_limits : &log_limits};
     struct wb_error_copy why;
 

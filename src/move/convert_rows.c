@@ -41,7 +41,7 @@ static int end(struct row_copy *c)
     if (err == 0)
         err = wb_catalog_txn_commit(&c->txn);
     if (err == 0)
-        c->convert->target->writer->commit = c->summary.commit;
+        c->convert->target->writer->files.commit = c->summary.commit;
     c->rows = 0;
     return err;
 }
@@ -130,7 +130,7 @@ static int translate_content(struct row_copy *c, struct wb_convert_source *sourc
             continue;
         err = wb_convert_record_at(source, id, &version->place, &c->record);
         if (err == 0)
-            err = wb_repo_page(wb_buf_slice(&c->record), id, NULL, &page);
+            err = wb_pagefile_page(wb_buf_slice(&c->record), id, NULL, &page);
         if (err == 0)
             *content_inout = wb_history_content(&page, c->convert->target->content_seed);
         return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err;

@@ -116,7 +116,7 @@ static int read_entry(struct convert_segment *s, size_t i)
     int err = wb_block_read_record(source->reader.zstd, i, &source->record);
 
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&source->record), entry->id, NULL, &record.page);
+        err = wb_pagefile_page(wb_buf_slice(&source->record), entry->id, NULL, &record.page);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     return s->each(s->context, &record);

@@ -11,10 +11,10 @@
  * carried over to the new ones when they are published. If there are several, the pages of each are counted again then.
  */
 #include "move/mover.h"
+#include "pagefile/segment_tail.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "pagefile/hashed_log.h"
 
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ int wb_mover_init(struct wb_mover *mover, struct wb_repo *repo, wb_store_progres
     *mover = (struct wb_mover){
         .magic = WB_MOVER_MAGIC,
         .repo = repo,
-        .ops = repo->hash ? &wb_move_buckets : &wb_move_segments,
+        .ops = repo->files.kind->rewrite ? &wb_move_rewritten : &wb_move_copied,
         .lock = WB_FILE_INIT,
         .progress = progress,
         .progress_context = progress_context,
@@ -251,7 +251,7 @@ static int create_file(struct wb_repo *repo, struct wb_move_target *file)
 {
     char name[WB_SEGMENT_NAME_MAX];
     struct wb_node *node;
-    int err = wb_repo_node(repo, file->row.node, &node);
+    int err = wb_nodes_find(&repo->nodes, file->row.node, &node);
 
     WB_CHECK(file->to.file.node == NULL);
     wb_segment_name(file->row.number, file->row.revision, name);
@@ -292,7 +292,7 @@ static int create_files(struct wb_move *m, const struct wb_bin *bins)
 static bool may_grow(const struct wb_move *m, const struct wb_catalog_segment *row)
 {
     return !row->split && !row->origin && row->node == m->hold.row.node &&
-           row->bytes < wb_segment_limit(m->mover->repo) / 2;
+           row->bytes < wb_segment_limit(&m->mover->repo->files) / 2;
 }
 
 /* Writes the map of a file, makes it durable, and completes its row. One without pages is not needed. */
@@ -546,4 +546,4 @@ static bool needs_work(const struct wb_mover *mover, const struct wb_catalog_seg
            (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || old || apart || many);
 }
 
-const struct wb_move_ops wb_move_segments = {true, needs_work, replace_segment, wb_segment_name};
+const struct wb_move_ops wb_move_copied = {true, needs_work, replace_segment};

@@ -20,7 +20,7 @@
  *   mover.c        a run; segments: steps 1 and 3
  *   mover_copy.c   ... step 2: copies their blocks, and checks each byte that it copies
  *   mover_group.c  ... and puts old versions next to newer ones
- *   mover_buckets.c   bucket files: all steps in one transaction of the catalog
+ *   mover_rewrite.c  files that are written anew: all steps in one transaction of the catalog
  *   segment_live.c         which pages of a segment are alive
  */
 #ifndef WB_MOVE_MOVER_H
@@ -55,7 +55,7 @@ struct wb_mover_group;
 struct wb_mover {
     uint32_t magic;
     struct wb_repo *repo;
-    const struct wb_move_ops *ops; /* of the organisation */
+    const struct wb_move_ops *ops;
     struct wb_file lock;           /* compact.lock, if it is held during the whole run */
     wb_store_progress progress;
     void *progress_context;
@@ -86,7 +86,7 @@ int wb_mover_report(struct wb_mover *mover);
 /* Adds a damaged place. */
 int wb_mover_find(struct wb_mover *mover, const struct wb_store_finding *finding);
 
-/* How the files of an organisation are replaced. */
+/* How files are replaced: copied before the transaction, or written anew in it (wb_pagefile_kind.rewrite). */
 struct wb_move_ops {
     /* They consist of blocks: old versions can be put into those of newer ones, and dead files need not be read. */
     bool blocks;
@@ -104,10 +104,8 @@ struct wb_move_ops {
      */
     int (*replace)(struct wb_mover *mover, const struct wb_catalog_segment *row, const struct wb_bin *bins,
                    size_t count, enum wb_move_damage damage);
-
-    void (*name)(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX]);
 };
-extern const struct wb_move_ops wb_move_segments, wb_move_buckets;
+extern const struct wb_move_ops wb_move_copied, wb_move_rewritten;
 
 /* Replaces a single file, as a run of its own: a seam for tests. */
 int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,

@@ -302,7 +302,7 @@ static int relocate_page(struct wb_repo_edit *edit, const struct wb_mover_group_
         if (found)
             continue;
         /* It was given up or taken down in the meantime: the copy must disappear, too. */
-        err = wb_repo_edit_row_of(edit, &moves[i].to, moves[i].id, &row);
+        err = wb_pagefile_edit_row_of(&edit->files, &moves[i].to, moves[i].id, &row);
         if (err == 0) {
             row->bytes_dead += moves[i].stored_bytes;
             row->removed++;

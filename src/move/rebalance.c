@@ -2,9 +2,8 @@
  * rebalance.c - adds a node to a repository, and removes one (rebalance.h). It decides which node takes which
  * ids. settle.c moves the pages.
  *
- * With hash distribution, the ranges of ids are prefixes of their bits, as in extensible hashing: a new node gets half
- * of the largest range of the node that has the most, and what a removed node had goes back to the other half, if one
- * node has that, or else to the node that has the least.
+ * With hash distribution, a new node gets its share of the ids from all others, and a node that leaves gives away its
+ * own to all others (share.h).
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -15,8 +14,8 @@
 #include "os/path.h"
 #include "os/random.h"
 #include "pagefile/bucket.h"
-#include "place/node.h"
-#include "place/nodes_make.h"
+#include "pagefile/segment_tail.h"
+#include "place/place.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -66,12 +65,13 @@ static int add_row(void *context, const struct wb_catalog_node *row)
 /* Reads all rows. A repository without any has one node, its own directory. */
 static int read_rows(struct nodes_change *c)
 {
-    struct wb_catalog_node own = {.number = 1, .inside = true, .dir = ".", .range_count = 1};
+    struct wb_catalog_node own = {.number = 1, .inside = true, .dir = "."};
 
     WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     wb_vec_clear(&c->rows);
     int err = wb_catalog_node_each(&c->change.txn, add_row, c);
-    own.range_count = c->repo->nodes.distribution == WB_DISTRIBUTION_HASH;
+    if (c->repo->nodes.distribution == WB_DISTRIBUTION_HASH)
+        own.cells = wb_share_of_new(0, 1);
     return err == 0 && c->rows.count == 0 ? wb_vec_push(&c->rows, own) : err;
 }
 
@@ -248,7 +248,7 @@ static int enter_node(void *context)
     if (err == 0 && row_of(c, c->node.number))
         err = wb_catalog_corrupt(c->repo->catalog, WB_CATALOG_NODES, "a node that appeared under the lock");
     if (err == 0 && c->repo->nodes.distribution == WB_DISTRIBUTION_HASH)
-        err = wb_ranges_take(c->rows.items, c->rows.count, &c->node);
+        err = wb_share_take(c->rows.items, c->rows.count, &c->node);
     if (err == 0)
         err = wb_vec_push(&c->rows, c->node);
     return err < 0 ? err : write_rows(c);
@@ -312,7 +312,7 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
     if (err == 0)
         err = wb_repo_commit(&repo->store, &counts);
     if (err == 0)
-        wb_tails_release(repo);
+        wb_tails_release(&repo->files);
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
@@ -372,7 +372,7 @@ static int mark_leaving(void *context)
         return wb_fail(WB_E_INVALID, "node %u cannot be removed: it is the last one of %s", row->number, c->repo->dir);
     row->leaving = true;
     row->arriving = false;
-    err = wb_ranges_give(c->rows.items, c->rows.count, row);
+    err = wb_share_give(c->rows.items, c->rows.count, row);
     c->node = *row;
     return err < 0 ? err : write_rows(c);
 }
@@ -410,7 +410,7 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     while (err == 0 && search.found && wb_clock_now_ms() - since < READERS_MS) {
         struct wb_catalog_txn txn;
         search.found = false;
-        err = wb_repo_purge(repo);
+        err = wb_pagefile_purge(&repo->files);
         if (err == 0)
             err = wb_catalog_txn_read(repo->catalog, &txn);
         if (err < 0)
@@ -443,7 +443,7 @@ static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, c
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
     struct wb_node *own = NULL;
-    int err = wb_nodes_open(dir, NULL, &own);
+    int err = wb_node_open(dir, NULL, &own);
     if (err == 0)
         err = wb_node_each_file(own, remove_file, own);
     wb_node_close(own);
@@ -460,7 +460,8 @@ static int say_removed(uint32_t number, int err)
 }
 
 /* From the moment when the node is leaving. */
-static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context, struct wb_settled *settled_out)
+static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
+                      struct wb_settled *settled_out)
 {
     struct wb_catalog_summary summary;
     struct wb_settled s = {0};
@@ -501,7 +502,7 @@ int wb_repo_node_remove(struct wb_store *store, uint32_t number, wb_store_progre
     if (err == 0 && !(number && wb_nodes_has(&repo->nodes, number)))
         err = wb_fail(WB_E_NOTFOUND, "%s has no node %u", repo->dir, number);
     if (err == 0) /* it must be there, because its pages have to be moved */
-        err = wb_repo_node_dir(repo, number, &found);
+        err = wb_nodes_dir(&repo->nodes, number, &found);
     if (err == 0) {
         dir = wb_strdup(found);
         err = dir ? wb_repo_change(store, &c.change, mark_leaving, &c) : WB_E_NOMEM;

@@ -2,7 +2,6 @@
  * rebalance.h - adding and removing nodes while everything goes on:
  *
  *   rebalance.c   the two commands
- *   ranges.c      ... which node takes which ids
  *   settle.c      ... and moving the pages to where they belong
  *
  *   add      1 the directory becomes a node   2 it gets its share of the ids: new pages go there   3 settle   4 done
@@ -14,18 +13,6 @@
 #define WB_MOVE_REBALANCE_H
 
 #include "store/repo.h"
-
-/* ---- ranges (ranges.c) ---------------------------------------------------------------------------------------- */
-
-/* Whether two ranges are the halves of one, and that one. */
-bool wb_ranges_are_halves(const struct wb_catalog_range *a, const struct wb_catalog_range *b);
-void wb_ranges_widen(struct wb_catalog_range *range);
-
-/* Gives a new node half of the largest range of the node that has the most. WB_E_LIMIT. */
-int wb_ranges_take(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *node);
-
-/* Gives the ranges of a node that leaves to the one that has the other half, or else to the one that has the least. */
-int wb_ranges_give(struct wb_catalog_node *rows, size_t count, struct wb_catalog_node *leaving);
 
 /* ---- settling (settle.c) -------------------------------------------------------------------------------------- */
 

@@ -20,26 +20,6 @@ enum {
 
 /* ---- where a file belongs ------------------------------------------------------------------------------ */
 
-static bool is_within(const struct wb_catalog_range *inner, const struct wb_catalog_range *outer)
-{
-    return outer->bits <= inner->bits && (inner->prefix & wb_catalog_range_mask(outer)) == outer->prefix;
-}
-
-/* Joins halves of one range that go to the same node. */
-static size_t join_bins(struct wb_bin *bins, size_t count)
-{
-    WB_CHECK(count <= WB_BINS_MAX);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (bins[i].node == bins[k].node && wb_ranges_are_halves(&bins[i].range, &bins[k].range)) {
-                wb_ranges_widen(&bins[i].range);
-                bins[k] = bins[--count];
-                i = 0; /* the whole may be a half of something itself */
-                k = (size_t)-1;
-            }
-    return count;
-}
-
 /* The bin that stays on the node keeps the number of the file. */
 static void put_own_first(struct wb_bin *bins, size_t count, uint32_t node)
 {
@@ -85,24 +65,15 @@ size_t wb_settle_plan(const struct wb_nodes *nodes, const struct wb_catalog_segm
     }
     for (size_t i = 0; i < nodes->items.count; i++) {
         const struct wb_catalog_node *node = &nodes->items.items[i].row;
-        for (uint32_t k = 0; k < node->range_count; k++) {
-            const struct wb_catalog_range *range = &node->ranges[k];
-            bool inside = is_within(range, &row->range);
-            if (!inside && !is_within(&row->range, range))
-                continue;
-            if (count == WB_BINS_MAX) { /* too many: halve it first */
-                struct wb_catalog_range half = {row->range.prefix, row->range.bits + 1};
-                bins[0] = (struct wb_bin){row->node, half};
-                half.prefix |= (uint64_t)1 << (64 - half.bits);
-                bins[1] = (struct wb_bin){row->node, half};
-                return 2;
-            }
-            bins[count++] = (struct wb_bin){node->number, inside ? *range : row->range};
-        }
+        struct wb_catalog_range range = row->range;
+        if (!wb_catalog_range_keep(&range, &node->cells))
+            continue;
+        if (count == WB_BINS_MAX) /* the table is wrong: no repository has so many nodes */
+            return 1;
+        bins[count++] = (struct wb_bin){node->number, range};
     }
-    if (count == 0) /* the table is wrong: nobody takes these ids. What is stored stays where it is. */
+    if (count == 0) /* the table is wrong, too. What is stored stays where it is. */
         return 1;
-    count = join_bins(bins, count);
     put_own_first(bins, count, row->node);
     return count;
 }
@@ -174,7 +145,7 @@ static int settle_file(struct settling *s, const struct wb_catalog_segment *row,
         return err == WB_E_NOTFOUND ? 0 : err;
     note_carried(s);
     s->moved++;
-    return wb_repo_purge(mover->repo); /* so that a full disk gets room */
+    return wb_pagefile_purge(&mover->repo->files); /* so that a full disk gets room */
 }
 
 /* Moves everything that is not where the table of nodes says, or that is on a node that is leaving. */
@@ -182,7 +153,7 @@ static int settle_round(struct settling *s)
 {
     struct wb_bin bins[WB_BINS_MAX];
     struct wb_mover *mover = &s->mover;
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     uint64_t left = 0;
     int err = wb_repo_overview(mover->repo, &o);
 
@@ -214,6 +185,8 @@ int wb_settle(struct wb_repo *repo, wb_store_progress progress, void *context, s
     int64_t since = wb_clock_now_ms();
     int err =
         wb_mover_init(&s.mover, repo, progress, context, "the pages were not all moved: repeat the command to go on");
+    struct wb_busy_mark busy = wb_busy_begin(&repo->busy, WB_BUSY_PUT, wb_nodes_number(&repo->nodes, 0),
+                                             wb_nodes_number(&repo->nodes, wb_nodes_count(&repo->nodes) - 1));
 
     while (err == 0) {
         err = settle_round(&s);
@@ -230,6 +203,7 @@ int wb_settle(struct wb_repo *repo, wb_store_progress progress, void *context, s
                           "command to go on",
                           repo->dir, PATIENCE_MS / 60000);
     }
+    wb_busy_end(&repo->busy, &busy);
     *settled_out = s.result;
     wb_mover_release(&s.mover);
     return err;

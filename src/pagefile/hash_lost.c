@@ -93,7 +93,7 @@ static bool is_new(const struct wb_hash_note *notes, size_t count, struct wb_pag
 
 /* What is added to the bucket in memory. */
 struct lost_pages {
-    struct wb_repo_edit *edit;
+    struct wb_pagefile_edit *edit;
     const struct wb_hash_target *target;
     struct wb_bucket *bucket;
 };
@@ -126,19 +126,19 @@ static int add_page(void *context, struct wb_pageview *view)
 }
 
 /* Adds what the catalog knows of all pages of a bucket. */
-static int add_pages(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+static int add_pages(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                      uint64_t number)
 {
-    struct lost_pages lost = {edit, target, &edit->repo->hash->bucket};
+    struct lost_pages lost = {edit, target, &edit->files->hash->bucket};
     struct wb_pageid first = {.hi = number ? wb_bucket_edge(file, number - 1) + 1 : file->range.prefix};
     struct wb_pageid last = {wb_bucket_edge(file, number), UINT64_MAX};
 
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    return wb_pageview_each(&edit->txn, first, last, add_page, &lost);
+    WB_CHECK(edit->txn->kind == WB_CATALOG_TXN_WRITING);
+    return wb_pageview_each(edit->txn, first, last, add_page, &lost);
 }
 
 /* Adds the versions that this transaction ends, which the state before still has. */
-static int add_ended(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+static int add_ended(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                      struct wb_bucket *bucket)
 {
     const struct wb_hash_note *notes = target->count ? edit->hash->notes.items + target->first : NULL;
@@ -190,10 +190,10 @@ static void clear_bucket(struct wb_bucket *bucket, uint64_t number)
     bucket->overflow_at = bucket->overflow_bytes = 0;
 }
 
-int wb_hash_lost_read(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number)
 {
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_hash *own = edit->files->hash;
     struct wb_bucket *bucket = &own->bucket;
 
     WB_CHECK(number < file->count);
@@ -211,9 +211,9 @@ int wb_hash_lost_read(struct wb_repo_edit *edit, const struct wb_hash_target *ta
     return err;
 }
 
-int wb_hash_lost_add(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
+int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
 {
-    struct wb_bucket *bucket = &edit->repo->hash->bucket;
+    struct wb_bucket *bucket = &edit->files->hash->bucket;
     size_t copies = bucket->pages.count;
 
     WB_CHECK(target->judge); /* the copies of entries are not looked at */
@@ -223,10 +223,10 @@ int wb_hash_lost_add(struct wb_repo_edit *edit, const struct wb_hash_target *tar
     return err;
 }
 
-int wb_hash_set_aside(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number, uint64_t *end)
 {
-    struct wb_bucket *bucket = &edit->repo->hash->bucket;
+    struct wb_bucket *bucket = &edit->files->hash->bucket;
     struct wb_bucket_origin origin = {file->key, number, wb_bucket_at(file, number)};
     uint64_t at = *end, bytes;
     int err = wb_hash_lost_read(edit, target, file, number);

@@ -4,13 +4,12 @@
  * Dead versions are left out, so this is also how space is freed. The new file serves only the state after the commit;
  * whoever still reads the one before has the old file, which is deleted when nobody needs it any more.
  *
- * In the same way a file is moved to another node, or divided: there is a new file for each bin (mover.h).
+ * In the same way a file is moved to another node, or divided: there is a new file for each bin (src/move/mover.h).
  */
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_press.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
 
 /* Damaged bytes that were copied. */
 struct merged_damage {
@@ -20,11 +19,11 @@ struct merged_damage {
 
 /* A merge in progress. */
 struct hash_merge {
-    struct wb_repo_edit *edit;
+    struct wb_pagefile_edit *edit;
     struct wb_hash_target *target;
     struct wb_bucket_file *from; /* NULL: there is no old file */
     uint64_t next;               /* the old bucket to be read next */
-    size_t at;                   /* the next version in the one that was read; it is in repo->hash->bucket */
+    size_t at;                   /* the next version in the one that was read; it is in files->hash->bucket */
     const struct wb_hash_note *notes;
     size_t note, note_count; /* the next note */
     struct wb_bucket_file to;
@@ -41,13 +40,13 @@ struct hash_merge {
 
 static bool has_version(const struct hash_merge *m)
 {
-    return m->from && m->at < m->edit->repo->hash->bucket.versions.count;
+    return m->from && m->at < m->edit->files->hash->bucket.versions.count;
 }
 
 /* Goes to the next version, if the current bucket has none left. Of a damaged bucket, the catalog knows them. */
 static int seek_version(struct hash_merge *m)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     int err = 0;
 
     while (m->from && !has_version(m) && m->next < m->from->count && err == 0) {
@@ -121,7 +120,7 @@ static int copy_extent(struct hash_merge *m, struct wb_bucket_version *version)
 /* Copies damaged bytes, of the bucket or of the version's extent, to the new file. */
 static int copy_damage(struct hash_merge *m, const struct wb_bucket_version *version, struct merged_damage *damage_out)
 {
-    const struct wb_bucket *bucket = &m->edit->repo->hash->bucket;
+    const struct wb_bucket *bucket = &m->edit->files->hash->bucket;
     struct wb_bucket_origin origin = {m->from->key, bucket->number, wb_bucket_at(m->from, bucket->number)};
     struct wb_buf *record = &m->edit->hash->record;
     struct wb_slice bytes = wb_buf_slice(m->is_lost ? &m->edit->hash->damaged : &bucket->image);
@@ -147,7 +146,7 @@ static int keep_damaged(struct hash_merge *m, struct wb_bucket_version *version)
 {
     struct merged_damage damage;
     size_t i = 0;
-    int err = wb_hash_damage_note(m->edit->hash, m->from, m->edit->repo->hash->bucket.number, 1);
+    int err = wb_hash_damage_note(m->edit->hash, m->from, m->edit->files->hash->bucket.number, 1);
 
     WB_CHECK(m->from != NULL);
     while (i < m->damages.count && m->damages.items[i].from != version->extent_at)
@@ -168,7 +167,7 @@ static int keep_damaged(struct hash_merge *m, struct wb_bucket_version *version)
 /* Adds the current version of the old file to the new bucket. */
 static int keep_version(struct hash_merge *m, bool old)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     struct wb_bucket_item item = {.version = own->bucket.versions.items[m->at], .old = old};
     int err = 1;
 
@@ -224,14 +223,14 @@ static int find_entry(struct hash_merge *m, struct merged_page *page)
     if (m->target->judge)
         return wb_hash_judge(m->edit, m->target->number, page->id, &page->entry, &page->has_entry);
     if (!noted)
-        page->has_entry = wb_bucket_find_page(&m->edit->repo->hash->bucket, page->id, &page->entry);
+        page->has_entry = wb_bucket_find_page(&m->edit->files->hash->bucket, page->id, &page->entry);
     return 0;
 }
 
 /* Adds all versions of one page to the new bucket. */
 static int merge_page(struct hash_merge *m, struct wb_pageid id)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     struct merged_page page = {.id = id, .first = m->note};
     int err = find_entry(m, &page);
 
@@ -263,7 +262,8 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
 /* Merges both streams into the new buckets. */
 static int merge_streams(struct hash_merge *m)
 {
-    const struct wb_bucket *old = &m->edit->repo->hash->bucket;
+    const struct wb_bucket *old = &m->edit->files->hash->bucket;
+    uint64_t last = wb_catalog_range_last(&m->to.range);
     int err = 0;
 
     for (;;) {
@@ -276,7 +276,8 @@ static int merge_streams(struct hash_merge *m)
         if (noted && wb_pageid_compare(m->notes[m->note].id, id) < 0)
             id = m->notes[m->note].id;
         if (!wb_catalog_range_has(&m->to.range, id)) { /* of another part of a file that is being divided */
-            if (id.hi > m->to.range.prefix)
+            WB_CHECK(has_version(m) && m->note_count == 0);
+            if (id.hi > last)
                 break;
             m->at++;
             continue;
@@ -321,12 +322,12 @@ static void fill_row(const struct hash_merge *m, struct wb_catalog_segment *row)
  */
 static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint64_t buckets)
 {
-    struct wb_repo_edit *edit = m->edit;
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_pagefile_edit *edit = m->edit;
+    struct wb_hash *own = edit->files->hash;
     struct wb_bucket_shape shape = {row->number, row->revision, row->range, (uint32_t)wb_pagefile_sizes.bucket_bytes,
                                     buckets};
     struct wb_node *node;
-    int err = wb_nodes_find_to_write(&edit->repo->nodes, row->node, &node);
+    int err = wb_nodes_find_to_write(edit->files->nodes, row->node, &node);
 
     WB_CHECK(buckets > 0);
     if (err == 0 && m->target->exists)
@@ -337,14 +338,14 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
         return err;
     wb_bucket_reader_forget(&own->reader);
     wb_vec_clear(&own->bucket.versions);
-    err = wb_bucket_file_create(node, edit->repo->superblock.id, &shape, &m->to);
+    err = wb_bucket_file_create(node, edit->files->superblock->id, &shape, &m->to);
     if (err < 0)
         return err;
     edit->hash->made.items[edit->hash->made.count++] = m->to;
     m->end = wb_bucket_extents_at(&m->to);
     if (m->from)
-        m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = row->range.prefix});
-    err = wb_hash_press_new(edit->repo, &m->to, &m->end, m->target->stamp, &m->press);
+        m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = wb_catalog_range_first(&row->range)});
+    err = wb_hash_press_new(edit->files, &m->to, &m->end, m->target->stamp, &m->press);
     if (err == 0)
         err = merge_streams(m);
     wb_hash_press_free(&m->press);
@@ -377,7 +378,7 @@ static void unmake(struct wb_hash_edit *hash, size_t made, size_t damages)
 /* ---- the files of all bins ------------------------------------------------------------------------------------- */
 
 /* The row of a bin's file: the first one takes the number of the old file, the others are new. */
-static int make_row(struct wb_repo_edit *edit, const struct wb_catalog_segment *old, const struct wb_bin *bin,
+static int make_row(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *old, const struct wb_bin *bin,
                     bool first, struct wb_catalog_segment *row_out)
 {
     WB_CHECK(wb_catalog_range_is_valid(&bin->range));
@@ -387,26 +388,34 @@ static int make_row(struct wb_repo_edit *edit, const struct wb_catalog_segment *
     row_out->revision = old->revision + 1;
     if (first)
         return 0;
-    if (edit->summary.next_segment >= edit->row_count)
+    if (edit->summary->next_segment >= edit->row_count)
         return wb_fail(WB_E_LIMIT, "too many new files in one commit");
     row_out->origin = wb_catalog_segment_origin(old);
-    row_out->number = edit->summary.next_segment++;
+    row_out->number = edit->summary->next_segment++;
     row_out->revision = 1;
     row_out->split = false;
     return 0;
+}
+
+/* What a part of a range has of the bytes of all of it, as ids are hashes. */
+static uint64_t share_of(uint64_t bytes, const struct wb_catalog_range *part, const struct wb_catalog_range *whole)
+{
+    unsigned shift = 32; /* so that the product fits */
+
+    return (uint64_t)((wb_catalog_range_size(part) >> shift) * bytes / ((wb_catalog_range_size(whole) >> shift) + 1));
 }
 
 /*
  * Writes the files of all bins. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
  * written.
  */
-static int write_files(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins,
+static int write_files(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins,
                        size_t count, uint64_t buckets, bool doubt, struct wb_catalog_segment rows[WB_BINS_MAX])
 {
     const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all files are read */
     struct hash_merge m = {.to = WB_BUCKET_FILE_INIT};
     size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
-    uint32_t next = edit->summary.next_segment;
+    uint32_t next = edit->summary->next_segment;
     uint64_t live = 0, past = 0;
     int err = 0;
 
@@ -416,7 +425,8 @@ static int write_files(struct wb_repo_edit *edit, struct wb_hash_target *target,
         m.note_count = target->count;
         err = make_row(edit, &old, &bins[i], i == 0, &rows[i]);
         if (err == 0)
-            err = write_file(&m, &rows[i], buckets);
+            err = write_file(&m, &rows[i],
+                             count > 1 ? wb_hash_buckets_for(share_of(old.map_at, &rows[i].range, &old.range)) : buckets);
         live += m.versions;
         past += m.old;
         if (count > 1) {
@@ -430,16 +440,16 @@ static int write_files(struct wb_repo_edit *edit, struct wb_hash_target *target,
     if (err < 0 || all)
         return err;
     unmake(edit->hash, made, damages);
-    edit->summary.next_segment = next;
+    edit->summary->next_segment = next;
     return 1;
 }
 
-int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
+int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
                   uint64_t buckets)
 {
     struct wb_catalog_segment *row, old, rows[WB_BINS_MAX];
     size_t damages = edit->hash->damages.count;
-    int err = wb_repo_edit_row(edit, target->number, &row);
+    int err = wb_pagefile_edit_row(edit, target->number, &row);
 
     WB_CHECK(count > 0 && count <= WB_BINS_MAX);
     WB_CHECK(!target->is_merged);
@@ -454,7 +464,7 @@ int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, cons
         err = write_files(edit, target, bins, count, buckets, true, rows);
     }
     if (err == 0 && target->exists)
-        err = wb_catalog_retired_put(&edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(&edit->txn));
+        err = wb_catalog_retired_put(edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(edit->txn));
     if (err < 0) {
         edit->hash->damages.count = damages;
         return err;
@@ -467,50 +477,4 @@ int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, cons
     target->stamp++;
     target->is_merged = true;
     return 0;
-}
-
-/* Bytes that are in use. The rest of a bucket is a hole in the file. */
-static uint64_t used_bytes(const struct wb_catalog_segment *row)
-{
-    uint64_t extents_at = WB_BUCKET_FILE_HEADER_BYTES + row->map_count * wb_pagefile_sizes.bucket_bytes;
-
-    return row->map_at + (row->bytes > extents_at ? row->bytes - extents_at : 0);
-}
-
-static int replace(struct wb_repo_edit *edit, const struct wb_catalog_segment *row, const struct wb_bin *bins,
-                   size_t count, struct wb_hash_replaced *replaced)
-{
-    struct wb_hash_target *target = wb_hash_target(edit->hash, row->number);
-    struct wb_catalog_segment *now = target ? &edit->rows[row->number] : NULL;
-
-    if (!now || now->node != row->node || now->range.prefix != row->range.prefix || now->range.bits != row->range.bits)
-        return wb_fail(WB_E_BUSY, "another process has replaced file %u", row->number);
-    replaced->bytes_before = used_bytes(now);
-    target->judge = true;
-    int err = wb_hash_merge(edit, target, bins, count, wb_hash_buckets_for(now->map_at / count));
-    replaced->pages = now->pages;
-    replaced->bytes_after = used_bytes(now);
-    return err;
-}
-
-int wb_hash_replace(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,
-                    wb_store_found found, void *context, struct wb_hash_replaced *replaced_out)
-{
-    struct wb_repo_edit edit = {.repo = repo};
-    int err = wb_repo_edit_begin(repo, &edit);
-
-    *replaced_out = (struct wb_hash_replaced){0};
-    if (err == 0)
-        err = replace(&edit, row, bins, count, replaced_out);
-    if (err == 0)
-        err = wb_repo_edit_end(&edit);
-    else
-        wb_hash_edit_done(&edit, err);
-    if (err == 0) {
-        repo->writer->commit = edit.summary.commit;
-        wb_hash_damage_tell(edit.hash, found, context);
-    }
-    wb_catalog_txn_abort(&edit.txn);
-    wb_repo_edit_release(&edit);
-    return err;
 }

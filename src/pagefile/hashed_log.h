@@ -11,7 +11,7 @@
  * A range is *divided* when its segments have reached a size together, or when there is a segment of a narrower range
  * inside it. New pages go to the narrowest range that is not divided. Nothing but the rows of segments says which
  * ranges there are, so there is nothing that a crash could leave behind. Segments of a divided range stay as they are
- * until compact() divides them.
+ * until compact() splits them (split.h).
  *
  * Pages are gathered in memory and sorted by range, so that each range gets a block of useful size. A group that is too
  * small for that, such as that of a crawler that commits every few pages, stops at wider ranges.
@@ -19,16 +19,9 @@
 #ifndef WB_PAGEFILE_HASHED_LOG_H
 #define WB_PAGEFILE_HASHED_LOG_H
 
-#include "store/repo.h"
+#include "pagefile/pagefile.h"
 
-enum { WB_HASHED_LOG_BITS = 4, WB_HASHED_LOG_PARTS = 1 << WB_HASHED_LOG_BITS }; /* by which a range is divided */
-
-/* Whether the repository has this organisation. */
-bool wb_hashed_log_is(const struct wb_repo *repo);
-
-/* A segment that has reached this size takes no more pages; a group that has reached this size is compressed. */
-uint64_t wb_segment_limit(const struct wb_repo *repo);
-size_t wb_group_limit(const struct wb_repo_writer *writer, const struct wb_repo *repo);
+enum { WB_HASHED_LOG_BITS = 4 }; /* by which a range is divided */
 
 /* What is stored in the segments of exactly one range of a node. */
 struct wb_hashed_range {
@@ -44,7 +37,7 @@ struct wb_hashed_ranges {
 };
 
 /* Reads the ranges, for a group whose records have so many bytes. Includes what this writer has not committed yet. */
-int wb_hashed_ranges_read(struct wb_repo *repo, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out);
+int wb_hashed_ranges_read(struct wb_pagefile *files, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out);
 void wb_hashed_ranges_release(struct wb_hashed_ranges *ranges);
 
 /* Whether new pages go to narrower ranges. */
@@ -53,12 +46,7 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
 /* Narrows the bin for a page. */
 void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pageid id, struct wb_bin *bin_inout);
 
-/* The ranges that rows of segments say; in other organisations none is divided. Release them even if this fails. */
-int wb_hashed_ranges_of(const struct wb_repo *repo, const struct wb_catalog_rows *rows,
-                        struct wb_hashed_ranges *ranges_out);
-
-/* Whether a segment should be divided, because its range is, and into which bins. */
-bool wb_hashed_ranges_split(const struct wb_hashed_ranges *ranges, const struct wb_catalog_segment *row,
-                            struct wb_bin bins[WB_HASHED_LOG_PARTS]);
+/* The segments of divided ranges that are worth it (wb_pagefile_kind.splits). */
+int wb_hashed_splits(const struct wb_catalog_rows *rows, wb_pagefile_each_split each, void *context);
 
 #endif

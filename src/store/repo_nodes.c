@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "pagefile/bucket.h"
 #include "store/repo.h"
 
@@ -124,7 +124,7 @@ int wb_repo_node_usage(struct wb_repo *repo, uint32_t number, struct wb_repo_usa
 
     WB_CHECK(number > 0);
     if (err == 0)
-        err = wb_repo_node(repo, number, &node);
+        err = wb_nodes_find(&repo->nodes, number, &node);
     if (err == 0)
         err = wb_node_each_file(node, add_file, &listing);
     *usage_out = err == 0 ? listing.usage : (struct wb_repo_usage){0};
@@ -141,7 +141,7 @@ static int measure(struct wb_repo *repo, struct wb_store_node *node, struct wb_r
 
     WB_CHECK(node->number > 0);
     if (err == 0)
-        err = wb_repo_node(repo, node->number, &reach);
+        err = wb_nodes_find(&repo->nodes, node->number, &reach);
     if (err == 0)
         err = wb_node_space(reach, &space);
     if (err < 0)

@@ -17,9 +17,8 @@
 #include "os/path.h"
 #include "os/random.h"
 #include "store/batch/batched.h"
-#include "place/nodes_make.h"
+#include "place/place.h"
 #include "store/organisation.h"
-#include "place/superblock.h"
 
 #include <stdio.h>
 

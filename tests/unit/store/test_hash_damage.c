@@ -91,14 +91,14 @@ static void reopen(struct rig *rig)
 static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MAX])
 {
     struct wb_repo *repo = wb_repo_of(rig->store);
-    struct wb_repo_overview o;
+    struct wb_overview o;
     char name[WB_SEGMENT_NAME_MAX];
     const char *node;
 
     must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     struct wb_catalog_segment row = o.rows.items[chance_below(&rig->chance, o.rows.count)];
-    must_ok(wb_repo_node_dir(repo, row.node, &node));
+    must_ok(wb_nodes_dir(&repo->nodes, row.node, &node));
     wb_bucket_name(row.number, row.revision, name);
     path_in(node, name, path_out);
     wb_catalog_rows_release(&o.rows);
@@ -392,7 +392,7 @@ static void test_lost_write(void **state)
         uint64_t bucket = 0;
         while (!lose_write(copy, path, bucket))
             bucket++;
-        wb_bucket_file_close(&wb_repo_of(rig.store)->hash->files.open.items[0]);
+        wb_bucket_file_close(&wb_repo_of(rig.store)->files.hash->files.open.items[0]);
         must(verify_count(rig.dir, false).problems > 0);
         if (round % 2) {
             struct spec spec = spec_of(1, ++rig.clock);

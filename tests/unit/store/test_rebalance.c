@@ -74,7 +74,7 @@ static void must_be_settled(struct wb_store *store)
     struct wb_bin bins[WB_BINS_MAX];
     struct node_list list = {0};
     struct wb_store_stat stat;
-    struct wb_repo_overview o;
+    struct wb_overview o;
 
     must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
@@ -272,14 +272,14 @@ static void read_each(struct wb_store *store, const struct lines *pages, uint64_
 static void damage_one(struct wb_store *store, uint64_t *chance)
 {
     struct wb_repo *repo = wb_repo_of(store);
-    struct wb_repo_overview o;
+    struct wb_overview o;
     const char *node;
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
 
     must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     const struct wb_catalog_segment *row = &o.rows.items[chance_below(chance, o.rows.count)];
-    must_ok(wb_repo_node_dir(repo, row->node, &node));
+    must_ok(wb_nodes_dir(&repo->nodes, row->node, &node));
     wb_segment_name(row->number, row->revision, name);
     path_in(node, name, path);
     flip_byte(path, WB_SEGMENT_HEADER_BYTES + chance_below(chance, row->bytes - WB_SEGMENT_HEADER_BYTES), 0x10);
@@ -438,43 +438,6 @@ static void test_beside_others(void **state)
     }
 }
 
-/* ---- ranges --------------------------------------------------------------------------------------------------------
- */
-
-/* Whatever comes and goes, each id belongs to one node. */
-static void test_ranges(void **state)
-{
-    (void)state;
-    seed = test_seed();
-    uint64_t chance = seed;
-    static struct wb_catalog_node rows[64];
-    size_t count = 1;
-
-    memset(rows, 0, sizeof rows);
-    rows[0] = (struct wb_catalog_node){.number = 1, .range_count = 1};
-    for (unsigned i = 0; i < 3000; i++) {
-        if (count < 2 || (count < 40 && chance_one_in(&chance, 2))) {
-            rows[count] = (struct wb_catalog_node){.number = i + 2};
-            must_ok(wb_ranges_take(rows, count, &rows[count]));
-            count++;
-        } else {
-            size_t gone = chance_below(&chance, count);
-            rows[gone].leaving = true;
-            must_ok(wb_ranges_give(rows, count, &rows[gone]));
-            must(rows[gone].range_count == 0);
-            rows[gone] = rows[--count];
-        }
-        for (unsigned k = 0; k < 20; k++) {
-            struct wb_pageid id = {.hi = chance_next(&chance)};
-            unsigned owners = 0;
-            for (size_t n = 0; n < count; n++)
-                for (uint32_t r = 0; r < rows[n].range_count; r++)
-                    owners += wb_catalog_range_has(&rows[n].ranges[r], id);
-            must(owners == 1);
-        }
-    }
-}
-
 static int reset(void **state)
 {
     (void)state;
@@ -539,7 +502,6 @@ static void test_too_many_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges),
         cmocka_unit_test_teardown(test_nothing_changes, reset),
         cmocka_unit_test_teardown(test_refusals, reset),
         cmocka_unit_test_teardown(test_killed, reset),

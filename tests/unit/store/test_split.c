@@ -5,6 +5,7 @@
  */
 #include "lines_support.h"
 #include "move/mover.h"
+#include "pagefile/segment_tail.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -32,8 +33,9 @@ static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsig
         bins[0] = (struct wb_bin){1, range};
         return 1;
     }
-    struct wb_catalog_range low = {range.prefix, range.bits + 1};
-    struct wb_catalog_range high = {range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1};
+    struct wb_catalog_range low = {.prefix = range.prefix, .bits = range.bits + 1};
+    struct wb_catalog_range high = {.prefix = range.prefix | (uint64_t)1 << (63 - range.bits),
+                                    .bits = range.bits + 1};
     size_t count = choose_bins(low, chance, depth - 1, bins);
     return count + choose_bins(high, chance, depth - 1, bins + count);
 }
@@ -43,10 +45,10 @@ static int divide_one(struct wb_store *store, uint64_t *chance)
 {
     struct wb_repo *repo = wb_repo_of(store);
     struct wb_bin bins[WB_BINS_MAX];
-    struct wb_repo_overview o;
+    struct wb_overview o;
     int err = 0;
 
-    wb_tails_release(repo);
+    wb_tails_release(&repo->files);
     must_ok(wb_repo_overview(repo, &o));
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
@@ -63,7 +65,7 @@ static void divide_some(struct wb_store *store, uint64_t *chance, unsigned times
 {
     for (unsigned i = 0; i < times; i++)
         must_ok(divide_one(store, chance));
-    must_ok(wb_repo_purge(wb_repo_of(store)));
+    must_ok(wb_pagefile_purge(&wb_repo_of(store)->files));
 }
 
 static void compact(struct wb_store *store)
@@ -336,7 +338,7 @@ static int check_fragmentation(void *context, const struct wb_store_node *node)
 static void test_dead_bytes(void **state)
 {
     struct wb_bin bins[RANGES];
-    struct wb_repo_overview o;
+    struct wb_overview o;
     struct wb_store_stat stat;
     uint64_t bytes = 0;
     unsigned beyond = 0;
@@ -358,7 +360,7 @@ static void test_dead_bytes(void **state)
         }
     }
     commit_store(store);
-    wb_tails_release(repo);
+    wb_tails_release(&repo->files);
     must_ok(wb_repo_overview(repo, &o));
     must_ok(wb_move_file(repo, &o.rows.items[0], bins, RANGES, WB_MOVE_REFUSE));
     wb_catalog_rows_release(&o.rows);
@@ -370,7 +372,7 @@ static void test_dead_bytes(void **state)
             must_ok(put_spec(store, &spec));
         }
     commit_store(store);
-    must_ok(wb_repo_purge(repo)); /* the file that was split */
+    must_ok(wb_pagefile_purge(&repo->files)); /* the file that was split */
     must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         beyond += o.rows.items[i].bytes_dead > o.rows.items[i].bytes;
@@ -383,7 +385,7 @@ static void test_dead_bytes(void **state)
     must_ok(wb_store_node_each(store, check_fragmentation, &fragmentation));
     assert_true(fragmentation > 0.5);
     compact(store);
-    must_ok(wb_repo_purge(repo));
+    must_ok(wb_pagefile_purge(&repo->files));
     must_ok(wb_store_stat(store, &stat));
     assert_int_equal(stat.bytes_dead, 0);
     wb_store_close(store);
@@ -399,15 +401,15 @@ static void put_many(struct wb_store *store, unsigned count)
     for (; spec.number < count; spec.number++)
         must_ok(put_spec(store, &spec));
     commit_store(store);
-    wb_tails_release(wb_repo_of(store));
+    wb_tails_release(&wb_repo_of(store)->files);
 }
 
 /* A file that somebody else has divided since it was looked at stays as it is; one that is moved loses its dead pages.
  */
 static void test_late_and_dead(void **state)
 {
-    const struct wb_bin halves[] = {{1, {0, 1}}, {1, {(uint64_t)1 << 63, 1}}};
-    struct wb_repo_overview before, after;
+    const struct wb_bin halves[] = {{1, {.bits = 1}}, {1, {.prefix = (uint64_t)1 << 63, .bits = 1}}};
+    struct wb_overview before, after;
     uint64_t live = 0;
 
     (void)state;
