@@ -510,7 +510,7 @@ static int replace_segment(struct wb_mover *mover, const struct wb_catalog_segme
     wb_vec_clear(&mover->findings);
     if (err < 0)
         return err;
-    if (now->node != row->node || now->range.prefix != row->range.prefix || now->range.bits != row->range.bits) {
+    if (now->node != row->node || !wb_catalog_range_equal(&now->range, &row->range)) {
         err = wb_fail(WB_E_BUSY, "%s belongs to another bin by now", m.hold.from.file.path);
     } else if (now->live == 0) {
         wb_catalog_txn_abort(&m.hold.txn);
