@@ -12,7 +12,8 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/segment_tail.h"
+#include "move/move.h"
+#include "pagefile/pagefile.h"
 #include "move/mover.h"
 
 struct compaction {
@@ -137,7 +138,7 @@ static int replace_all(struct compaction *c, bool grouping)
 {
     struct wb_mover *mover = &c->mover;
     struct wb_overview o = {0};
-    int err = wb_repo_overview(mover->repo, &o);
+    int err = wb_pagefile_overview(&mover->repo->files, &o);
 
     for (size_t i = 0; i < o.rows.count; i++)
         if (grouping ? wants(c, &o.rows.items[i]) : mover->ops->needs_work(mover, &o.rows.items[i]))
@@ -215,7 +216,7 @@ static int release_tails(struct wb_repo *repo)
 }
 
 int wb_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-               void *found_context, struct wb_store_compact_counts *counts_out)
+               void *found_context, struct wb_move_compact_counts *counts_out)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct compaction c = {.found = found, .found_context = found_context};

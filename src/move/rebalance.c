@@ -13,7 +13,7 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "pagefile/segment_tail.h"
+#include "pagefile/pagefile.h"
 #include "place/place.h"
 
 #include <stdio.h>
@@ -315,7 +315,7 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
-int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
+int wb_rebalance_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
                      uint32_t *number_out)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
@@ -464,8 +464,7 @@ static int say_removed(uint32_t number, int err)
 }
 
 /* From the moment when the node is leaving. */
-static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
-                      struct wb_settled *settled_out)
+static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context, struct wb_settled *settled_out)
 {
     struct wb_catalog_summary summary;
     struct wb_settled s = {0};
@@ -493,7 +492,7 @@ static int empty_node(struct nodes_change *c, wb_store_progress progress, void *
     return err;
 }
 
-int wb_repo_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
+int wb_rebalance_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct nodes_change c = {.repo = repo, .node = {.number = number}};
