@@ -49,9 +49,9 @@ void wb_mover_release(struct wb_mover *mover)
     mover->magic = 0;
 }
 
-int wb_mover_lock_file(const struct wb_repo *repo, const char *name, struct wb_file *lock_out)
+int wb_mover_lock_file(const char *dir, const char *name, struct wb_file *lock_out)
 {
-    char *path = wb_path_join(repo->dir, name);
+    char *path = wb_path_join(dir, name);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 
     wb_free(path);
@@ -60,7 +60,7 @@ int wb_mover_lock_file(const struct wb_repo *repo, const char *name, struct wb_f
 
 static int lock(const struct wb_repo *repo, struct wb_file *lock_out)
 {
-    int err = wb_mover_lock_file(repo, WB_MOVE_LOCK, lock_out);
+    int err = wb_mover_lock_file(repo->dir, WB_MOVE_LOCK, lock_out);
 
     if (err != WB_E_BUSY)
         return err;
@@ -510,7 +510,7 @@ static int replace_segment(struct wb_mover *mover, const struct wb_catalog_segme
     wb_vec_clear(&mover->findings);
     if (err < 0)
         return err;
-    if (now->node != row->node || now->range.prefix != row->range.prefix || now->range.bits != row->range.bits) {
+    if (now->node != row->node || !wb_catalog_range_equal(&now->range, &row->range)) {
         err = wb_fail(WB_E_BUSY, "%s belongs to another bin by now", m.hold.from.file.path);
     } else if (now->live == 0) {
         wb_catalog_txn_abort(&m.hold.txn);
