@@ -23,7 +23,7 @@
 #include "os/path.h"
 #include "os/random.h"
 #include "store/batch/batched.h"
-#include "move/compact.h"
+#include "move/mover.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static const char *const ours[] = {
     WB_BATCHED_UPDATE_DIR,
     WB_BATCHED_GATE_NAME,
     WB_BUSY_NAME,
-    WB_COMPACT_LOCK,
+    WB_MOVE_LOCK,
     WB_HASH_STAGING_NAME,
     "journal",
     "webdb",

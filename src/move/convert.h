@@ -8,12 +8,9 @@
  *   copy     the records of all versions
  *   adopt    the pages in the order of their ids, with all versions at their new places
  *
- * What is between copying and adopting depends on the organisation of the copy:
- *
- *   log, hashed-log   records are copied in the order of the disk, and it is noted, for each, where it was and where it
- *                     is; the notes are sorted by page id, and then the pages are adopted       convert_pages.c
- *   hash              the records themselves are sorted by page id, and each page is stored and adopted in one
- *                     commit, because a bucket is written with the entries of its pages         convert_sorted.c
+ * Between copying and adopting, pages are brought into the order of their ids (convert_pages.c): in a log by sorting
+ * where records went, in buckets by sorting the records themselves, because a bucket is written with the entries of its
+ * pages.
  *
  *   convert.c          the directory of the copy: what it may be, the mark of an unfinished one, its end
  *   convert_parts.c    the parts of designs: read nodes and update nodes
@@ -103,9 +100,8 @@ int wb_convert_bars(struct wb_convert *convert);
 /* Takes the pages in lost_sites off the numbers of pages of their sites, which were copied as they are. */
 int wb_convert_sites(struct wb_convert *convert);
 
-/* Copies the pages, into a log or into buckets. */
+/* Copies the pages. */
 int wb_convert_pages(struct wb_convert *convert);
-int wb_convert_sorted_pages(struct wb_convert *convert);
 
 /*
  * Copies all parts of a design into a repository that was just created. read: the read nodes, or all there is. If that

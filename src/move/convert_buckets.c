@@ -22,14 +22,11 @@ static int is_needed(struct convert_bucket *b, const struct wb_bucket_version *v
     struct wb_convert_source *source = b->source;
     int err = 0;
 
-    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
-    *needed_out = false;
     if (!b->viewed || !wb_pageid_equal(b->view.id, version->id)) {
         err = wb_pageview_load(&source->txn, source->summary.gone > 0, version->id, &b->view);
         b->viewed = err == 0;
     }
-    for (size_t i = 0; err == 0 && i < b->view.history.versions.count && !*needed_out; i++)
-        *needed_out = wb_catalog_place_equal(&b->view.history.versions.items[i].place, &version->place);
+    *needed_out = err == 0 && wb_pageview_has(&b->view, &version->place);
     return err;
 }
 
@@ -41,7 +38,7 @@ static int read_version(struct wb_convert_source *source, const struct wb_bucket
 
     if (err < 0)
         return err;
-    err = wb_repo_page(wb_buf_slice(record_out), source->bucket.versions.items[at].id, NULL, page_out);
+    err = wb_pagefile_page(wb_buf_slice(record_out), source->bucket.versions.items[at].id, NULL, page_out);
     if (err != WB_E_CORRUPT)
         return err;
     return wb_bucket_corrupt(file, source->bucket.number, "a record that is not that of its page");
@@ -52,7 +49,6 @@ static int read_bucket(struct convert_bucket *b, uint64_t number)
     struct wb_convert_source *source = b->source;
     bool needed;
 
-    WB_CHECK(number < b->file->count);
     wb_bucket_reader_forget(&source->buckets);
     int err = wb_bucket_read(b->file, number, &source->bucket);
     if (err < 0)
@@ -78,7 +74,6 @@ int wb_convert_bucket_records(struct wb_convert_source *source, wb_convert_each 
     int err = wb_hash_files_refresh(&source->files, &source->txn);
 
     WB_CHECK(source->hash);
-    WB_CHECK(each != NULL);
     for (size_t i = 0; err == 0 && i < source->files.rows.count; i++) {
         if (source->files.rows.items[i].live == 0)
             continue;

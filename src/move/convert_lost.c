@@ -35,7 +35,7 @@ int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t
     WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     int err = wb_convert_record_at(source, view->id, &version->place, &source->record);
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&source->record), view->id, NULL, &page);
+        err = wb_pagefile_page(wb_buf_slice(&source->record), view->id, NULL, &page);
     if (err == 0)
         return wb_fail(WB_E_BUSY, "%s: a page was read twice, with different results: try again", source->dir);
     if (err != WB_E_CORRUPT && err != WB_E_NOTFOUND)
@@ -68,55 +68,23 @@ struct convert_missing {
     unsigned looked;
 };
 
-/* Looks at a page of the source; *missing_out: the copy does not have it. view is that of the source then. */
-static int look_up(struct convert_missing *l, struct wb_pageid id, bool *missing_out)
+/* Looks whether the copy has a page of the source. */
+static int look_at_page(void *context, struct wb_pageview *view)
 {
-    struct wb_convert_source *source = l->convert->source;
-    int err = wb_pageview_load(&l->made, true, id, &l->view);
+    struct convert_missing *l = context;
+    int err = wb_pageview_load(&l->made, true, view->id, &l->view);
 
-    WB_CHECK(l->made.kind == WB_CATALOG_TXN_HELD);
-    *missing_out = err == 0 && l->view.history.versions.count == 0;
-    if (*missing_out)
-        err = wb_pageview_load(&source->txn, source->summary.gone > 0, id, &l->view);
     if (err == 0 && ++l->looked % 4096 == 0)
         err = wb_convert_progress(l->convert, 0);
-    return err;
-}
-
-static int lose_page(struct convert_missing *l)
-{
-    int err = 0;
-
-    WB_CHECK(l->view.history.versions.count > 0);
-    for (size_t i = 0; i < l->view.history.versions.count && err == 0; i++)
-        err = wb_convert_lose(l->convert, &l->view, i);
-    bool latest = wb_history_latest(&l->view.history) != NULL;
+    if (err < 0 || l->view.history.versions.count)
+        return err;
+    for (size_t i = 0; i < view->history.versions.count && err == 0; i++)
+        err = wb_convert_lose(l->convert, view, i);
+    bool latest = wb_history_latest(&view->history) != NULL;
     l->convert->latest += latest;
     l->convert->gone += !latest;
     l->convert->counts.lost_pages++;
     return err;
-}
-
-static int look_at_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    struct convert_missing *l = context;
-    bool missing;
-    int err = look_up(l, id, &missing);
-
-    WB_CHECK(entry->place.segment > 0);
-    return err < 0 || !missing ? err : lose_page(l);
-}
-
-/* The same for pages that have a history only. */
-static int look_at_history(void *context, struct wb_pageid id, struct wb_slice bytes)
-{
-    struct convert_missing *l = context;
-    bool missing;
-    int err = look_up(l, id, &missing);
-
-    (void)bytes;
-    WB_CHECK(l->made.kind == WB_CATALOG_TXN_HELD);
-    return err < 0 || !missing || l->view.had_entry ? err : lose_page(l);
 }
 
 static int find_lost_pages(struct wb_convert *convert)
@@ -124,12 +92,9 @@ static int find_lost_pages(struct wb_convert *convert)
     struct convert_missing l = {.convert = convert};
     int err = wb_catalog_txn_read(convert->target->catalog, &l.made);
 
-    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
     if (err < 0)
         return err;
-    err = wb_catalog_entry_each(&convert->source->txn, WB_CATALOG_PAGES, look_at_entry, &l);
-    if (err == 0)
-        err = wb_catalog_history_each(&convert->source->txn, (struct wb_pageid){0}, look_at_history, &l);
+    err = wb_pageview_each(&convert->source->txn, (struct wb_pageid){0}, WB_PAGEVIEW_LAST, look_at_page, &l);
     wb_catalog_txn_abort(&l.made);
     wb_pageview_release(&l.view);
     return err;

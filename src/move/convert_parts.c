@@ -24,11 +24,8 @@ static int copy_part(struct wb_convert *convert, struct wb_convert_source *sourc
     convert->target = target;
     convert->latest = convert->gone = 0;
     wb_vec_clear(&convert->lost_sites);
-    WB_CHECK(target->writer != NULL);
     int err = wb_convert_rows(convert);
-    if (err < 0)
-        return err;
-    return target->hash ? wb_convert_sorted_pages(convert) : wb_convert_pages(convert);
+    return err < 0 ? err : wb_convert_pages(convert);
 }
 
 /* Passes the progress of a transfer on. */

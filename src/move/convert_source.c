@@ -34,7 +34,6 @@ int wb_convert_source_open(const char *dir, struct wb_convert_source *source)
         err = wb_fail(WB_E_INVALID, "%s was made by an older version: 'webbase compact' brings it up to date", dir);
     if (err == 0)
         err = wb_nodes_refresh(&source->nodes, &source->txn);
-    WB_CHECK(err < 0 || source->txn.kind == WB_CATALOG_TXN_HELD);
     return err;
 }
 
@@ -60,7 +59,6 @@ static int check_nodes(struct wb_convert_source *source)
     struct wb_node *node;
     int err = wb_catalog_rows_read(&source->txn, &rows);
 
-    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < wb_nodes_count(&source->nodes) && err == 0; i++) {
         uint32_t number = wb_nodes_number(&source->nodes, i);
         bool needed = false;
@@ -99,49 +97,33 @@ int wb_convert_source_check(const char *dir)
 struct convert_segment {
     struct wb_convert_source *source;
     struct wb_segment segment;
-    struct wb_segment_walk walk;
-    struct wb_segment_live live;
-    size_t at; /* the number of the next block's first entry in live */
+    struct wb_segment_live_walk walk;
     wb_convert_each each;
     void *context;
 };
 
 /* The page at entry i of the block that the walk has found. */
-static int read_entry(struct convert_segment *s, size_t i, uint64_t logical)
+static int read_entry(struct convert_segment *s, size_t i)
 {
-    const struct wb_block_entry *entry = &s->walk.index.entries.items[i];
+    const struct wb_block_index *index = &s->walk.walk.index;
+    const struct wb_block_entry *entry = &index->entries.items[i];
     struct wb_convert_source *source = s->source;
     struct wb_convert_record record = {
         .id = entry->id,
-        .place = {s->segment.origin, entry->slot, logical},
+        .place = {s->segment.origin, entry->slot, index->head.logical},
         .record = &source->record,
     };
     int err = wb_block_read_record(source->reader.zstd, i, &source->record);
 
-    WB_CHECK(s->segment.magic == WB_SEGMENT_MAGIC);
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&source->record), entry->id, NULL, &record.page);
+        err = wb_pagefile_page(wb_buf_slice(&source->record), entry->id, NULL, &record.page);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     return s->each(s->context, &record);
 }
 
-static int read_block(struct convert_segment *s, const struct wb_block_head *head, const char *block)
-{
-    int err = 0;
-
-    WB_CHECK(s->at + head->count <= s->live.count);
-    wb_block_reader_open_bytes(s->source->reader.zstd, &s->walk.index, block);
-    for (size_t i = 0; i < head->count && err == 0; i++)
-        if (!s->live.dead[s->at + i])
-            err = read_entry(s, i, head->logical);
-    s->at += head->count;
-    return err;
-}
-
 static int read_segment(struct convert_segment *s, const struct wb_catalog_segment *row)
 {
-    struct wb_block_head head;
     const char *block;
     struct wb_node *node;
     uint64_t at;
@@ -151,21 +133,18 @@ static int read_segment(struct convert_segment *s, const struct wb_catalog_segme
         err = wb_segment_open(node, s->source->superblock.id, row, false, &s->segment);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
-    wb_segment_walk_init(&s->walk, &s->segment, wb_segment_blocks_end(row));
-    err = wb_segment_live_read(&s->source->txn, &s->segment, row, &s->live);
-    s->at = 0;
-    while (err == 0 && (got = wb_segment_walk_next(&s->walk, &head, &block, &at)) != 0) {
-        if (got < 0 && got != WB_E_CORRUPT)
-            err = got;
-        else if (got > 0)
-            err = read_block(s, &head, block);
+    err = wb_segment_live_begin(&s->walk, &s->source->txn, &s->segment, row);
+    while (err == 0 && (got = wb_segment_live_next(&s->walk, &block, &at)) > 0) {
+        if (s->walk.damage)
+            continue;
+        wb_block_reader_open_bytes(s->source->reader.zstd, &s->walk.walk.index, block);
+        for (size_t i = 0; i < s->walk.walk.index.entries.count && err == 0; i++)
+            if (!s->walk.dead[i])
+                err = read_entry(s, i);
     }
-    if (err == 0 && s->at != s->live.count)
-        err = wb_fail(WB_E_IO, "%s: read twice, with different results", s->segment.file.path);
-    wb_segment_live_release(&s->live);
-    wb_segment_walk_release(&s->walk);
+    wb_segment_live_release(&s->walk);
     wb_segment_close(&s->segment);
-    return err;
+    return err < 0 ? err : got;
 }
 
 static int read_segments(struct wb_convert_source *source, wb_convert_each each, void *context)
@@ -175,7 +154,6 @@ static int read_segments(struct wb_convert_source *source, wb_convert_each each,
     int err = wb_catalog_rows_read(&source->txn, &rows);
 
     WB_CHECK(each != NULL);
-    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(!source->hash);
     for (size_t i = 0; i < rows.count && err == 0; i++)
         if (rows.items[i].live)

@@ -1,6 +1,6 @@
 /*
  * rebalance.c - adds a node to a repository, and removes one (rebalance.h). It decides which node takes which
- * ids. The pages are moved by the function that each organisation has for that.
+ * ids. settle.c moves the pages.
  *
  * With hash distribution, a new node gets its share of the ids from all others, and a node that leaves gives away its
  * own to all others (share.h).
@@ -14,6 +14,7 @@
 #include "pagefile/bucket.h"
 #include "os/random.h"
 #include "move/rebalance.h"
+#include "pagefile/segment_tail.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -21,16 +22,8 @@
 #define NODES_LOCK_NAME "nodes.lock"
 
 enum {
-    WAIT_MS = 20,             /* between two rounds, if something is locked */
-    PATIENCE_MS = 300 * 1000, /* after so long without any progress, we give up; the command can be repeated */
-    READERS_MS = 30 * 1000,   /* for so long, readers that still need files of a removed node are waited for */
-};
-
-/* One function per organisation: a round that moves what is not where the table of nodes says. */
-static int (*const settle_rounds[])(struct wb_settling *s) = {
-    [WB_ORGANISATION_LOG] = wb_settle_segments,
-    [WB_ORGANISATION_HASHED_LOG] = wb_settle_segments,
-    [WB_ORGANISATION_HASH] = wb_hash_settle_files,
+    WAIT_MS = 20,           /* between two attempts, if something is in use */
+    READERS_MS = 30 * 1000, /* for so long, readers that still need files of a removed node are waited for */
 };
 
 /* Waits for other processes. */
@@ -39,41 +32,8 @@ static void pause_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
 }
 
-/* Repeats rounds until nothing is left to do. *settled_out says what is damaged. */
-static int settle(struct wb_repo *repo, wb_store_progress progress, void *context, struct wb_settling *settled_out)
-{
-    struct wb_settling s = {.repo = repo, .progress = progress, .context = context};
-    size_t organisation = (size_t)repo->superblock.design.read.organisation;
-    int64_t since = wb_clock_now_ms();
-    int err;
-
-    WB_CHECK(organisation < sizeof settle_rounds / sizeof settle_rounds[0]);
-    WB_CHECK(settle_rounds[organisation] != NULL);
-    struct wb_busy_mark busy = wb_busy_begin(&repo->busy, WB_BUSY_PUT, wb_nodes_number(&repo->nodes, 0),
-                                             wb_nodes_number(&repo->nodes, wb_nodes_count(&repo->nodes) - 1));
-    do {
-        s.moved = s.busy = s.stuck = 0;
-        err = settle_rounds[organisation](&s);
-        if (err < 0 || (s.moved == 0 && s.busy == 0))
-            break;
-        if (s.moved)
-            since = wb_clock_now_ms();
-        else
-            pause_a_moment();
-        err = wb_settling_report(&s);
-        if (err == 0 && wb_clock_now_ms() - since > PATIENCE_MS)
-            err = wb_fail(WB_E_BUSY,
-                          "%s: another process has not let go of its pages for %d minutes: repeat the "
-                          "command to go on",
-                          repo->dir, PATIENCE_MS / 60000);
-    } while (err == 0);
-    wb_busy_end(&repo->busy, &busy);
-    *settled_out = s;
-    return err;
-}
-
 /* The work is done, but something that was to be moved is damaged: names the first place. */
-static int say_damage(uint32_t node, const char *what, const struct wb_settling *s)
+static int say_damage(uint32_t node, const char *what, const struct wb_settled *s)
 {
     WB_CHECK(s->stuck + s->carried > 0);
     WB_CHECK(s->damage.code == WB_E_CORRUPT);
@@ -134,6 +94,16 @@ static struct wb_catalog_node *row_of(struct nodes_change *c, uint32_t number)
 }
 
 /* ---- adding --------------------------------------------------------------------------------------------------- */
+
+static struct wb_node_identity identity_of(const struct wb_repo *repo, const struct wb_catalog_node *node)
+{
+    struct wb_node_identity identity = {.number = node->number};
+
+    WB_CHECK(node->number > 0);
+    memcpy(identity.repository, repo->superblock.id, sizeof identity.repository);
+    memcpy(identity.id, node->id, sizeof identity.id);
+    return identity;
+}
 
 /* Finds the node that is this directory, in the table as it is now. */
 static const struct wb_known_node *find_dir(struct wb_repo *repo, const char *dir)
@@ -299,7 +269,7 @@ static int make_node(struct wb_repo *repo, const char *dir, uint32_t *number_out
     if (err == 0) {
         snprintf(c.node.dir, sizeof c.node.dir, "%s", written);
         wb_random_bytes(c.node.id, sizeof c.node.id);
-        struct wb_node_identity identity = wb_nodes_identity(repo->superblock.id, &c.node);
+        struct wb_node_identity identity = identity_of(repo, &c.node);
         err = wb_node_make(written, &identity);
         if (err == 0)
             err = wb_repo_change(&repo->store, &c.change, enter_node, &c);
@@ -358,8 +328,8 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
     if (err == 0)
         err = wb_repo_commit(&repo->store, &counts);
     if (err == 0)
-        wb_tails_release(repo);
-    WB_CHECK(err < 0 || repo->writer->tails.count == 0);
+        wb_tails_release(&repo->files);
+    WB_CHECK(err < 0 || repo->writer->files.tails.count == 0);
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
@@ -370,7 +340,7 @@ int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_st
     struct nodes_change c = {.repo = repo};
     struct wb_file lock = WB_FILE_INIT;
     struct wb_catalog_summary summary;
-    struct wb_settling settled = {0};
+    struct wb_settled settled = {0};
     int err = 0;
 
     *number_out = 0;
@@ -387,7 +357,7 @@ int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_st
     if (err == 0)
         err = wb_repo_summary(repo, &summary); /* takes up the new table */
     if (err == 0)
-        err = settle(repo, progress, context, &settled);
+        err = wb_settle(repo, progress, context, &settled);
     if (err == 0)
         err = wb_repo_change(store, &c.change, mark_arrived, &c);
     if (err == 0 && settled.stuck + settled.carried)
@@ -477,7 +447,7 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     while (err == 0 && search.found && wb_clock_now_ms() - since < READERS_MS) {
         struct wb_catalog_txn txn;
         search.found = false;
-        err = wb_repo_purge(repo);
+        err = wb_pagefile_purge(&repo->files);
         if (err == 0)
             err = wb_catalog_txn_read(repo->catalog, &txn);
         if (err < 0)
@@ -506,7 +476,7 @@ static int remove_file(void *context, const struct wb_node_entry *entry)
 /* The directory is no node any more. */
 static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, const char *dir)
 {
-    struct wb_node_identity identity = wb_nodes_identity(repo->superblock.id, node);
+    struct wb_node_identity identity = identity_of(repo, node);
 
     WB_CHECK(node->number > 0);
     if (!node->inside || strcmp(node->dir, ".") != 0)
@@ -531,10 +501,10 @@ static int say_removed(uint32_t number, int err)
 
 /* From the moment when the node is leaving. */
 static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
-                      struct wb_settling *settled_out)
+                      struct wb_settled *settled_out)
 {
     struct wb_catalog_summary summary;
-    struct wb_settling s = {0};
+    struct wb_settled s = {0};
     int err = 0;
 
     WB_CHECK(c->node.leaving);
@@ -542,7 +512,7 @@ static int empty_node(struct nodes_change *c, wb_store_progress progress, void *
         if (err == 0)
             err = wb_repo_summary(c->repo, &summary); /* takes up the new table */
         if (err == 0)
-            err = settle(c->repo, progress, context, &s);
+            err = wb_settle(c->repo, progress, context, &s);
         settled_out->carried += s.carried;
         if (settled_out->damage.code == 0)
             settled_out->damage = s.damage;
@@ -564,7 +534,7 @@ int wb_repo_node_remove(struct wb_store *store, uint32_t number, wb_store_progre
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct nodes_change c = {.repo = repo, .node = {.number = number}};
     struct wb_file lock = WB_FILE_INIT;
-    struct wb_settling settled = {0};
+    struct wb_settled settled = {0};
     const char *found = NULL;
     char *dir = NULL;
     int err = prepare(repo, &lock);

@@ -48,7 +48,7 @@ static int leave_out(struct wb_transfer *t, uint32_t node, bool reads, const cha
 static int look_at_update_nodes(struct wb_transfer *t)
 {
     struct wb_node *ignored;
-    int err = wb_repo_nodes_renew(t->from);
+    int err = wb_pagefile_renew_nodes(&t->from->files);
 
     WB_CHECK(t->from->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->from->nodes.items.count && err == 0; i++) {
@@ -63,7 +63,7 @@ static int look_at_update_nodes(struct wb_transfer *t)
 static int look_at_read_nodes(struct wb_transfer *t, const char *why)
 {
     struct wb_node *ignored;
-    int err = wb_repo_nodes_renew(t->to);
+    int err = wb_pagefile_renew_nodes(&t->to->files);
 
     WB_CHECK(t->to->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->to->nodes.items.count && err == 0; i++) {
@@ -142,7 +142,7 @@ struct bucket_lookup {
     uint8_t out;
 };
 
-static int look_up_buckets(void *context)
+static int look_up_files(void *context)
 {
     struct bucket_lookup *l = context;
     struct wb_repo *to = l->t->to;
@@ -155,7 +155,7 @@ static int look_up_buckets(void *context)
         uint32_t segment = history->versions.items[i].place.segment;
         if (segment == 0 || segment == WB_PAGEVIEW_PENDING_SEGMENT)
             continue;
-        err = wb_parts_row_of(&to->reader, &to->parts, segment, l->view->id, &row);
+        err = wb_parts_row_of(&to->reader, &to->files.parts, segment, l->view->id, &row);
         l->out = err == 0 ? number_in_list(l->t, row.node) : 0;
     }
     return err;
@@ -178,12 +178,12 @@ int wb_transfer_refused(struct wb_transfer *t, struct wb_pageid id, bool new, ui
             *out = number_in_list(t, bin.node);
         err = err == WB_E_DOWN && *out ? 0 : err;
     }
-    if (err < 0 || *out || !wb_hash_is(t->to))
+    if (err < 0 || *out || !t->to->files.kind->can_change)
         return err;
     err = wb_repo_view(t->to, id, &view);
     lookup.view = view;
     if (err == 0)
-        err = wb_repo_read(t->to, look_up_buckets, &lookup);
+        err = wb_repo_read(t->to, look_up_files, &lookup);
     *out = lookup.out;
     return err;
 }
@@ -197,8 +197,8 @@ static void drop_uncommitted(struct wb_transfer *t, int err)
 
     WB_CHECK(err < 0);
     if (t->to->writer->ops.count) /* so that the commit fails, whatever it was that did */
-        (void)wb_writer_remember_failure(t->to->writer, err);
-    if (t->to->writer->failed.code < 0)
+        (void)wb_writer_remember_failure(&t->to->writer->files, err);
+    if (t->to->writer->files.failed.code < 0)
         (void)wb_store_commit(t->batch->read, &ignored);
     for (size_t i = 0; i < t->fresh.count; i++)
         t->pages.items[t->fresh.items[i]].brought = false;

@@ -302,7 +302,7 @@ static int bring_gathered(struct involved_page *p, struct wb_transfer_page *page
     if (err == 0)
         err = bring_all(p);
     if (err == WB_E_DOWN) /* half of it would be something that was never there */
-        return wb_writer_remember_failure(t->to->writer, err);
+        return wb_writer_remember_failure(&t->to->writer->files, err);
     page->brought = err == 0 && !p->changed && !p->incomplete;
     err = wb_transfer_absorb(t, err);
     if (err == 0)

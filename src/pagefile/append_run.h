@@ -10,7 +10,7 @@
 /* A block that was put as it is, and waits for its neighbours. */
 struct wb_append_run_block {
     size_t at, bytes;       /* where it is in the run */
-    size_t first_op, count; /* its pages */
+    size_t first_put, count; /* its pages */
     struct wb_bin bin;
 };
 

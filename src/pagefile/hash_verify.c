@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
 #include "pagefile/hash_verify.h"
-#include "store/repo_verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,10 +149,10 @@ static int check_record(struct bucket_check *f, const struct wb_bucket_version *
 {
     const struct wb_history *history = &f->view.history;
     struct wb_page page;
-    int err = wb_repo_page(wb_buf_slice(&f->record), stored->id, NULL, &page);
+    int err = wb_pagefile_page(wb_buf_slice(&f->record), stored->id, NULL, &page);
 
     if (err == 0)
-        err = wb_repo_verify_digests(&page);
+        err = wb_pagefile_check_digests(&page);
     if (err < 0)
         return err;
     bool known = false;
@@ -364,7 +363,7 @@ static int check_seal(struct bucket_check *f)
     return f->check->sealed(f->check->context, f->name, commit);
 }
 
-int wb_hash_check_file(struct wb_hash_check *check, const struct wb_catalog_segment *row)
+int wb_hash_check(struct wb_hash_check *check, const struct wb_catalog_segment *row)
 {
     struct bucket_check f = {.check = check, .file = WB_BUCKET_FILE_INIT, .row = *row};
     uint64_t hi = row->range.prefix, last = wb_catalog_range_last(&row->range), edge = 0;

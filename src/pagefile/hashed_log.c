@@ -3,7 +3,6 @@
  */
 #include "pagefile/hashed_log.h"
 #include "base/check.h"
-#include "move/split.h"
 
 #include <stdlib.h>
 
@@ -14,35 +13,7 @@ enum {
     SPLIT_LEAST = 4,   /* a segment is split if it has this part of the limit: smaller ones are not worth 16 files */
     CHILDREN = 1 << WB_HASHED_LOG_BITS,
     LEVELS_MAX = 64 / WB_HASHED_LOG_BITS,
-    NODES_SEGMENT_BYTES = 16 << 20,
 };
-
-bool wb_hashed_log_is(const struct wb_repo *repo)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    return repo->superblock.design.read.organisation == WB_ORGANISATION_HASHED_LOG;
-}
-
-/*
- * With several nodes, segments of the log organisation are small, so that those that follow each other are on different
- * nodes, and a scan can read from all of them (scan_ahead.h).
- */
-uint64_t wb_segment_limit(const struct wb_repo *repo)
-{
-    uint64_t limit = wb_pagefile_sizes.segment_bytes;
-
-    if (wb_hashed_log_is(repo))
-        return wb_pagefile_sizes.hashed_bytes;
-    return repo->nodes.items.count > 1 && limit > NODES_SEGMENT_BYTES ? NODES_SEGMENT_BYTES : limit;
-}
-
-size_t wb_group_limit(const struct wb_repo_writer *writer, const struct wb_repo *repo)
-{
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    if (wb_hashed_log_is(repo)) /* its pages are divided by their ids, whichever site they are of */
-        return GROUPS * wb_pagefile_sizes.group_bytes;
-    return writer->group_mixed ? wb_pagefile_sizes.group_bytes : wb_pagefile_sizes.group_bytes / 4;
-}
 
 /* ---- ranges ------------------------------------------------------------------------------------------ */
 
@@ -110,41 +81,41 @@ static uint64_t count_parts(const struct wb_catalog_range *range, unsigned level
 }
 
 /* In how many ranges the ids are at some level, those of all nodes together. */
-static uint64_t count_ranges(const struct wb_repo *repo, unsigned level)
+static uint64_t count_ranges(const struct wb_pagefile *files, unsigned level)
 {
     static const struct wb_catalog_range all = {.bits = 0};
     uint64_t count = 0;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    for (size_t i = 0; i < repo->nodes.items.count; i++)
-        count += count_parts(&repo->nodes.items.items[i].range, level);
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
+    for (size_t i = 0; i < files->nodes->items.count; i++)
+        count += count_parts(&files->nodes->items.items[i].range, level);
     return count ? count : count_parts(&all, level);
 }
 
 /* How far a group is divided, so that each range gets enough for a block, and not too many segments are open. */
-static unsigned choose_levels(const struct wb_repo *repo, uint64_t group_bytes)
+static unsigned choose_levels(const struct wb_pagefile *files, uint64_t group_bytes)
 {
     uint64_t group = GROUPS * wb_pagefile_sizes.group_bytes;
     unsigned levels = 0;
 
     WB_CHECK(group > 0);
     for (; levels < LEVELS_MAX; levels++) {
-        uint64_t parts = count_ranges(repo, levels + 1);
-        if (group_bytes < group / GROUP_PARTS * parts || repo->writer->tails.count + parts > TAILS_MAX)
+        uint64_t parts = count_ranges(files, levels + 1);
+        if (group_bytes < group / GROUP_PARTS * parts || files->writer->tails.count + parts > TAILS_MAX)
             break;
     }
     return levels;
 }
 
-int wb_hashed_ranges_read(struct wb_repo *repo, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out)
+int wb_hashed_ranges_read(struct wb_pagefile *files, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out)
 {
-    struct wb_repo_writer *writer = repo->writer;
-    struct wb_repo_overview o = {0};
+    struct wb_pagefile_writer *writer = files->writer;
+    struct wb_overview o = {0};
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(wb_hashed_log_is(repo));
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
+    WB_CHECK(files->kind->divided);
     *ranges_out = (struct wb_hashed_ranges){.limit = wb_pagefile_sizes.hashed_bytes};
-    int err = wb_repo_overview(repo, &o);
+    int err = wb_pagefile_overview(files, &o);
     if (err == 0)
         err = add_rows(&o.rows, ranges_out);
     for (size_t i = 0; i < writer->tails.count && err == 0; i++) {
@@ -158,7 +129,7 @@ int wb_hashed_ranges_read(struct wb_repo *repo, uint64_t group_bytes, struct wb_
         return err;
     }
     merge_ranges(ranges_out);
-    ranges_out->levels = choose_levels(repo, group_bytes);
+    ranges_out->levels = choose_levels(files, group_bytes);
     return 0;
 }
 
@@ -212,48 +183,31 @@ static bool is_worth_it(const struct wb_hashed_ranges *ranges, const struct wb_c
     return row->live > 0 && row->bytes >= ranges->limit / SPLIT_LEAST && wb_hashed_ranges_divided(ranges, &bin);
 }
 
-static int split_segment(struct wb_repo *repo, const struct wb_catalog_segment *row)
+/* The ranges into which a segment is split, without those that the node does not take. */
+static size_t list_bins(const struct wb_catalog_segment *row, struct wb_bin bins[CHILDREN])
 {
-    struct wb_split_child children[CHILDREN];
     uint32_t bits = row->range.bits + WB_HASHED_LOG_BITS;
     size_t count = 0;
 
     WB_CHECK(bits <= 64);
     for (uint64_t i = 0; i < CHILDREN; i++) {
-        children[count] = (struct wb_split_child){.node = row->node};
-        count += wb_catalog_range_part(&row->range, row->range.prefix | i << (64 - bits), bits, &children[count].range);
+        bins[count] = (struct wb_bin){.node = row->node};
+        count += wb_catalog_range_part(&row->range, row->range.prefix | i << (64 - bits), bits, &bins[count].range);
     }
-    return wb_split(repo, row->number, children, count);
+    return count;
 }
 
-int wb_hashed_log_split(struct wb_repo *repo, bool (*stop)(void *context),
-                        void (*damaged)(void *context, const struct wb_catalog_segment *row), void *context,
-                        struct wb_store_compact_counts *counts_inout)
+int wb_hashed_splits(const struct wb_catalog_rows *rows, wb_pagefile_each_split each, void *context)
 {
     struct wb_hashed_ranges ranges = {.limit = wb_pagefile_sizes.hashed_bytes};
-    struct wb_repo_overview o = {0};
-    int err = wb_repo_overview(repo, &o);
+    int err = add_rows(rows, &ranges);
 
-    WB_CHECK(wb_hashed_log_is(repo));
-    WB_CHECK(repo->writer->tails.count == 0);
-    if (err == 0)
-        err = add_rows(&o.rows, &ranges);
     merge_ranges(&ranges);
-    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        const struct wb_catalog_segment *row = &o.rows.items[i];
-        if (!is_worth_it(&ranges, row))
-            continue;
-        err = stop(context) ? wb_fail(WB_E_STOPPED, "stopped") : split_segment(repo, row);
-        if (err == 0) {
-            counts_inout->files++;
-            counts_inout->pages += row->live;
-        }
-        if (err == WB_E_CORRUPT)
-            damaged(context, row);
-        if (err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
-            err = 0; /* it stays as it is */
+    for (size_t i = 0; i < rows->count && err == 0; i++) {
+        struct wb_bin bins[CHILDREN];
+        if (is_worth_it(&ranges, &rows->items[i]))
+            err = each(context, &rows->items[i], bins, list_bins(&rows->items[i], bins));
     }
-    wb_catalog_rows_release(&o.rows);
     wb_hashed_ranges_release(&ranges);
     return err;
 }

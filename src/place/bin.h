@@ -16,6 +16,8 @@ struct wb_bin {
     struct wb_catalog_range range;
 };
 
+enum { WB_BINS_MAX = 64 }; /* into which a file is divided at once */
+
 static inline bool wb_bin_equal(const struct wb_bin *a, const struct wb_bin *b)
 {
     return a->node == b->node && wb_catalog_range_equal(&a->range, &b->range);

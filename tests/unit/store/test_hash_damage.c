@@ -91,7 +91,7 @@ static void reopen(struct rig *rig)
 static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MAX])
 {
     struct wb_repo *repo = wb_repo_of(rig->store);
-    struct wb_repo_overview o;
+    struct wb_overview o;
     char name[WB_SEGMENT_NAME_MAX];
     const char *node;
 
@@ -392,7 +392,7 @@ static void test_lost_write(void **state)
         uint64_t bucket = 0;
         while (!lose_write(copy, path, bucket))
             bucket++;
-        wb_bucket_file_close(&wb_repo_of(rig.store)->hash->files.open.items[0]);
+        wb_bucket_file_close(&wb_repo_of(rig.store)->files.hash->files.open.items[0]);
         must(verify_count(rig.dir, false).problems > 0);
         if (round % 2) {
             struct spec spec = spec_of(1, ++rig.clock);

@@ -69,7 +69,7 @@ static struct widths read_widths(void)
 {
     struct wb_store *store = open_store(dir, WB_STORE_READ);
     struct widths widths = {0};
-    struct wb_repo_overview o;
+    struct wb_overview o;
 
     must_ok(wb_repo_overview(wb_repo_of(store), &o));
     for (size_t i = 0; i < o.rows.count; i++) {

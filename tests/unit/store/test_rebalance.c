@@ -71,15 +71,15 @@ static int see_node(void *context, const struct wb_store_node *node)
 static void must_be_settled(struct wb_store *store)
 {
     struct wb_repo *repo = wb_repo_of(store);
-    struct wb_split_child children[WB_SPLIT_CHILDREN_MAX];
+    struct wb_bin bins[WB_BINS_MAX];
     struct node_list list = {0};
     struct wb_store_stat stat;
-    struct wb_repo_overview o;
+    struct wb_overview o;
 
     must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
-        size_t count = wb_settle_plan(&repo->nodes, &o.rows.items[i], children);
-        must(count == 1 && children[0].node == o.rows.items[i].node);
+        size_t count = wb_settle_plan(&repo->nodes, &o.rows.items[i], bins);
+        must(count == 1 && bins[0].node == o.rows.items[i].node);
     }
     wb_catalog_rows_release(&o.rows);
     must_ok(wb_store_node_each(store, see_node, &list));
@@ -272,7 +272,7 @@ static void read_each(struct wb_store *store, const struct lines *pages, uint64_
 static void damage_one(struct wb_store *store, uint64_t *chance)
 {
     struct wb_repo *repo = wb_repo_of(store);
-    struct wb_repo_overview o;
+    struct wb_overview o;
     const char *node;
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
 

@@ -84,7 +84,7 @@ static unsigned scan_sorted(struct wb_store *store, const struct wb_store_scan_o
 static unsigned count_segments(uint32_t bits, uint64_t bytes, bool wider)
 {
     struct wb_store *store = open_store(dir, WB_STORE_READ);
-    struct wb_repo_overview o;
+    struct wb_overview o;
     unsigned count = 0;
 
     must_ok(wb_repo_overview(wb_repo_of(store), &o));

@@ -5,7 +5,7 @@
  */
 #include "store_support.h"
 #include "move/transfer.h"
-#include "pagefile/append_sync.h"
+#include "store/repo_ops.h"
 #include "os/fault.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "store_support.h"
 #include "os/path.h"
 #include "store/batch/batched.h"
-#include "pagefile/append_block.h"
+#include "store/repo_block.h"
 
 enum { PAGES = 400, BLOCKS_MAX = 1000, SEGMENT = 64 << 10 };
 
@@ -106,7 +106,7 @@ static void find_segment(const char *dir, const struct wb_catalog_segment *row, 
 /* How many of the blocks are in a file of the store, except for what their headers say about commits and places. */
 static size_t count_in(const char *dir, struct wb_repo *repo, struct blocks *blocks)
 {
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     struct wb_buf all = WB_BUF_INIT, file;
     char path[DIR_MAX];
     size_t found = 0;
@@ -132,7 +132,7 @@ static size_t count_in(const char *dir, struct wb_repo *repo, struct blocks *blo
 /* Bytes of segments that are not of a narrow range. */
 static uint64_t wide_bytes(struct wb_repo *repo)
 {
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     uint64_t bytes = 0;
 
     must_ok(wb_repo_overview(repo, &o));
@@ -323,7 +323,7 @@ static void test_taken_down_late(void **state)
 /* The middle of the longest segment. */
 static void damage(const char *dir, struct wb_repo *repo)
 {
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     char path[DIR_MAX];
     size_t longest = 0;
 
@@ -413,7 +413,7 @@ static void test_spread(void **state)
 
 /* What the catalog of the source knows about the pages of a parcel. */
 static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, struct wb_store_unpacker *unpacker,
-                     struct wb_buf *sites, struct wb_append_page *pages_out)
+                     struct wb_buf *sites, struct wb_repo_block_page *pages_out)
 {
     must_ok(wb_store_unpacker_open(unpacker, parcel));
     for (size_t i = 0; i < parcel->count; i++) {
@@ -421,7 +421,7 @@ static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, 
         must_ok(wb_store_unpacker_page(unpacker, i, &page));
         struct wb_slice site = wb_key_site(page.key);
         must_ok(wb_buf_append_slice(&sites[i], site));
-        pages_out[i] = (struct wb_append_page){
+        pages_out[i] = (struct wb_repo_block_page){
             .id = page.id,
             .slot = parcel->pages[i].slot,
             .site = wb_buf_slice(&sites[i]),
@@ -441,7 +441,7 @@ static void test_pending(void **state)
 {
     enum { FEW = 8 };
     char from_dir[DIR_MAX], to_dir[DIR_MAX];
-    struct wb_append_page pages[FEW];
+    struct wb_repo_block_page pages[FEW];
     struct wb_buf sites[FEW] = {0};
     struct wb_store_unpacker *unpacker;
     struct wb_store_parcel parcel;
@@ -461,7 +461,7 @@ static void test_pending(void **state)
     describe(to, &parcel, unpacker, sites, pages);
     struct spec before = page_spec(1, 500), newer = page_spec(2, 2000);
     must_ok(put_spec(to, &before)); /* ops before and after those of the block */
-    assert_int_equal(wb_append_whole(wb_repo_of(to), parcel.bytes, pages, FEW), 1);
+    assert_int_equal(wb_repo_put_block(wb_repo_of(to), parcel.bytes, pages, FEW), 1);
     must_ok(put_spec(to, &newer));
     for (unsigned committed = 0; committed < 2; committed++) {
         for (uint32_t i = 0; i < FEW; i++) {

@@ -2,11 +2,11 @@
  * sorted_pieces.h - how the pages of a chunk are read from segments (sorted_log.c): pieces, and the threads that read
  * them. sorted_log.c divides a chunk into pieces, and sorted_pieces.c reads them.
  */
-#ifndef WB_STORE_SORTED_PIECES_H
-#define WB_STORE_SORTED_PIECES_H
+#ifndef WB_PAGEFILE_SORTED_PIECES_H
+#define WB_PAGEFILE_SORTED_PIECES_H
 
 #include "base/pool.h"
-#include "store/scan/sorted_scan.h"
+#include "pagefile/sorted_source.h"
 
 #include <pthread.h>
 
@@ -51,7 +51,7 @@ struct wb_sorted_worker {
 };
 
 struct wb_sorted_pieces {
-    struct wb_repo *repo;
+    const struct wb_pagefile *files;
     struct wb_nodes nodes;
     pthread_mutex_t lock; /* of the nodes, while workers look for one, and of next_piece */
     struct wb_parts parts;

@@ -1,5 +1,5 @@
 /*
- * sorted_log.c - the source of sorted scans that reads segments (sorted_scan.h).
+ * sorted_log.c - the source of sorted scans that reads segments (sorted_source.h).
  *
  * The items of a chunk are read in the order of the disk: segment by segment, block by block. Every segment has a range
  * of ids, so a chunk that ends where ranges end has all pages of the blocks that it touches, except in segments of
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "os/largepage.h"
 #include "os/limits.h"
-#include "store/scan/sorted_pieces.h"
+#include "pagefile/sorted_pieces.h"
 
 #include <stdlib.h>
 
@@ -45,17 +45,17 @@ static void close_source(void *context)
     wb_free(source);
 }
 
-static int open_source(struct wb_repo *repo, void **context_out)
+static int open_source(const struct wb_pagefile *files, void **context_out)
 {
     struct wb_sorted_pieces *source = wb_alloc_zero(1, sizeof *source);
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     *context_out = NULL;
     if (!source)
         return WB_E_NOMEM;
-    source->repo = repo;
+    source->files = files;
     pthread_mutex_init(&source->lock, NULL);
-    wb_nodes_init(&source->nodes, repo->dir, &repo->superblock);
+    wb_nodes_init(&source->nodes, files->dir, files->superblock);
     for (uint32_t i = 0; i < WB_SORTED_WORKERS; i++) {
         source->workers[i].source = source;
         source->workers[i].number = i;

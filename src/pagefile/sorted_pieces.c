@@ -2,7 +2,7 @@
  * sorted_pieces.c - reads the records of a piece of a chunk (sorted_pieces.h), segment by segment, in the order of the
  * disk. Nothing here knows about the catalog, except the rows of segments.
  */
-#include "store/scan/sorted_pieces.h"
+#include "pagefile/sorted_pieces.h"
 #include "base/check.h"
 #include "base/error.h"
 
@@ -131,7 +131,7 @@ static int open_segment(struct wb_sorted_pieces *source, const struct wb_catalog
     pthread_mutex_lock(&source->lock);
     int err = wb_nodes_find(&source->nodes, row->node, &node);
     pthread_mutex_unlock(&source->lock);
-    return err < 0 ? err : wb_segment_open(node, source->repo->superblock.id, row, false, segment_out);
+    return err < 0 ? err : wb_segment_open(node, source->files->superblock->id, row, false, segment_out);
 }
 
 /* Reads the items of a segment block by block, in large pieces. */

@@ -1,13 +1,12 @@
 /*
- * hash_source.c - the source of sorted scans that reads buckets (sorted_scan.h). Each bucket is read once. All versions
+ * sorted_hash.c - the source of sorted scans that reads buckets (sorted_source.h). Each bucket is read once. All versions
  * that a scan shows are pinned, so they are in their buckets, whatever commits happen in the meantime.
  */
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
-#include "place/place.h"
-#include "store/scan/sorted_scan.h"
+#include "pagefile/sorted_source.h"
 
 struct hash_source {
     struct wb_nodes nodes;
@@ -27,17 +26,17 @@ static void close_source(void *context)
     wb_free(source);
 }
 
-static int open_source(struct wb_repo *repo, void **context_out)
+static int open_source(const struct wb_pagefile *files, void **context_out)
 {
     struct hash_source *source = wb_alloc_zero(1, sizeof *source);
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     *context_out = NULL;
     if (!source)
         return WB_E_NOMEM;
-    wb_nodes_init(&source->nodes, repo->dir, &repo->superblock);
+    wb_nodes_init(&source->nodes, files->dir, files->superblock);
     source->files.nodes = &source->nodes;
-    source->files.repository = repo->superblock.id;
+    source->files.repository = files->superblock->id;
     int err = wb_bucket_reader_init(&source->reader);
     if (err < 0) {
         close_source(source);
