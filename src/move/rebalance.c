@@ -482,7 +482,7 @@ static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, c
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
     struct wb_node *own = NULL;
-    int err = wb_nodes_open(dir, NULL, &own);
+    int err = wb_node_open(dir, NULL, &own);
     if (err == 0)
         err = wb_node_each_file(own, remove_file, own);
     wb_node_close(own);

@@ -84,28 +84,16 @@ static void pause_before(unsigned attempt)
     usleep((useconds_t)CLAIM_PAUSE_US << (attempt < CLAIM_DOUBLINGS ? attempt : CLAIM_DOUBLINGS));
 }
 
-/*
- * Claims a file as a new owner: buckets are overwritten, so a late repetition of a write must not arrive under a later
- * claim of the same owner.
- */
+/* Claims a file. Others claim it only for a moment: waits for these. */
 static int claim_one(struct wb_node_file *file)
 {
-    struct wb_node_file fresh;
-    int err = wb_node_file_open(file->node, file->name, true, &fresh);
+    int err = wb_node_file_claim(file);
 
-    if (err == 0)
-        err = wb_node_file_claim(&fresh);
     for (unsigned i = 0; i < CLAIM_TRIES && err == WB_E_BUSY; i++) {
         pause_before(i);
-        err = wb_node_file_claim(&fresh);
+        err = wb_node_file_claim(file);
     }
-    if (err < 0) {
-        wb_node_file_close(&fresh);
-        return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "%s was removed", file->path) : err;
-    }
-    wb_node_file_close(file);
-    *file = fresh;
-    return 0;
+    return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "%s was removed", file->path) : err;
 }
 
 int wb_bucket_file_claim(struct wb_bucket_file *file)
@@ -121,7 +109,7 @@ int wb_bucket_file_claim(struct wb_bucket_file *file)
     return err;
 }
 
-void wb_bucket_file_release(const struct wb_bucket_file *file)
+void wb_bucket_file_release(struct wb_bucket_file *file)
 {
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (file->doubles.node)

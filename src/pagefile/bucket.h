@@ -112,12 +112,11 @@ int wb_bucket_file_repair(struct wb_bucket_file *file, const uint8_t *repo_id);
 void wb_bucket_file_close(struct wb_bucket_file *file);
 
 /*
- * Claims both files, which whoever writes to them must have done (node_message.h), and each time as a new owner. Who
- * changes buckets has the transaction of the catalog, so that others claim them only for a moment: it waits for these.
- * WB_E_BUSY after seconds.
+ * Claims both files, which whoever writes to them must have done. Who changes buckets has the transaction of the
+ * catalog, so that others claim them only for a moment: it waits for these. WB_E_BUSY after seconds.
  */
 int wb_bucket_file_claim(struct wb_bucket_file *file);
-void wb_bucket_file_release(const struct wb_bucket_file *file);
+void wb_bucket_file_release(struct wb_bucket_file *file);
 
 /* Removes both files of a revision, the second one first. WB_E_BUSY: somebody writes to them. */
 int wb_bucket_file_remove(struct wb_node *node, uint32_t number, uint32_t revision);

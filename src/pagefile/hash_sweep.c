@@ -295,13 +295,9 @@ int wb_hash_repair(struct wb_pagefile_edit *edit, struct wb_hash_target *target,
     if (err < 0)
         return err;
     err = restore_torn(file, swept, &edit->files->hash->bucket);
-    wb_bucket_file_release(file); /* what was written until here and what comes now are of two owners */
-    if (err == 0)
-        err = wb_bucket_file_claim(file);
-    if (err < 0)
-        return err;
     wb_bucket_sweep_begin(&sweep, file, target->stamp, target->end);
-    err = repair_buckets(edit, &sweep, target, swept);
+    if (err == 0)
+        err = repair_buckets(edit, &sweep, target, swept);
     if (err == 0)
         err = end_sweep(edit, &sweep, target);
     wb_bucket_sweep_release(&sweep);

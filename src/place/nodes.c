@@ -26,9 +26,6 @@ enum {
 
 _Static_assert(WB_DESIGN_NODES_MAX < NO_TAKER, "wb_nodes.takers can name every node");
 
-int (*wb_nodes_open)(const char *dir, const struct wb_node_identity *identity,
-                     struct wb_node **node_out) = wb_node_open;
-
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
 void wb_nodes_init(struct wb_nodes *nodes, const char *dir, const struct wb_superblock *superblock)
@@ -90,7 +87,7 @@ static int open_node(const struct wb_nodes *nodes, struct wb_known_node *node)
 {
     struct wb_node_identity expected = wb_nodes_identity(nodes->repository, &node->row);
 
-    return wb_nodes_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
+    return wb_node_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
 }
 
 static int add_node(void *context, const struct wb_catalog_node *row)
@@ -217,7 +214,7 @@ int wb_nodes_find(struct wb_nodes *nodes, uint32_t number, struct wb_node **node
     *node_out = NULL;
     if (!node && (nodes->items.count || number != 1))
         return no_such_node(nodes, number);
-    int err = node ? look(node) : nodes->own ? 0 : wb_nodes_open(nodes->dir, NULL, &nodes->own);
+    int err = node ? look(node) : nodes->own ? 0 : wb_node_open(nodes->dir, NULL, &nodes->own);
     if (err == 0)
         *node_out = node ? node->reach : nodes->own;
     return err;

@@ -81,14 +81,8 @@ struct wb_node_identity wb_nodes_identity(const uint8_t *repository, const struc
 char *wb_nodes_path(const char *repository_dir, const struct wb_catalog_node *row);
 
 /*
- * How a node is reached: wb_node_open(). It is a variable as a test seam only: tests put a transport between the store
- * and its nodes.
- */
-extern int (*wb_nodes_open)(const char *dir, const struct wb_node_identity *identity, struct wb_node **node_out);
-
-/*
- * The directory of a node that is not down, for whoever makes it a node no more. Files in it are reached by requests
- * only.
+ * The directory of a node that is not down, for whoever makes it a node no more. Files in it are reached through
+ * node_file.h only.
  */
 int wb_nodes_dir(struct wb_nodes *nodes, uint32_t number, const char **dir_out);
 

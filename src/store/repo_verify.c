@@ -232,8 +232,8 @@ static int check_seal(struct wb_repo_verifier *v, uint64_t sealed_at, const char
 }
 
 /* After the committed bytes there is nothing, a seal, the work of a running writer, or what a crash left. */
-static int check_tail(struct wb_repo_verifier *v, const struct wb_catalog_segment *row,
-                      const struct wb_segment *segment, const char *file)
+static int check_tail(struct wb_repo_verifier *v, const struct wb_catalog_segment *row, struct wb_segment *segment,
+                      const char *file)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->file.node != NULL);

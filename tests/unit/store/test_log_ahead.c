@@ -5,6 +5,7 @@
  */
 #include "store_support.h"
 #include "base/mem.h"
+#include "os/fault.h"
 #include "os/file.h"
 #include "os/path.h"
 #include "store/scan/scan_ahead.h"
@@ -209,19 +210,22 @@ static void test_damage(void **state)
 
 /* ---- nodes do not wait for each other ----------------------------------------------------------------------- */
 
-/* A node behind a gate. */
+/* A gate in front of all files of a directory. */
 struct gate {
-    struct wb_node *behind;
+    const char *dir;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool open;
     unsigned waiting;
 };
 
-static int pass_gate(void *context, struct wb_slice request, struct wb_buf *reply)
+static int pass_gate(void *context, enum wb_fault_kind kind, const char *path)
 {
     struct gate *gate = context;
 
+    (void)kind;
+    if (strncmp(path, gate->dir, strlen(gate->dir)) != 0)
+        return 0;
     pthread_mutex_lock(&gate->lock);
     gate->waiting++;
     pthread_cond_broadcast(&gate->changed);
@@ -229,7 +233,7 @@ static int pass_gate(void *context, struct wb_slice request, struct wb_buf *repl
         pthread_cond_wait(&gate->changed, &gate->lock);
     gate->waiting--;
     pthread_mutex_unlock(&gate->lock);
-    return wb_node_serve(gate->behind, request, reply);
+    return 0;
 }
 
 static size_t first_of_node(const struct rows *rows, uint32_t node)
@@ -242,7 +246,7 @@ static size_t first_of_node(const struct rows *rows, uint32_t node)
     return i;
 }
 
-/* While a node does not answer, others are read; and when it does, so is it. */
+/* While a disk does not answer, others are read; and when it does, so is it. */
 static void test_in_parallel(void **state)
 {
     struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -254,8 +258,8 @@ static void test_in_parallel(void **state)
     make(repo, WB_DISTRIBUTION_UNIFORM, 2);
     read_rows(repo, &rows);
     struct wb_known_node *slow = &rows.nodes.items.items[0];
-    gate.behind = slow->reach;
-    must_ok(wb_node_open_wire(slow->dir, pass_gate, &gate, &slow->reach));
+    gate.dir = slow->dir;
+    wb_fault_ask(pass_gate, &gate);
     struct wb_catalog_segment two[] = {rows.list.items[first_of_node(&rows, slow->row.number)],
                                        rows.list.items[first_of_node(&rows, rows.nodes.items.items[1].row.number)]};
     must_ok(wb_scan_ahead_new(1, &ahead));
@@ -272,8 +276,8 @@ static void test_in_parallel(void **state)
     pthread_mutex_unlock(&gate.lock);
     assert_true(take_and_compare(ahead, &rows, &two[0]));
     wb_scan_ahead_free(ahead);
+    wb_fault_ask(NULL, NULL);
     release_rows(&rows);
-    wb_node_close(gate.behind);
 }
 
 /* ---- scans -------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* factpen.c - writes rows of facts as CSV or JSON lines, or hands them to SQLite or to the room parquet. */
-#include "cli/factpen.h"
+#include "facts/factpen.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -7,22 +7,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-int wb_factformat_of_name(const char *path, enum wb_factformat *format_out)
-{
-    static const char *const endings[] = {[WB_FACTS_CSV] = ".csv",
-                                          [WB_FACTS_JSONL] = ".jsonl",
-                                          [WB_FACTS_SQLITE] = ".sqlite",
-                                          [WB_FACTS_PARQUET] = ".parquet"};
-    struct wb_slice name = wb_slice_str(path);
-
-    for (int i = 0; i < (int)(sizeof endings / sizeof *endings); i++)
-        if (wb_slice_ends(name, wb_slice_str(endings[i]))) {
-            *format_out = (enum wb_factformat)i;
-            return 0;
-        }
-    return wb_fail(WB_E_INVALID, "%s: the name must end in .sqlite, .parquet, .csv or .jsonl", path);
-}
 
 /* ---- CSV ----------------------------------------------------------------------------------------- */
 
@@ -76,7 +60,7 @@ static int write_csv(struct wb_factpen *pen, const struct wb_factcell *cells)
     }
     if (err == 0)
         err = wb_buf_append_str(&pen->line, "\r\n");
-    return err < 0 ? err : wb_exportfile_write(&pen->file, pen->line.ptr, pen->line.len);
+    return err < 0 ? err : wb_newfile_write(&pen->file, pen->line.ptr, pen->line.len);
 }
 
 /* ---- JSON lines ------------------------------------------------------------------------------------ */
@@ -108,7 +92,7 @@ static int write_json(struct wb_factpen *pen, const struct wb_factcell *cells)
     }
     wb_json_object_end(&j);
     int err = wb_json_line(&j);
-    return err < 0 ? err : wb_exportfile_write(&pen->file, pen->line.ptr, pen->line.len);
+    return err < 0 ? err : wb_newfile_write(&pen->file, pen->line.ptr, pen->line.len);
 }
 
 /* ---- Parquet --------------------------------------------------------------------------------------- */
@@ -117,7 +101,7 @@ static int write_parquet(void *context, const void *bytes, size_t len)
 {
     struct wb_factpen *pen = context;
 
-    return wb_exportfile_write(&pen->file, bytes, len);
+    return wb_newfile_write(&pen->file, bytes, len);
 }
 
 static int open_parquet(struct wb_factpen *pen)
@@ -156,19 +140,19 @@ static int add_to_parquet(struct wb_factpen *pen, const struct wb_factcell *cell
 
 /* ---- the pen ------------------------------------------------------------------------------------- */
 
-int wb_factpen_open(struct wb_factpen *pen, const char *path, enum wb_factformat format, bool force,
-                    const struct wb_factcolumn *columns, size_t column_count)
+int wb_factpen_open(struct wb_factpen *pen, const struct wb_facts_options *options, const struct wb_factcolumn *columns,
+                    size_t column_count)
 {
     *pen = WB_FACTPEN_INIT;
-    pen->format = format;
+    pen->format = options->format;
     pen->columns = columns;
     pen->column_count = column_count;
-    int err = wb_exportfile_open(&pen->file, path, force);
-    if (err == 0 && format == WB_FACTS_SQLITE)
+    int err = wb_newfile_open(&pen->file, options->path, options->force);
+    if (err == 0 && pen->format == WB_FACTS_SQLITE)
         err = wb_factsqlite_open(pen->file.temporary, columns, column_count, &pen->sqlite);
-    if (err == 0 && format == WB_FACTS_PARQUET)
+    if (err == 0 && pen->format == WB_FACTS_PARQUET)
         err = open_parquet(pen);
-    if (err == 0 && format == WB_FACTS_CSV)
+    if (err == 0 && pen->format == WB_FACTS_CSV)
         err = write_csv(pen, NULL);
     return err;
 }
@@ -205,7 +189,7 @@ int wb_factpen_finish(struct wb_factpen *pen)
 
     wb_factsqlite_close(pen->sqlite);
     pen->sqlite = NULL;
-    return err < 0 ? err : wb_exportfile_finish(&pen->file);
+    return err < 0 ? err : wb_newfile_finish(&pen->file);
 }
 
 void wb_factpen_close(struct wb_factpen *pen)
@@ -214,7 +198,7 @@ void wb_factpen_close(struct wb_factpen *pen)
     wb_parquet_free(pen->parquet);
     wb_free(pen->parquet_columns);
     wb_free(pen->parquet_cells);
-    wb_exportfile_close(&pen->file);
+    wb_newfile_close(&pen->file);
     wb_buf_release(&pen->line);
     *pen = WB_FACTPEN_INIT;
 }

@@ -4,7 +4,7 @@
  * Pages that were taken down since the index was built are not in the set of pages that the caller gives, and their
  * links are not counted as in-links of others.
  */
-#include "cli/factrows.h"
+#include "facts/factrows.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "words/words.h"
@@ -243,7 +243,7 @@ static int write_link(void *context, const struct wb_link_row *row)
 {
     struct link_pen *to = context;
 
-    to->rows->links++;
+    to->rows->counts.links++;
     return wb_factpen_link(to->pen, to->rows->cells.items[IN_URL].text, row->url, row->anchor);
 }
 
@@ -256,12 +256,12 @@ static int write_page(struct wb_factrows *rows, uint32_t docid, struct wb_slice 
         err = wb_factpen_row(pen, rows->cells.items);
     if (err == 0 && wb_factpen_has_links(pen))
         err = wb_links_of(rows->searcher, docid, WB_ARCS_OUT, write_link, &links);
-    rows->pages += err == 0;
+    rows->counts.pages += err == 0;
     return err;
 }
 
 int wb_factrows_write(struct wb_factrows *rows, const struct wb_factrows_selection *selection, struct wb_factpen *pen,
-                      wb_factrows_step step, void *context)
+                      const struct wb_facts_options *options)
 {
     uint64_t pages = wb_index_info(wb_searcher_index(rows->searcher))->pages;
     int err = 0;
@@ -269,7 +269,7 @@ int wb_factrows_write(struct wb_factrows *rows, const struct wb_factrows_selecti
     for (uint32_t docid = 0; err == 0 && docid < pages; docid++) {
         struct wb_slice type = WB_SLICE_EMPTY;
         bool wanted = false;
-        err = step(context, docid, pages);
+        err = options->step(options->context, docid, pages, &rows->counts);
         if (err == 0)
             err = is_wanted(rows, selection, docid, &type, &wanted);
         if (err == 0 && wanted)

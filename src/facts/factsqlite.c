@@ -5,11 +5,11 @@
  *   links(from_url, to_url, anchor)                 indexes on from_url and on to_url
  *
  * The file is new and nobody sees it before it is complete, so there is neither a rollback journal nor syncing while it
- * is written; exportfile.c syncs it at the end. SQLite opens and writes the file itself, not through os/file.h.
+ * is written; os/newfile.c syncs it at the end. SQLite opens and writes the file itself, not through os/file.h.
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "cli/factpen.h"
+#include "facts/factpen.h"
 
 #include <errno.h>
 #include <sqlite3.h>

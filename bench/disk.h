@@ -12,8 +12,8 @@
  *
  * docs/design/0036-paper-disk.md explains the model, and where its constants come from.
  */
-#ifndef WB_SIM_DISK_H
-#define WB_SIM_DISK_H
+#ifndef WB_BENCH_DISK_H
+#define WB_BENCH_DISK_H
 
 #include <stdbool.h>
 #include <stddef.h>

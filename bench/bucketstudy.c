@@ -1,5 +1,5 @@
 /* bucketstudy.c - deals pages to hash buckets and counts what a bucket size costs. It touches no file and no clock. */
-#include "sim/bucketstudy.h"
+#include "bucketstudy.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"

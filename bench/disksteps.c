@@ -2,9 +2,9 @@
  * disksteps.c - the operations of each organisation as sequences of seeks, reads and writes, carried out on a disk; and
  * what Tables 3 and 4 of the paper make of the times. It never touches a file: the disk does.
  */
+#include "disk.h"
 #include "base/check.h"
 #include "sim/chance.h"
-#include "sim/disk.h"
 
 #include <math.h>
 

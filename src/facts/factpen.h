@@ -6,11 +6,11 @@
  *
  * What the columns are, and what is in them, is decided by factrows.c.
  */
-#ifndef WB_CLI_FACTPEN_H
-#define WB_CLI_FACTPEN_H
+#ifndef WB_FACTS_FACTPEN_H
+#define WB_FACTS_FACTPEN_H
 
-#include "base/slice.h"
-#include "cli/exportfile.h"
+#include "facts/facts.h"
+#include "os/newfile.h"
 #include "parquet/parquet.h"
 
 enum wb_factcell_kind { WB_FACTCELL_NONE, WB_FACTCELL_TEXT, WB_FACTCELL_WHOLE, WB_FACTCELL_NUMBER, WB_FACTCELL_TIME };
@@ -29,13 +29,11 @@ struct wb_factcolumn {
     bool always;                /* every row has a value */
 };
 
-enum wb_factformat { WB_FACTS_CSV, WB_FACTS_JSONL, WB_FACTS_SQLITE, WB_FACTS_PARQUET };
-
 struct wb_factsqlite;
 
 struct wb_factpen {
-    enum wb_factformat format;
-    struct wb_exportfile file;
+    enum wb_facts_format format;
+    struct wb_newfile file;
     const struct wb_factcolumn *columns; /* the caller's */
     size_t column_count;
     struct wb_factsqlite *sqlite;
@@ -45,13 +43,11 @@ struct wb_factpen {
     struct wb_buf line;
 };
 
-#define WB_FACTPEN_INIT ((struct wb_factpen){.file = WB_EXPORTFILE_INIT})
+#define WB_FACTPEN_INIT ((struct wb_factpen){.file = WB_NEWFILE_INIT})
 
-/* Which format a file name means by its ending. WB_E_INVALID for other endings. */
-int wb_factformat_of_name(const char *path, enum wb_factformat *format_out);
-
-int wb_factpen_open(struct wb_factpen *pen, const char *path, enum wb_factformat format, bool force,
-                    const struct wb_factcolumn *columns, size_t column_count);
+/* Must be closed even if this fails. */
+int wb_factpen_open(struct wb_factpen *pen, const struct wb_facts_options *options, const struct wb_factcolumn *columns,
+                    size_t column_count);
 
 /* Whether the format has a place for links. */
 bool wb_factpen_has_links(const struct wb_factpen *pen);

@@ -10,8 +10,8 @@
  *   wb_bucketstudy_use(&study, 65536)                              plot F
  *   wb_bucketstudy_best(&study, &cost)                             the lowest point of plot A
  */
-#ifndef WB_SIM_BUCKETSTUDY_H
-#define WB_SIM_BUCKETSTUDY_H
+#ifndef WB_BENCH_BUCKETSTUDY_H
+#define WB_BENCH_BUCKETSTUDY_H
 
 #include <stddef.h>
 #include <stdint.h>

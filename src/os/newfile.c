@@ -1,12 +1,12 @@
-/* exportfile.c - writes a file under a temporary name and renames it at the end. */
-#include "cli/exportfile.h"
+/* newfile.c - writes a file under a temporary name and renames it at the end (newfile.h). */
+#include "os/newfile.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/path.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
 
-static int refuse_existing(const struct wb_exportfile *file)
+static int refuse_existing(const struct wb_newfile *file)
 {
     if (wb_path_kind(file->path) == WB_PATH_DIR)
         return wb_fail(WB_E_INVALID, "%s is a directory", file->path);
@@ -15,11 +15,11 @@ static int refuse_existing(const struct wb_exportfile *file)
     return 0;
 }
 
-int wb_exportfile_open(struct wb_exportfile *file, const char *path, bool force)
+int wb_newfile_open(struct wb_newfile *file, const char *path, bool force)
 {
     struct wb_buf name = WB_BUF_INIT;
 
-    *file = WB_EXPORTFILE_INIT;
+    *file = WB_NEWFILE_INIT;
     file->path = path;
     file->force = force;
     int err = refuse_existing(file);
@@ -41,7 +41,7 @@ int wb_exportfile_open(struct wb_exportfile *file, const char *path, bool force)
 }
 
 /* Moves the bytes that wait to the file. */
-static int write_waiting(struct wb_exportfile *file)
+static int write_waiting(struct wb_newfile *file)
 {
     int err = wb_file_write_at(&file->file, file->offset, file->waiting.ptr, file->waiting.len);
 
@@ -50,14 +50,14 @@ static int write_waiting(struct wb_exportfile *file)
     return err;
 }
 
-int wb_exportfile_write(struct wb_exportfile *file, const void *bytes, size_t len)
+int wb_newfile_write(struct wb_newfile *file, const void *bytes, size_t len)
 {
     int err = wb_buf_append(&file->waiting, bytes, len);
 
     return err == 0 && file->waiting.len >= WRITE_BYTES ? write_waiting(file) : err;
 }
 
-int wb_exportfile_finish(struct wb_exportfile *file)
+int wb_newfile_finish(struct wb_newfile *file)
 {
     int err = file->waiting.len ? write_waiting(file) : 0;
 
@@ -74,7 +74,7 @@ int wb_exportfile_finish(struct wb_exportfile *file)
     return wb_path_sync_parent(file->path);
 }
 
-void wb_exportfile_close(struct wb_exportfile *file)
+void wb_newfile_close(struct wb_newfile *file)
 {
     struct wb_error_copy copy;
 
@@ -86,5 +86,5 @@ void wb_exportfile_close(struct wb_exportfile *file)
     }
     wb_free(file->temporary);
     wb_buf_release(&file->waiting);
-    *file = WB_EXPORTFILE_INIT;
+    *file = WB_NEWFILE_INIT;
 }

@@ -5,15 +5,17 @@
  * It never lets the page cache answer: a request goes to the device (O_DIRECT), or, where the file system refuses that,
  * the kernel writes each part at once and forgets the file every few requests.
  */
+#include "disk.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/fault.h"
 #include "os/file.h"
 #include "os/path.h"
 #include "sim/chance.h"
-#include "sim/disk.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +56,12 @@ static void files_free(void *state)
     wb_free(d);
 }
 
+/* The kernel should not keep the file in memory; what is not yet written to the disk stays there. */
+static void forget(const struct wb_file *file)
+{
+    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 /* One transfer within a file and within the piece. */
 static int move_piece(struct disk_files *d, uint64_t offset, size_t bytes, bool write)
 {
@@ -87,7 +95,7 @@ static int move(struct disk_files *d, uint64_t offset, uint64_t bytes, bool writ
     }
     if (!d->direct && ++d->requests % FORGET_EVERY == 0)
         for (size_t i = 0; i < d->count; i++)
-            wb_file_forget(&d->files[i]);
+            forget(&d->files[i]);
     return err;
 }
 
@@ -117,17 +125,22 @@ static double files_now(void *state)
     return (double)wb_clock_mono_ns() / 1e6;
 }
 
+/* Past the page cache, from now on. The file system may refuse it. */
+static bool go_direct(const struct wb_file *file)
+{
+    return !wb_fault_strikes(WB_FAULT_OPEN, file->path) && fcntl(file->fd, F_SETFL, O_DIRECT) == 0;
+}
+
 static int make_file(struct disk_files *d, size_t number)
 {
-    unsigned flags = WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE;
+    struct wb_file *file = &d->files[number];
     char *path = file_path(d, number);
-    int err = path ? 0 : WB_E_NOMEM;
+    int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE, file) : WB_E_NOMEM;
 
-    if (err == 0)
-        err = wb_file_open(path, flags | (d->direct ? WB_FILE_DIRECT : 0), &d->files[number]);
-    if (err < 0 && d->direct && path && number == 0) {
+    if (err == 0 && d->direct && !go_direct(file)) {
+        if (number > 0)
+            err = wb_fail_errno("cannot bypass the page cache with %s", path);
         d->direct = false;
-        err = wb_file_open(path, flags, &d->files[number]);
     }
     wb_free(path);
     return err;
@@ -162,7 +175,7 @@ static int make_files(struct disk_files *d)
     if (err == 0)
         err = fill(d);
     for (size_t i = 0; err == 0 && i < d->count; i++)
-        wb_file_forget(&d->files[i]);
+        forget(&d->files[i]);
     return err;
 }
 

@@ -1,9 +1,8 @@
 /* test_bucketstudy.c - the study of bucket sizes: chains and space counted by hand, and the paper's own example. */
-#include "../expect.h"
-
+#include "../../../bench/bucketstudy.h"
 #include "../allocfail.h"
+#include "../expect.h"
 #include "base/mem.h"
-#include "sim/bucketstudy.h"
 
 #include <math.h>
 

@@ -1,10 +1,9 @@
 /* test_disk.c - the paper's simulator: its model gives Table S-4, its formulas Tables 3 and 4, and files are a disk. */
+#include "../../../bench/disk.h"
 #include "../expect.h"
-
+#include "../testroot.h"
 #include "os/fault.h"
 #include "os/path.h"
-#include "sim/disk.h"
-#include "../testroot.h"
 
 #include <errno.h>
 #include <math.h>

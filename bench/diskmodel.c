@@ -6,10 +6,10 @@
  * waits until its first byte comes under the head; so reading a bucket and writing it back costs what is left of the
  * revolution, without a rule for that case.
  */
+#include "disk.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "sim/disk.h"
 
 #include <math.h>
 
