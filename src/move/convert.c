@@ -121,7 +121,7 @@ static const char *const ours[] = {
     WB_BATCHED_GATE_NAME,
     WB_BUSY_NAME,
     WB_MOVE_LOCK,
-    WB_HASH_STAGING_NAME,
+    WB_PAGEFILE_STAGING_NAME,
     "journal",
     "webdb",
 };

@@ -15,7 +15,6 @@
  *   convert.c          the directory of the copy: what it may be, the mark of an unfinished one, its end
  *   convert_parts.c    the parts of designs: read nodes and update nodes
  *   convert_source.c   the state of the other repository that is copied, and its records
- *   convert_buckets.c  ... if they are in buckets
  *   convert_adopt.c    makes one page
  *   convert_lost.c     versions whose bytes cannot be read
  *
@@ -24,7 +23,7 @@
 #ifndef WB_MOVE_CONVERT_H
 #define WB_MOVE_CONVERT_H
 
-#include "pagefile/hash_store.h"
+#include "pagefile/pagefile.h"
 #include "store/repo_adopt.h"
 #include "store/store_nodes.h"
 
@@ -38,12 +37,7 @@ struct wb_convert_source {
     struct wb_catalog_txn txn;
     struct wb_catalog_summary summary;
     struct wb_nodes nodes;
-    struct wb_parts parts;
-    struct wb_segment_reader reader; /* of a log */
-    bool hash;                       /* it is of the organisation hash: */
-    struct wb_hash_files files;
-    struct wb_bucket bucket;
-    struct wb_bucket_reader buckets;
+    struct wb_pagefile files;
     struct wb_buf record;
 };
 
@@ -53,27 +47,6 @@ void wb_convert_source_close(struct wb_convert_source *source);
 
 /* Checks that a repository can be copied: WB_E_DOWN if a node that has any version is down. */
 int wb_convert_source_check(const char *dir);
-
-/* A record that a version needs. */
-struct wb_convert_record {
-    struct wb_pageid id;
-    struct wb_catalog_place place;
-    struct wb_page page;   /* borrows from the record */
-    struct wb_buf *record; /* the function may take it */
-};
-
-/* Calls each() for all of them, each place once, in the order of the disk. What is damaged is left out. */
-typedef int (*wb_convert_each)(void *context, const struct wb_convert_record *record);
-int wb_convert_records(struct wb_convert_source *source, wb_convert_each each, void *context);
-
-/* Reads a single one. WB_E_CORRUPT; WB_E_NOTFOUND: its bucket does not have it, or not any more. */
-int wb_convert_record_at(struct wb_convert_source *source, struct wb_pageid id, const struct wb_catalog_place *place,
-                         struct wb_buf *record_out);
-
-/* The same of a repository of the organisation hash (convert_buckets.c). */
-int wb_convert_bucket_records(struct wb_convert_source *source, wb_convert_each each, void *context);
-int wb_convert_bucket_record_at(struct wb_convert_source *source, struct wb_pageid id,
-                                const struct wb_catalog_place *place, struct wb_buf *record_out);
 
 /* ---- the copy ------------------------------------------------------------------------------------------------ */
 

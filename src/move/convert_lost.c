@@ -10,18 +10,27 @@
 #include "base/mem.h"
 #include "move/convert.h"
 
-/* Buckets are changed in place, so a version that was given up since the copy began may be gone. */
-static int check_unchanged(const struct wb_convert_source *source)
+/*
+ * In files that change in place, a version that was given up since the copy began may be gone. WB_E_BUSY if the newest
+ * state does not have this one any more.
+ */
+static int check_kept(const struct wb_convert_source *source, struct wb_pageid id, const struct wb_catalog_place *place)
 {
+    struct wb_pageview view = {0};
     struct wb_catalog_txn newest;
-    int err = wb_catalog_txn_read(source->catalog, &newest);
 
-    WB_CHECK(source->hash);
+    if (!source->files.kind->in_place)
+        return 0;
+    int err = wb_catalog_txn_read(source->catalog, &newest);
     if (err < 0)
         return err;
-    bool changed = wb_catalog_txn_id(&newest) != wb_catalog_txn_id(&source->txn);
+    err = wb_pageview_load(&newest, true, id, &view);
+    bool kept = err == 0 && wb_pageview_has(&view, place);
     wb_catalog_txn_abort(&newest);
-    return changed ? wb_fail(WB_E_BUSY, "%s gave up old versions while it was copied: try again", source->dir) : 0;
+    wb_pageview_release(&view);
+    if (err < 0 || kept)
+        return err;
+    return wb_fail(WB_E_BUSY, "%s gave up old versions while it was copied: try again", source->dir);
 }
 
 int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t at)
@@ -33,15 +42,15 @@ int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t
 
     WB_CHECK(at < view->history.versions.count);
     WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
-    int err = wb_convert_record_at(source, view->id, &version->place, &source->record);
+    int err = source->files.kind->read(&source->files, view->id, &version->place, &source->record);
     if (err == 0)
         err = wb_pagefile_page(wb_buf_slice(&source->record), view->id, NULL, &page);
     if (err == 0)
         return wb_fail(WB_E_BUSY, "%s: a page was read twice, with different results: try again", source->dir);
-    if (err != WB_E_CORRUPT && err != WB_E_NOTFOUND)
+    if (err != WB_E_CORRUPT)
         return err;
     strcpy(message, wb_error_message());
-    err = err == WB_E_NOTFOUND ? check_unchanged(source) : 0;
+    err = check_kept(source, view->id, &version->place);
     if (err < 0)
         return err;
     struct wb_store_lost lost = {

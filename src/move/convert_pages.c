@@ -133,7 +133,7 @@ static int commit_and_note(struct page_copy *c)
     return err < 0 ? err : commit_records(c);
 }
 
-static int copy_and_note(void *context, const struct wb_convert_record *record)
+static int copy_and_note(void *context, const struct wb_pagefile_record *record)
 {
     struct page_copy *c = context;
     int err = copy_record(c, record->id, &record->place, &record->page, record->record);
@@ -172,7 +172,7 @@ static int make_page(struct page_copy *c, struct wb_pageid id)
 
 /* ---- into buckets ------------------------------------------------------------------------------------------- */
 
-static int sort_record(void *context, const struct wb_convert_record *record)
+static int sort_record(void *context, const struct wb_pagefile_record *record)
 {
     struct page_copy *c = context;
     char key[WB_CONVERT_KEY_BYTES];
@@ -235,6 +235,7 @@ static int commit_pages(struct page_copy *c)
 static int copy_sorted(struct page_copy *c, struct wb_pageid id, const struct wb_table_record *sorted)
 {
     struct wb_catalog_place place = wb_convert_place_get(sorted->key.ptr + WB_PAGEID_BYTES);
+    struct wb_pagefile *source = &c->convert->source->files;
     struct wb_page page;
     int err;
 
@@ -242,10 +243,10 @@ static int copy_sorted(struct page_copy *c, struct wb_pageid id, const struct wb
     if (sorted->value.len)
         err = wb_buf_append_slice(&c->record, sorted->value);
     else
-        err = wb_convert_record_at(c->convert->source, id, &place, &c->record);
+        err = source->kind->read(source, id, &place, &c->record);
     if (err == 0)
         err = wb_pagefile_page(wb_buf_slice(&c->record), id, NULL, &page);
-    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND)
+    if (err == WB_E_CORRUPT)
         return 0;
     return err < 0 ? err : copy_record(c, id, &place, &page, &c->record);
 }
@@ -253,13 +254,14 @@ static int copy_sorted(struct page_copy *c, struct wb_pageid id, const struct wb
 /* What all images will amount to: about what the records take in the source, whose blocks are larger. */
 static int foresee(struct wb_convert *convert)
 {
+    const struct wb_pagefile_kind *kind = convert->source->files.kind;
     struct wb_catalog_rows rows;
     uint64_t bytes = 0;
     int err = wb_catalog_rows_read(&convert->source->txn, &rows);
 
     for (size_t i = 0; i < rows.count; i++) {
         const struct wb_catalog_segment *row = &rows.items[i];
-        uint64_t stored = convert->source->hash ? row->map_at : row->bytes;
+        uint64_t stored = kind->used_bytes ? kind->used_bytes(row) : row->bytes;
         bytes += stored > row->bytes_dead ? stored - row->bytes_dead : 0;
     }
     wb_catalog_rows_release(&rows);
@@ -299,11 +301,12 @@ static int take_sorted(struct page_copy *c, bool buckets)
 static int copy_pages(struct page_copy *c, bool buckets)
 {
     struct wb_convert *convert = c->convert;
+    struct wb_pagefile *source = &convert->source->files;
     struct wb_sorter_options options = {.dir = convert->target->dir, .memory_bytes = c->limits->sort_bytes};
     int err = wb_sorter_open(&options, &c->sorter);
 
     if (err == 0)
-        err = wb_convert_records(convert->source, buckets ? sort_record : copy_and_note, c);
+        err = source->kind->each_record(source, buckets ? sort_record : copy_and_note, c);
     if (err == 0 && c->ops.count)
         err = commit_and_note(c);
     if (err == 0 && buckets)

@@ -128,7 +128,7 @@ static int translate_content(struct row_copy *c, struct wb_convert_source *sourc
         const struct wb_history_version *version = &c->view.history.versions.items[i];
         if (version->content != *content_inout || version->place.segment == 0)
             continue;
-        err = wb_convert_record_at(source, id, &version->place, &c->record);
+        err = source->files.kind->read(&source->files, id, &version->place, &c->record);
         if (err == 0)
             err = wb_pagefile_page(wb_buf_slice(&c->record), id, NULL, &page);
         if (err == 0)

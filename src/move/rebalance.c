@@ -11,7 +11,6 @@
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
-#include "pagefile/bucket.h"
 #include "os/random.h"
 #include "move/rebalance.h"
 #include "pagefile/segment_tail.h"
@@ -460,17 +459,21 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     return err;
 }
 
-/* Removes a file of pages from the repository's own directory, which is a node no more. */
+/* The repository's own directory, which is a node no more. */
+struct own_dir {
+    const struct wb_pagefile_kind *kind;
+    struct wb_node *node;
+};
+
+/* Removes a file of pages from it. */
 static int remove_file(void *context, const struct wb_node_entry *entry)
 {
-    const char *base = entry->name + sizeof WB_SEGMENT_DIR;
+    const struct own_dir *own = context;
     uint32_t number, revision;
-    bool doubles;
 
-    WB_CHECK(context != NULL);
-    if (!wb_segment_name_parse(base, &number, &revision) && !wb_bucket_name_parse(base, &number, &revision, &doubles))
+    if (!own->kind->parse_name(entry->name + sizeof WB_SEGMENT_DIR, &number, &revision))
         return 0;
-    return wb_node_remove(context, entry->name);
+    return wb_node_remove(own->node, entry->name);
 }
 
 /* The directory is no node any more. */
@@ -481,11 +484,11 @@ static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, c
     WB_CHECK(node->number > 0);
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
-    struct wb_node *own = NULL;
-    int err = wb_node_open(dir, NULL, &own);
+    struct own_dir own = {.kind = repo->files.kind};
+    int err = wb_node_open(dir, NULL, &own.node);
     if (err == 0)
-        err = wb_node_each_file(own, remove_file, own);
-    wb_node_close(own);
+        err = wb_node_each_file(own.node, remove_file, &own);
+    wb_node_close(own.node);
     return err;
 }
 

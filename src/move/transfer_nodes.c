@@ -12,7 +12,6 @@
 #include "base/check.h"
 #include "os/clock.h"
 #include "move/transfer.h"
-#include "pagefile/hash_store.h"
 #include "pagefile/append_block.h"
 
 #include <stdio.h>

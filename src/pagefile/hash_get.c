@@ -31,7 +31,8 @@ int wb_hash_read(struct wb_pagefile *files, struct wb_pageid id, const struct wb
     err = wb_hash_file(&hash->files, row, &file);
     if (err < 0)
         return err;
-    wb_busy_get(files->busy, row->node);
+    if (files->busy)
+        wb_busy_get(files->busy, row->node);
     uint64_t number = wb_bucket_of(file, id);
     wb_bucket_reader_forget(&hash->reader);
     err = wb_bucket_read(file, number, &hash->bucket);
@@ -55,7 +56,8 @@ int wb_hash_read_latest(struct wb_pagefile *files, struct wb_pageid id, struct w
     err = wb_hash_file(&hash->files, row, &file);
     if (err < 0)
         return err;
-    wb_busy_get(files->busy, row->node);
+    if (files->busy)
+        wb_busy_get(files->busy, row->node);
     uint64_t number = wb_bucket_of(file, id);
     wb_bucket_reader_forget(&hash->reader);
     err = wb_bucket_read(file, number, &hash->bucket);

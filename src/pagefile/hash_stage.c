@@ -46,7 +46,7 @@ struct wb_hash_flight {
  */
 static int open_staging(struct wb_pagefile *files)
 {
-    char *path = wb_path_join(files->dir, WB_HASH_STAGING_NAME);
+    char *path = wb_path_join(files->dir, WB_PAGEFILE_STAGING_NAME);
     int err = path ? WB_E_INVALID : WB_E_NOMEM;
 
     WB_CHECK(files->hash->staging.fd < 0);

@@ -246,7 +246,7 @@ static int recover(struct wb_pagefile *files, uint32_t node)
 {
     struct hash_orphan o = {.file = {.files = files, .node = node}};
     int err = wb_nodes_find_to_write(files->nodes, node, &o.node);
-    char *staging = wb_path_join(files->dir, WB_HASH_STAGING_NAME);
+    char *staging = wb_path_join(files->dir, WB_PAGEFILE_STAGING_NAME);
 
     WB_CHECK(files->write);
     if (staging) /* if its owner is alive, it has the file open, and does not need the name */
@@ -400,6 +400,7 @@ const struct wb_pagefile_kind wb_pagefile_hash = {
     .edit_tell = tell,
     .read = wb_hash_read,
     .read_latest = wb_hash_read_latest,
+    .each_record = wb_hash_each_record,
     .needs_work = needs_work,
     .used_bytes = used_bytes,
     .rewrite = rewrite,

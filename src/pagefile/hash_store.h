@@ -24,6 +24,7 @@
  *   hash_store.c  opening, rows and files, recovery; the table of the organisation
  *   hash_get.c    reading single pages
  *   sorted_hash.c reading for scans
+ *   hash_records.c  all records of a state
  *   hash_stage.c  keeps records until the commit
  *   hash_edit.c   collects what a transaction changes, and decides how to write it
  *   hash_sweep.c  changes buckets in place
@@ -38,10 +39,6 @@
 #include "base/arena.h"
 #include "pagefile/bucket.h"
 #include "pagefile/pagefile.h"
-
-/* The file for records of a writer that memory has no room for, in the repository's directory. It has its name only for
- * a moment. */
-#define WB_HASH_STAGING_NAME "staging.tmp"
 
 /* The bucket files of one state of the catalog. */
 struct wb_hash_files {
@@ -89,6 +86,9 @@ int wb_hash_read(struct wb_pagefile *files, struct wb_pageid id, const struct wb
                  struct wb_buf *record_out);
 int wb_hash_read_latest(struct wb_pagefile *files, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                         struct wb_buf *record_out);
+
+/* All records of a state (hash_records.c; wb_pagefile_kind.each_record). */
+int wb_hash_each_record(struct wb_pagefile *files, wb_pagefile_each_record each, void *context);
 
 /* ---- records before the commit (hash_stage.c) ------------------------------------------------------------ */
 

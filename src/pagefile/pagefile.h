@@ -59,6 +59,12 @@ struct wb_pagefile_sizes {
 };
 extern struct wb_pagefile_sizes wb_pagefile_sizes;
 
+/*
+ * A file for records of a writer that memory has no room for, in the repository's directory. It has its name only for a
+ * moment.
+ */
+#define WB_PAGEFILE_STAGING_NAME "staging.tmp"
+
 struct wb_pagefile_kind;
 struct wb_pagefile_writer;
 struct wb_flight;
@@ -76,7 +82,7 @@ struct wb_pagefile {
     struct wb_catalog *catalog;             /* ... is another one when it was opened again */
     struct wb_catalog_txn *reader;          /* for single reads; parked between calls */
     struct wb_nodes *nodes;                 /* as of the last read ... */
-    struct wb_busy *busy;                   /* ... up to here */
+    struct wb_busy *busy;                   /* ... up to here. NULL: single reads are not counted */
     bool write;                             /* the repository was opened for writing */
     bool thrifty;                           /* compaction leaves what is not worthwhile */
     struct wb_parts parts;                  /* which segment has a place, after segments were split */
@@ -264,6 +270,15 @@ int wb_pagefile_edit_row(struct wb_pagefile_edit *edit, uint32_t number, struct 
 int wb_pagefile_edit_row_of(struct wb_pagefile_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
                             struct wb_catalog_segment **row_out);
 
+/* A record of a version. */
+struct wb_pagefile_record {
+    struct wb_pageid id;
+    struct wb_catalog_place place;
+    struct wb_page page;   /* borrows from the record */
+    struct wb_buf *record; /* the function may take it */
+};
+typedef int (*wb_pagefile_each_record)(void *context, const struct wb_pagefile_record *record);
+
 /* Said of a file that is to be divided: into these bins. */
 typedef int (*wb_pagefile_each_split)(void *context, const struct wb_catalog_segment *row, const struct wb_bin *bins,
                                       size_t count);
@@ -340,6 +355,12 @@ struct wb_pagefile_kind {
     /* Reads the record of a place, while files->reader is awake. */
     int (*read)(struct wb_pagefile *files, struct wb_pageid id, const struct wb_catalog_place *place,
                 struct wb_buf *record_out);
+
+    /*
+     * Calls each() for the records of all versions that the state of files->reader has, each place once, in the order of
+     * the disk. What is damaged is passed over. The state must be held.
+     */
+    int (*each_record)(struct wb_pagefile *files, wb_pagefile_each_record each, void *context);
 
     /* The latest version without asking the catalog: 1 if that is not possible. May be NULL. */
     int (*read_latest)(struct wb_pagefile *files, struct wb_pageid id, struct wb_catalog_entry *entry_out,

@@ -89,7 +89,8 @@ static int segment_of(struct wb_pagefile *files, uint32_t origin, struct wb_page
     WB_CHECK(files->reader->kind >= WB_CATALOG_TXN_AWAKE);
     if (err < 0)
         return err;
-    wb_busy_get(files->busy, row.node);
+    if (files->busy)
+        wb_busy_get(files->busy, row.node);
     return cached_segment(files, &row, segment_out);
 }
 

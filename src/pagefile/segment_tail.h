@@ -2,6 +2,7 @@
  * segment_tail.h - segments of a repository that is open: reading a place, appending behind what is committed, leaving.
  *
  *   segment_open.c     reads single records
+ *   segment_records.c  reads all records of a state
  *   segment_tail.c     the segments that a writer appends to
  *   segment_recover.c  what a crash left of segments
  *   segment_kind.c     the tables of the organisations log and hashed-log
@@ -14,6 +15,9 @@
 /* Reads the record of a place. files->reader must be awake. */
 int wb_segment_read_place(struct wb_pagefile *files, struct wb_pageid id, const struct wb_catalog_place *place,
                           struct wb_buf *record_out);
+
+/* The records of all versions of a state (segment_records.c; wb_pagefile_kind.each_record). */
+int wb_segment_each_record(struct wb_pagefile *files, wb_pagefile_each_record each, void *context);
 
 /*
  * Opens a segment for appending and locks it; WB_E_BUSY if another process has the

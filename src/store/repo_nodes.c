@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "place/place.h"
-#include "pagefile/bucket.h"
 #include "store/repo.h"
 
 /* What the catalog knows about the files of a node. */
@@ -105,8 +104,7 @@ static int add_file(void *context, const struct wb_node_entry *entry)
     struct usage_listing *listing = context;
     const char *base = entry->name + sizeof WB_SEGMENT_DIR;
     uint32_t number, revision;
-    bool doubles, known = wb_segment_name_parse(base, &number, &revision) ||
-                          wb_bucket_name_parse(base, &number, &revision, &doubles);
+    bool known = listing->repo->files.kind->parse_name(base, &number, &revision);
 
     WB_CHECK(entry->name[0] != '\0');
     listing->usage.bytes += entry->disk_bytes;

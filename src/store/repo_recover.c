@@ -15,7 +15,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/hash_store.h"
 #include "store/repo.h"
 
 #include <stdio.h>

@@ -89,7 +89,7 @@ static void test_staging(void **state)
         must_ok(put_spec(store, &spec));
     }
     must(wb_repo_of(store)->files.hash->staged_bytes > wb_pagefile_sizes.pending_bytes);
-    path_in(dir, WB_HASH_STAGING_NAME, staging);
+    path_in(dir, WB_PAGEFILE_STAGING_NAME, staging);
     assert_int_equal(access(staging, F_OK), -1);
     for (unsigned round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 60; i++) {
