@@ -17,7 +17,7 @@
  *   page id --- share.h, nodes.h ---> bin (node, range) ---> file of that bin     for a new page
  *   page id, place in the catalog --- parts.h -------------> file                 for one that is stored
  *
- * It reads rows of the catalog and changes some in memory, but whoever holds the transaction writes them. It opens
+ * It reads rows of the catalog and changes some in memory, but the holder of the transaction writes them. It opens
  * files of nodes for others, and never looks into them: what they contain is the question of pagefile.
  */
 #ifndef WB_PLACE_PLACE_H
