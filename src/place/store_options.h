@@ -1,6 +1,6 @@
-/* options.h - what is decided when a repository is created (wb_store_create()). */
-#ifndef WB_PLACE_OPTIONS_H
-#define WB_PLACE_OPTIONS_H
+/* store_options.h - what is decided when a repository is created (wb_store_create()). */
+#ifndef WB_PLACE_STORE_OPTIONS_H
+#define WB_PLACE_STORE_OPTIONS_H
 
 #include "catalog/terms.h"
 #include "place/design.h"
