@@ -12,6 +12,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "move/move.h"
 #include "pagefile/segment_tail.h"
 #include "move/mover.h"
 
@@ -215,7 +216,7 @@ static int release_tails(struct wb_repo *repo)
 }
 
 int wb_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-               void *found_context, struct wb_store_compact_counts *counts_out)
+               void *found_context, struct wb_move_compact_counts *counts_out)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct compaction c = {.found = found, .found_context = found_context};

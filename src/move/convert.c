@@ -17,12 +17,13 @@
 #include "base/checked_text.h"
 #include "base/codec.h"
 #include "base/mem.h"
+#include "move/move.h"
 #include "place/place.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "store/batch/batched.h"
+#include "store/inside.h"
 #include "move/mover.h"
 
 #include <stdio.h>
@@ -254,7 +255,7 @@ static int lock_target(const char *dir, struct wb_file *lock_out)
 
 int wb_convert_progress(struct wb_convert *convert, uint64_t more)
 {
-    const struct wb_store_convert_sink *sink = convert->sink;
+    const struct wb_move_convert_sink *sink = convert->sink;
 
     convert->done += more;
     if (!sink->progress || sink->progress(sink->context, convert->done, convert->total))
@@ -311,7 +312,7 @@ static int copy_all(struct wb_convert *convert, const char *from, const char *to
 static int copy_behind_gate(struct wb_convert *convert, const char *from, const char *to,
                             const struct wb_superblock *superblock, struct wb_store_options *options)
 {
-    const struct wb_store_convert_sink *sink = convert->sink;
+    const struct wb_move_convert_sink *sink = convert->sink;
     struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;
     struct wb_superblock source;
     int err = wb_superblock_read(from, &source);
@@ -356,8 +357,8 @@ static int make_copy(struct wb_convert *convert, const char *from, const char *t
     return err;
 }
 
-int wb_store_convert(const char *from, const char *to, const struct wb_store_options *options,
-                     const struct wb_store_convert_sink *sink, struct wb_store_convert_counts *counts_out)
+int wb_move_convert(const char *from, const char *to, const struct wb_store_options *options,
+                     const struct wb_move_convert_sink *sink, struct wb_move_convert_counts *counts_out)
 {
     struct wb_convert convert = {.sink = sink};
     struct wb_store_options made = *options;
@@ -367,7 +368,7 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
     bool unfinished = false;
     int err = wb_superblock_read(from, &source);
 
-    *counts_out = (struct wb_store_convert_counts){0};
+    *counts_out = (struct wb_move_convert_counts){0};
     wb_design_format(&options->design, design);
     if (err == 0 && !wb_organisation_find(&source.design))
         err = wb_fail(WB_E_NEWER, "%s: this program does not know its design", from);

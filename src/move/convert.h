@@ -1,5 +1,5 @@
 /*
- * convert.h - copies a repository into a new one of another design (wb_store_convert() in store_nodes.h).
+ * convert.h - copies a repository into a new one of another design (wb_move_convert() in store_nodes.h).
  *
  * Both have a catalog that says everything about versions, captures and epochs. So its rows are copied, and only the
  * places of the bytes become others:
@@ -23,9 +23,9 @@
 #ifndef WB_MOVE_CONVERT_H
 #define WB_MOVE_CONVERT_H
 
+#include "move/move.h"
 #include "pagefile/pagefile.h"
-#include "store/repo_adopt.h"
-#include "store/store_nodes.h"
+#include "store/inside.h"
 
 /* ---- the source (convert_source.c) ------------------------------------------------------------------------ */
 
@@ -55,11 +55,11 @@ struct wb_convert {
     struct wb_convert_source *source;
     struct wb_convert_source *read; /* the source of the read nodes, while update nodes are copied, too */
     struct wb_repo *target;         /* open for writing */
-    const struct wb_store_convert_sink *sink;
+    const struct wb_move_convert_sink *sink;
     uint64_t done, total;        /* records and pages */
     uint64_t latest, gone;       /* pages of the source that were dealt with, with a latest version and without */
     WB_VEC(uint64_t) lost_sites; /* the hash of the site of each page whose latest version is lost */
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
     uint64_t told; /* how many lost versions were reported */
 };
 

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "move/convert.h"
+#include "move/move.h"
 
 /*
  * In files that change in place, a version that was given up since the copy began may be gone. WB_E_BUSY if the newest
@@ -53,7 +54,7 @@ int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t
     err = check_kept(source, view->id, &version->place);
     if (err < 0)
         return err;
-    struct wb_store_lost lost = {
+    struct wb_move_lost lost = {
         .id = view->id,
         .time_ms = wb_history_last_ms(&view->history, version),
         .latest = version->ceased == 0,

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "store/batch/batched.h"
+#include "store/inside.h"
 #include "move/convert.h"
 
 int wb_convert_source_open(const char *dir, struct wb_convert_source *source)

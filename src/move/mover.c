@@ -553,7 +553,7 @@ static bool needs_work(const struct wb_mover *mover, const struct wb_catalog_seg
     bool old = row->live > 0 && row->block_format < WB_BLOCK_FORMAT;
     bool apart = row->old > row->old_known && (row->old - row->old_known) * WORTH_A_COPY >= row->live;
     /* Dead pages in leads count for nothing, because others need their bytes: unless all pages of a block are dead. */
-    uint64_t part = thrifty ? WB_STORE_WORTHWHILE : WORTH_A_COPY;
+    uint64_t part = thrifty ? WB_PAGEFILE_WORTHWHILE : WORTH_A_COPY;
     bool many = row->pages > row->live && (row->pages - row->live) * part >= row->live;
     uint64_t least = thrifty ? row->bytes / part + 1 : 1;
 

@@ -27,7 +27,8 @@
 #define WB_MOVE_MOVER_H
 
 #include "pagefile/segment_live.h"
-#include "store/repo.h"
+#include "move/move.h"
+#include "store/inside.h"
 
 enum { WB_MOVER_MAGIC = 0x57424d56 };
 
@@ -62,7 +63,7 @@ struct wb_mover {
     const char *stopped;                     /* what to say if progress() ends the run */
     uint64_t done, total;                    /* bytes */
     WB_VEC(struct wb_move_finding) findings; /* in the file that was replaced last */
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     struct wb_mover_group *group; /* old versions to be put next to newer ones; NULL: none */
     struct wb_pool *pool;         /* a thread that writes */
     struct wb_block_builder *builder;

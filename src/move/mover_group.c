@@ -135,7 +135,7 @@ bool wb_mover_group_wants(const struct wb_mover_group *group, const struct wb_re
                           const struct wb_catalog_segment *row)
 {
     size_t first = first_item(group, row->number), count = 0;
-    uint64_t least = repo->store.thrifty ? row->live / WB_STORE_WORTHWHILE + 1 : 1; /* to copy it for them */
+    uint64_t least = repo->store.thrifty ? row->live / WB_PAGEFILE_WORTHWHILE + 1 : 1; /* to copy it for them */
 
     if (is_part(row))
         return false;

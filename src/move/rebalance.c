@@ -332,7 +332,7 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
-int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
+int wb_rebalance_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
                      uint32_t *number_out)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
@@ -532,7 +532,7 @@ static int empty_node(struct nodes_change *c, wb_store_progress progress, void *
     return err;
 }
 
-int wb_repo_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
+int wb_rebalance_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct nodes_change c = {.repo = repo, .node = {.number = number}};

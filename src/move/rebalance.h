@@ -12,7 +12,8 @@
 #ifndef WB_MOVE_REBALANCE_H
 #define WB_MOVE_REBALANCE_H
 
-#include "store/repo.h"
+#include "move/move.h"
+#include "store/inside.h"
 
 /* ---- settling (settle.c) -------------------------------------------------------------------------------------- */
 
@@ -29,9 +30,9 @@ int wb_settle(struct wb_repo *repo, wb_store_progress progress, void *context, s
 size_t wb_settle_plan(const struct wb_nodes *nodes, const struct wb_catalog_segment *row,
                       struct wb_bin bins[WB_BINS_MAX]);
 
-/* wb_store_node_add() and wb_store_node_remove(). */
-int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
+/* wb_move_node_add() and wb_move_node_remove(). */
+int wb_rebalance_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
                      uint32_t *number_out);
-int wb_repo_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
+int wb_rebalance_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
 
 #endif

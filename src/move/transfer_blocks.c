@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "block/block.h"
-#include "store/repo_block.h"
+#include "store/inside.h"
 #include "move/transfer.h"
 
 enum { SORTED_AT_ONCE = 4096 };

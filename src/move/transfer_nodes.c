@@ -10,6 +10,7 @@
  * dropped, all nodes are looked at again, and what has not arrived is brought without those that cannot be used.
  */
 #include "base/check.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "move/transfer.h"
 #include "pagefile/append_block.h"
@@ -204,7 +205,7 @@ static void drop_uncommitted(struct wb_transfer *t, int err)
     t->pages_done -= t->uncommitted_pages;
     t->bytes_done -= t->uncommitted_bytes;
     wb_vec_clear(&t->fresh);
-    t->uncommitted = (struct wb_store_transfer_counts){0};
+    t->uncommitted = (struct wb_move_transfer_counts){0};
     t->uncommitted_pages = t->uncommitted_bytes = 0;
 }
 
@@ -234,7 +235,7 @@ int wb_transfer_bring_around(struct wb_transfer *t)
 
 void wb_transfer_count_waiting(struct wb_transfer *t)
 {
-    struct wb_store_transfer_counts *counts = &t->counts;
+    struct wb_move_transfer_counts *counts = &t->counts;
 
     WB_CHECK(t->out.count <= 2 * WB_DESIGN_NODES_MAX);
     WB_CHECK(counts->wait_count == 0);
@@ -247,7 +248,7 @@ void wb_transfer_count_waiting(struct wb_transfer *t)
         const struct wb_transfer_out *out = &t->out.items[i];
         if (out->pages + out->revisits == 0)
             continue;
-        counts->waits[counts->wait_count++] = (struct wb_store_transfer_wait){out->node, out->pages, out->revisits};
+        counts->waits[counts->wait_count++] = (struct wb_move_transfer_wait){out->node, out->pages, out->revisits};
         counts->waiting += out->pages;
     }
 }
@@ -255,12 +256,12 @@ void wb_transfer_count_waiting(struct wb_transfer *t)
 /* "12 pages wait for node 102, 3 for node 2" */
 static void describe(const struct wb_transfer *t, char *text, size_t room)
 {
-    const struct wb_store_transfer_counts *counts = &t->counts;
+    const struct wb_move_transfer_counts *counts = &t->counts;
     size_t len = 0;
 
     WB_CHECK(counts->wait_count > 0);
     for (size_t i = 0; i < counts->wait_count && len < room; i++) {
-        const struct wb_store_transfer_wait *wait = &counts->waits[i];
+        const struct wb_move_transfer_wait *wait = &counts->waits[i];
         const char *what = wait->pages == 1 ? "page waits" : wait->pages ? "pages wait" : "revisits wait";
         int n = snprintf(text + len, room - len, "%s%llu %s for node %u", i ? ", " : "",
                          (unsigned long long)(wait->pages ? wait->pages : wait->revisits), what, wait->node);

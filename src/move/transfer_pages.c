@@ -11,6 +11,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "move/transfer.h"
 #include "pagefile/append_block.h"
@@ -33,7 +34,7 @@ static int commit(struct wb_transfer *t)
         return err;
     t->counts.added += t->uncommitted.added;
     t->counts.replaced += t->uncommitted.replaced;
-    t->uncommitted = (struct wb_store_transfer_counts){0};
+    t->uncommitted = (struct wb_move_transfer_counts){0};
     t->uncommitted_pages = t->uncommitted_bytes = 0;
     wb_vec_clear(&t->fresh);
     return 0;

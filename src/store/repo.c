@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/path.h"
-#include "move/rebalance.h"
 #include "place/place.h"
 
 #include <stdio.h>
@@ -50,13 +49,16 @@ static const struct wb_store_ops log_ops = {
     .scan_holds = wb_disk_scan_holds,
     .scan_close = wb_disk_scan_close,
     .stat = wb_repo_stat,
-    .compact = wb_compact,
     .node_each = wb_repo_node_each,
-    .node_add = wb_repo_node_add,
-    .node_remove = wb_repo_node_remove,
 };
 
 _Static_assert(offsetof(struct wb_repo, store) == 0, "a wb_store of this organisation is a wb_repo");
+
+bool wb_repo_is(const struct wb_store *store)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    return store->ops == &log_ops;
+}
 
 struct wb_repo *wb_repo_of(struct wb_store *store)
 {

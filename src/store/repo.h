@@ -81,6 +81,8 @@ struct wb_repo {
     struct wb_repo_writer *writer; /* NULL if the store was opened for reading */
 };
 
+/* Whether a store is one, and not a batch design, which has two of them. */
+bool wb_repo_is(const struct wb_store *store);
 struct wb_repo *wb_repo_of(struct wb_store *store);
 
 /* The same for a store that was opened for writing. */
@@ -438,10 +440,8 @@ int wb_disk_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *h
 int wb_disk_scan_check(struct wb_store *store, const struct wb_store_scan_options *options); /* scan_check.c */
 void wb_disk_scan_close(struct wb_store_scan *scan);
 
-/* ---- compacting and verifying (compact.c, repo_verify.c) -------------------------------------- */
+/* ---- verifying (repo_verify.c) -------------------------------------- */
 
-int wb_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-               void *found_context, struct wb_store_compact_counts *counts_out);
 int wb_repo_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
                    wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
 

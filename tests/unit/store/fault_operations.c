@@ -1,5 +1,6 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
+#include "move/move.h"
 #include "move/mover.h"
 #include "os/fault.h"
 #include "pagefile/hash_store.h"
@@ -178,12 +179,12 @@ static int do_set_history(void)
 
 int do_forget(void)
 {
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
     int err = wb_store_set_history(store, &(struct wb_store_history){WB_STORE_KEEP_NEWEST, 0});
 
     if (err == 0)
         err = wb_store_drop(store, 1);
-    return err < 0 ? err : wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
+    return err < 0 ? err : wb_move_compact(store, NULL, NULL, NULL, NULL, &compact);
 }
 
 static int note_nothing(void *context, size_t index, int err, const struct wb_page *page)
@@ -261,9 +262,9 @@ static int do_parcels(void)
 
 int do_compact(void)
 {
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
-    return wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
+    return wb_move_compact(store, NULL, NULL, NULL, NULL, &compact);
 }
 
 /* Divides a segment in two, then moves all of them to where they are. */

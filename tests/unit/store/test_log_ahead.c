@@ -5,6 +5,7 @@
  */
 #include "store_support.h"
 #include "base/mem.h"
+#include "move/move.h"
 #include "os/fault.h"
 #include "os/file.h"
 #include "os/path.h"
@@ -362,7 +363,7 @@ static void test_scans(void **state)
 static void test_changes(void **state)
 {
     struct sights found = {0}, expected = {0}, down = {0};
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     struct wb_store_scan *scan;
     struct made made = {0};
     char repo[DIR_MAX];
@@ -384,7 +385,7 @@ static void test_changes(void **state)
         made_release(&made);
     }
     commit_store(store);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     wb_store_close(store);
     size_t before = found.count;
     drain_scan(scan, WITHOUT_LIFETIME, &found);

@@ -4,6 +4,7 @@
  * with several of them by the other tests (WEBBASE_TEST_NODES).
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "place/node.h"
 #include "os/fault.h"
 #include "os/path.h"
@@ -331,8 +332,8 @@ static void expect_down(const struct rig *rig, size_t node)
     struct wb_store *store = open_store(rig->repo, WB_STORE_WRITE);
     assert_int_equal(count_lost(store, node), table.rows[node].pages);
     scan_fails(store, node);
-    struct wb_store_compact_counts counts;
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    struct wb_move_compact_counts counts;
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     seal_store(store);
     wb_store_close(store);
 }
@@ -569,7 +570,7 @@ static void test_unwritable(void **state)
 static void test_takedown(void **state)
 {
     struct rig rig;
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
     (void)state;
     rig_make(&rig, WB_DISTRIBUTION_UNIFORM);
@@ -585,13 +586,13 @@ static void test_takedown(void **state)
     must_ok(remove_spec(store, &spec, true));
     commit_store(store);
     assert_int_equal(wb_store_get(store, spec_id(&spec), &page, &memory), WB_E_NOTFOUND);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     assert_int_equal(counts.skipped, 1);
     wb_store_close(store);
     bring_back(&rig, 1);
     assert_int_equal(files_with(rig.dirs[1], &spec), 1);
     store = open_store(rig.repo, WB_STORE_WRITE);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     wb_store_close(store);
     assert_int_equal(files_with(rig.dirs[1], &spec), 0);
     assert_int_equal(verify_clean(rig.repo).pages, PAGES - 1);

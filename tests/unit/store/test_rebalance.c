@@ -3,6 +3,7 @@
  * was interrupted can be repeated. Other processes read and write meanwhile.
  */
 #include "lines_support.h"
+#include "move/move.h"
 #include "os/fault.h"
 #include "move/rebalance.h"
 #include "store/store_nodes.h"
@@ -106,10 +107,10 @@ static int change_nodes(struct wb_store *store, uint64_t *chance)
                                                     : EIO);
     if (list.count < 2 || (list.count < 7 && chance_one_in(chance, 2))) {
         disk_path(disk_count++, path);
-        return wb_store_node_add(store, path, false, NULL, NULL, NULL);
+        return wb_move_node_add(store, path, false, NULL, NULL, NULL);
     }
     size_t gone = chance_below(chance, list.count);
-    int err = wb_store_node_remove(store, list.numbers[gone], NULL, NULL);
+    int err = wb_move_node_remove(store, list.numbers[gone], NULL, NULL);
     if (err == 0 && list.dirs[gone][0] == '/')
         remove_tree(list.dirs[gone]);
     return err;
@@ -167,17 +168,17 @@ static void test_refusals(void **state)
     struct node_list list = {0};
     must_ok(wb_store_node_each(store, see_node, &list));
     while (list.count > 1)
-        must_ok(wb_store_node_remove(store, list.numbers[--list.count], NULL, NULL));
-    assert_int_equal(wb_store_node_remove(store, list.numbers[0], NULL, NULL), WB_E_INVALID);
+        must_ok(wb_move_node_remove(store, list.numbers[--list.count], NULL, NULL));
+    assert_int_equal(wb_move_node_remove(store, list.numbers[0], NULL, NULL), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), "the last one"));
-    assert_int_equal(wb_store_node_remove(store, 77, NULL, NULL), WB_E_NOTFOUND);
+    assert_int_equal(wb_move_node_remove(store, 77, NULL, NULL), WB_E_NOTFOUND);
     assert_non_null(strstr(wb_error_message(), "77"));
     disk_path(disk_count++, path);
-    assert_int_equal(wb_store_node_add(store, path, true, NULL, NULL, &number), WB_E_INVALID);
-    must_ok(wb_store_node_add(store, path, false, NULL, NULL, &number));
-    assert_int_equal(wb_store_node_add(store, path, false, NULL, NULL, &number), WB_E_INVALID);
+    assert_int_equal(wb_move_node_add(store, path, true, NULL, NULL, &number), WB_E_INVALID);
+    must_ok(wb_move_node_add(store, path, false, NULL, NULL, &number));
+    assert_int_equal(wb_move_node_add(store, path, false, NULL, NULL, &number), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), "already"));
-    assert_int_equal(wb_store_node_add(store, dir, false, NULL, NULL, &number), WB_E_INVALID);
+    assert_int_equal(wb_move_node_add(store, dir, false, NULL, NULL, &number), WB_E_INVALID);
     wb_store_close(store);
     verify_clean(dir);
 }
@@ -207,9 +208,9 @@ static void repeat_commands(struct wb_store *store)
         if (!row.arriving && !row.leaving)
             continue;
         if (row.arriving)
-            must_ok(wb_store_node_add(store, row.dir, false, NULL, NULL, NULL));
+            must_ok(wb_move_node_add(store, row.dir, false, NULL, NULL, NULL));
         else
-            must_ok(wb_store_node_remove(store, row.number, NULL, NULL));
+            must_ok(wb_move_node_remove(store, row.number, NULL, NULL));
         must_ok(wb_repo_summary(repo, &summary));
         i = (size_t)-1;
     }
@@ -462,9 +463,9 @@ static void test_numbers_never_come_again(void **state)
         for (unsigned i = 0; i < 4; i++) {
             struct wb_store *store = open_store(dir, WB_STORE_WRITE);
             disk_path(disk_count++, path);
-            must_ok(wb_store_node_add(store, path, false, NULL, NULL, &number));
+            must_ok(wb_move_node_add(store, path, false, NULL, NULL, &number));
             must(number > last);
-            must_ok(wb_store_node_remove(store, number, NULL, NULL));
+            must_ok(wb_move_node_remove(store, number, NULL, NULL));
             last = number;
             wb_store_close(store);
         }
@@ -472,7 +473,7 @@ static void test_numbers_never_come_again(void **state)
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
         wb_repo_of(store)->nodes.last = last;
         disk_path(disk_count++, path);
-        must(wb_store_node_add(store, path, false, NULL, NULL, &number) == WB_E_LIMIT);
+        must(wb_move_node_add(store, path, false, NULL, NULL, &number) == WB_E_LIMIT);
         must(strstr(wb_error_message(), dir) != NULL && access(path, F_OK) != 0);
         wb_store_close(store);
     }
@@ -493,7 +494,7 @@ static void test_too_many_nodes(void **state)
     must_ok(wb_store_create(dir, &options));
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     disk_path(0, path);
-    must(wb_store_node_add(store, path, false, NULL, NULL, NULL) == WB_E_LIMIT);
+    must(wb_move_node_add(store, path, false, NULL, NULL, NULL) == WB_E_LIMIT);
     must(strstr(wb_error_message(), "64") != NULL);
     wb_store_close(store);
     verify_clean(dir);

@@ -4,6 +4,7 @@
  */
 #include "store_support.h"
 #include "slow_support.h"
+#include "move/move.h"
 #include "store/store_nodes.h"
 
 enum { PAGES = 120, NODES = 3 };
@@ -74,7 +75,7 @@ static int sum_used(void *context, const struct wb_store_node *node)
 static void run_design(const char *text)
 {
     struct wb_store_options options = {.nodes = {.count = NODES}};
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
     char dir[DIR_MAX], beside[DIR_MAX], added[DIR_MAX];
     struct wb_store_stat stat = {0};
     uint64_t used = 0;
@@ -90,13 +91,13 @@ static void run_design(const char *text)
     must(seal_store(store) == 1);
     put_pages(store, 2000);
     must_ok(wb_store_drop(store, 1));
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact));
     must(compact.files > 0 && compact.damaged == 0 && compact.skipped == 0);
     wb_store_close(store);
     check_pages(dir);
     store = open_store(dir, WB_STORE_WRITE);
-    must_ok(wb_store_node_add(store, added, false, NULL, NULL, &number));
-    must_ok(wb_store_node_remove(store, 2, NULL, NULL));
+    must_ok(wb_move_node_add(store, added, false, NULL, NULL, &number));
+    must_ok(wb_move_node_remove(store, 2, NULL, NULL));
     wb_store_close(store);
     check_pages(dir);
     store = open_store(dir, WB_STORE_READ);

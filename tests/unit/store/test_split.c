@@ -4,6 +4,7 @@
  * that is killed while it divides leaves everything as it was, or all of it done. A plan that is late changes nothing.
  */
 #include "lines_support.h"
+#include "move/move.h"
 #include "move/mover.h"
 #include "pagefile/segment_tail.h"
 
@@ -70,9 +71,9 @@ static void divide_some(struct wb_store *store, uint64_t *chance, unsigned times
 
 static void compact(struct wb_store *store)
 {
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
 }
 
 /* ---- tests ----------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * segments; what it leaves out of them: pages that were taken down, and damage; and how it spreads them over nodes.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 #include "store/batch/batched.h"
 #include "store/repo_block.h"
@@ -62,11 +63,11 @@ static uint64_t count_waiting(struct wb_store *store)
     return stat.pages_waiting;
 }
 
-static struct wb_store_transfer_counts transfer(struct wb_store *store)
+static struct wb_move_transfer_counts transfer(struct wb_store *store)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
-    must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     return counts;
 }
 
@@ -162,7 +163,7 @@ static void test_copied(void **state)
             put_all(store, 1000 * round);
             gather_blocks(batch->update, &blocks);
             size_t all = blocks.count;
-            struct wb_store_transfer_counts counts = transfer(store);
+            struct wb_move_transfer_counts counts = transfer(store);
             assert_int_equal(counts.added, round == 1 ? PAGES : 0);
             assert_int_equal(counts.replaced, round == 2 ? PAGES : 0);
             assert_int_equal(count_of(store, 1000 * round), PAGES);
@@ -275,7 +276,7 @@ static void take_down(struct late_takedown *late)
     late->done = true;
 }
 
-static void after_stage(void *context, const struct wb_store_stage *stage)
+static void after_stage(void *context, const struct wb_move_stage *stage)
 {
     struct late_takedown *late = context;
 
@@ -296,8 +297,8 @@ static bool after_some(void *context, uint64_t done, uint64_t total)
 static void test_taken_down_late(void **state)
 {
     static const char *const stages[] = {"id lists", "intersection", NULL, "transfer"};
-    struct wb_store_transfer_counts counts;
-    struct wb_store_compact_counts compacted;
+    struct wb_move_transfer_counts counts;
+    struct wb_move_compact_counts compacted;
     char update[DIR_MAX];
 
     (void)state;
@@ -308,10 +309,10 @@ static void test_taken_down_late(void **state)
             struct wb_store *store = new_batch(pairs[i], 1, late.dir);
             path_in(late.dir, "update/node101", update);
             put_all(store, 1000);
-            must_ok(wb_store_transfer(store, after_stage, &late, after_some, &late, &counts));
+            must_ok(wb_move_transfer(store, after_stage, &late, after_some, &late, &counts));
             must(late.done);
             assert_int_equal(count_of(store, 1000), PAGES - 1);
-            must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted));
+            must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compacted));
             assert_int_equal(files_with(late.dir, &late.victim), 0);
             assert_int_equal(files_with(update, &late.victim), 0);
             wb_store_close(store);
@@ -339,7 +340,7 @@ static void damage(const char *dir, struct wb_repo *repo)
 /* Damage does not stop the rest, and does not replace what readers have. */
 static void test_damaged(void **state)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char dir[DIR_MAX], update[DIR_MAX];
 
     (void)state;
@@ -353,7 +354,7 @@ static void test_damaged(void **state)
         damage(update, wb_batched_update_log(wb_batched_of(store)));
         wb_store_close(store);
         store = open_store(dir, WB_STORE_WRITE);
-        assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
+        assert_int_equal(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
         uint64_t left = count_waiting(store);
         assert_true(left > 0 && left < PAGES / 10);
         assert_int_equal(counts.replaced, PAGES - left);
