@@ -12,7 +12,7 @@
  *
  * This file never checks a checksum: the tree has done that before we see a row.
  */
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -26,9 +26,9 @@ enum {
     SEGMENT_KEY_BYTES = 4,
     SEGMENT_BYTES = 160,
     SEGMENT_BYTES_MAX = SEGMENT_BYTES + WB_CELLS_BYTES, /* of a segment whose range has gaps */
-    SEGMENT_BYTES_4 = 136, /* without the node and what follows it */
-    SEGMENT_BYTES_3 = 112, /* ... and without the three fields before */
-    SEGMENT_BYTES_2 = 92,  /* in format 2 */
+    SEGMENT_BYTES_4 = 136,                              /* without the node and what follows it */
+    SEGMENT_BYTES_3 = 112,                              /* ... and without the three fields before */
+    SEGMENT_BYTES_2 = 92,                               /* in format 2 */
     STATE_BYTES = 112,
     STATE_BYTES_2 = 68, /* in format 2 */
 };

@@ -19,7 +19,7 @@ struct block_bringing {
     struct wb_transfer *t;
     struct wb_block_index index;
     struct wb_store_unpacker *unpacker;
-    WB_VEC(struct wb_repo_block_page) pages;      /* what is known of the pages of a block ... */
+    WB_VEC(struct wb_repo_block_page) pages;  /* what is known of the pages of a block ... */
     WB_VEC(struct wb_transfer_page *) listed; /* ... and the same pages in the list */
     const struct wb_transfer_site *site;      /* of the last page: its neighbours mostly have the same */
 };
@@ -71,8 +71,8 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
 
     WB_CHECK(parcel->count > 0);
     /* The records say what revisits wait for; those of a copied block are not read. */
-    if (!t->to->files.kind->whole_blocks || t->read_revisits || err < 0 ||
-        head.bytes != parcel->bytes.len || head.count != parcel->count || head.format != WB_BLOCK_FORMAT)
+    if (!t->to->files.kind->whole_blocks || t->read_revisits || err < 0 || head.bytes != parcel->bytes.len ||
+        head.count != parcel->count || head.format != WB_BLOCK_FORMAT)
         return err < 0 && err != WB_E_CORRUPT ? err : 0;
     err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
     wb_vec_clear(&b->pages);
