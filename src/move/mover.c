@@ -98,6 +98,22 @@ int wb_mover_find(struct wb_mover *mover, const struct wb_store_finding *finding
     return 0;
 }
 
+int wb_move_replace(struct wb_mover *mover, const struct wb_catalog_segment *row, const struct wb_bin *bins,
+                    size_t count, enum wb_move_damage damage)
+{
+    uint32_t first = bins[0].node, last = bins[0].node;
+
+    WB_CHECK(count > 0 && count <= WB_BINS_MAX);
+    for (size_t i = 1; i < count; i++) {
+        first = bins[i].node < first ? bins[i].node : first;
+        last = bins[i].node > last ? bins[i].node : last;
+    }
+    struct wb_busy_mark busy = wb_busy_begin(&mover->repo->busy, WB_BUSY_PUT, first, last);
+    int err = mover->ops->replace(mover, row, bins, count, damage);
+    wb_busy_end(&mover->repo->busy, &busy);
+    return err;
+}
+
 int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,
                  enum wb_move_damage damage)
 {
@@ -105,7 +121,7 @@ int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, con
     int err = wb_mover_init(&mover, repo, NULL, NULL, "");
 
     if (err == 0)
-        err = mover.ops->replace(&mover, row, bins, count, damage);
+        err = wb_move_replace(&mover, row, bins, count, damage);
     wb_mover_release(&mover);
     return err;
 }

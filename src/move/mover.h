@@ -2,7 +2,7 @@
  * mover.h - moves pages from where they are to where they should be.
  *
  * Everything that gives pages another file is one operation: a file is *replaced* by one file for each of some bins. A
- * bin is a node and a range of ids (nodes.h); its file gets the live pages in that range. Dead pages stay behind.
+ * bin is a node and a range of ids (bin.h); its file gets the live pages in that range. Dead pages stay behind.
  *
  *   compaction   one bin, that of the file itself                    compact.c
  *   moving       one bin, with another node                          settle.c
@@ -107,6 +107,10 @@ struct wb_move_ops {
                    size_t count, enum wb_move_damage damage);
 };
 extern const struct wb_move_ops wb_move_copied, wb_move_rewritten;
+
+/* ops->replace(), while others see that something is stored on the nodes of the bins (busy.h). */
+int wb_move_replace(struct wb_mover *mover, const struct wb_catalog_segment *row, const struct wb_bin *bins,
+                    size_t count, enum wb_move_damage damage);
 
 /* Replaces a single file, as a run of its own: a seam for tests. */
 int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,
