@@ -1,14 +1,13 @@
 /*
- * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages, old,
+ * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages,
  * segments and state. The other tables are in catalog_history.c, catalog_snapshots.c,
  * catalog_sites.c and catalog_nodes.c.
  *
  * Numbers in keys are big-endian, so that they sort; numbers in values are little-endian
  * or varints. A row is valid if and only if its value has the length that its table
  * prescribes, and its numbers do not contradict each other. The value of an entry
- * (tables pages and old) must be filled exactly by its ten varints, its flags and two
- * hashes. Rows of format 2 are shorter and are understood too. docs/formats/catalog.md lists
- * all fields.
+ * must be filled exactly by its ten varints, its flags and two hashes.
+ * docs/formats/catalog.md lists all fields.
  *
  * This file never checks a checksum: the tree has done that before we see a row.
  */
@@ -21,22 +20,17 @@
 enum {
     ENTRY_NUMBERS = 10,    /* varints in an entry */
     ENTRY_BYTES_MAX = 144, /* enough for the longest entry that we write */
-    ENTRY_SITE_BYTES = 8,
-    ENTRY_HASHES_BYTES = 16, /* content and site; rows of format 2 have only the site */
+    ENTRY_HASHES_BYTES = 16, /* content and site */
     SEGMENT_KEY_BYTES = 4,
-    SEGMENT_BYTES = 160,
-    SEGMENT_BYTES_4 = 136, /* without the node and what follows it */
-    SEGMENT_BYTES_3 = 112, /* ... and without the three fields before */
-    SEGMENT_BYTES_2 = 92,  /* in format 2 */
+    SEGMENT_BYTES = 156,
     STATE_BYTES = 112,
-    STATE_BYTES_2 = 68, /* in format 2 */
 };
 
 enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2, ENTRY_HAS_SEEN = 4, ENTRY_FLAGS = 7 };
 
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
-_Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4 + 3 * 8 + 8 + 4 * 4, "the fields of a segment's row");
+_Static_assert(SEGMENT_BYTES == 2 * 4 + 11 * 8 + 2 * 4 + 5 * 8 + 3 * 4, "the fields of a segment's row");
 _Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 4 + 4, "the fields of the summary");
 
 /* ---- any row --------------------------------------------------------------------------- */
@@ -125,7 +119,7 @@ int wb_catalog_row_each_sound(struct wb_catalog_txn *txn, enum wb_catalog_table 
                               context);
 }
 
-/* ---- pages and old ---------------------------------------------------------------- */
+/* ---- pages ------------------------------------------------------------------------ */
 
 /*
  * The numbers of an entry are varints, because most of them are small: a row takes 40
@@ -140,11 +134,10 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         if (!wb_get_varint(&at, end, &v[i]))
             return false;
-    bool format_2 = end - at == ENTRY_SITE_BYTES;
     uint64_t flags = 0, floor = 0, seen = 0;
-    if (!format_2 && (!wb_get_varint(&at, end, &flags) || flags > ENTRY_FLAGS ||
-                      (flags & ENTRY_HAS_FLOOR && !wb_get_varint(&at, end, &floor)) ||
-                      (flags & ENTRY_HAS_SEEN && !wb_get_varint(&at, end, &seen)) || end - at != ENTRY_HASHES_BYTES))
+    if (!wb_get_varint(&at, end, &flags) || flags > ENTRY_FLAGS ||
+        (flags & ENTRY_HAS_FLOOR && !wb_get_varint(&at, end, &floor)) ||
+        (flags & ENTRY_HAS_SEEN && !wb_get_varint(&at, end, &seen)) || end - at != ENTRY_HASHES_BYTES)
         return false;
     *entry_out = (struct wb_catalog_entry){
         .time_ms = (int64_t)wb_unzigzag(v[0]),
@@ -158,11 +151,11 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         .lifetime_count = (uint16_t)v[9],
         .history = flags & ENTRY_HAS_HISTORY,
         .floor_ms = flags & ENTRY_HAS_FLOOR ? (int64_t)(wb_unzigzag(v[0]) - wb_unzigzag(floor)) : INT64_MIN,
-        .content = format_2 ? 0 : wb_get64(at),
-        .site = wb_get64(end - ENTRY_SITE_BYTES),
+        .content = wb_get64(at),
+        .site = wb_get64(at + 8),
     };
     return entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0 &&
-           entry_out->seen_epoch > 0;
+           entry_out->seen_epoch > 0 && entry_out->content != 0;
 }
 
 /* Returns the row's length. */
@@ -202,7 +195,7 @@ int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
+    WB_CHECK(table == WB_CATALOG_PAGES);
     *entry_out = (struct wb_catalog_entry){0};
     wb_pageid_put(id, key);
     err = wb_catalog_row_read(txn, table, wb_slice(key, sizeof key), sizeof row, row, &len);
@@ -217,10 +210,11 @@ int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
+    WB_CHECK(table == WB_CATALOG_PAGES);
     WB_CHECK(entry->place.segment > 0);
     WB_CHECK(entry->place.logical > 0);
     WB_CHECK(entry->epoch > 0);
+    WB_CHECK(entry->content != 0);
     wb_pageid_put(id, key);
     size_t len = entry_to_row(entry, row);
     return wb_catalog_row_put(txn, table, wb_slice(key, sizeof key), row, len);
@@ -231,7 +225,7 @@ int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table ta
     char key[WB_PAGEID_BYTES];
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
+    WB_CHECK(table == WB_CATALOG_PAGES);
     wb_pageid_put(id, key);
     return wb_catalog_row_delete(txn, table, wb_slice(key, sizeof key));
 }
@@ -249,7 +243,7 @@ static int walk_entry(void *context, struct wb_slice key, struct wb_slice row)
     struct entry_walk *walk = context;
     struct wb_catalog_entry entry;
 
-    WB_CHECK(walk->table == WB_CATALOG_PAGES || walk->table == WB_CATALOG_OLD);
+    WB_CHECK(walk->table == WB_CATALOG_PAGES);
     WB_CHECK(key.len == WB_PAGEID_BYTES);
     if (!entry_from_row(row.ptr, row.len, &entry))
         return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
@@ -262,7 +256,7 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
     struct entry_walk walk = {txn, table, each, NULL, context};
 
     WB_CHECK(each != NULL);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
+    WB_CHECK(table == WB_CATALOG_PAGES);
     return wb_catalog_row_each(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
 
@@ -313,13 +307,8 @@ int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from
 /* ---- segments ------------------------------------------------------------------------ */
 
 /* Returns false if the row contradicts itself. */
-static bool segment_from_row(const char *key, const char *row, size_t len, struct wb_catalog_segment *row_out)
+static bool segment_from_row(const char *key, const char *row, struct wb_catalog_segment *row_out)
 {
-    bool format_2 = len == SEGMENT_BYTES_2, has_node = len == SEGMENT_BYTES;
-    bool has_old = has_node || len == SEGMENT_BYTES_4;
-
-    if (!has_old && len != SEGMENT_BYTES_3 && !format_2)
-        return false;
     *row_out = (struct wb_catalog_segment){
         .number = wb_get32_be(key),
         .revision = wb_get32(row),
@@ -333,18 +322,17 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
         .removed = wb_get64(row + 56),
         .map_at = wb_get64(row + 64),
         .map_count = wb_get64(row + 72),
-        .epoch_min = format_2 ? wb_get32(row + 80) : wb_get64(row + 80),
-        .epoch_max = format_2 ? wb_get32(row + 84) : wb_get64(row + 88),
-        .lead_dead = format_2 ? wb_get32(row + 88) : wb_get32(row + 96),
-        .block_format = format_2 ? 1 : wb_get32(row + 100),
-        .old = format_2 ? 0 : wb_get64(row + 104),
-        .old_known = has_old ? wb_get64(row + 112) : 0,
-        .old_epoch = has_old ? wb_get64(row + 120) : 0,
-        .returned = has_old ? wb_get64(row + 128) : 0,
-        .node = has_node ? wb_get32(row + 136) : 1,
-        .range = {has_node ? wb_get64(row + 140) : 0, has_node ? wb_get32(row + 148) : 0},
-        .origin = has_node ? wb_get32(row + 152) : 0,
-        .split = has_node && wb_get32(row + 156) != 0,
+        .epoch_min = wb_get64(row + 80),
+        .epoch_max = wb_get64(row + 88),
+        .lead_dead = wb_get32(row + 96),
+        .node = wb_get32(row + 100),
+        .old = wb_get64(row + 104),
+        .old_known = wb_get64(row + 112),
+        .old_epoch = wb_get64(row + 120),
+        .returned = wb_get64(row + 128),
+        .range = {wb_get64(row + 136), wb_get32(row + 144)},
+        .origin = wb_get32(row + 148),
+        .split = wb_get32(row + 152) != 0,
     };
     return row_out->number > 0 && row_out->node > 0 && wb_catalog_range_is_valid(&row_out->range) &&
            row_out->live <= row_out->pages && row_out->old <= row_out->live &&
@@ -360,15 +348,14 @@ static int segment_damaged(const struct wb_catalog *catalog)
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out)
 {
     char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES];
-    size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(number > 0);
     *row_out = (struct wb_catalog_segment){0};
     wb_put32_be(key, number);
-    err = wb_catalog_row_read(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row, &len);
-    if (err == 0 && !segment_from_row(key, row, len, row_out))
+    err = wb_catalog_row_get(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
+    if (err == 0 && !segment_from_row(key, row, row_out))
         err = segment_damaged(txn->catalog);
     return err;
 }
@@ -400,16 +387,15 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put64(row + 80, from->epoch_min);
     wb_put64(row + 88, from->epoch_max);
     wb_put32(row + 96, from->lead_dead);
-    wb_put32(row + 100, from->block_format);
+    wb_put32(row + 100, from->node);
     wb_put64(row + 104, from->old);
     wb_put64(row + 112, from->old_known);
     wb_put64(row + 120, from->old_epoch);
     wb_put64(row + 128, from->returned);
-    wb_put32(row + 136, from->node);
-    wb_put64(row + 140, from->range.prefix);
-    wb_put32(row + 148, from->range.bits);
-    wb_put32(row + 152, from->origin);
-    wb_put32(row + 156, from->split);
+    wb_put64(row + 136, from->range.prefix);
+    wb_put32(row + 144, from->range.bits);
+    wb_put32(row + 148, from->origin);
+    wb_put32(row + 152, from->split);
     return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
 }
 
@@ -435,7 +421,8 @@ static int walk_segment(void *context, struct wb_slice key, struct wb_slice row)
     struct wb_catalog_segment segment;
 
     WB_CHECK(key.len == SEGMENT_KEY_BYTES);
-    if (!segment_from_row(key.ptr, row.ptr, row.len, &segment))
+    WB_CHECK(row.len == SEGMENT_BYTES);
+    if (!segment_from_row(key.ptr, row.ptr, &segment))
         return segment_damaged(walk->txn->catalog);
     return walk->each(walk->context, &segment);
 }
@@ -446,29 +433,10 @@ int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment 
 
     WB_CHECK(each != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, 0, walk_segment, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, SEGMENT_BYTES, walk_segment, &walk);
 }
 
 /* ---- the summary: the single row of table state ------------------------------------------------ */
-
-/* The row as it was in format 2. What it does not have is made up for by the upgrade (log_recover.c). */
-static void summary_from_row_2(const char *row, struct wb_catalog_summary *summary_out)
-{
-    *summary_out = (struct wb_catalog_summary){
-        .commit = wb_get64(row),
-        .pages = wb_get64(row + 8),
-        .versions = wb_get64(row + 8),
-        .captures = wb_get64(row + 8),
-        .sites = wb_get64(row + 24),
-        .revisits = wb_get64(row + 32),
-        .bytes_pages = wb_get64(row + 40),
-        .epoch = wb_get32(row + 48),
-        .snapshot = wb_get32(row + 52),
-        .next_segment = wb_get32(row + 60),
-        .bars = wb_get32(row + 64),
-        .old_format = true,
-    };
-}
 
 static void summary_from_row(const char *row, struct wb_catalog_summary *summary_out)
 {
@@ -493,20 +461,16 @@ static void summary_from_row(const char *row, struct wb_catalog_summary *summary
 int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *summary_out)
 {
     char row[STATE_BYTES];
-    size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     *summary_out = (struct wb_catalog_summary){0};
-    err = wb_catalog_row_read(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row, &len);
+    err = wb_catalog_row_get(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row);
     if (err == WB_E_NOTFOUND)
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "no row");
     if (err < 0)
         return err;
-    if (len == STATE_BYTES)
-        summary_from_row(row, summary_out);
-    else if (len == STATE_BYTES_2)
-        summary_from_row_2(row, summary_out);
+    summary_from_row(row, summary_out);
     if (summary_out->epoch == 0 || summary_out->epoch == UINT64_MAX || summary_out->next_segment == 0 ||
         summary_out->versions < summary_out->pages || summary_out->captures < summary_out->versions ||
         summary_out->history.keep > WB_STORE_KEEP_DURATION || summary_out->history.value > WB_STORE_HISTORY_VALUE_MAX)

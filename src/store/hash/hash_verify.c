@@ -165,7 +165,7 @@ static int check_record(struct bucket_check *f, const struct wb_bucket_version *
         known = true;
         if (version->body_bytes != page.body.len || version->status != page.status ||
             f->view.site != wb_hash64(site.ptr, site.len) ||
-            (version->content && version->content != wb_history_content(&page, f->check->content_seed)))
+            version->content != wb_history_content(&page, f->check->content_seed))
             return wb_fail(WB_E_CORRUPT, "the catalog and the record of %.*s contradict each other",
                            WB_SLICE_ARG(page.url));
     }

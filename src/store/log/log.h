@@ -160,7 +160,6 @@ struct wb_log_op {
     struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
     bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
-    bool learned;                    /* the latest version had no hash of its content, but was found to have this one */
     bool appended;
     bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
     bool has_payload_sha1;
@@ -540,11 +539,6 @@ int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, siz
 
 int wb_log_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
                     const struct wb_store_when *when, wb_store_each_page each, void *context);
-
-/* ---- format 2 (log_recover.c) ---------------------------------------------------------------------- */
-
-/* When a writer opens a repository of format 2: makes it one of this program's format. */
-int wb_log_upgrade(struct wb_log *log);
 
 /* ---- recovery (log_recover.c) ---------------------------------------------------------------- */
 

@@ -230,7 +230,6 @@ static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment
     row_out->bytes = c->out_at + map_bytes;
     row_out->sealed = !may_grow(c, row_out);
     row_out->pages = c->row.live + c->moves.count;
-    row_out->block_format = WB_BLOCK_FORMAT;
     row_out->lead_dead = (uint32_t)c->lead_dead;
     row_out->old_known = c->old + c->moves.count;
     row_out->old_epoch = c->unflagged ? UINT64_MAX : c->live.epoch;
@@ -308,11 +307,9 @@ static int open_segment(struct wb_log_compaction *c, const struct wb_catalog_seg
 /* What makes it worthwhile to put versions that are not the latest into frames of their own: a part of the pages. */
 enum { WORTH_A_COPY = 8 };
 
-/* Whether there is something to free, to move next to newer versions, to put apart, or to write in the newest format.
- */
+/* Whether there is something to free, to move next to newer versions, or to put apart. */
 static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
-    bool old = row->live > 0 && row->block_format < WB_BLOCK_FORMAT;
     bool apart = row->old > row->old_known && (row->old - row->old_known) * WORTH_A_COPY >= row->live;
 
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
@@ -321,7 +318,7 @@ static bool needs_work(const struct wb_log_compaction *c, const struct wb_catalo
     uint64_t part = c->log->store.thrifty ? WB_STORE_WORTHWHILE : WORTH_A_COPY;
     bool many = row->pages > row->live && (row->pages - row->live) * part >= row->live;
     uint64_t least = c->log->store.thrifty ? row->bytes / part + 1 : 1;
-    return row->pages > 0 && (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || old || apart ||
+    return row->pages > 0 && (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || apart ||
                               many || (c->grouping && wb_log_group_wants(c, row)));
 }
 

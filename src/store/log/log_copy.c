@@ -5,7 +5,6 @@
  *   all pages alive                       as it is
  *   some pages dead or newly replaced     frame by frame, as wb_block_rewrite() decides (block.h)
  *   some pages dead, after a takedown     the same, but no byte of a dead page may stay ("scrubbed")
- *   an old format                         compressed again as a whole
  *   some frames damaged                   the same; damaged frames stay as they are
  *   damaged, with live pages              byte by byte, as it is
  *   no page alive                         not at all
@@ -121,8 +120,8 @@ static int copy_damage(struct wb_log_compaction *c, uint64_t at, uint64_t end)
 
 /*
  * Copies a block of which something must change. If it cannot be scrubbed because a base
- * cannot be read, it keeps its dead bytes. If it has an old format and cannot be read, it
- * stays as it is.
+ * cannot be read, it keeps its dead bytes. If a base would have to be compressed again and
+ * cannot be read, the block stays as it is.
  */
 static int change_block(struct wb_log_compaction *c, const struct wb_block_index *index, const char *block,
                         const bool *dead, const bool *old)
@@ -209,7 +208,7 @@ static int copy_block(struct wb_log_compaction *c, const struct wb_block_index *
         err = wb_log_group_block(c, index);
     if (err < 0)
         return err;
-    if (live < head->count || wrong || wb_block_is_old(head) || c->extras.count)
+    if (live < head->count || wrong || c->extras.count)
         err = change_block(c, index, block, dead, old);
     else
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);

@@ -1,7 +1,7 @@
 /*
- * log_recover.c - what a writer does when it opens a repository: makes one of an older format
- * current, repairs what a crash left behind, deletes files that no reader needs any more, and
- * chooses the segment that it appends to.
+ * log_recover.c - what a writer does when it opens a repository: repairs what a crash left
+ * behind, deletes files that no reader needs any more, and chooses the segment that it
+ * appends to.
  *
  * Readers need none of this: they never look beyond what the catalog says is committed.
  * What a crash can leave, and who removes it:
@@ -419,7 +419,6 @@ static int register_segment(struct wb_log *log, uint32_t number, const struct wb
         .range = bin->range,
         .bytes = WB_SEGMENT_HEADER_BYTES,
         .logical_end = WB_SEGMENT_HEADER_BYTES,
-        .block_format = WB_BLOCK_FORMAT,
     };
     struct wb_catalog_summary summary;
     struct wb_catalog_txn txn;
@@ -516,71 +515,5 @@ int wb_log_tail_open(struct wb_log *log, const struct wb_log_bin *bin)
         err = new_segment(log, bin, o.summary.next_segment); /* numbers are never reused */
     wb_log_rows_release(&o.rows);
     WB_CHECK(err < 0 || log->writer->tails.count > 0);
-    return err;
-}
-
-/* ---- format 2 --------------------------------------------------------------------------------- */
-
-/*
- * Format 2 had one snapshot at a time, whose replaced versions were in table old; no command could
- * read them. They die here; entries and segment rows stay as they are, because both forms are
- * understood, and are written anew whenever they change. The superblock goes first: from then on a
- * program that knows only format 2 refuses the repository, whatever happens to us in between.
- * Blocks of the older format are rewritten by compaction.
- */
-
-/* A version that only the old snapshot had. */
-static int bury_old(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    struct wb_log_edit *edit = context;
-    struct wb_catalog_segment *row;
-    int err = wb_log_edit_row(edit, entry->place.segment, &row);
-
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(entry->place.segment > 0);
-    (void)id;
-    if (err < 0)
-        return err;
-    if (row->live == 0)
-        return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment with fewer pages than entries");
-    row->live--;
-    row->bytes_dead += entry->stored_bytes;
-    return 0;
-}
-
-static int upgrade_catalog(struct wb_log_edit *edit)
-{
-    int err = wb_log_edit_begin(edit->log, edit);
-
-    WB_CHECK(edit->log->magic == WB_LOG_MAGIC);
-    if (err == 0 && edit->summary.old_format) { /* otherwise another process was faster */
-        err = wb_catalog_entry_each(&edit->txn, WB_CATALOG_OLD, bury_old, edit);
-        if (err == 0)
-            err = wb_catalog_clear(&edit->txn, WB_CATALOG_OLD);
-        if (err == 0)
-            err = wb_catalog_revisit_upgrade(&edit->txn);
-        if (err == 0)
-            err = wb_log_edit_end(edit);
-    }
-    wb_catalog_txn_abort(&edit->txn);
-    return err;
-}
-
-int wb_log_upgrade(struct wb_log *log)
-{
-    struct wb_catalog_summary summary;
-    struct wb_log_edit edit = {.log = log};
-    int err = wb_log_summary(log, &summary);
-
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-    WB_CHECK(log->store.mode == WB_STORE_WRITE);
-    if (err == 0 && log->superblock.format < WB_SUPERBLOCK_FORMAT) {
-        log->superblock.format = WB_SUPERBLOCK_FORMAT;
-        err = wb_superblock_write(log->dir, &log->superblock);
-    }
-    if (err == 0 && summary.old_format) {
-        err = upgrade_catalog(&edit);
-        wb_log_edit_release(&edit);
-    }
     return err;
 }

@@ -113,11 +113,11 @@ static int put_capture(struct wb_log *log, struct wb_log_op *op, const struct wb
     WB_CHECK(version->place.segment > 0);
     WB_CHECK(op->revisit == NULL);
     WB_CHECK(*outcome_inout <= WB_STORE_PUT_PAST);
-    op->kind = version->content ? WB_LOG_OP_CAPTURE : WB_LOG_OP_TOUCH; /* only the latest can lack a hash: format 2 */
+    op->kind = WB_LOG_OP_CAPTURE;
     op->content = version->content;
     *outcome_inout =
         *outcome_inout == WB_STORE_PUT_PAST && forgets ? WB_STORE_PUT_OLDER : WB_STORE_PUT_CAPTURE;
-    if (op->kind == WB_LOG_OP_CAPTURE && *outcome_inout == WB_STORE_PUT_CAPTURE) {
+    if (*outcome_inout == WB_STORE_PUT_CAPTURE) {
         op->revisit = copy_revisit(revisit);
         err = op->revisit ? 0 : WB_E_NOMEM;
     }
@@ -291,7 +291,7 @@ int wb_log_put_revisit(struct wb_store *store, const struct wb_store_revisit *re
         return err;
     WB_CHECK(wb_pageid_equal(view->id, revisit->id));
     *outcome_out = WB_STORE_PUT_NEW;
-    if (!version || (version->content == 0 && version->ceased))
+    if (!version)
         return put_waiting(log, &op, revisit, outcome_out);
     struct wb_history_version original = *version;
     err = forecast(log, view, &original, revisit->time_ms, outcome_out);
@@ -455,7 +455,7 @@ int wb_log_resolve_revisits(struct wb_log_edit *edit, const uint32_t *order, siz
     for (size_t i = 0; i < list.count && err == 0; i++) {
         const struct wb_history_version *version = resolve(edit, &list.items[i], order, count);
         enum wb_store_outcome outcome;
-        if (!version || version->content == 0)
+        if (!version)
             continue;
         struct wb_log_op op = {.kind = WB_LOG_OP_CAPTURE, .id = edit->view.id, .time_ms = list.items[i].time_ms};
         op.content = version->content;

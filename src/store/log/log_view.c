@@ -128,8 +128,6 @@ static int add_capture(struct wb_log_view *view, const struct wb_log_op *op, str
 
     WB_CHECK(op->kind <= WB_LOG_OP_TOUCH);
     WB_CHECK(op->kind == WB_LOG_OP_TOUCH || op->content != 0);
-    if (op->learned && latest && latest->content == 0)
-        latest->content = op->content;
     if (op->kind == WB_LOG_OP_TOUCH && op->content == 0)
         known = latest;
     else

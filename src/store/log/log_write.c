@@ -336,26 +336,6 @@ static bool group_is_full(const struct wb_log *log)
     return writer->group_bytes >= wb_log_group_limit(writer, log);
 }
 
-/*
- * A repository of format 2 has no hashes of contents. If the page has such a version and the new one would
- * replace it, reads it, so that the same content is recognised.
- */
-static int learn_content(struct wb_log *log, struct wb_pageid id, struct wb_log_view *view)
-{
-    struct wb_history_version *latest = wb_history_latest(&view->history);
-    struct wb_buf memory = WB_BUF_INIT;
-    struct wb_page page;
-
-    WB_CHECK(wb_pageid_equal(view->id, id));
-    if (!latest || latest->content)
-        return 0;
-    int err = wb_store_get(&log->store, id, &page, &memory);
-    if (err == 0)
-        latest->content = wb_history_content(&page, log->content_seed);
-    wb_buf_release(&memory);
-    return err == WB_E_CORRUPT || err == WB_E_NOTFOUND || err == WB_E_DOWN ? 0 : err; /* then it is a new version */
-}
-
 /* The view includes the op that was just added: keeps it for the next one. */
 static void keep_view(struct wb_log_writer *writer, struct wb_log_view *view)
 {
@@ -407,15 +387,11 @@ static int forecast(struct wb_log *log, struct wb_log_op *op, const struct wb_pa
     if (err == 0 && wb_hash_is(log))
         err = wb_hash_can_change(log, *view_out);
     if (err == 0)
-        err = learn_content(log, op->id, *view_out);
-    if (err == 0)
         err = wb_log_rival(&(*view_out)->history, page, read_rival, log, &op->replaces);
     *outcome_out = WB_STORE_PUT_KNOWN;
     if (err != 0) /* covered, or failed */
         return err < 0 ? err : 0;
     struct wb_history *history = &(*view_out)->history;
-    const struct wb_history_version *latest = wb_history_latest(history);
-    op->learned = latest && latest->content == op->content;
     /* A ghost may be gone by the time of the commit, and the bytes with it. */
     const struct wb_history_version *found = wb_history_find(history, op->content);
     bool known = found && !found->ghost, pending = known && found->place.segment == WB_LOG_PENDING_SEGMENT;

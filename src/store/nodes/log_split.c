@@ -115,7 +115,7 @@ static int copy_block(struct split_work *w, struct split_child *child, const str
         err = count_pages(w, child, index, &wrong);
     if (err < 0)
         return err;
-    if (kept == head->count && wrong == 0 && !wb_block_is_old(head))
+    if (kept == head->count && wrong == 0)
         err = wb_buf_append(&child->out, block, (size_t)head->bytes);
     else
         err = wb_block_rewrite(w->builder, w->zstd, index, block, &change, &child->out);
@@ -226,7 +226,6 @@ static int finish_file(struct split_work *w, struct split_child *child)
     child->row.pages = child->live;
     child->row.map_at = child->out_at;
     child->row.map_count = child->map.count;
-    child->row.block_format = WB_BLOCK_FORMAT;
     child->row.old_known = child->old;
     child->row.old_epoch = w->live.epoch;
     return 0;

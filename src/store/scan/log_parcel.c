@@ -179,7 +179,7 @@ static bool frames_match(const struct wb_log_scan *scan, uint32_t number)
 /* Lists the pages of the block that count. *secret_out: bytes of the others may have been taken down. */
 static int choose_pages(struct wb_log_scan *scan, bool *secret_out)
 {
-    bool marked = scan->at->row.removed > 0 || wb_block_is_old(&scan->at->head), outside, hidden, mine;
+    bool marked = scan->at->row.removed > 0, outside, hidden, mine;
     int64_t matched = -1; /* the frame that was checked last */
     int err = wb_vec_reserve(&scan->dropped, scan->at->head.count);
 

@@ -270,16 +270,13 @@ static bool flags_hold(const struct wb_log_scan *scan, const struct wb_catalog_s
     return row->old_epoch <= scan->epoch && row->returned == 0;
 }
 
-/*
- * Whether all records of the segment are visible, with the times with which they were stored. In format 2, a row
- * does not say how many of its live pages only the old snapshot has.
- */
+/* Whether all records of the segment are visible, with the times with which they were stored. */
 static bool is_plain(const struct wb_log_scan *scan, const struct wb_catalog_segment *row)
 {
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live <= row->pages);
     return row->live == row->pages && row->old == 0 && flags_hold(scan, row) && row->touched == 0 &&
-           row->epoch_max <= scan->epoch && !scan->facts && scan->since == 0 && !scan->summary.old_format;
+           row->epoch_max <= scan->epoch && !scan->facts && scan->since == 0;
 }
 
 /* Finds the version that is stored at this place, if the state shows it, and what the catalog knows about it. */

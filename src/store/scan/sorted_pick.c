@@ -208,7 +208,7 @@ static int take_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
         return 1;
     wb_log_view_clear(&scan->view, id);
     int err = wb_history_decode(bytes, &scan->view.history, &site);
-    if (err < 0 && err != WB_E_NOMEM) {
+    if (err == WB_E_CORRUPT) {
         (void)wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
         return wb_sorted_catalog_damaged(&scan->chunk);
     }
