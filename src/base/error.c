@@ -8,7 +8,6 @@
 #include "base/check.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,12 +57,6 @@ int wb_fail_nomem(void)
 {
     memcpy(message, "out of memory", sizeof "out of memory");
     return WB_E_NOMEM;
-}
-
-int wb_fail_format(const char *what, uint64_t found, uint64_t read)
-{
-    WB_CHECK(found != read);
-    return wb_fail(WB_E_NEWER, "%s has format %" PRIu64 "; this program reads format %" PRIu64, what, found, read);
 }
 
 const char *wb_error_message(void)

@@ -16,7 +16,6 @@
 #define WB_BASE_ERROR_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* The table of codes: name, number, and the words that are shown if there is no message. */
 #define WB_ERRORS(X)                                        \
@@ -28,7 +27,7 @@
     X(WB_E_NOTFOUND, -6, "not found")                       \
     X(WB_E_INVALID, -7, "invalid argument")                 \
     X(WB_E_BUSY, -8, "in use by another process")           \
-    X(WB_E_NEWER, -9, "of another format")                  \
+    X(WB_E_NEWER, -9, "made by a newer version")            \
     X(WB_E_STOPPED, -10, "stopped")                         \
     X(WB_E_DOWN, -11, "a node is down")                     \
     X(WB_E_BROKEN, -12, "damaged, and there is no way on")  \
@@ -57,12 +56,6 @@ int wb_fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /* Like wb_fail(WB_E_NOMEM, "out of memory"), but works without formatting anything. */
 int wb_fail_nomem(void);
-
-/*
- * For what is intact but has another format than the one that this program reads, because a later program made it:
- * WB_E_NEWER, and "WHAT has format FOUND; this program reads format READ". docs/formats/README.md says what that means.
- */
-int wb_fail_format(const char *what, uint64_t found, uint64_t read);
 
 /* The last message of this thread. Never NULL; empty if nothing has failed yet. */
 const char *wb_error_message(void);

@@ -50,6 +50,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "block/block_bytes.h"
 

@@ -23,7 +23,7 @@
 #define GRAPH_KIND "grph"
 
 enum {
-    GRAPH_VERSION = 1,
+    GRAPH_FORMAT = 1,
     GRAPH_FOOT_BYTES = 64,
     GRAPH_GROUP_BYTES = 24,
     GRAPH_GROUP_CHUNKS = 16,

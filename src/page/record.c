@@ -26,6 +26,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "page/digest.h"
 
@@ -194,8 +195,7 @@ int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
     *page_out = (struct wb_page){0};
     if (bytes.len < WB_RECORD_DIGEST_BYTES)
         return wb_fail(WB_E_CORRUPT, "not a page record");
-    struct wb_fields c =
-        wb_fields_of(wb_slice(bytes.ptr + WB_RECORD_DIGEST_BYTES, bytes.len - WB_RECORD_DIGEST_BYTES));
+    struct wb_fields c = wb_fields_of(wb_slice(bytes.ptr + WB_RECORD_DIGEST_BYTES, bytes.len - WB_RECORD_DIGEST_BYTES));
     uint64_t body_len;
     int err = decode_head(bytes.ptr, &c, page_out, &body_len);
     if (err < 0)

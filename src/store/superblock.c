@@ -20,6 +20,7 @@
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "os/path.h"
 
@@ -40,8 +41,9 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
     if (format > WB_SUPERBLOCK_FORMAT && format < FORMAT_MAX)
         return wb_fail_format(path, format, WB_SUPERBLOCK_FORMAT);
     if (format != WB_SUPERBLOCK_FORMAT || !wb_checked_text_take(&text, "design", &value) ||
-        wb_design_parse(value, &out->design) != 0 || !wb_checked_text_take(&text, "id", &value) || !wb_hex_decode(value, out->id, sizeof out->id) ||
-        !wb_checked_text_take(&text, "created", &value) || !wb_date_parse(value, &out->created_ms))
+        wb_design_parse(value, &out->design) != 0 || !wb_checked_text_take(&text, "id", &value) ||
+        !wb_hex_decode(value, out->id, sizeof out->id) || !wb_checked_text_take(&text, "created", &value) ||
+        !wb_date_parse(value, &out->created_ms))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     WB_CHECK(text.ptr > bytes.ptr);
     WB_CHECK(text.ptr <= bytes.ptr + bytes.len);

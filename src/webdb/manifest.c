@@ -14,6 +14,7 @@
  */
 #include "webdb/manifest.h"
 #include "base/bytes.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "os/path.h"
 

@@ -30,7 +30,7 @@ struct wb_merge_pages {
     struct wb_webdb_writer *writer;
     struct wb_table *old_pages, *old_sites;
     struct wb_cursor *pages_cursor, *sites_cursor;
-    struct wb_column degrees, near;    /* of the old edition */
+    struct wb_column degrees, near; /* of the old edition */
     struct wb_table_writer *pages, *sites;
     struct wb_column_writer *kinds;
     struct wb_merge *merge;

@@ -18,8 +18,8 @@
 
 /* Lengths of keys and values. */
 enum {
-    ENTRY_NUMBERS = 10,    /* varints in an entry */
-    ENTRY_BYTES_MAX = 144, /* enough for the longest entry that we write */
+    ENTRY_NUMBERS = 10,      /* varints in an entry */
+    ENTRY_BYTES_MAX = 144,   /* enough for the longest entry that we write */
     ENTRY_HASHES_BYTES = 16, /* content and site */
     SEGMENT_KEY_BYTES = 4,
     SEGMENT_BYTES = 156,

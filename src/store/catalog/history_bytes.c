@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "store/catalog/history_list.h"
 
 enum {
@@ -232,8 +233,9 @@ static void get_bytes(struct history_reader *r, struct wb_history_version *versi
     uint64_t slot = get_difference(r, before->slot);
     uint64_t segment = same_block ? before->segment : get_number(r);
     uint64_t logical = same_block ? before->logical : get_number(r);
-    r->ok = r->ok && version->content != 0 && status <= UINT16_MAX && body <= UINT32_MAX && stored <= UINT32_MAX && slot <= UINT16_MAX &&
-            segment > 0 && segment <= UINT32_MAX && logical > 0 && version->ceased >= version->arrived;
+    r->ok = r->ok && version->content != 0 && status <= UINT16_MAX && body <= UINT32_MAX && stored <= UINT32_MAX &&
+            slot <= UINT16_MAX && segment > 0 && segment <= UINT32_MAX && logical > 0 &&
+            version->ceased >= version->arrived;
     version->status = (uint16_t)status;
     version->body_bytes = body;
     version->stored_bytes = (uint32_t)stored;

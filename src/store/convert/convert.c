@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/checked_text.h"
 #include "base/codec.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "node/node.h"
 #include "os/clock.h"
@@ -83,13 +84,12 @@ static int read_mark(const char *path, struct wb_slice bytes, uint8_t *id_out, s
     uint64_t format;
 
     if (!wb_checked_text_open(bytes, nodes_out) || !wb_checked_text_take(nodes_out, "webbase", &value) ||
-        !wb_slice_equal(value, WB_SLICE_LIT("unfinished copy")) ||
-        !wb_checked_text_take(nodes_out, "format", &value) || !wb_slice_to_u64(value, &format))
+        !wb_slice_equal(value, WB_SLICE_LIT("unfinished copy")) || !wb_checked_text_take(nodes_out, "format", &value) ||
+        !wb_slice_to_u64(value, &format))
         return WB_E_CORRUPT;
     if (format != MARK_FORMAT)
         return wb_fail_format(path, format, MARK_FORMAT);
-    bool sound =
-        wb_checked_text_take(nodes_out, "id", &value) && wb_hex_decode(value, id_out, WB_SUPERBLOCK_ID_BYTES);
+    bool sound = wb_checked_text_take(nodes_out, "id", &value) && wb_hex_decode(value, id_out, WB_SUPERBLOCK_ID_BYTES);
     return sound ? 0 : WB_E_CORRUPT;
 }
 

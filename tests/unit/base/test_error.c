@@ -68,13 +68,6 @@ static void test_long(void **state)
     assert_int_equal(strlen(wb_error_message()), WB_ERROR_MESSAGE_MAX - 1);
 }
 
-static void test_format(void **state)
-{
-    (void)state;
-    assert_int_equal(wb_fail_format("DIR/file", UINT64_MAX, 1), WB_E_NEWER);
-    assert_string_equal(wb_error_message(), "DIR/file has format 18446744073709551615; this program reads format 1");
-}
-
 static void test_words(void **state)
 {
     (void)state;
@@ -85,8 +78,7 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads), cmocka_unit_test(test_errno),
-                                       cmocka_unit_test(test_long), cmocka_unit_test(test_format),
-                                       cmocka_unit_test(test_words)};
+                                       cmocka_unit_test(test_long), cmocka_unit_test(test_words)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,8 +330,8 @@ static void test_damaged_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_history),        cmocka_unit_test(test_thinning),       cmocka_unit_test(test_fates),
-        cmocka_unit_test(test_extra),          cmocka_unit_test(test_damaged_frames), cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_history),         cmocka_unit_test(test_thinning),       cmocka_unit_test(test_fates),
+        cmocka_unit_test(test_extra),           cmocka_unit_test(test_damaged_frames), cmocka_unit_test(test_apart),
         cmocka_unit_test(test_apart_at_random),
     };
 

@@ -96,7 +96,8 @@ static void test_walking(void **state)
     (void)state;
     for (unsigned i = 0; i < 3000; i++) {
         struct wb_pageid id = {chance_next(&chance), chance_next(&chance)};
-        struct wb_catalog_entry entry = {.place = {1, 0, 64}, .body_bytes = (uint32_t)id.lo, .epoch = 1, .content = 2, .floor_ms = 0};
+        struct wb_catalog_entry entry = {
+            .place = {1, 0, 64}, .body_bytes = (uint32_t)id.lo, .epoch = 1, .content = 2, .floor_ms = 0};
         must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_PAGES, id, &entry));
     }
     must_ok(wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, step, &walk));
@@ -394,12 +395,12 @@ static void test_wrong_segment(void **state)
         size_t at;
         char value;
     } wrong[] = {
-        {32, 6},  /* more live pages than pages */
-        {104, 5}, /* more old pages than live ones */
-        {64, 1},  /* a map of a file that was not compacted */
-        {80, 1},  /* the oldest page arrived after the newest */
-        {100, 0}, /* no node */
-        {136, 1}, /* a prefix that is longer than its bits */
+        {32, 6},   /* more live pages than pages */
+        {104, 5},  /* more old pages than live ones */
+        {64, 1},   /* a map of a file that was not compacted */
+        {80, 1},   /* the oldest page arrived after the newest */
+        {100, 0},  /* no node */
+        {136, 1},  /* a prefix that is longer than its bits */
         {144, 65}, /* more bits than a prefix has */
     };
     char row[600], changed[600];

@@ -4,7 +4,7 @@
 static void test_readers(void **state)
 {
     struct wb_catalog_txn reader;
-    struct wb_catalog_entry entry = {.place = {1, 0, 64}, .epoch = 1}, read;
+    struct wb_catalog_entry entry = {.place = {1, 0, 64}, .epoch = 1, .content = 2}, read;
     uint64_t oldest;
 
     (void)state;
@@ -33,7 +33,7 @@ static void change_all(unsigned times)
 
     must_ok(wb_catalog_open(dir, WB_TREE_WRITE, &other));
     for (unsigned i = 0; i < times; i++) {
-        struct wb_catalog_entry entry = {.place = {1, 0, 64}, .body_bytes = i, .epoch = 1, .status = 200};
+        struct wb_catalog_entry entry = {.place = {1, 0, 64}, .body_bytes = i, .epoch = 1, .content = 2, .status = 200};
         must_ok(wb_catalog_txn_write(other, &change));
         for (uint64_t id = 0; id < 3000; id++)
             must_ok(wb_catalog_entry_put(&change, WB_CATALOG_PAGES, (struct wb_pageid){id << 50, id}, &entry));

@@ -26,8 +26,16 @@ static int teardown(void **state)
 
 static struct wb_manifest_log logs[] = {{1, 64, 100}, {7, 0, 0}, {4000000000, UINT64_MAX - 1, UINT64_MAX}};
 static const struct wb_manifest sample = {
-    .count = {.edition = 3, .pages = 90, .fetched = 80, .links = 1ull << 40, .contents = 70, .sites = 6,
-              .bytes = 5000, .link_bytes = 400, .time_ms = 1767225600000, .store_epoch = 1ull << 50},
+    .count = {.edition = 3,
+              .pages = 90,
+              .fetched = 80,
+              .links = 1ull << 40,
+              .contents = 70,
+              .sites = 6,
+              .bytes = 5000,
+              .link_bytes = 400,
+              .time_ms = 1767225600000,
+              .store_epoch = 1ull << 50},
     .rows = 100,
     .logs = {.items = logs, .count = COUNT(logs)},
 };

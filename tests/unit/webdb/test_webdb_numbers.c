@@ -444,9 +444,9 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),  cmocka_unit_test(test_many),         cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_damage), cmocka_unit_test(test_contradictions),
-        cmocka_unit_test(test_faults), cmocka_unit_test(test_long_anchors),
+        cmocka_unit_test(test_model),        cmocka_unit_test(test_many),           cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_contradictions), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_long_anchors),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
