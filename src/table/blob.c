@@ -1,11 +1,11 @@
 /*
  * blob.c - a file of bytes with checksums, written from front to back and read through a mapping.
  *
- *   head, 64 bytes   0 "WBBLOB\r\n"   8 version (4)  12 kind (4)  16 zero (40)  56 checksum of bytes 0 to 56
+ *   head, 64 bytes   0 "WBBLOB\r\n"   8 format (4)  12 kind (4)  16 zero (40)  56 checksum of bytes 0 to 56
  *   bytes            what was appended
  *   sums             8 bytes for each 64 KiB piece of the bytes: see pieces.h
  *   foot, 64 bytes   0 "WBBFOOT\n"   8 bytes of data (8)  16 size of the file (8)  24 pieces (8)
- *                    32 checksum of the sums (8)  40 kind (4)  44 version (4)  48 zero (8)
+ *                    32 checksum of the sums (8)  40 kind (4)  44 format (4)  48 zero (8)
  *                    56 checksum of bytes 0 to 56
  *
  * A file is a blob if and only if these parts follow each other without a gap and agree with each other.

@@ -1,13 +1,13 @@
 /*
  * column.c - records of one fixed size, written in order and read by number.
  *
- *   head, 64 bytes   0 "WBCOLUMN"   8 version (4)  12 kind (4)  16 bytes per record (4)  20 zero (36)
+ *   head, 64 bytes   0 "WBCOLUMN"   8 format (4)  12 kind (4)  16 bytes per record (4)  20 zero (36)
  *                    56 checksum of bytes 0 to 56
  *   records          one after the other
  *   sums             8 bytes for each 64 KiB piece of the records (the last piece may be shorter): its XXH3, combined
  *                    with its offset in the file
  *   foot, 64 bytes   0 "WBCFOOT\n"   8 records (8)  16 size of the file (8)  24 bytes per record (4)  28 kind (4)
- *                    32 version (4)  36 zero (20)  56 checksum of bytes 0 to 56
+ *                    32 format (4)  36 zero (20)  56 checksum of bytes 0 to 56
  *
  * A file is a column if and only if these parts follow each other without a gap and agree with each other.
  *

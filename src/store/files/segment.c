@@ -570,9 +570,9 @@ int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_r
     if (err < 0)
         return err;
     err = read_record(segment, source, place, at, id, record_out);
-    if (err == WB_E_CORRUPT) {
+    if (err == WB_E_CORRUPT || err == WB_E_NEWER) {
         snprintf(why, sizeof why, "%s", wb_error_message());
-        return wb_fail(WB_E_CORRUPT, "%s at %llu: %s", segment->file.path, (unsigned long long)at, why);
+        return wb_fail(err, "%s at %llu: %s", segment->file.path, (unsigned long long)at, why);
     }
     return err;
 }
