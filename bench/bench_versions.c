@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "bench_edit.h"
 #include "os/path.h"
-#include "store/files/segment.h"
+#include "pagefile/segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "block/block.h"
 #include "mend_block.h"
-#include "store/files/segment.h"
+#include "pagefile/segment.h"
 
 enum { RAW_MAX = 4 << 20 }; /* a block with a correct checksum may claim any length; skip those that need more memory */
 

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "node/node.h"
+#include "place/node.h"
 
 enum { INPUT_REQUEST, INPUT_REPLY, INPUT_LIST, INPUT_MEND = 4 };
 

@@ -5,7 +5,7 @@
  * arguments, clears output parameters, and calls through the two tables below. It knows
  * nothing about how pages are stored. There are three implementations:
  *
- *   log.c      the engine behind all incremental designs, whatever their organisation
+ *   repo.c      the engine behind all incremental designs, whatever their organisation
  *   batched.c  batch designs: two such stores in one
  *   twin.c     in tests: a store in plain memory, the shortest complete example. The traces of
  *              test_model.c compare the others with it, call by call
@@ -180,12 +180,6 @@ void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct 
 
 /* The error of every call that names a page which is not there. */
 int wb_store_not_found(void);
-
-/* Returns true if a stored time is so far in the future that only a wrong clock explains it. */
-static inline bool wb_store_time_is_ahead(int64_t time_ms, int64_t now_ms)
-{
-    return time_ms > now_ms + WB_STORE_AHEAD_MS;
-}
 
 struct wb_superblock;
 

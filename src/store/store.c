@@ -17,9 +17,9 @@
 #include "os/path.h"
 #include "os/random.h"
 #include "store/batch/batched.h"
-#include "store/nodes/nodes_make.h"
+#include "place/nodes_make.h"
 #include "store/organisation.h"
-#include "store/superblock.h"
+#include "place/superblock.h"
 
 #include <stdio.h>
 

@@ -28,17 +28,17 @@ static struct wb_superblock read_superblock(const struct wb_superblock *superblo
     return part;
 }
 
-struct wb_log *wb_batched_read_log(struct wb_batched *batch)
+struct wb_repo *wb_batched_read_log(struct wb_batched *batch)
 {
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
-    return wb_log_of(batch->read);
+    return wb_repo_of(batch->read);
 }
 
-struct wb_log *wb_batched_update_log(struct wb_batched *batch)
+struct wb_repo *wb_batched_update_log(struct wb_batched *batch)
 {
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(batch->update != NULL);
-    return wb_log_of(batch->update);
+    return wb_repo_of(batch->update);
 }
 
 /* ---- creating ---------------------------------------------------------------------------------------------- */
@@ -336,7 +336,7 @@ static int batch_get_many(struct wb_store *store, const struct wb_pageid *ids, s
 
 static int batch_position_compare(const struct wb_store_position *a, const struct wb_store_position *b)
 {
-    return wb_log_position_compare(a, b);
+    return wb_disk_scan_position_compare(a, b);
 }
 
 /* ---- the repository as a whole ------------------------------------------------------------------------------- */
@@ -364,13 +364,13 @@ static int count_event(void *context, const struct wb_catalog_event *event)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-int wb_batched_count_waiting(struct wb_log *update, uint64_t *pages_out)
+int wb_batched_count_waiting(struct wb_repo *update, uint64_t *pages_out)
 {
     struct waiting_count c = {0};
     struct wb_catalog_summary summary = {0};
     int err = wb_catalog_txn_read(update->catalog, &c.txn);
 
-    WB_CHECK(update->magic == WB_LOG_MAGIC);
+    WB_CHECK(update->magic == WB_REPO_MAGIC);
     if (err == 0)
         err = wb_catalog_summary_get(&c.txn, &summary);
     if (err == 0)

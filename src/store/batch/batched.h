@@ -24,7 +24,7 @@
 #ifndef WB_STORE_BATCHED_H
 #define WB_STORE_BATCHED_H
 
-#include "store/log/log_event.h"
+#include "store/repo_event.h"
 
 #define WB_BATCHED_UPDATE_DIR "update"
 #define WB_BATCHED_GATE_NAME "transfer.gate"
@@ -78,8 +78,8 @@ bool wb_batched_is(const struct wb_store *store);
 struct wb_batched *wb_batched_of(struct wb_store *store);
 
 /* The two parts as logs. A reader opens its update part when it is first asked for. */
-struct wb_log *wb_batched_read_log(struct wb_batched *batch);
-struct wb_log *wb_batched_update_log(struct wb_batched *batch);
+struct wb_repo *wb_batched_read_log(struct wb_batched *batch);
+struct wb_repo *wb_batched_update_log(struct wb_batched *batch);
 int wb_batched_open_update(struct wb_batched *batch);
 
 /* Fills batch->outlook. Only for writers. */
@@ -184,6 +184,6 @@ int wb_batched_gate_clear(struct wb_batched_gate *gate, wb_store_progress progre
 void wb_batched_gate_leave(struct wb_batched_gate *gate);
 
 /* The number of pages that wait. */
-int wb_batched_count_waiting(struct wb_log *update, uint64_t *pages_out);
+int wb_batched_count_waiting(struct wb_repo *update, uint64_t *pages_out);
 
 #endif

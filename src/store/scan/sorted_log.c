@@ -40,22 +40,22 @@ static void close_source(void *context)
     wb_vec_release(&source->order);
     wb_vec_release(&source->wide);
     wb_vec_release(&source->parts);
-    wb_log_nodes_release(&source->nodes);
+    wb_nodes_release(&source->nodes);
     pthread_mutex_destroy(&source->lock);
     wb_free(source);
 }
 
-static int open_source(struct wb_log *log, void **context_out)
+static int open_source(struct wb_repo *repo, void **context_out)
 {
     struct wb_sorted_pieces *source = wb_alloc_zero(1, sizeof *source);
 
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     *context_out = NULL;
     if (!source)
         return WB_E_NOMEM;
-    source->log = log;
+    source->repo = repo;
     pthread_mutex_init(&source->lock, NULL);
-    wb_log_nodes_init(&source->nodes, log->dir, &log->superblock);
+    wb_nodes_init(&source->nodes, repo->dir, &repo->superblock);
     for (uint32_t i = 0; i < WB_SORTED_WORKERS; i++) {
         source->workers[i].source = source;
         source->workers[i].number = i;
@@ -65,7 +65,7 @@ static int open_source(struct wb_log *log, void **context_out)
 }
 
 /* The nearest place from `hi` on at which a range of a segment ends, or the next one begins. */
-static int find_edge(void *context, const struct wb_log_rows *rows, uint64_t hi, uint64_t *edge_out)
+static int find_edge(void *context, const struct wb_catalog_rows *rows, uint64_t hi, uint64_t *edge_out)
 {
     uint64_t edge = UINT64_MAX;
 
@@ -101,7 +101,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* The row of a segment: its index, or SIZE_MAX if there is none. */
-static size_t find_row(const struct wb_log_rows *rows, uint32_t number)
+static size_t find_row(const struct wb_catalog_rows *rows, uint32_t number)
 {
     size_t low = 0, high = rows->count;
 
@@ -116,7 +116,7 @@ static size_t find_row(const struct wb_log_rows *rows, uint32_t number)
     return low < rows->count && rows->items[low].number == number ? low : SIZE_MAX;
 }
 
-/* The row of the segment that has the item: that of its place, or one that was split off from it (log_parts.c). */
+/* The row of the segment that has the item: that of its place, or one that was split off from it (parts.c). */
 static int locate(struct wb_sorted_pieces *source, const struct wb_sorted_chunk *chunk,
                   const struct wb_sorted_item *item, size_t *row_out)
 {
@@ -125,7 +125,7 @@ static int locate(struct wb_sorted_pieces *source, const struct wb_sorted_chunk 
     WB_CHECK(number > 0);
     *row_out = find_row(chunk->rows, number);
     if (*row_out == SIZE_MAX || !wb_catalog_range_has(&chunk->rows->items[*row_out].range, item->id)) {
-        number = wb_log_parts_find(&source->parts, number, item->id);
+        number = wb_parts_find(&source->parts, number, item->id);
         *row_out = number ? find_row(chunk->rows, number) : SIZE_MAX;
     }
     if (*row_out == SIZE_MAX)
@@ -147,7 +147,7 @@ static bool is_known(const struct wb_sorted_pieces *source, uint32_t segment)
  * Finds the segments that have many more pages than are wanted: those of wider ranges. The first time, such a segment
  * is read as a whole, so that a disk need not seek; then it is in the page cache, and single pages are read from it.
  */
-static int mark_sparse(struct wb_sorted_pieces *source, const struct wb_log_rows *rows)
+static int mark_sparse(struct wb_sorted_pieces *source, const struct wb_catalog_rows *rows)
 {
     struct wb_sorted_place *order = source->order.items;
     size_t count = source->order.count;
@@ -176,9 +176,9 @@ static int order_items(struct wb_sorted_pieces *source, struct wb_sorted_chunk *
     WB_CHECK(chunk->txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(chunk->items.count > 0);
     if (err == 0)
-        err = wb_log_nodes_refresh(&source->nodes, chunk->txn);
+        err = wb_nodes_refresh(&source->nodes, chunk->txn);
     if (err == 0)
-        err = wb_log_parts_read(chunk->txn, &source->parts);
+        err = wb_parts_read(chunk->txn, &source->parts);
     for (size_t i = 0; i < chunk->items.count && err == 0; i++) {
         struct wb_sorted_place *place = &source->order.items[i];
         place->item = &chunk->items.items[i];
@@ -196,8 +196,8 @@ static int order_items(struct wb_sorted_pieces *source, struct wb_sorted_chunk *
 /* How many threads read a chunk: one for each processor, or for each node. */
 static size_t count_workers(const struct wb_sorted_pieces *source, const struct wb_sorted_chunk *chunk)
 {
-    size_t count = wb_limits_processors(), nodes = wb_log_nodes_count(&source->nodes);
-    uint64_t blocks = chunk->bytes / wb_log_sizes.block_bytes;
+    size_t count = wb_limits_processors(), nodes = wb_nodes_count(&source->nodes);
+    uint64_t blocks = chunk->bytes / wb_pagefile_sizes.block_bytes;
 
     WB_CHECK(chunk->items.count > 0);
     count = count > nodes ? count : nodes;

@@ -129,9 +129,9 @@ static int open_segment(struct wb_sorted_pieces *source, const struct wb_catalog
 
     WB_CHECK(row->number > 0);
     pthread_mutex_lock(&source->lock);
-    int err = wb_log_nodes_find(&source->nodes, row->node, &node);
+    int err = wb_nodes_find(&source->nodes, row->node, &node);
     pthread_mutex_unlock(&source->lock);
-    return err < 0 ? err : wb_segment_open(node, source->log->superblock.id, row, false, segment_out);
+    return err < 0 ? err : wb_segment_open(node, source->repo->superblock.id, row, false, segment_out);
 }
 
 /* Reads the items of a segment block by block, in large pieces. */

@@ -51,10 +51,10 @@ struct wb_sorted_worker {
 };
 
 struct wb_sorted_pieces {
-    struct wb_log *log;
-    struct wb_log_nodes nodes;
+    struct wb_repo *repo;
+    struct wb_nodes nodes;
     pthread_mutex_t lock; /* of the nodes, while workers look for one, and of next_piece */
-    struct wb_log_parts parts;
+    struct wb_parts parts;
     WB_VEC(uint32_t) wide; /* segments of which chunks need a small part, and which were read as a whole once */
     WB_VEC(struct wb_sorted_place) order; /* the items of the chunk in the order of the disk */
     const struct wb_sorted_chunk *chunk;  /* that is being read; workers change nothing but items and texts */

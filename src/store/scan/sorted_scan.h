@@ -20,7 +20,7 @@
 #ifndef WB_STORE_SORTED_SCAN_H
 #define WB_STORE_SORTED_SCAN_H
 
-#include "store/log/log.h"
+#include "store/repo.h"
 #include "store/scan/scan_pack.h"
 
 /* A page that the scan is to return. */
@@ -43,7 +43,7 @@ enum { WB_SORTED_TEXTS = 4 };
 /* The pages whose records are in memory, or are about to be. */
 struct wb_sorted_chunk {
     struct wb_catalog_txn *txn;     /* the newest state, held while a source loads the chunk */
-    const struct wb_log_rows *rows; /* all rows of segments in it */
+    const struct wb_catalog_rows *rows; /* all rows of segments in it */
     bool facts;                     /* wanted of each record: only its digests and its head (wb_block_read_head) */
     bool alone;                     /* no other scan passes over other parts at the same time, in another thread */
     WB_VEC(struct wb_sorted_item) items;   /* in ascending order of ids */
@@ -55,19 +55,19 @@ struct wb_sorted_chunk {
 
 /*
  * What a source must implement. Its functions are called by the thread that runs the scan, and so is
- * wb_sorted_damaged(), but they may use other threads; of the wb_log only what
+ * wb_sorted_damaged(), but they may use other threads; of the wb_repo only what
  * never changes may be used: dir, superblock, content_seed, and functions that say so.
  */
 struct wb_sorted_source {
     size_t chunk_bytes; /* so many bytes of records are a good amount to load at once */
-    int (*open)(struct wb_log *log, void **context_out);
+    int (*open)(struct wb_repo *repo, void **context_out);
     void (*close)(void *context);
 
     /*
      * The files were listed anew. Returns through *edge_out the greatest value of id.hi such that ids from `hi` to
      * there are kept together: in the same files, or the same bucket.
      */
-    int (*edge)(void *context, const struct wb_log_rows *rows, uint64_t hi, uint64_t *edge_out);
+    int (*edge)(void *context, const struct wb_catalog_rows *rows, uint64_t hi, uint64_t *edge_out);
 
     /*
      * Appends the records of all items to chunk->texts, and sets where each is. Checks that a record belongs to its id.
@@ -90,9 +90,9 @@ int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t 
 /* The same for a place of the catalog, which the message names. */
 int wb_sorted_catalog_damaged(struct wb_sorted_chunk *chunk);
 
-/* A scan of a repository whose scans are sorted; wb_log_scan_open() calls it. The scan has its own table of functions.
+/* A scan of a repository whose scans are sorted; wb_disk_scan_open() calls it. The scan has its own table of functions.
  */
-int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
+int wb_sorted_scan_open(struct wb_repo *repo, const struct wb_sorted_source *source,
                         const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
 
 /* Whether a scan is of this kind. */
@@ -108,7 +108,7 @@ int wb_sorted_scan_needs(struct wb_store_scan *scan, const uint32_t *nodes, size
 
 struct wb_sorted_scan {
     struct wb_store_scan scan; /* must be the first member */
-    struct wb_log *log;        /* only what does not change is used */
+    struct wb_repo *repo;      /* only what does not change is used */
     const struct wb_sorted_source *source;
     void *context;              /* of the source */
     struct wb_catalog *catalog; /* a handle of its own, because the scan may run in another thread than the store */
@@ -122,15 +122,15 @@ struct wb_sorted_scan {
     bool facts, gone;
     const uint32_t *without; /* nodes whose pages are left out; borrowed */
     size_t without_count;
-    struct wb_log_parts parts; /* to find the nodes of pages */
+    struct wb_parts parts; /* to find the nodes of pages */
 
     /* ---- the newest state of the catalog ---- */
     struct wb_catalog_txn txn;
     uint64_t state; /* its number */
     int64_t renewed_ms;
     struct wb_catalog_summary summary;
-    struct wb_log_rows rows; /* all segments */
-    struct wb_log_view view;
+    struct wb_catalog_rows rows; /* all segments */
+    struct wb_pageview view;
 
     /* ---- where the scan is ---- */
     struct wb_pageid told; /* the page that was returned last, or the position from which it went on */

@@ -1,8 +1,8 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
-#include "store/nodes/log_split.h"
+#include "move/split.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/hash_store.h"
 #include "parcel_support.h"
 
 char template_dir[DIR_MAX], work_dir[DIR_MAX];
@@ -269,22 +269,22 @@ int do_compact(void)
 /* Divides a segment in two, then moves all of them to where they are. */
 static int do_divide(void)
 {
-    struct wb_log *log = wb_log_of(store);
-    const struct wb_log_child halves[] = {{{0, 1}, 1}, {{(uint64_t)1 << 63, 1}, 1}};
-    struct wb_log_overview o = {0};
-    int err = wb_log_overview(log, &o);
+    struct wb_repo *repo = wb_repo_of(store);
+    const struct wb_split_child halves[] = {{{0, 1}, 1}, {{(uint64_t)1 << 63, 1}, 1}};
+    struct wb_repo_overview o = {0};
+    int err = wb_repo_overview(repo, &o);
 
-    for (size_t i = 0; i < o.rows.count && err == 0 && log->hash; i++)
-        err = wb_hash_settle_file(log, &o.rows.items[i], halves, COUNT(halves), NULL);
-    for (size_t i = 0; i < o.rows.count && err == 0 && !log->hash; i++) {
+    for (size_t i = 0; i < o.rows.count && err == 0 && repo->hash; i++)
+        err = wb_hash_settle_file(repo, &o.rows.items[i], halves, COUNT(halves), NULL);
+    for (size_t i = 0; i < o.rows.count && err == 0 && !repo->hash; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
-        err = row->range.bits == 0 && i % 2 ? wb_log_split(log, row->number, halves, COUNT(halves))
-                                            : wb_log_move(log, row->number, 1, false);
+        err = row->range.bits == 0 && i % 2 ? wb_split(repo, row->number, halves, COUNT(halves))
+                                            : wb_compact_move(repo, row->number, 1, false);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     if (err == 0)
-        err = wb_log_purge(log);
-    wb_log_decide(log);
+        err = wb_repo_purge(repo);
+    wb_repo_decide(repo);
     return err;
 }
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "store/files/bucket.h"
+#include "pagefile/bucket.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -488,26 +488,26 @@ int run_child(int (*function)(void *context), void *context)
 
 void use_small_sizes(uint64_t segment_bytes)
 {
-    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
-                                         .hashed_bytes = segment_bytes / 4,
-                                         .block_bytes = 6 << 10,
-                                         .group_bytes = 24 << 10,
-                                         .giant_bytes = 48 << 10,
-                                         .spare_bytes = 48 << 10,
-                                         .bucket_bytes = 4 << 10,
-                                         .large_bytes = 16 << 10,
-                                         .pending_bytes = 96 << 10};
+    wb_pagefile_sizes = (struct wb_pagefile_sizes){.segment_bytes = segment_bytes,
+                                                   .hashed_bytes = segment_bytes / 4,
+                                                   .block_bytes = 6 << 10,
+                                                   .group_bytes = 24 << 10,
+                                                   .giant_bytes = 48 << 10,
+                                                   .spare_bytes = 48 << 10,
+                                                   .bucket_bytes = 4 << 10,
+                                                   .large_bytes = 16 << 10,
+                                                   .pending_bytes = 96 << 10};
 }
 
 void use_usual_sizes(void)
 {
-    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = WB_SEGMENT_BYTES_MAX,
-                                         .hashed_bytes = 10 << 20,
-                                         .block_bytes = WB_BLOCK_RAW_TARGET,
-                                         .group_bytes = 16 << 20,
-                                         .giant_bytes = 8 << 20,
-                                         .spare_bytes = 64 << 20,
-                                         .bucket_bytes = WB_BUCKET_BYTES,
-                                         .large_bytes = WB_BUCKET_LARGE_BYTES,
-                                         .pending_bytes = 64 << 20};
+    wb_pagefile_sizes = (struct wb_pagefile_sizes){.segment_bytes = WB_SEGMENT_BYTES_MAX,
+                                                   .hashed_bytes = 10 << 20,
+                                                   .block_bytes = WB_BLOCK_RAW_TARGET,
+                                                   .group_bytes = 16 << 20,
+                                                   .giant_bytes = 8 << 20,
+                                                   .spare_bytes = 64 << 20,
+                                                   .bucket_bytes = WB_BUCKET_BYTES,
+                                                   .large_bytes = WB_BUCKET_LARGE_BYTES,
+                                                   .pending_bytes = 64 << 20};
 }

@@ -24,7 +24,7 @@
 #include "../rounds.h"
 #include "../seeded.h"
 #include "base/error.h"
-#include "store/log/log.h"
+#include "store/repo.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -4,9 +4,9 @@
  */
 #include "../otherformat.h"
 #include "store_support.h"
-#include "node/node.h"
+#include "place/node.h"
 #include "os/path.h"
-#include "store/files/bucket.h"
+#include "pagefile/bucket.h"
 
 #include <unistd.h>
 

@@ -41,12 +41,12 @@ static struct spec page(uint32_t number, int64_t time_ms)
 static void make_repository_of(uint64_t segment_bytes, size_t block_bytes)
 {
     /* Large enough for a lead and frames beside it. */
-    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
-                                         .hashed_bytes = segment_bytes / 4,
-                                         .block_bytes = block_bytes,
-                                         .group_bytes = 2 * block_bytes,
-                                         .giant_bytes = 1 << 20,
-                                         .spare_bytes = 1 << 20};
+    wb_pagefile_sizes = (struct wb_pagefile_sizes){.segment_bytes = segment_bytes,
+                                                   .hashed_bytes = segment_bytes / 4,
+                                                   .block_bytes = block_bytes,
+                                                   .group_bytes = 2 * block_bytes,
+                                                   .giant_bytes = 1 << 20,
+                                                   .spare_bytes = 1 << 20};
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);

@@ -7,7 +7,7 @@
  * to flip; if it dies, the parent starts another one for the rest.
  */
 #include "parcel_support.h"
-#include "store/files/bucket.h"
+#include "pagefile/bucket.h"
 #include "base/hash.h"
 #include "os/file.h"
 

@@ -5,7 +5,7 @@
  */
 #include "store_support.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/hash_store.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>
@@ -90,18 +90,18 @@ static void reopen(struct rig *rig)
 /* The file of some row, and the row. */
 static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MAX])
 {
-    struct wb_log *log = wb_log_of(rig->store);
-    struct wb_log_overview o;
+    struct wb_repo *repo = wb_repo_of(rig->store);
+    struct wb_repo_overview o;
     char name[WB_SEGMENT_NAME_MAX];
     const char *node;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     struct wb_catalog_segment row = o.rows.items[chance_below(&rig->chance, o.rows.count)];
-    must_ok(wb_log_node_dir(log, row.node, &node));
+    must_ok(wb_repo_node_dir(repo, row.node, &node));
     wb_bucket_name(row.number, row.revision, name);
     path_in(node, name, path_out);
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     return row;
 }
 
@@ -110,8 +110,9 @@ static void damage(struct rig *rig, bool certainly)
 {
     char path[DIR_MAX];
     struct wb_catalog_segment row = some_file(rig, path);
-    uint64_t buckets = WB_BUCKET_FILE_HEADER_BYTES + row.map_count * wb_log_sizes.bucket_bytes;
-    uint64_t at = WB_BUCKET_FILE_HEADER_BYTES + chance_below(&rig->chance, row.map_count) * wb_log_sizes.bucket_bytes +
+    uint64_t buckets = WB_BUCKET_FILE_HEADER_BYTES + row.map_count * wb_pagefile_sizes.bucket_bytes;
+    uint64_t at = WB_BUCKET_FILE_HEADER_BYTES +
+                  chance_below(&rig->chance, row.map_count) * wb_pagefile_sizes.bucket_bytes +
                   chance_below(&rig->chance, certainly || chance_one_in(&rig->chance, 2) ? WB_BUCKET_HEAD_BYTES : 1000);
 
     if (!certainly && row.bytes > buckets && chance_one_in(&rig->chance, 3))
@@ -227,14 +228,15 @@ static void add_node(struct rig *rig)
 
 static void remove_node(struct rig *rig)
 {
-    struct wb_log *log = wb_log_of(rig->store);
+    struct wb_repo *repo = wb_repo_of(rig->store);
     struct wb_catalog_summary summary;
 
-    must_ok(wb_log_summary(log, &summary)); /* reading anything takes up the newest table of nodes */
-    size_t count = wb_log_nodes_count(&log->nodes);
+    must_ok(wb_repo_summary(repo, &summary)); /* reading anything takes up the newest table of nodes */
+    size_t count = wb_nodes_count(&repo->nodes);
     if (count > 1)
-        told(wb_store_node_remove(rig->store, wb_log_nodes_number(&log->nodes, chance_below(&rig->chance, count)), NULL,
-                                  NULL), "was removed, but");
+        told(wb_store_node_remove(rig->store, wb_nodes_number(&repo->nodes, chance_below(&rig->chance, count)), NULL,
+                                  NULL),
+             "was removed, but");
 }
 
 /* A commit that fails somewhere. Nothing of it may be seen. */
@@ -355,14 +357,15 @@ static void test_all_doors(void **state)
 /* Writes a bucket back as it was before, as a disk does that has lost a write. Returns false if nothing had changed. */
 static bool lose_write(const char *before, const char *path, uint64_t bucket)
 {
-    char *old = malloc(wb_log_sizes.bucket_bytes), *new = malloc(wb_log_sizes.bucket_bytes);
-    long at = (long)(WB_BUCKET_FILE_HEADER_BYTES + bucket * wb_log_sizes.bucket_bytes);
+    char *old = malloc(wb_pagefile_sizes.bucket_bytes), *new = malloc(wb_pagefile_sizes.bucket_bytes);
+    long at = (long)(WB_BUCKET_FILE_HEADER_BYTES + bucket * wb_pagefile_sizes.bucket_bytes);
     FILE *from = fopen(before, "rb"), *to = fopen(path, "r+b");
 
     must(old && new &&from &&to &&fseek(from, at, SEEK_SET) == 0 && fseek(to, at, SEEK_SET) == 0);
-    must(fread(old, wb_log_sizes.bucket_bytes, 1, from) == 1 && fread(new, wb_log_sizes.bucket_bytes, 1, to) == 1);
-    bool changed = memcmp(old, new, wb_log_sizes.bucket_bytes) != 0;
-    must(fseek(to, at, SEEK_SET) == 0 && fwrite(old, wb_log_sizes.bucket_bytes, 1, to) == 1);
+    must(fread(old, wb_pagefile_sizes.bucket_bytes, 1, from) == 1 &&
+         fread(new, wb_pagefile_sizes.bucket_bytes, 1, to) == 1);
+    bool changed = memcmp(old, new, wb_pagefile_sizes.bucket_bytes) != 0;
+    must(fseek(to, at, SEEK_SET) == 0 && fwrite(old, wb_pagefile_sizes.bucket_bytes, 1, to) == 1);
     must(fclose(from) == 0 && fclose(to) == 0);
     free(old);
     free(new);
@@ -389,7 +392,7 @@ static void test_lost_write(void **state)
         uint64_t bucket = 0;
         while (!lose_write(copy, path, bucket))
             bucket++;
-        wb_bucket_file_close(&wb_log_of(rig.store)->hash->files.open.items[0]);
+        wb_bucket_file_close(&wb_repo_of(rig.store)->hash->files.open.items[0]);
         must(verify_count(rig.dir, false).problems > 0);
         if (round % 2) {
             struct spec spec = spec_of(1, ++rig.clock);

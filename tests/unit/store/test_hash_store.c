@@ -4,7 +4,7 @@
  */
 #include "store_support.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/hash_store.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>
@@ -57,15 +57,15 @@ static void test_one_read(void **state)
     commit_store(store);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_READ);
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     struct spec first = page(0, 3000);
     must(holds_spec(store, &first)); /* opens the files */
-    must(log->hash->files.rows.count == 1 && log->hash->files.rows.items[0].map_count > 2);
+    must(repo->hash->files.rows.count == 1 && repo->hash->files.rows.items[0].map_count > 2);
     unsigned longer = 0;
     for (uint32_t i = 0; i < PAGES; i++) {
         struct spec spec = page(i, 3000);
         uint64_t reads = count_reads(store, spec_id(&spec));
-        unsigned overflows = log->hash->bucket.overflow_bytes > 0;
+        unsigned overflows = repo->hash->bucket.overflow_bytes > 0;
         assert_int_equal(reads, 1 + 1 + overflows);
         longer += overflows;
     }
@@ -88,7 +88,7 @@ static void test_staging(void **state)
         struct spec spec = page(i, i % 9 == 4 ? 60000 : 4000);
         must_ok(put_spec(store, &spec));
     }
-    must(wb_log_of(store)->hash->staged_bytes > wb_log_sizes.pending_bytes);
+    must(wb_repo_of(store)->hash->staged_bytes > wb_pagefile_sizes.pending_bytes);
     path_in(dir, WB_HASH_STAGING_NAME, staging);
     assert_int_equal(access(staging, F_OK), -1);
     for (unsigned round = 0; round < 2; round++) {
@@ -99,7 +99,7 @@ static void test_staging(void **state)
         if (round == 0)
             commit_store(store);
     }
-    assert_int_equal(wb_log_of(store)->hash->staged_bytes, 0);
+    assert_int_equal(wb_repo_of(store)->hash->staged_bytes, 0);
     wb_store_close(store);
     verify_clean(dir);
     use_usual_sizes();

@@ -69,9 +69,9 @@ static struct widths read_widths(void)
 {
     struct wb_store *store = open_store(dir, WB_STORE_READ);
     struct widths widths = {0};
-    struct wb_log_overview o;
+    struct wb_repo_overview o;
 
-    must_ok(wb_log_overview(wb_log_of(store), &o));
+    must_ok(wb_repo_overview(wb_repo_of(store), &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
         must(row->range.bits == 0 || row->range.bits == 4);
@@ -83,7 +83,7 @@ static struct widths read_widths(void)
         widths.whole_bytes += row->bytes;
         widths.largest = row->bytes > widths.largest ? row->bytes : widths.largest;
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     wb_store_close(store);
     return widths;
 }
@@ -157,7 +157,7 @@ static void test_real_size(void **state)
     (void)state;
     test_dir(dir);
     must_ok(wb_store_create(dir, &(struct wb_store_options){.design.read.organisation = WB_ORGANISATION_HASHED_LOG}));
-    assert_int_equal(wb_log_sizes.hashed_bytes, FULL);
+    assert_int_equal(wb_pagefile_sizes.hashed_bytes, FULL);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_pages(store, 0, FIRST);
     struct widths first = read_widths();

@@ -88,8 +88,8 @@ static void test_takedown_of_replaced(void **state)
     (void)state;
     for (uint32_t number = 3; number <= 35; number += 32) {
         use_small_sizes(100000);
-        wb_log_sizes.block_bytes = WB_BLOCK_RAW_TARGET;
-        wb_log_sizes.group_bytes = 1 << 20;
+        wb_pagefile_sizes.block_bytes = WB_BLOCK_RAW_TARGET;
+        wb_pagefile_sizes.group_bytes = 1 << 20;
         struct wb_store *store = new_store();
         put_pages(store, 0, 40, 1000);
         put_pages(store, number, 2, 2000);

@@ -4,7 +4,7 @@
  * with several of them by the other tests (WEBBASE_TEST_NODES).
  */
 #include "store_support.h"
-#include "node/node.h"
+#include "place/node.h"
 #include "os/fault.h"
 #include "os/path.h"
 

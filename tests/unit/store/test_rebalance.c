@@ -4,7 +4,7 @@
  */
 #include "lines_support.h"
 #include "os/fault.h"
-#include "store/nodes/log_rebalance.h"
+#include "move/rebalance.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>
@@ -70,18 +70,18 @@ static int see_node(void *context, const struct wb_store_node *node)
 /* Everything is where the table says, and the nodes together have all pages. */
 static void must_be_settled(struct wb_store *store)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct wb_repo *repo = wb_repo_of(store);
+    struct wb_split_child children[WB_SPLIT_CHILDREN_MAX];
     struct node_list list = {0};
     struct wb_store_stat stat;
-    struct wb_log_overview o;
+    struct wb_repo_overview o;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
-        size_t count = wb_log_settle_plan(&log->nodes, &o.rows.items[i], children);
+        size_t count = wb_settle_plan(&repo->nodes, &o.rows.items[i], children);
         must(count == 1 && children[0].node == o.rows.items[i].node);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     must_ok(wb_store_node_each(store, see_node, &list));
     must_ok(wb_store_stat(store, &stat));
     must(list.pages == stat.pages);
@@ -198,19 +198,19 @@ static int change_nodes_forever(void *context)
 /* Completes what was interrupted, as the user would: the same command once more. */
 static void repeat_commands(struct wb_store *store)
 {
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     struct wb_catalog_summary summary;
 
-    must_ok(wb_log_summary(log, &summary));
-    for (size_t i = 0; i < log->nodes.items.count; i++) {
-        struct wb_catalog_node row = log->nodes.items.items[i].row;
+    must_ok(wb_repo_summary(repo, &summary));
+    for (size_t i = 0; i < repo->nodes.items.count; i++) {
+        struct wb_catalog_node row = repo->nodes.items.items[i].row;
         if (!row.arriving && !row.leaving)
             continue;
         if (row.arriving)
             must_ok(wb_store_node_add(store, row.dir, false, NULL, NULL, NULL));
         else
             must_ok(wb_store_node_remove(store, row.number, NULL, NULL));
-        must_ok(wb_log_summary(log, &summary));
+        must_ok(wb_repo_summary(repo, &summary));
         i = (size_t)-1;
     }
     must_be_settled(store);
@@ -271,19 +271,19 @@ static void read_each(struct wb_store *store, const struct lines *pages, uint64_
 /* Flips a byte in some segment. */
 static void damage_one(struct wb_store *store, uint64_t *chance)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_overview o;
+    struct wb_repo *repo = wb_repo_of(store);
+    struct wb_repo_overview o;
     const char *node;
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     const struct wb_catalog_segment *row = &o.rows.items[chance_below(chance, o.rows.count)];
-    must_ok(wb_log_node_dir(log, row->node, &node));
+    must_ok(wb_repo_node_dir(repo, row->node, &node));
     wb_segment_name(row->number, row->revision, name);
     path_in(node, name, path);
     flip_byte(path, WB_SEGMENT_HEADER_BYTES + chance_below(chance, row->bytes - WB_SEGMENT_HEADER_BYTES), 0x10);
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
 }
 
 /* What can be read stays readable, and damage goes where its segment goes, so that it may still be repaired. */
@@ -455,12 +455,12 @@ static void test_ranges(void **state)
     for (unsigned i = 0; i < 3000; i++) {
         if (count < 2 || (count < 40 && chance_one_in(&chance, 2))) {
             rows[count] = (struct wb_catalog_node){.number = i + 2};
-            must_ok(wb_log_ranges_take(rows, count, &rows[count]));
+            must_ok(wb_ranges_take(rows, count, &rows[count]));
             count++;
         } else {
             size_t gone = chance_below(&chance, count);
             rows[gone].leaving = true;
-            must_ok(wb_log_ranges_give(rows, count, &rows[gone]));
+            must_ok(wb_ranges_give(rows, count, &rows[gone]));
             must(rows[gone].range_count == 0);
             rows[gone] = rows[--count];
         }
@@ -507,7 +507,7 @@ static void test_numbers_never_come_again(void **state)
         }
         verify_clean(dir);
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-        wb_log_of(store)->nodes.last = last;
+        wb_repo_of(store)->nodes.last = last;
         disk_path(disk_count++, path);
         must(wb_store_node_add(store, path, false, NULL, NULL, &number) == WB_E_LIMIT);
         must(strstr(wb_error_message(), dir) != NULL && access(path, F_OK) != 0);

@@ -4,7 +4,7 @@
  * that is killed while it divides leaves everything as it was, or all of it done.
  */
 #include "lines_support.h"
-#include "store/nodes/log_split.h"
+#include "move/split.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -27,10 +27,10 @@ static struct wb_store *new_store(uint64_t *chance, int64_t *clock)
 
 /* Fills in the children of a range, some of which may be divided further. Returns how many there are. */
 static size_t choose_children(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
-                              struct wb_log_child *children)
+                              struct wb_split_child *children)
 {
     if (depth == 0 || range.bits >= 20 || (depth < 3 && chance_one_in(chance, 3))) {
-        children[0] = (struct wb_log_child){range, 1};
+        children[0] = (struct wb_split_child){range, 1};
         return 1;
     }
     struct wb_catalog_range low = {range.prefix, range.bits + 1};
@@ -42,20 +42,20 @@ static size_t choose_children(struct wb_catalog_range range, uint64_t *chance, u
 /* Divides a random segment. Writers of other handles may have locked it. */
 static int divide_one(struct wb_store *store, uint64_t *chance)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
-    struct wb_log_overview o;
+    struct wb_repo *repo = wb_repo_of(store);
+    struct wb_split_child children[WB_SPLIT_CHILDREN_MAX];
+    struct wb_repo_overview o;
     int err = 0;
 
-    wb_log_tails_release(log);
-    must_ok(wb_log_overview(log, &o));
+    wb_tails_release(repo);
+    must_ok(wb_repo_overview(repo, &o));
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
         size_t count = choose_children(row.range, chance, 1 + (unsigned)chance_below(chance, 3), children);
-        err = chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1, false)
-                                       : wb_log_split(log, row.number, children, count);
+        err = chance_one_in(chance, 5) ? wb_compact_move(repo, row.number, 1, false)
+                                       : wb_split(repo, row.number, children, count);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     return err;
 }
 
@@ -63,7 +63,7 @@ static void divide_some(struct wb_store *store, uint64_t *chance, unsigned times
 {
     for (unsigned i = 0; i < times; i++)
         must_ok(divide_one(store, chance));
-    must_ok(wb_log_purge(wb_log_of(store)));
+    must_ok(wb_repo_purge(wb_repo_of(store)));
 }
 
 static void compact(struct wb_store *store)
@@ -335,8 +335,8 @@ static int check_fragmentation(void *context, const struct wb_store_node *node)
  */
 static void test_dead_bytes(void **state)
 {
-    struct wb_log_child children[RANGES];
-    struct wb_log_overview o;
+    struct wb_split_child children[RANGES];
+    struct wb_repo_overview o;
     struct wb_store_stat stat;
     uint64_t bytes = 0;
     unsigned beyond = 0;
@@ -346,10 +346,10 @@ static void test_dead_bytes(void **state)
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     for (uint64_t digit = 0; digit < RANGES; digit++) {
         struct spec first = page_in_range(digit, 0), second = page_in_range(digit, 1), third = page_in_range(digit, 2);
-        children[digit] = (struct wb_log_child){{.prefix = digit << 60, .bits = 4}, 1};
+        children[digit] = (struct wb_split_child){{.prefix = digit << 60, .bits = 4}, 1};
         third.size = 100; /* stays alive, so that what is dead must be estimated */
         must_ok(put_spec(store, &third));
         if (digit < FULL_RANGES) {
@@ -358,8 +358,8 @@ static void test_dead_bytes(void **state)
         }
     }
     commit_store(store);
-    wb_log_tails_release(log);
-    must_ok(wb_log_split(log, 1, children, RANGES));
+    wb_tails_release(repo);
+    must_ok(wb_split(repo, 1, children, RANGES));
     for (uint64_t digit = 0; digit < FULL_RANGES; digit++)
         for (unsigned i = 0; i < 2; i++) {
             struct spec spec = page_in_range(digit, i);
@@ -368,20 +368,20 @@ static void test_dead_bytes(void **state)
             must_ok(put_spec(store, &spec));
         }
     commit_store(store);
-    must_ok(wb_log_purge(log)); /* the file that was split */
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_purge(repo)); /* the file that was split */
+    must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         beyond += o.rows.items[i].bytes_dead > o.rows.items[i].bytes;
         bytes += o.rows.items[i].bytes;
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     assert_true(beyond >= FULL_RANGES - 1); /* pages of one pair may be in the lead, which counts as nothing */
     must_ok(wb_store_stat(store, &stat));
     assert_in_range(stat.bytes_dead, bytes / 2, bytes);
     must_ok(wb_store_node_each(store, check_fragmentation, &fragmentation));
     assert_true(fragmentation > 0.5);
     compact(store);
-    must_ok(wb_log_purge(log));
+    must_ok(wb_repo_purge(repo));
     must_ok(wb_store_stat(store, &stat));
     assert_int_equal(stat.bytes_dead, 0);
     wb_store_close(store);

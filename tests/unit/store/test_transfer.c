@@ -4,8 +4,8 @@
  * readers have. And the lists that make it fast: ops in the order of ids, and a page found in a list of many.
  */
 #include "store_support.h"
-#include "store/batch/transfer.h"
-#include "store/log/log_sync.h"
+#include "move/transfer.h"
+#include "pagefile/append_sync.h"
 #include "os/fault.h"
 
 #include <errno.h>
@@ -506,12 +506,12 @@ static void test_order(void **state)
     (void)state;
     for (unsigned kind = 0; kind < 4; kind++)
         for (size_t count = 0; count < 3000; count = count * 2 + 1) {
-            struct wb_log_op *ops = calloc(count + 1, sizeof *ops);
+            struct wb_op *ops = calloc(count + 1, sizeof *ops);
             uint32_t *order = calloc(count + 1, sizeof *order);
             must(ops && order);
             for (size_t i = 0; i < count; i++) /* some pages several times */
                 ops[i].id = i && chance_one_in(&chance, 4) ? ops[chance_below(&chance, i)].id : some_id(&chance, kind);
-            must_ok(wb_log_order_ops(ops, count, order));
+            must_ok(wb_repo_order_ops(ops, count, order));
             for (size_t i = 1; i < count; i++) {
                 int way = wb_pageid_compare(ops[order[i - 1]].id, ops[order[i]].id);
                 must(way < 0 || (way == 0 && order[i - 1] < order[i]));

@@ -5,7 +5,7 @@
 #include "store_support.h"
 #include "os/path.h"
 #include "store/batch/batched.h"
-#include "store/log/log_block.h"
+#include "pagefile/append_block.h"
 
 enum { PAGES = 400, BLOCKS_MAX = 1000, SEGMENT = 64 << 10 };
 
@@ -84,7 +84,7 @@ static void gather_blocks(struct wb_store *store, struct blocks *blocks)
     struct wb_store_parcel parcel;
 
     blocks->count = 0;
-    must_ok(wb_log_scan_blocks(store, &(struct wb_store_scan_options){0}, &scan));
+    must_ok(wb_disk_scan_blocks(store, &(struct wb_store_scan_options){0}, &scan));
     while (wb_store_scan_parcel(scan, &parcel) > 0) {
         must(blocks->count < BLOCKS_MAX);
         blocks->bytes[blocks->count] = WB_BUF_INIT;
@@ -104,14 +104,14 @@ static void find_segment(const char *dir, const struct wb_catalog_segment *row, 
 }
 
 /* How many of the blocks are in a file of the store, except for what their headers say about commits and places. */
-static size_t count_in(const char *dir, struct wb_log *log, struct blocks *blocks)
+static size_t count_in(const char *dir, struct wb_repo *repo, struct blocks *blocks)
 {
-    struct wb_log_overview o = {0};
+    struct wb_repo_overview o = {0};
     struct wb_buf all = WB_BUF_INIT, file;
     char path[DIR_MAX];
     size_t found = 0;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         find_segment(dir, &o.rows.items[i], path);
         must_ok(wb_path_read(path, 64 << 20, &file));
@@ -124,21 +124,21 @@ static size_t count_in(const char *dir, struct wb_log *log, struct blocks *block
             memmem(all.ptr, all.len, block->ptr + WB_BLOCK_HEADER_BYTES, block->len - WB_BLOCK_HEADER_BYTES) != NULL;
         wb_buf_release(&blocks->bytes[i]);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     wb_buf_release(&all);
     return found;
 }
 
 /* Bytes of segments that are not of a narrow range. */
-static uint64_t wide_bytes(struct wb_log *log)
+static uint64_t wide_bytes(struct wb_repo *repo)
 {
-    struct wb_log_overview o = {0};
+    struct wb_repo_overview o = {0};
     uint64_t bytes = 0;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_overview(repo, &o));
     for (size_t i = 0; i < o.rows.count; i++)
         bytes += o.rows.items[i].range.bits == 0 ? o.rows.items[i].bytes : 0;
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     return bytes;
 }
 
@@ -180,7 +180,7 @@ static void test_copied(void **state)
                 (void)count_in(dir, wb_batched_read_log(batch), &blocks);
             }
             if (hashed)
-                assert_true(wide_bytes(wb_batched_read_log(batch)) <= 3 * wb_log_sizes.hashed_bytes);
+                assert_true(wide_bytes(wb_batched_read_log(batch)) <= 3 * wb_pagefile_sizes.hashed_bytes);
         }
         wb_store_close(store);
         verify_clean(dir);
@@ -321,19 +321,19 @@ static void test_taken_down_late(void **state)
 }
 
 /* The middle of the longest segment. */
-static void damage(const char *dir, struct wb_log *log)
+static void damage(const char *dir, struct wb_repo *repo)
 {
-    struct wb_log_overview o = {0};
+    struct wb_repo_overview o = {0};
     char path[DIR_MAX];
     size_t longest = 0;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     for (size_t i = 0; i < o.rows.count; i++)
         longest = o.rows.items[i].bytes > o.rows.items[longest].bytes ? i : longest;
     find_segment(dir, &o.rows.items[longest], path);
     flip_byte(path, o.rows.items[longest].bytes / 2, 1);
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
 }
 
 /* Damage does not stop the rest, and does not replace what readers have. */
@@ -413,7 +413,7 @@ static void test_spread(void **state)
 
 /* What the catalog of the source knows about the pages of a parcel. */
 static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, struct wb_store_unpacker *unpacker,
-                     struct wb_buf *sites, struct wb_log_block_page *pages_out)
+                     struct wb_buf *sites, struct wb_append_page *pages_out)
 {
     must_ok(wb_store_unpacker_open(unpacker, parcel));
     for (size_t i = 0; i < parcel->count; i++) {
@@ -421,12 +421,12 @@ static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, 
         must_ok(wb_store_unpacker_page(unpacker, i, &page));
         struct wb_slice site = wb_key_site(page.key);
         must_ok(wb_buf_append_slice(&sites[i], site));
-        pages_out[i] = (struct wb_log_block_page){
+        pages_out[i] = (struct wb_append_page){
             .id = page.id,
             .slot = parcel->pages[i].slot,
             .site = wb_buf_slice(&sites[i]),
             .entry = {.time_ms = page.time_ms,
-                      .content = wb_history_content(&page, wb_log_of(to)->content_seed),
+                      .content = wb_history_content(&page, wb_repo_of(to)->content_seed),
                       .body_bytes = (uint32_t)page.body.len,
                       .stored_bytes = 1,
                       .status = page.status,
@@ -441,7 +441,7 @@ static void test_pending(void **state)
 {
     enum { FEW = 8 };
     char from_dir[DIR_MAX], to_dir[DIR_MAX];
-    struct wb_log_block_page pages[FEW];
+    struct wb_append_page pages[FEW];
     struct wb_buf sites[FEW] = {0};
     struct wb_store_unpacker *unpacker;
     struct wb_store_parcel parcel;
@@ -455,13 +455,13 @@ static void test_pending(void **state)
     }
     commit_store(from);
     must_ok(wb_store_unpacker_new(&unpacker));
-    must_ok(wb_log_scan_blocks(from, &(struct wb_store_scan_options){0}, &scan));
+    must_ok(wb_disk_scan_blocks(from, &(struct wb_store_scan_options){0}, &scan));
     assert_int_equal(wb_store_scan_parcel(scan, &parcel), 1);
     assert_int_equal(parcel.count, FEW);
     describe(to, &parcel, unpacker, sites, pages);
     struct spec before = page_spec(1, 500), newer = page_spec(2, 2000);
     must_ok(put_spec(to, &before)); /* ops before and after those of the block */
-    assert_int_equal(wb_log_put_block(wb_log_of(to), parcel.bytes, pages, FEW), 1);
+    assert_int_equal(wb_append_whole(wb_repo_of(to), parcel.bytes, pages, FEW), 1);
     must_ok(put_spec(to, &newer));
     for (unsigned committed = 0; committed < 2; committed++) {
         for (uint32_t i = 0; i < FEW; i++) {

@@ -4,7 +4,7 @@
 #include "../seeded.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "store/nodes/log_nodes.h"
+#include "place/nodes.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -58,12 +58,12 @@ static int open_far(const char *dir, const struct wb_node_identity *identity, st
 void use_wire(void)
 {
     wire.chance = test_seed();
-    wb_log_nodes_open = open_far;
+    wb_nodes_open = open_far;
 }
 
 void use_no_wire(void)
 {
-    wb_log_nodes_open = wb_node_open;
+    wb_nodes_open = wb_node_open;
     for (size_t i = 0; i < wire.far.count; i++)
         wb_node_close(wire.far.items[i]);
     wb_vec_release(&wire.far);

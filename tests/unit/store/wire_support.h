@@ -5,7 +5,7 @@
 #ifndef WB_TESTS_WIRE_SUPPORT_H
 #define WB_TESTS_WIRE_SUPPORT_H
 
-#include "node/node.h"
+#include "place/node.h"
 
 /* What was exchanged so far in this process. */
 struct wire_counts {

@@ -7,7 +7,7 @@
 #include "../seeded.h"
 #include "../store/store_support.h"
 #include "os/path.h"
-#include "store/files/segment.h"
+#include "pagefile/segment.h"
 #include "stream/carousel.h"
 
 #include <pthread.h>

@@ -1,0 +1,152 @@
+/*
+ * convert.h - copies a repository into a new one of another design (wb_store_convert() in store_nodes.h).
+ *
+ * Both have a catalog that says everything about versions, captures and epochs. So its rows are copied, and only the
+ * places of the bytes become others:
+ *
+ *   rows     snapshots, bars, revisits, sites, the epoch, the history policy     convert_rows.c
+ *   copy     the records of all versions
+ *   adopt    the pages in the order of their ids, with all versions at their new places
+ *
+ * What is between copying and adopting depends on the organisation of the copy:
+ *
+ *   log, hashed-log   records are copied in the order of the disk, and it is noted, for each, where it was and where it
+ *                     is; the notes are sorted by page id, and then the pages are adopted       convert_pages.c
+ *   hash              the records themselves are sorted by page id, and each page is stored and adopted in one
+ *                     commit, because a bucket is written with the entries of its pages         convert_sorted.c
+ *
+ *   convert.c          the directory of the copy: what it may be, the mark of an unfinished one, its end
+ *   convert_parts.c    the parts of designs: read nodes and update nodes
+ *   convert_source.c   the state of the other repository that is copied, and its records
+ *   convert_buckets.c  ... if they are in buckets
+ *   convert_adopt.c    makes one page
+ *   convert_lost.c     versions whose bytes cannot be read
+ *
+ * The copy is of one moment: the state of the catalog that was the newest when it began, which is held until it ends.
+ */
+#ifndef WB_MOVE_CONVERT_H
+#define WB_MOVE_CONVERT_H
+
+#include "pagefile/hash_store.h"
+#include "store/repo_adopt.h"
+#include "store/store_nodes.h"
+
+/* ---- the source (convert_source.c) ------------------------------------------------------------------------ */
+
+/* The state that is copied. */
+struct wb_convert_source {
+    const char *dir;
+    struct wb_superblock superblock;
+    struct wb_catalog *catalog; /* holds the state and its epoch */
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary;
+    struct wb_nodes nodes;
+    struct wb_parts parts;
+    struct wb_segment_reader reader; /* of a log */
+    bool hash;                       /* it is of the organisation hash: */
+    struct wb_hash_files files;
+    struct wb_bucket bucket;
+    struct wb_bucket_reader buckets;
+    struct wb_buf record;
+};
+
+/* Close it even if this fails. dir and the source itself must stay where they are. */
+int wb_convert_source_open(const char *dir, struct wb_convert_source *source);
+void wb_convert_source_close(struct wb_convert_source *source);
+
+/* Checks that a repository can be copied: WB_E_DOWN if a node that has any version is down. */
+int wb_convert_source_check(const char *dir);
+
+/* A record that a version needs. */
+struct wb_convert_record {
+    struct wb_pageid id;
+    struct wb_catalog_place place;
+    struct wb_page page;   /* borrows from the record */
+    struct wb_buf *record; /* the function may take it */
+};
+
+/* Calls each() for all of them, each place once, in the order of the disk. What is damaged is left out. */
+typedef int (*wb_convert_each)(void *context, const struct wb_convert_record *record);
+int wb_convert_records(struct wb_convert_source *source, wb_convert_each each, void *context);
+
+/* Reads a single one. WB_E_CORRUPT; WB_E_NOTFOUND: its bucket does not have it, or not any more. */
+int wb_convert_record_at(struct wb_convert_source *source, struct wb_pageid id, const struct wb_catalog_place *place,
+                         struct wb_buf *record_out);
+
+/* The same of a repository of the organisation hash (convert_buckets.c). */
+int wb_convert_bucket_records(struct wb_convert_source *source, wb_convert_each each, void *context);
+int wb_convert_bucket_record_at(struct wb_convert_source *source, struct wb_pageid id,
+                                const struct wb_catalog_place *place, struct wb_buf *record_out);
+
+/* ---- the copy ------------------------------------------------------------------------------------------------ */
+
+/* A copy in progress, or one part of it. */
+struct wb_convert {
+    struct wb_convert_source *source;
+    struct wb_convert_source *read; /* the source of the read nodes, while update nodes are copied, too */
+    struct wb_repo *target;         /* open for writing */
+    const struct wb_store_convert_sink *sink;
+    uint64_t done, total;        /* records and pages */
+    uint64_t latest, gone;       /* pages of the source that were dealt with, with a latest version and without */
+    WB_VEC(uint64_t) lost_sites; /* the hash of the site of each page whose latest version is lost */
+    struct wb_store_convert_counts counts;
+    uint64_t told; /* how many lost versions were reported */
+};
+
+/* Reports that `more` was done. WB_E_STOPPED if whoever is told wants to stop. */
+int wb_convert_progress(struct wb_convert *convert, uint64_t more);
+
+/* Copies everything in the catalog but pages and the files that hold them; or only the bars. */
+int wb_convert_rows(struct wb_convert *convert);
+int wb_convert_bars(struct wb_convert *convert);
+
+/* Takes the pages in lost_sites off the numbers of pages of their sites, which were copied as they are. */
+int wb_convert_sites(struct wb_convert *convert);
+
+/* Copies the pages, into a log or into buckets. */
+int wb_convert_pages(struct wb_convert *convert);
+int wb_convert_sorted_pages(struct wb_convert *convert);
+
+/*
+ * Copies all parts of a design into a repository that was just created. read: the read nodes, or all there is. If that
+ * is part of a batch design, the target must be of one, too; transfer: what waits is brought to its read nodes at once.
+ */
+int wb_convert_parts(struct wb_convert *convert, struct wb_convert_source *read, struct wb_store *target,
+                     bool transfer);
+
+/* ---- one page (convert_adopt.c) ------------------------------------------------------------------------------ */
+
+/* Where a record was and is, and what is known about it only from its bytes. */
+struct wb_convert_note {
+    struct wb_catalog_place from, to;
+    uint32_t stored_bytes;
+    uint64_t content; /* hashes of contents differ between repositories */
+    int64_t time_ms;
+    uint16_t lifetime;
+};
+
+/* Fills in what follows from the page: all but `to` and stored_bytes. */
+struct wb_convert_note wb_convert_note_of(const struct wb_convert *convert, const struct wb_page *page,
+                                          const struct wb_catalog_place *from);
+
+/* The key by which records and notes are sorted. */
+enum { WB_CONVERT_PLACE_BYTES = 4 + 8 + 2, WB_CONVERT_KEY_BYTES = WB_PAGEID_BYTES + WB_CONVERT_PLACE_BYTES };
+void wb_convert_place_put(const struct wb_catalog_place *place, char out[WB_CONVERT_PLACE_BYTES]);
+struct wb_catalog_place wb_convert_place_get(const char *bytes);
+
+/* Makes a page of the source in a transaction of the target. A version without a note is lost; one has a note. */
+int wb_convert_adopt(struct wb_convert *convert, struct wb_repo_edit *edit, struct wb_pageid id,
+                     const struct wb_convert_note *notes, size_t count);
+
+/* ---- what is lost (convert_lost.c) --------------------------------------------------------------------------- */
+
+/*
+ * A version of the page in view was not found: finds out why, counts and reports it. WB_E_BUSY if the reason is that
+ * the source has changed meanwhile.
+ */
+int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t version);
+
+/* When all pages are made: finds those of which nothing could be read. All pages must be accounted for then. */
+int wb_convert_complete(struct wb_convert *convert);
+
+#endif

@@ -1,0 +1,575 @@
+/*
+ * repo.h - the engine behind all incremental designs: its handle, its writer, and what its files share.
+ *
+ * The catalog (catalog.h) knows where each page is and which files count. In the organisations log and hashed-log,
+ * pages are appended to segment files (segment.h) in blocks (block.h); what differs in hash is in hash_store.h. Batch
+ * designs and conversions use the engine from inside, too.
+ *
+ *   repo.c          creating, opening and closing
+ *   repo_get.c      reading single pages
+ *   repo_stat.c     statistics; reading all segment rows at once
+ *   parts.c    which segment has a place, after segments were split
+ *   repo_write.c    collects what a writer puts, touches and removes, until it commits
+ *   append_flush.c    compresses collected pages into blocks and appends them to a segment
+ *   repo_commit.c   makes it all durable: one transaction of the catalog
+ *   repo_edit.c     ... what it changes: pages, the segments they are in, counters
+ *   pageview.c     ... one page with its past
+ *   repo_adopt.c    takes over records and pages of another repository
+ *   repo_batch.c    reads many pages at once
+ *   repo_snapshot.c seals and drops snapshots, sets the history policy
+ *   repo_history.c  the past of a page for readers; forgetting what nobody keeps
+ *   repo_revisit.c  revisits that wait for their original
+ *   repo_event.c    what waits for a transfer beside pages (batch designs)
+ *   repo_bar.c      bars: what was taken down and must not come back
+ *   nodes.c    the nodes: where segments are, and where new pages go
+ *   repo_recover.c  repairs what a crash left behind; chooses the segments to append to
+ *   disk_scan.c     all pages, in the order of the disk
+ *   disk_gone.c     ... and after them the pages that are gone but have a past
+ *   disk_parcel.c   ... as parcels; positions
+ *   segment_live.c     finds out which pages of a segment are alive
+ *   compact.c  replaces segments by copies without their dead pages
+ *   compact_copy.c     makes the copy, block by block
+ *   split.c    divides segments by page ids; segment_hold.c moves them to other nodes
+ *   rebalance.c  adds and removes nodes
+ *   compact_group.c    puts older versions next to the latest one of their page
+ *   repo_verify.c   reads and checks everything
+ *
+ * The life of a page in a writer:
+ *   1 taken      encoded in memory, as an op of the current group
+ *   2 in flight  the group is full, and worker threads compute digests and compress it
+ *   3 appended   its block is in the segment file, and its place is known
+ *   4 committed  the file is synced and the catalog changed: readers see the page
+ * A crash before 4 loses the page completely. The next writer cuts off the file's tail.
+ *
+ * Threads: everything here runs in the thread that owns the handle, except for the
+ * workers (append_flush.c, hash_stage.c, hash_press.c) and the one of compact.c. Scans have their own
+ * catalog handle, because they may run in another thread.
+ */
+#ifndef WB_STORE_REPO_H
+#define WB_STORE_REPO_H
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "base/vec.h"
+#include "place/node.h"
+#include "catalog/catalog.h"
+#include "catalog/history.h"
+#include "place/parts.h"
+#include "catalog/pageview.h"
+#include "pagefile/append_run.h"
+#include "place/nodes.h"
+#include "store/organisation.h"
+#include "pagefile/segment.h"
+#include "place/superblock.h"
+
+enum {
+    WB_REPO_MAGIC = 0x57424c4f,
+    WB_REPO_WRITER_MAGIC = 0x57424c57,
+    WB_REPO_FILES_MAX = 64, /* segment files that a handle keeps open */
+    WB_REPO_SEALED_MAX = 8, /* when a store is opened, the seals of fewer than this many newest segments are read */
+};
+
+/*
+ * The sizes by which a writer works. They are constant in the program. They are variables
+ * as a test seam only: with small sizes, a few small pages fill blocks, groups and segments.
+ */
+struct wb_pagefile_sizes {
+    uint64_t segment_bytes; /* a segment that has reached this is full, and the writer takes another */
+    uint64_t hashed_bytes;  /* hashed-log: the same, and the range of ids is divided then */
+    size_t block_bytes;     /* a block is closed when its records reach this */
+    size_t group_bytes;     /* a group is compressed when it has reached this; pages are sorted by site within it */
+    size_t giant_bytes;     /* a page this large is appended at once, so that memory holds only one such page */
+    size_t spare_bytes;     /* so much is kept of pages whose content is stored already, in case others give it up */
+    size_t bucket_bytes;    /* of a bucket, in the organisation hash; there, ... */
+    size_t large_bytes;     /* ... a page this large is stored apart from its bucket, ... */
+    size_t pending_bytes;   /* ... and so many bytes of records stay in memory until the commit; others go to a file */
+};
+extern struct wb_pagefile_sizes wb_pagefile_sizes;
+
+struct wb_repo_writer;
+struct wb_hash;
+struct wb_hash_edit;
+
+/* An open repository of this organisation. */
+struct wb_repo {
+    struct wb_store store; /* must be the first member */
+    uint32_t magic;
+    char *dir;
+    struct wb_superblock superblock;
+    struct wb_catalog *catalog;
+    struct wb_catalog_txn reader; /* for single reads; parked between calls */
+    struct wb_nodes nodes;        /* as of the last read */
+    struct wb_busy busy;          /* tells other processes what is under way on the nodes */
+    uint64_t number;              /* of this handle, among all of the process */
+    uint64_t commit_at_open;      /* the catalog's last commit when the store was opened */
+    uint64_t content_seed;        /* for wb_history_content() */
+    uint64_t bars_txn;            /* cached: in the catalog's state with this number ... */
+    uint64_t bars;                /* ... there were this many bars */
+    struct wb_parts parts;        /* for single reads and for changes */
+    struct wb_segment_reader source;
+    struct wb_segment files[WB_REPO_FILES_MAX]; /* open segments, replaced in turn */
+    unsigned file_next, file_misses;
+    uint64_t pressed;             /* for wb_kept_pressed() */
+    bool compacting;              /* this handle has the lock of compactions, and splits segments */
+    struct wb_repo_writer *writer; /* NULL if the store was opened for reading */
+    struct wb_hash *hash;         /* in the organisation hash (hash_store.h); otherwise NULL */
+};
+
+struct wb_repo *wb_repo_of(struct wb_store *store);
+
+/* The same for a store that was opened for writing. */
+struct wb_repo *wb_repo_of_writer(struct wb_store *store);
+
+/* ---- writing (repo_write.c) ------------------------------------------------------------- */
+
+enum wb_op_kind {
+    WB_OP_PUT,
+    WB_OP_CAPTURE, /* of a content that is stored already, or that is too old to be stored */
+    WB_OP_TOUCH,
+    WB_OP_REMOVE,
+    WB_OP_REMOVE_EVERYWHERE,
+    WB_OP_REVISIT, /* waits for its original */
+    WB_OP_EVENT,   /* waits for a transfer */
+    WB_OP_COPY,    /* bytes that get a place; which page has them is decided later (repo_adopt.h) */
+};
+
+/* Whether the op brings bytes that are to be stored. */
+static inline bool wb_op_has_bytes(enum wb_op_kind kind)
+{
+    return kind == WB_OP_PUT || kind == WB_OP_COPY;
+}
+
+/* Whether the op says to which site its page belongs. */
+static inline bool wb_op_knows_site(enum wb_op_kind kind)
+{
+    return kind != WB_OP_TOUCH && kind != WB_OP_EVENT;
+}
+
+/* One thing that the writer was told to do. */
+struct wb_op {
+    enum wb_op_kind kind;
+    struct wb_pageid id;
+    uint32_t site;                   /* index into the writer's sites */
+    int64_t previous;                /* the op before this one that concerns the same page; -1: there is none */
+    int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
+    uint64_t content;                /* of a put or capture (wb_history_content); of a touch: 0, or what was seen */
+    uint64_t replaces;               /* of a put: a content of its time that it replaces, because it is longer; or 0 */
+    enum wb_catalog_event_kind event; /* of an event */
+    struct wb_buf record;            /* of a put that has not been appended yet; of a capture: see below */
+    struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
+    bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
+    bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
+    bool appended;
+    bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
+    bool has_payload_sha1;
+    uint8_t sha1[WB_SHA1_BYTES];     /* of a put that was appended */
+    bool digested;                   /* organisation hash: the record has its digests */
+    uint64_t staged_at, staged_bytes, staged_check; /* ... and is in a file, and not in `record` (hash_stage.c) */
+    uint8_t payload_sha1[WB_SHA1_BYTES];
+    struct wb_store_revisit *revisit; /* a copy of it with its URL, without its site; see below. Otherwise NULL */
+};
+
+/*
+ * A capture is of a content that is stored already. Until the commit, another process may give that content
+ * up, because it has a newer version. So the op of a capture has what is needed in that case. If it was put, that is
+ * its record, which is then stored after all. If it is a revisit that has found its original, it is the revisit, which
+ * then waits.
+ */
+
+/*
+ * In a view that includes ops that are not committed, bytes that have no place yet: the
+ * place's logical offset is the number of the op, plus one (WB_PAGEVIEW_PENDING_SEGMENT).
+ */
+
+/* Views of pages that the ops concern, so that many ops for one page need not be applied again and again. */
+enum { WB_REPO_VIEWS = 64 };
+struct wb_repo_cached_view {
+    struct wb_pageview view;
+    int64_t last_op; /* the view includes the page's ops up to this one; -1: not in use */
+};
+
+/* A site that occurs in the ops. */
+struct wb_repo_site {
+    char *name;
+    size_t len;
+    uint64_t hash;
+    int64_t delta; /* by how much its number of pages changes; counted during the commit */
+};
+
+/* A segment that the writer has locked to append to. */
+struct wb_tail {
+    struct wb_bin bin; /* of all its pages */
+    struct wb_segment segment;
+    uint64_t bytes;           /* end of the blocks that were appended */
+    uint64_t bytes_committed; /* end of the blocks that were committed */
+    uint64_t pages_appended;  /* since the last commit */
+};
+
+/* Finds a page, or a site, by its 128-bit hash: leads to an index in one of the writer's vectors. */
+struct wb_op_index_entry {
+    uint64_t hash; /* id.lo */
+    struct wb_pageid id;
+    uint32_t index;
+};
+union wb_op_index WB_MAP_OF(struct wb_op_index_entry);
+
+struct wb_flight;
+struct wb_block_spread;
+struct wb_builders;
+struct wb_repo_edit;
+
+/*
+ * A writer. Its ops are in one of these states, and every commit or failed commit leads
+ * back to the first one:
+ *
+ *   empty      ops.count == 0
+ *   collecting ops before group_at were handed to the workers, the others are in the current group
+ *   flushed    flight == NULL and group_at == ops.count: every put is appended
+ *   failed     failed.code < 0: a block was lost, so the ops can only be dropped
+ */
+struct wb_repo_writer {
+    uint32_t magic;
+    WB_VEC(struct wb_op) ops;
+    size_t group_at;             /* the ops from here on are the current group */
+    uint64_t group_bytes;        /* of the records of its puts */
+    uint64_t spare_bytes;        /* of the records of all captures */
+    uint32_t group_site;         /* the site of its last page */
+    bool group_mixed;            /* it contains pages of several sites */
+    WB_VEC(struct wb_repo_site) sites;
+    union wb_op_index site_index; /* hash of a site -> its index in sites */
+    union wb_op_index page_index; /* page id -> the last op that concerns it ... */
+    size_t indexed;               /* ... among the first so many; (repo_ops.h) */
+    struct wb_repo_cached_view views[WB_REPO_VIEWS];
+    struct wb_pageview spare;         /* of a page that no op concerns */
+    WB_VEC(size_t) chain;             /* ops to be applied to a view */
+    struct wb_epochs held;            /* what moment.rule.held points to */
+    size_t waiting_ops;               /* revisits among the ops whose original is another page */
+    struct wb_moment moment;          /* what the next commit will go by, as far as is known now */
+    bool moment_known;                /* ... it was read since the last commit */
+    bool any_gone, any_waiting;       /* ... and whether a page is gone, and a revisit waits */
+    struct wb_pool *pool;             /* the workers */
+    struct wb_builders *builders;     /* their compression contexts */
+    struct wb_pool *sync_pool;        /* syncs the files of several nodes at once; NULL until that is needed */
+    struct wb_flight *flight;         /* groups that they are compressing, the oldest first; NULL if there is none */
+    WB_VEC(struct wb_tail) tails;
+    struct wb_append_run run;     /* blocks for one of them that were put as they are ... */
+    struct wb_append_run written; /* ... and those that a thread is writing */
+    struct wb_block_spread
+        *blocks; /* how these are divided among nodes and ranges (append_block.c); NULL: not known yet */
+    struct wb_busy_mark busy;    /* set while there are ops */
+    int (*adopt)(void *context, struct wb_repo_edit *edit, const uint32_t *order, size_t count);
+    void *adopt_context;         /* adopt makes the page of copies in the same commit; NULL: it is made later */
+    size_t attempt;              /* of the commit under way: it is repeated, and adopt called again, if a node fails */
+    uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
+    uint64_t older, barred;      /* pages that were refused since the last commit */
+    bool thorough;               /* compaction must leave nothing of what is replaced: set during a transfer */
+    struct wb_error_copy failed; /* code < 0: see above */
+};
+
+int wb_repo_writer_new(struct wb_repo *repo);
+void wb_repo_writer_free(struct wb_repo *repo);
+int wb_repo_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
+int wb_repo_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
+int wb_repo_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms, bool everywhere);
+
+/* Returns false if the id is not in the index. */
+bool wb_op_index_get(const union wb_op_index *map, struct wb_pageid id, uint32_t *index_out);
+
+/* Whether this writer has ops for the page that are not committed. */
+bool wb_repo_has_ops(const struct wb_repo *repo, struct wb_pageid id);
+
+/* The page as it will be after the ops so far. The view is good until the next call. */
+int wb_repo_view(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out);
+
+/* Adds an op; from now on it is part of the views of its page. Its record and its revisit belong to the writer then. */
+int wb_op_add(struct wb_repo *repo, const struct wb_op *op);
+
+/* Finds a site among those of the ops, or adds it. */
+int wb_repo_site_index(struct wb_repo_writer *writer, struct wb_slice site, uint32_t *index_out);
+
+/* After a failed flush nothing more can be added: returns the error of the flush. */
+int wb_repo_check_usable(const struct wb_repo_writer *writer);
+
+/*
+ * Compares a page that is to be put with the captures of its time (repo_rival.c). 1: one of them begins with this page,
+ * which was cut short, and has more of it or is whole: there is nothing to be put. 0: *replaces_out is the content of
+ * one that was cut short and with which this page begins, or 0. read(context) reads the bytes of a version.
+ * wb_repo_has_rival() tells without reading anything whether that need not be asked.
+ */
+typedef int (*wb_repo_read_rival)(void *context, struct wb_pageid id, const struct wb_history_version *version,
+                                  struct wb_page *page_out, struct wb_buf *mem_out);
+bool wb_repo_has_rival(const struct wb_history *history, int64_t time_ms, const struct wb_history_version *version);
+int wb_repo_rival(const struct wb_history *history, const struct wb_page *page, wb_repo_read_rival read, void *context,
+                  uint64_t *replaces_out);
+
+/* Reads a page that was put by this op but not committed. */
+int wb_repo_get_pending(struct wb_repo *repo, size_t op, struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Forgets all ops, after a commit or a failure. */
+void wb_ops_clear(struct wb_repo *repo);
+
+/* Leaves the segments that were appended to: cuts off uncommitted bytes, writes seals, gives up the locks. */
+void wb_tails_release(struct wb_repo *repo);
+
+/* ---- flushing (append_flush.c) ---------------------------------------------------------------- */
+
+/* Hands the current group to the workers, then waits for the previous group and appends it. */
+int wb_flush_start(struct wb_repo *repo);
+
+/* Appends everything. Afterwards nothing is in flight. */
+int wb_flush_all(struct wb_repo *repo);
+
+/* Waits for the workers. Afterwards the records of ops in flight may be read. */
+void wb_flush_wait(struct wb_repo *repo);
+
+/* Drops what is in flight. */
+void wb_flush_drop(struct wb_repo *repo);
+int wb_builders_new(unsigned count, struct wb_builders **builders_out);
+void wb_builders_free(struct wb_builders *builders);
+
+/* For a job of the writer's pool: there is one for each worker. */
+struct wb_block_builder *wb_builder_take(struct wb_builders *builders);
+void wb_builder_give(struct wb_builders *builders, struct wb_block_builder *builder);
+
+/* ---- committing (repo_commit.c) --------------------------------------------------------------- */
+
+int wb_repo_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout);
+/*
+ * To be called after every failed commit of the catalog. If it is not known whether the
+ * commit is on disk, the appended blocks may be committed, so they must not be cut off:
+ * leaves the segments as they are, forgets the ops, and reopens the catalog, which
+ * decides by what is there. Does nothing if the outcome is known.
+ */
+void wb_repo_decide(struct wb_repo *repo);
+
+/* A transaction that changes something other than pages: bars, snapshots, the history policy. */
+struct wb_repo_change {
+    struct wb_repo *repo;
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary; /* written at the end */
+    int64_t now_ms;                    /* when it began */
+};
+
+/* Commits what was put before; then runs make(context), which changes `change`, and commits that. */
+int wb_repo_change(struct wb_store *store, struct wb_repo_change *change, int (*make)(void *context), void *context);
+
+/* ---- bars (repo_bar.c) --------------------------------------------------------------------------- */
+
+int wb_repo_bar(struct wb_store *store, const struct wb_store_bar *bar);
+int wb_repo_allow(struct wb_store *store, const struct wb_store_bar *bar);
+int wb_repo_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
+int wb_repo_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context);
+int wb_repo_bar_version(struct wb_store *store, uint64_t *version_out);
+int wb_repo_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
+                      size_t *count_out);
+
+/* Looks up, in a transaction, whether a page is barred. */
+int wb_repo_bar_holds(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out);
+
+/* The same through log->reader, which must be awake. Takes no time if there are no bars. */
+int wb_repo_bar_look(struct wb_repo *repo, struct wb_pageid id, struct wb_slice site, bool *barred_out);
+
+/* ---- reading (repo.c) ------------------------------------------------------------------------- */
+
+int wb_repo_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
+                struct wb_buf *mem_out);
+int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
+
+/* The entry of the committed version that is meant; of an old version without lifetimes. WB_E_NOTFOUND. */
+int wb_repo_find(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
+                 struct wb_catalog_entry *entry_out);
+
+/* The same in the state that log->reader sees, which must be awake. */
+int wb_repo_look_up(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
+                    struct wb_catalog_entry *entry_out);
+
+/* Reads the page that an entry describes. */
+int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                       struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Reads the record of a version at its place. */
+int wb_repo_read_record(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_place *place,
+                        struct wb_buf *record_out);
+
+/* Opens the segment of a page's place; log->reader must be awake. The file is good until the next call. */
+int wb_repo_segment(struct wb_repo *repo, uint32_t origin, struct wb_pageid id, struct wb_segment **segment_out);
+
+/* Opens the catalog, or opens it again. If that fails, the old handle stays. */
+int wb_repo_open_catalog(struct wb_repo *repo);
+
+/* Checks that a decoded page has the expected id. With an entry, adds what only the catalog knows about the page. */
+int wb_repo_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry);
+
+/* Decodes a record and identifies the page. The page borrows from the record. */
+int wb_repo_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                 struct wb_page *page_out);
+
+/*
+ * Runs a function through log->reader: wakes it, takes note of changed nodes, calls read(context), parks it again. If
+ * the state of the catalog disappears during that, it all happens once more (see
+ * wb_catalog_call), so read() must be repeatable.
+ */
+int wb_repo_read(struct wb_repo *repo, int (*read)(void *context), void *context);
+
+/* ---- the catalog at a glance (repo_stat.c) ---------------------------------------------------- */
+
+int wb_repo_stat(struct wb_store *store, struct wb_store_stat *stat_out);
+
+/* The table of nodes (repo_nodes.c). */
+int wb_repo_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
+                      void *context);
+
+/* The newest summary. */
+int wb_repo_summary(struct wb_repo *repo, struct wb_catalog_summary *summary_out);
+
+/* The summary and all segment rows, as of one moment. On error the rows are empty. */
+struct wb_repo_overview {
+    struct wb_catalog_summary summary;
+    struct wb_catalog_rows rows;
+};
+int wb_repo_overview(struct wb_repo *repo, struct wb_repo_overview *overview_out);
+
+/* ---- pages in a transaction (repo_edit.c) --------------------------------------------------------- */
+
+/* Where a version is, or was. */
+struct wb_repo_edit_place {
+    struct wb_catalog_place place;
+    uint32_t stored_bytes;
+    uint64_t arrived;
+    bool latest;
+};
+
+/* A transaction in progress. Changed segment rows and the summary are kept here, and written at the end. */
+struct wb_repo_edit {
+    struct wb_repo *repo;
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary summary;
+    struct wb_catalog_segment *rows; /* by segment number; a row with number 0 has not been read yet */
+    bool *dirty;                     /* by segment number: the row must be written */
+    size_t row_count;
+    struct wb_moment moment;
+    struct wb_epochs held;           /* what moment.rule.held points to */
+    bool changed;                    /* a page was changed: the epoch of this commit has begun */
+    bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
+    bool as_is;                      /* pages come from another repository: nothing is forgotten now (repo_adopt.c) */
+    bool forgetting;                 /* the bytes of versions that nobody keeps any more must disappear, too */
+    struct wb_hash_edit *hash;       /* in the organisation hash (hash_store.h); otherwise NULL */
+    struct wb_pageview view;         /* the page that is being changed */
+    WB_VEC(struct wb_repo_edit_place) before, after; /* the places of its versions */
+};
+
+int wb_repo_edit_begin(struct wb_repo *repo, struct wb_repo_edit *edit);
+void wb_repo_edit_release(struct wb_repo_edit *edit);
+
+/* Returns the row of a segment, to be changed by the caller. */
+int wb_repo_edit_row(struct wb_repo_edit *edit, uint32_t number, struct wb_catalog_segment **row_out);
+
+/* Returns the row of the segment that has a place of this page. */
+int wb_repo_edit_row_of(struct wb_repo_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
+                        struct wb_catalog_segment **row_out);
+
+/* Loads a page into edit->view; the caller changes the view. */
+int wb_repo_edit_load(struct wb_repo_edit *edit, struct wb_pageid id);
+
+/*
+ * Trims and saves edit->view, and keeps counters and segment rows up to date. touched: the time or lifetime
+ * of the latest version may differ from those of its record. on_request: a takedown, so all bytes must disappear.
+ * *site_pages_inout changes by the number of pages that the site has gained or lost; it may be NULL.
+ */
+int wb_repo_edit_save(struct wb_repo_edit *edit, bool touched, bool on_request, int64_t *site_pages_inout);
+
+/* Writes everything that was changed, and commits. */
+int wb_repo_edit_end(struct wb_repo_edit *edit);
+
+/* ---- snapshots and history (repo_snapshot.c, repo_history.c) --------------------------------------- */
+
+int wb_repo_seal(struct wb_store *store, struct wb_slice name, const struct wb_store_holder *holder,
+                 struct wb_store_snapshot *snapshot_out);
+int wb_repo_drop(struct wb_store *store, uint32_t number);
+int wb_repo_hold(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+int wb_repo_let_go(struct wb_store *store, uint32_t number, const struct wb_store_holder *holder);
+int wb_repo_snapshot_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_snapshot *snapshot),
+                          void *context);
+int wb_repo_history(struct wb_store *store, struct wb_store_history *history_out);
+int wb_repo_set_history(struct wb_store *store, const struct wb_store_history *history);
+int wb_repo_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
+                     struct wb_store_timeline *timeline_out);
+
+/* The epoch of a snapshot that can be read, in a transaction. WB_E_NOTFOUND names it. */
+int wb_repo_snapshot_epoch(struct wb_catalog_txn *txn, uint32_t number, uint64_t *epoch_out);
+
+/* Keeps what is visible in a snapshot, or in the newest epoch if it is 0, until the catalog is closed. */
+int wb_repo_pin_epoch(struct wb_catalog *catalog, uint32_t snapshot, uint64_t *epoch_out);
+
+/* Gives up the versions of all pages that nobody keeps any more; compact() begins with this. */
+int wb_repo_forget(struct wb_repo *repo, uint64_t *versions_out);
+
+/* What the versions that can be read now amount to. */
+struct wb_repo_readable {
+    uint64_t versions, captures, snapshots;
+    uint64_t bytes_dead; /* of versions that nobody keeps any more, but that were not given up yet */
+};
+int wb_repo_count_readable(struct wb_repo *repo, struct wb_repo_readable *readable_out);
+
+/* ---- revisits (repo_revisit.c) -------------------------------------------------------------------- */
+
+int wb_repo_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
+                        enum wb_store_outcome *outcome_out);
+int wb_repo_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+int wb_repo_waiting_each(struct wb_store *store, struct wb_pageid original,
+                         int (*each)(void *context, const struct wb_store_revisit *revisit), void *context);
+
+/* Turns the waiting revisits of edit->view into captures, if the ops in `order` have brought their contents. */
+int wb_repo_resolve_revisits(struct wb_repo_edit *edit, const uint32_t *order, size_t count, uint64_t *captures_inout,
+                             bool *touched_inout);
+
+/* ---- many pages (repo_batch.c) -------------------------------------------------------------------- */
+
+int wb_repo_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
+                     const struct wb_store_when *when, wb_store_each_page each, void *context);
+
+/* ---- recovery (repo_recover.c) ---------------------------------------------------------------- */
+
+/* When a writer opens: cuts off the tails of segments and removes the files that a crash left. */
+int wb_repo_recover(struct wb_repo *repo);
+
+/* Deletes files that compaction has replaced and that no reader needs any more. */
+int wb_repo_purge(struct wb_repo *repo);
+
+/* The catalog's last commit, by any process; if the catalog cannot be read, the last one that this writer knows of. */
+uint64_t wb_repo_newest_commit(struct wb_repo *repo);
+
+/*
+ * Writes a seal into the newest segment that no other process has locked. For a writer
+ * that committed without appending anything, and so has no segment of its own to seal.
+ */
+void wb_repo_seal_any(struct wb_repo *repo, uint64_t commit);
+
+/* Adds a tail for the bin, the last one of all: an unfinished segment that nobody has locked, or a new one. */
+int wb_tail_open(struct wb_repo *repo, const struct wb_bin *bin);
+
+/* ---- scanning (disk_scan.c) -------------------------------------------------------------------- */
+
+int wb_disk_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
+                      struct wb_store_scan **scan_out);
+
+/* A scan of segments in the order of the disk, also of a hashed-log: so its parcels are blocks as they are. */
+int wb_disk_scan_blocks(struct wb_store *store, const struct wb_store_scan_options *options,
+                        struct wb_store_scan **scan_out);
+int wb_disk_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
+int wb_disk_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
+int wb_disk_scan_position_compare(const struct wb_store_position *a, const struct wb_store_position *b);
+void wb_disk_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
+int wb_disk_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
+int wb_disk_scan_check(struct wb_store *store, const struct wb_store_scan_options *options); /* scan_check.c */
+void wb_disk_scan_close(struct wb_store_scan *scan);
+
+/* ---- compacting and verifying (compact.c, repo_verify.c) -------------------------------------- */
+
+int wb_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
+               void *found_context, struct wb_store_compact_counts *counts_out);
+int wb_repo_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
+                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
+
+#endif
