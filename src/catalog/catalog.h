@@ -285,17 +285,13 @@ int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *cont
  * walk.
  */
 
-/* table is WB_CATALOG_PAGES. */
-int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         struct wb_catalog_entry *entry_out);
-int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         const struct wb_catalog_entry *entry);
-int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id);
+int wb_catalog_entry_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_catalog_entry *entry_out);
+int wb_catalog_entry_put(struct wb_catalog_txn *txn, struct wb_pageid id, const struct wb_catalog_entry *entry);
+int wb_catalog_entry_delete(struct wb_catalog_txn *txn, struct wb_pageid id);
 typedef int (*wb_catalog_each_entry)(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry);
-int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
-                          void *context);
+int wb_catalog_entry_each(struct wb_catalog_txn *txn, wb_catalog_each_entry each, void *context);
 
-/* The same for table pages, from an id on. */
+/* The same from an id on. */
 int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
                                void *context);
 

@@ -187,52 +187,46 @@ static size_t entry_to_row(const struct wb_catalog_entry *entry, char row[ENTRY_
     return len + ENTRY_HASHES_BYTES;
 }
 
-int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         struct wb_catalog_entry *entry_out)
+int wb_catalog_entry_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_catalog_entry *entry_out)
 {
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
     size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    WB_CHECK(table == WB_CATALOG_PAGES);
     *entry_out = (struct wb_catalog_entry){0};
     wb_pageid_put(id, key);
-    err = wb_catalog_row_read(txn, table, wb_slice(key, sizeof key), sizeof row, row, &len);
+    err = wb_catalog_row_read(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key), sizeof row, row, &len);
     if (err == 0 && !entry_from_row(row, len, entry_out))
-        err = wb_catalog_corrupt(txn->catalog, table, "a row that is not an entry");
+        err = wb_catalog_corrupt(txn->catalog, WB_CATALOG_PAGES, "a row that is not an entry");
     return err;
 }
 
-int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         const struct wb_catalog_entry *entry)
+int wb_catalog_entry_put(struct wb_catalog_txn *txn, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(table == WB_CATALOG_PAGES);
     WB_CHECK(entry->place.segment > 0);
     WB_CHECK(entry->place.logical > 0);
     WB_CHECK(entry->epoch > 0);
     WB_CHECK(entry->content != 0);
     wb_pageid_put(id, key);
     size_t len = entry_to_row(entry, row);
-    return wb_catalog_row_put(txn, table, wb_slice(key, sizeof key), row, len);
+    return wb_catalog_row_put(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key), row, len);
 }
 
-int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id)
+int wb_catalog_entry_delete(struct wb_catalog_txn *txn, struct wb_pageid id)
 {
     char key[WB_PAGEID_BYTES];
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(table == WB_CATALOG_PAGES);
     wb_pageid_put(id, key);
-    return wb_catalog_row_delete(txn, table, wb_slice(key, sizeof key));
+    return wb_catalog_row_delete(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key));
 }
 
 struct entry_walk {
     struct wb_catalog_txn *txn;
-    enum wb_catalog_table table;
     wb_catalog_each_entry each;
     wb_tree_passed damaged; /* NULL: damage ends the walk */
     void *context;
@@ -243,21 +237,18 @@ static int walk_entry(void *context, struct wb_slice key, struct wb_slice row)
     struct entry_walk *walk = context;
     struct wb_catalog_entry entry;
 
-    WB_CHECK(walk->table == WB_CATALOG_PAGES);
     WB_CHECK(key.len == WB_PAGEID_BYTES);
     if (!entry_from_row(row.ptr, row.len, &entry))
-        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
+        return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_PAGES, "a row that is not an entry");
     return walk->each(walk->context, wb_pageid_get(key.ptr), &entry);
 }
 
-int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
-                          void *context)
+int wb_catalog_entry_each(struct wb_catalog_txn *txn, wb_catalog_each_entry each, void *context)
 {
-    struct entry_walk walk = {txn, table, each, NULL, context};
+    struct entry_walk walk = {txn, each, NULL, context};
 
     WB_CHECK(each != NULL);
-    WB_CHECK(table == WB_CATALOG_PAGES);
-    return wb_catalog_row_each(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_PAGES, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
 
 /* Here nobody has checked the lengths of keys. */
@@ -267,11 +258,10 @@ static int walk_entry_from(void *context, struct wb_slice key, struct wb_slice r
     struct wb_catalog_entry entry;
     int err = 0;
 
-    WB_CHECK(walk->table == WB_CATALOG_PAGES);
     if (key.len != WB_PAGEID_BYTES)
-        err = wb_catalog_corrupt(walk->txn->catalog, walk->table, "a key that is not a page id");
+        err = wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_PAGES, "a key that is not a page id");
     else if (!entry_from_row(row.ptr, row.len, &entry))
-        err = wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
+        err = wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_PAGES, "a row that is not an entry");
     if (err < 0)
         return walk->damaged ? walk->damaged(walk->context) : err;
     return walk->each(walk->context, wb_pageid_get(key.ptr), &entry);
@@ -288,7 +278,7 @@ static int pass_entries(void *context)
 int wb_catalog_entry_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
                                 wb_tree_passed damaged, void *context)
 {
-    struct entry_walk walk = {txn, WB_CATALOG_PAGES, each, damaged, context};
+    struct entry_walk walk = {txn, each, damaged, context};
     char key[WB_PAGEID_BYTES];
 
     WB_CHECK(each != NULL);

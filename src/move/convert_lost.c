@@ -127,7 +127,7 @@ static int find_lost_pages(struct wb_convert *convert)
     WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
     if (err < 0)
         return err;
-    err = wb_catalog_entry_each(&convert->source->txn, WB_CATALOG_PAGES, look_at_entry, &l);
+    err = wb_catalog_entry_each(&convert->source->txn, look_at_entry, &l);
     if (err == 0)
         err = wb_catalog_history_each(&convert->source->txn, (struct wb_pageid){0}, look_at_history, &l);
     wb_catalog_txn_abort(&l.made);

@@ -253,7 +253,7 @@ static int look_up(struct split_work *w, struct wb_catalog_txn *txn, bool any_go
 {
     struct wb_catalog_place place = {w->hold.from.origin, page->slot, page->logical};
     struct wb_catalog_entry entry;
-    int err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, page->id, &entry);
+    int err = wb_catalog_entry_get(txn, page->id, &entry);
     bool past = err == 0 ? entry.history : any_gone;
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);

@@ -180,7 +180,7 @@ static int check_copy(struct bucket_check *f, const struct wb_bucket_page *page)
 {
     const struct wb_catalog_entry *copy = &page->entry;
     struct wb_catalog_entry entry;
-    int err = wb_catalog_entry_get(&f->txn, WB_CATALOG_PAGES, page->id, &entry);
+    int err = wb_catalog_entry_get(&f->txn, page->id, &entry);
 
     if (err == WB_E_NOTFOUND)
         return wb_fail(WB_E_CORRUPT, "it has the entry of a page that the catalog does not know");

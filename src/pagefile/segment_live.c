@@ -281,7 +281,7 @@ static int answer_each(struct live_judging *j)
 
     WB_CHECK(j->next == 0);
     while (j->next < j->count && err == 0) {
-        err = wb_catalog_entry_get(j->txn, WB_CATALOG_PAGES, j->questions[j->next].id, &entry);
+        err = wb_catalog_entry_get(j->txn, j->questions[j->next].id, &entry);
         bool found = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
         if (err == 0)
@@ -304,7 +304,7 @@ static int judge(struct live_judging *j)
     j->live->epoch = summary.epoch;
     if (j->count < summary.pages / WALK_WORTH)
         return answer_each(j);
-    err = wb_catalog_entry_each(j->txn, WB_CATALOG_PAGES, answer_entry, j);
+    err = wb_catalog_entry_each(j->txn, answer_entry, j);
     while (j->next < j->count && err == 0) /* pages after the last entry */
         err = answer(j, NULL);
     return err < 0 ? err : 0;
@@ -385,7 +385,7 @@ static int claim_all(struct live_claims *c)
     WB_CHECK(c->txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(c->live->damages.count > 0);
 
-    int err = wb_catalog_entry_each(c->txn, WB_CATALOG_PAGES, claim_entry, c);
+    int err = wb_catalog_entry_each(c->txn, claim_entry, c);
 
     if (err == 0)
         err = wb_catalog_history_each(c->txn, (struct wb_pageid){0}, claim_history, c);

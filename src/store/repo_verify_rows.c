@@ -157,7 +157,7 @@ static int check_rows(struct wb_repo_verifier *v)
     v->tallies = wb_alloc_zero((size_t)v->summary.next_segment + 1, sizeof *v->tallies);
     if (!v->tallies)
         return WB_E_NOMEM;
-    err = wb_catalog_entry_each(&v->txn, WB_CATALOG_PAGES, check_page_row, v);
+    err = wb_catalog_entry_each(&v->txn, check_page_row, v);
     if (err == 0)
         err = wb_catalog_history_each(&v->txn, (struct wb_pageid){0}, check_history_row, v);
     if (err == 0)

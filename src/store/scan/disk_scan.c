@@ -284,7 +284,7 @@ static int look_up(struct wb_disk_scan *scan, const struct wb_block_entry *block
                    struct wb_catalog_entry *entry_out, bool *visible_out)
 {
     struct wb_catalog_place place = {scan->origin, block_entry->slot, scan->logical};
-    int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, block_entry->id, entry_out);
+    int err = wb_catalog_entry_get(&scan->txn, block_entry->id, entry_out);
 
     WB_CHECK(scan->open > 0);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
@@ -333,7 +333,7 @@ static int look_up_epoch(struct wb_disk_scan *scan, struct wb_disk_scan_part *pa
         const struct wb_block_entry *first = &part->walk.index.entries.items[i];
         if (first->flags & (WB_BLOCK_ENTRY_DEAD | WB_BLOCK_ENTRY_OLD))
             continue;
-        err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, first->id, &entry);
+        err = wb_catalog_entry_get(&scan->txn, first->id, &entry);
         part->block_epoch = entry.epoch;
         if (err == WB_E_NOTFOUND)
             return wb_catalog_corrupt(scan->catalog, WB_CATALOG_PAGES, "a missing entry");

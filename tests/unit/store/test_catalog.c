@@ -55,22 +55,20 @@ static void test_entries(void **state)
     (void)state;
     for (uint64_t i = 0; i < COUNT(entries); i++) {
         struct wb_pageid id = {i, ~i};
-        assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, id, &read), WB_E_NOTFOUND);
-        must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_PAGES, id, &entries[i]));
-        must_ok(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, id, &read));
+        assert_int_equal(wb_catalog_entry_get(&txn, id, &read), WB_E_NOTFOUND);
+        must_ok(wb_catalog_entry_put(&txn, id, &entries[i]));
+        must_ok(wb_catalog_entry_get(&txn, id, &read));
         assert_true(same_entry(&read, &entries[i]));
     }
     /* The floor of a page that has a history is part of that, and not of the entry. */
     struct wb_catalog_entry both = entries[4];
     both.history = true;
-    must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, 1}, &both));
-    must_ok(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, 1}, &read));
+    must_ok(wb_catalog_entry_put(&txn, (struct wb_pageid){1, 1}, &both));
+    must_ok(wb_catalog_entry_get(&txn, (struct wb_pageid){1, 1}, &read));
     assert_true(read.history && read.floor_ms == INT64_MIN);
-    must_ok(wb_catalog_entry_delete(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}));
-    assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}, &read),
-                     WB_E_NOTFOUND);
-    assert_int_equal(wb_catalog_entry_delete(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}),
-                     WB_E_NOTFOUND);
+    must_ok(wb_catalog_entry_delete(&txn, (struct wb_pageid){1, ~(uint64_t)1}));
+    assert_int_equal(wb_catalog_entry_get(&txn, (struct wb_pageid){1, ~(uint64_t)1}, &read), WB_E_NOTFOUND);
+    assert_int_equal(wb_catalog_entry_delete(&txn, (struct wb_pageid){1, ~(uint64_t)1}), WB_E_NOTFOUND);
 }
 
 struct entry_tally {
@@ -98,12 +96,12 @@ static void test_walking(void **state)
         struct wb_pageid id = {chance_next(&chance), chance_next(&chance)};
         struct wb_catalog_entry entry = {
             .place = {1, 0, 64}, .body_bytes = (uint32_t)id.lo, .epoch = 1, .content = 2, .floor_ms = 0};
-        must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_PAGES, id, &entry));
+        must_ok(wb_catalog_entry_put(&txn, id, &entry));
     }
-    must_ok(wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, step, &walk));
+    must_ok(wb_catalog_entry_each(&txn, step, &walk));
     assert_int_equal(walk.count, 3000);
     walk = (struct entry_tally){.stop_at = 10};
-    assert_int_equal(wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, step, &walk), 42);
+    assert_int_equal(wb_catalog_entry_each(&txn, step, &walk), 42);
     assert_int_equal(wb_catalog_count(&txn, WB_CATALOG_PAGES), 3000);
     must_ok(wb_catalog_clear(&txn, WB_CATALOG_PAGES));
     assert_int_equal(wb_catalog_count(&txn, WB_CATALOG_PAGES), 0);
@@ -314,31 +312,30 @@ static void test_wrong_entries(void **state)
     (void)state;
     wb_pageid_put(id, key);
     for (size_t which = 2; which < COUNT(entries); which++) {
-        must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_PAGES, id, &entries[which]));
+        must_ok(wb_catalog_entry_put(&txn, id, &entries[which]));
         size_t len = get_raw(WB_CATALOG_PAGES, key, sizeof key, row);
         for (size_t cut = 0; cut <= len + 40; cut++) {
             bool valid = cut == len;
             memset(row + len, 0, 60);
             put_raw(WB_CATALOG_PAGES, key, sizeof key, row, cut);
-            int err = wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, id, &read);
+            int err = wb_catalog_entry_get(&txn, id, &read);
             assert_int_equal(err, valid ? 0 : WB_E_CORRUPT);
             assert_true(valid || strstr(wb_error_message(), wb_catalog_path(catalog)));
-            assert_int_equal(wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, ignore_entry, NULL),
-                             valid ? 0 : WB_E_CORRUPT);
+            assert_int_equal(wb_catalog_entry_each(&txn, ignore_entry, NULL), valid ? 0 : WB_E_CORRUPT);
         }
         memset(row + len - 16, 0, 8); /* the hash of a content is never 0 */
         put_raw(WB_CATALOG_PAGES, key, sizeof key, row, len);
-        assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, id, &read), WB_E_CORRUPT);
+        assert_int_equal(wb_catalog_entry_get(&txn, id, &read), WB_E_CORRUPT);
     }
     for (size_t ones = 0; ones <= 64; ones++) {
         memset(row, 0xff, sizeof row);
         put_raw(WB_CATALOG_PAGES, key, sizeof key, row, ones);
-        assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, id, &read), WB_E_CORRUPT);
+        assert_int_equal(wb_catalog_entry_get(&txn, id, &read), WB_E_CORRUPT);
     }
-    must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_PAGES, id, &entries[3]));
+    must_ok(wb_catalog_entry_put(&txn, id, &entries[3]));
     size_t len = get_raw(WB_CATALOG_PAGES, key, sizeof key, row);
     put_raw(WB_CATALOG_PAGES, long_key, sizeof long_key, row, len);
-    assert_int_equal(wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, ignore_entry, NULL), WB_E_CORRUPT);
+    assert_int_equal(wb_catalog_entry_each(&txn, ignore_entry, NULL), WB_E_CORRUPT);
 }
 
 static void test_wrong_state(void **state)
