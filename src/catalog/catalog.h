@@ -31,6 +31,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "catalog/catalog_range.h"
 #include "catalog/terms.h"
 #include "tree/tree.h"
 
@@ -101,28 +102,6 @@ struct wb_catalog_entry {
     bool ended;              /* not in the row: describes an old version, which has no lifetime of its own any more */
 };
 
-/* The ids that begin with these bits. */
-struct wb_catalog_range {
-    uint64_t prefix; /* the first `bits` bits of pageid.hi; the others are 0 */
-    uint32_t bits;   /* 0 to 64; 0: all ids */
-};
-
-static inline uint64_t wb_catalog_range_mask(const struct wb_catalog_range *range)
-{
-    return range->bits ? ~(uint64_t)0 << (64 - range->bits) : 0;
-}
-
-static inline bool wb_catalog_range_is_valid(const struct wb_catalog_range *range)
-{
-    return range->bits <= 64 && (range->prefix & ~wb_catalog_range_mask(range)) == 0;
-}
-
-/* Whether the range has this id. */
-static inline bool wb_catalog_range_has(const struct wb_catalog_range *range, struct wb_pageid id)
-{
-    return (id.hi & wb_catalog_range_mask(range)) == range->prefix;
-}
-
 /* What the catalog knows about one segment. */
 struct wb_catalog_segment {
     uint32_t number;      /* from 1; numbers are never reused */
@@ -176,7 +155,7 @@ static inline uint32_t wb_catalog_segment_origin(const struct wb_catalog_segment
  * A node: a directory that holds files of pages. In a repository with the default of one node there is no row: it is
  * node 1, the repository's own directory.
  */
-enum { WB_CATALOG_NODE_RANGES = 24, WB_CATALOG_DIR_MAX = 512 };
+enum { WB_CATALOG_DIR_MAX = 512 };
 struct wb_catalog_node {
     uint32_t number;   /* from 1; never given again (wb_catalog_summary.next_node) */
     bool inside;       /* dir is relative to the repository, so that a copied repository finds its own node */
@@ -184,8 +163,7 @@ struct wb_catalog_node {
     bool leaving;      /* `nodes remove` has begun: takes no new pages */
     uint8_t id[16];    /* random; the file webbase.node in its directory has the same (node.h) */
     char dir[WB_CATALOG_DIR_MAX + 1];
-    uint32_t range_count; /* hash distribution: the ranges of ids that it takes; together, the nodes have all ids */
-    struct wb_catalog_range ranges[WB_CATALOG_NODE_RANGES];
+    struct wb_cells cells; /* hash distribution: those whose ids it takes; each cell belongs to one node */
 };
 
 /* The single row of table state: counters, and what the next commit starts from. */

@@ -1,8 +1,8 @@
 /*
  * catalog_nodes.c - where files are: the tables nodes and retired as bytes.
  *
- * A node's row: flags (4), id (16), length of its directory (4), number of ranges (4), the directory, then for each
- * range its prefix (8) and bits (4). A retired file's row: transaction (8), node (4).
+ * A node's row: flags (4), id (16), length of its directory (4), the directory, and if it takes any cells, these (128).
+ * A retired file's row: transaction (8), node (4).
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -13,9 +13,8 @@ enum {
     RETIRED_KEY_BYTES = 8,
     RETIRED_BYTES = 12,
     NODE_KEY_BYTES = 4,
-    NODE_HEAD_BYTES = 28,
-    NODE_RANGE_BYTES = 12,
-    NODE_BYTES_MAX = NODE_HEAD_BYTES + WB_CATALOG_DIR_MAX + WB_CATALOG_NODE_RANGES * NODE_RANGE_BYTES,
+    NODE_HEAD_BYTES = 24,
+    NODE_BYTES_MAX = NODE_HEAD_BYTES + WB_CATALOG_DIR_MAX + WB_CELLS_BYTES,
 };
 
 enum node_flags { NODE_INSIDE = 1, NODE_ARRIVING = 2, NODE_LEAVING = 4 };
@@ -30,22 +29,17 @@ static bool node_from_row(const char *key, const char *row, size_t len, struct w
     *node_out = (struct wb_catalog_node){.number = wb_get32_be(key)};
     if (len < NODE_HEAD_BYTES)
         return false;
-    uint32_t flags = wb_get32(row), dir = wb_get32(row + 20), ranges = wb_get32(row + 24);
-    if (node_out->number == 0 || dir == 0 || dir > WB_CATALOG_DIR_MAX || ranges > WB_CATALOG_NODE_RANGES ||
-        len != NODE_HEAD_BYTES + dir + ranges * NODE_RANGE_BYTES)
+    uint32_t flags = wb_get32(row), dir = wb_get32(row + 20);
+    if (node_out->number == 0 || dir == 0 || dir > WB_CATALOG_DIR_MAX ||
+        (len != NODE_HEAD_BYTES + dir && len != NODE_HEAD_BYTES + dir + WB_CELLS_BYTES))
         return false;
     node_out->inside = flags & NODE_INSIDE;
     node_out->arriving = flags & NODE_ARRIVING;
     node_out->leaving = flags & NODE_LEAVING;
     memcpy(node_out->id, row + 4, sizeof node_out->id);
     memcpy(node_out->dir, row + NODE_HEAD_BYTES, dir);
-    node_out->range_count = ranges;
-    for (uint32_t i = 0; i < ranges; i++) {
-        const char *at = row + NODE_HEAD_BYTES + dir + i * NODE_RANGE_BYTES;
-        node_out->ranges[i] = (struct wb_catalog_range){wb_get64(at), wb_get32(at + 8)};
-        if (!wb_catalog_range_is_valid(&node_out->ranges[i]))
-            return false;
-    }
+    if (len > NODE_HEAD_BYTES + dir)
+        wb_cells_read(row + NODE_HEAD_BYTES + dir, &node_out->cells);
     return memchr(node_out->dir, 0, dir) == NULL;
 }
 
@@ -75,22 +69,15 @@ int wb_catalog_node_put(struct wb_catalog_txn *txn, const struct wb_catalog_node
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(node->number > 0);
     WB_CHECK(dir > 0 && dir <= WB_CATALOG_DIR_MAX);
-    WB_CHECK(node->range_count <= WB_CATALOG_NODE_RANGES);
     wb_put32_be(key, node->number);
     wb_put32(row, (node->inside ? NODE_INSIDE : 0u) | (node->arriving ? NODE_ARRIVING : 0u) |
                       (node->leaving ? NODE_LEAVING : 0u));
     memcpy(row + 4, node->id, sizeof node->id);
     wb_put32(row + 20, (uint32_t)dir);
-    wb_put32(row + 24, node->range_count);
     memcpy(row + NODE_HEAD_BYTES, node->dir, dir);
-    for (uint32_t i = 0; i < node->range_count; i++) {
-        char *at = row + NODE_HEAD_BYTES + dir + i * NODE_RANGE_BYTES;
-        WB_CHECK(wb_catalog_range_is_valid(&node->ranges[i]));
-        wb_put64(at, node->ranges[i].prefix);
-        wb_put32(at + 8, node->ranges[i].bits);
-    }
+    wb_cells_write(&node->cells, row + NODE_HEAD_BYTES + dir);
     return wb_catalog_row_put(txn, WB_CATALOG_NODES, wb_slice(key, sizeof key), row,
-                              NODE_HEAD_BYTES + dir + node->range_count * NODE_RANGE_BYTES);
+                              NODE_HEAD_BYTES + dir + (wb_cells_count(&node->cells) ? WB_CELLS_BYTES : 0));
 }
 
 int wb_catalog_node_delete(struct wb_catalog_txn *txn, uint32_t number)

@@ -23,12 +23,13 @@ enum {
     ENTRY_HASHES_BYTES = 16, /* content and site */
     SEGMENT_KEY_BYTES = 4,
     SEGMENT_BYTES = 156,
+    SEGMENT_BYTES_MAX = SEGMENT_BYTES + WB_CELLS_BYTES, /* of a segment whose range has gaps */
     STATE_BYTES = 112,
 };
 
 enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2, ENTRY_HAS_SEEN = 4, ENTRY_FLAGS = 7 };
 
-_Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
+_Static_assert((int)SEGMENT_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
 _Static_assert(SEGMENT_BYTES == 2 * 4 + 11 * 8 + 2 * 4 + 5 * 8 + 3 * 4, "the fields of a segment's row");
 _Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 4 + 4, "the fields of the summary");
@@ -297,8 +298,10 @@ int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from
 /* ---- segments ------------------------------------------------------------------------ */
 
 /* Returns false if the row contradicts itself. */
-static bool segment_from_row(const char *key, const char *row, struct wb_catalog_segment *row_out)
+static bool segment_from_row(const char *key, const char *row, size_t len, struct wb_catalog_segment *row_out)
 {
+    if (len != SEGMENT_BYTES && len != SEGMENT_BYTES_MAX)
+        return false;
     *row_out = (struct wb_catalog_segment){
         .number = wb_get32_be(key),
         .revision = wb_get32(row),
@@ -320,10 +323,12 @@ static bool segment_from_row(const char *key, const char *row, struct wb_catalog
         .old_known = wb_get64(row + 112),
         .old_epoch = wb_get64(row + 120),
         .returned = wb_get64(row + 128),
-        .range = {wb_get64(row + 136), wb_get32(row + 144)},
+        .range = {.prefix = wb_get64(row + 136), .bits = wb_get32(row + 144)},
         .origin = wb_get32(row + 148),
         .split = wb_get32(row + 152) != 0,
     };
+    if (len == SEGMENT_BYTES_MAX)
+        wb_cells_read(row + SEGMENT_BYTES, &row_out->range.gaps);
     return row_out->number > 0 && row_out->node > 0 && wb_catalog_range_is_valid(&row_out->range) &&
            row_out->live <= row_out->pages && row_out->old <= row_out->live &&
            (row_out->revision > 0 || (row_out->map_at == 0 && row_out->map_count == 0)) &&
@@ -337,22 +342,23 @@ static int segment_damaged(const struct wb_catalog *catalog)
 
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out)
 {
-    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES];
+    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES_MAX];
+    size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(number > 0);
     *row_out = (struct wb_catalog_segment){0};
     wb_put32_be(key, number);
-    err = wb_catalog_row_get(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
-    if (err == 0 && !segment_from_row(key, row, row_out))
+    err = wb_catalog_row_read(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row, &len);
+    if (err == 0 && !segment_from_row(key, row, len, row_out))
         err = segment_damaged(txn->catalog);
     return err;
 }
 
 int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_segment *from)
 {
-    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES] = {0};
+    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES_MAX] = {0};
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(from->number > 0);
@@ -386,7 +392,9 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put32(row + 144, from->range.bits);
     wb_put32(row + 148, from->origin);
     wb_put32(row + 152, from->split);
-    return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
+    wb_cells_write(&from->range.gaps, row + SEGMENT_BYTES);
+    return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row,
+                              wb_cells_count(&from->range.gaps) ? SEGMENT_BYTES_MAX : SEGMENT_BYTES);
 }
 
 int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number)
@@ -411,8 +419,7 @@ static int walk_segment(void *context, struct wb_slice key, struct wb_slice row)
     struct wb_catalog_segment segment;
 
     WB_CHECK(key.len == SEGMENT_KEY_BYTES);
-    WB_CHECK(row.len == SEGMENT_BYTES);
-    if (!segment_from_row(key.ptr, row.ptr, &segment))
+    if (!segment_from_row(key.ptr, row.ptr, row.len, &segment))
         return segment_damaged(walk->txn->catalog);
     return walk->each(walk->context, &segment);
 }
@@ -423,7 +430,7 @@ int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment 
 
     WB_CHECK(each != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, SEGMENT_BYTES, walk_segment, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, 0, walk_segment, &walk);
 }
 
 /* ---- the summary: the single row of table state ------------------------------------------------ */

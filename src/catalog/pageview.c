@@ -115,6 +115,81 @@ int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid
     return err;
 }
 
+/* A walk over pages with their past. */
+struct pageview_walk {
+    struct wb_catalog_txn *txn;
+    struct wb_pageid last;
+    bool gone; /* only pages without an entry */
+    bool done; /* behind the last page */
+    struct wb_pageview view;
+    int (*each)(void *context, struct wb_pageview *view);
+    void *context;
+};
+
+static int pass_page(struct pageview_walk *walk, struct wb_pageid id)
+{
+    walk->done = wb_pageid_compare(id, walk->last) > 0;
+    if (walk->done)
+        return 1;
+    int err = wb_pageview_load(walk->txn, true, id, &walk->view);
+    if (err < 0 || (walk->gone && walk->view.had_entry) || walk->view.history.versions.count == 0)
+        return err;
+    return walk->each(walk->context, &walk->view);
+}
+
+static int pass_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    (void)entry;
+    return pass_page(context, id);
+}
+
+static int pass_history(void *context, struct wb_pageid id, struct wb_slice bytes)
+{
+    (void)bytes;
+    return pass_page(context, id);
+}
+
+int wb_pageview_each(struct wb_catalog_txn *txn, struct wb_pageid first, struct wb_pageid last,
+                     int (*each)(void *context, struct wb_pageview *view), void *context)
+{
+    struct pageview_walk walk = {.txn = txn, .last = last, .each = each, .context = context};
+    int got = wb_catalog_entry_each_from(txn, first, pass_entry, &walk);
+
+    if (got == 0 || walk.done) {
+        walk.gone = true;
+        walk.done = false;
+        got = wb_catalog_history_each(txn, first, pass_history, &walk);
+    }
+    wb_pageview_release(&walk.view);
+    return walk.done ? 0 : got;
+}
+
+bool wb_pageview_has(const struct wb_pageview *view, const struct wb_catalog_place *place)
+{
+    for (size_t i = 0; i < view->history.versions.count; i++)
+        if (wb_catalog_place_equal(&view->history.versions.items[i].place, place))
+            return true;
+    return false;
+}
+
+int wb_pageview_ask(struct wb_pageview_judge *judge, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                    const struct wb_catalog_place *place, bool *live_out, bool *latest_out)
+{
+    bool past = entry ? entry->history : judge->any_gone;
+
+    *live_out = *latest_out = entry && wb_catalog_place_equal(&entry->place, place);
+    if (*live_out || !past)
+        return 0;
+    if (!judge->viewed || !wb_pageid_equal(judge->view.id, id)) {
+        int err = wb_pageview_load(judge->txn, judge->any_gone, id, &judge->view);
+        judge->viewed = err == 0;
+        if (err < 0)
+            return err;
+    }
+    *live_out = wb_pageview_has(&judge->view, place);
+    return 0;
+}
+
 /* ---- changes ------------------------------------------------------------------------------------- */
 
 /* Adds a capture, or that of a touch. */

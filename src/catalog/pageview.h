@@ -33,6 +33,35 @@ void wb_pageview_clear(struct wb_pageview *view, struct wb_pageid id);
  */
 int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_pageview *view_out);
 
+/* Whether a version of the page has this place. */
+bool wb_pageview_has(const struct wb_pageview *view, const struct wb_catalog_place *place);
+
+/* No id comes behind this one. */
+#define WB_PAGEVIEW_LAST ((struct wb_pageid){UINT64_MAX, UINT64_MAX})
+
+/*
+ * Calls each() for all pages that have versions and ids from `first` to `last`: first those that have an entry, in the
+ * order of their ids, then those that have only a past. The view is good during the call, and may be changed. If each()
+ * does not return 0, that ends it, and is returned.
+ */
+int wb_pageview_each(struct wb_catalog_txn *txn, struct wb_pageid first, struct wb_pageid last,
+                     int (*each)(void *context, struct wb_pageview *view), void *context);
+
+/* Says which versions are alive in the state of a transaction, page by page. */
+struct wb_pageview_judge {
+    struct wb_catalog_txn *txn;
+    bool any_gone;           /* as above */
+    bool viewed;             /* `view` is that of a page that was asked for */
+    struct wb_pageview view; /* released by the caller */
+};
+
+/*
+ * Whether a version of the page has this place, and whether it is the latest. entry is that of the page; NULL if it has
+ * none. The past of a page is only read if it can matter, and once for questions that follow each other.
+ */
+int wb_pageview_ask(struct wb_pageview_judge *judge, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                    const struct wb_catalog_place *place, bool *live_out, bool *latest_out);
+
 /*
  * In a view that includes changes which are not committed, bytes that have no place yet have this segment. No row has
  * this number.

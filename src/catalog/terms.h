@@ -93,4 +93,16 @@ struct wb_store_snapshot {
     size_t holder_count;
 };
 
+/* Something that verify or compact found. */
+struct wb_store_finding {
+    bool problem;        /* true: damage; false: a note, such as leftovers of a crash, which are harmless */
+    const char *file;    /* relative to the repository */
+    uint64_t offset;
+    const char *message;
+};
+typedef void (*wb_store_found)(void *context, const struct wb_store_finding *finding);
+
+/* Called now and then with the bytes done and the total. Returning false stops the work cleanly: WB_E_STOPPED. */
+typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
+
 #endif

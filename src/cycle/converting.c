@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/cycle.h"
+#include "move/move.h"
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/series.h"
@@ -165,7 +166,7 @@ static void find_url(struct convert_context *c, struct wb_pageid id)
         wb_buf_clear(&c->url);
 }
 
-static void on_lost(void *context, const struct wb_store_lost *lost)
+static void on_lost(void *context, const struct wb_move_lost *lost)
 {
     struct convert_context *c = context;
 
@@ -175,14 +176,14 @@ static void on_lost(void *context, const struct wb_store_lost *lost)
 }
 
 int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
-               const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_store_convert_counts *counts_out)
+               const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_move_convert_counts *counts_out)
 {
     struct convert_context context = {.sink = sink, .lost = lost, .from = from};
-    struct wb_store_convert_sink store_sink = {
+    struct wb_move_convert_sink store_sink = {
         .progress = on_progress, .rest = carry, .lost = on_lost, .context = &context};
 
     WB_CHECK(sink != NULL);
-    int err = wb_store_convert(from, to, options, &store_sink, counts_out);
+    int err = wb_move_convert(from, to, options, &store_sink, counts_out);
     wb_webdb_close(context.webdb);
     wb_buf_release(&context.url);
     return err;

@@ -20,6 +20,7 @@
 #include "cycle/cyclestate.h"
 #include "cycle/cycletransfer.h"
 #include "cycle/newseeds.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "os/stop.h"
 #include "store/store.h"
@@ -329,11 +330,11 @@ static void on_damage(void *context, const struct wb_store_finding *report)
 static int step_compact(struct loop *loop)
 {
     struct wb_store *store = NULL;
-    struct wb_store_compact_counts result;
+    struct wb_move_compact_counts result;
 
     int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
     if (err == 0)
-        err = wb_store_compact_worthwhile(store, on_compact, loop, on_damage, loop, &result);
+        err = wb_move_compact_worthwhile(store, on_compact, loop, on_damage, loop, &result);
     if (err == 0 && result.damaged)
         err = wb_fail(WB_E_CORRUPT, "%" PRIu64 " damaged places stayed as they are; everything else was compacted",
                       result.damaged);

@@ -170,9 +170,9 @@ static int follow_alias(struct wb_dispenser *d, struct wb_dispenser_row *row)
 int wb_dispenser_pass_seeds(struct wb_dispenser *d, const struct wb_dispenser_row *alias)
 {
     struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT;
-    int err = wb_dispenser_row_by_id(d, alias->row.id, &was);
 
     WB_CHECK(alias->row.state == WB_SITE_ALIAS);
+    int err = wb_dispenser_row_by_id(d, alias->row.id, &was);
     if (err > 0)
         err = follow_alias(d, &was);
     if (err < 0 || was.row.id == alias->row.id || was.row.state == WB_SITE_ALIAS)

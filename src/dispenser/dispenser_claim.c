@@ -50,9 +50,8 @@ struct lease_request {
 /* Reads the database's clock and computes the end of the lease. */
 static int look_at_clock(struct wb_dispenser *d, struct lease_request *c)
 {
-    int err = wb_dispenser_lease_now(d, &c->judge_ms);
-
     WB_CHECK(c->lease_ms >= 0);
+    int err = wb_dispenser_lease_now(d, &c->judge_ms);
     c->until_ms = c->judge_ms + c->lease_ms;
     return err;
 }

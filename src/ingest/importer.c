@@ -99,11 +99,6 @@ uint64_t wb_importer_pages(const struct wb_importer *importer)
     return importer->commit.added + importer->commit.replaced + importer->commit.past;
 }
 
-uint64_t wb_importer_barred(const struct wb_importer *importer)
-{
-    return importer->barred + importer->commit.barred;
-}
-
 void wb_importer_count(const struct wb_importer *importer, struct wb_import *import_out)
 {
     *import_out = (struct wb_import){
@@ -114,7 +109,7 @@ void wb_importer_count(const struct wb_importer *importer, struct wb_import *imp
         .captures = importer->commit.captures,
         .older = importer->commit.older,
         .revisits = importer->revisits,
-        .barred = wb_importer_barred(importer),
+        .barred = importer->barred + importer->commit.barred,
         .errors = importer->errors,
         .unreadable = importer->unreadable,
         .damaged = importer->commit.damaged,

@@ -18,14 +18,14 @@
 #include "base/codec.h"
 #include "base/format.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "move/move.h"
+#include "place/place.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "store/batch/batched.h"
-#include "move/compact.h"
-#include "place/nodes_make.h"
+#include "store/inside.h"
+#include "move/mover.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,8 +130,8 @@ static const char *const ours[] = {
     WB_BATCHED_UPDATE_DIR,
     WB_BATCHED_GATE_NAME,
     WB_BUSY_NAME,
-    WB_COMPACT_LOCK,
-    WB_HASH_STAGING_NAME,
+    WB_MOVE_LOCK,
+    WB_PAGEFILE_STAGING_NAME,
     "journal",
     "webdb",
 };
@@ -264,7 +264,7 @@ static int lock_target(const char *dir, struct wb_file *lock_out)
 
 int wb_convert_progress(struct wb_convert *convert, uint64_t more)
 {
-    const struct wb_store_convert_sink *sink = convert->sink;
+    const struct wb_move_convert_sink *sink = convert->sink;
 
     convert->done += more;
     if (!sink->progress || sink->progress(sink->context, convert->done, convert->total))
@@ -321,7 +321,7 @@ static int copy_all(struct wb_convert *convert, const char *from, const char *to
 static int copy_behind_gate(struct wb_convert *convert, const char *from, const char *to,
                             const struct wb_superblock *superblock, struct wb_store_options *options)
 {
-    const struct wb_store_convert_sink *sink = convert->sink;
+    const struct wb_move_convert_sink *sink = convert->sink;
     struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;
     struct wb_superblock source;
     int err = wb_superblock_read(from, &source);
@@ -365,8 +365,8 @@ static int make_copy(struct wb_convert *convert, const char *from, const char *t
     return err;
 }
 
-int wb_store_convert(const char *from, const char *to, const struct wb_store_options *options,
-                     const struct wb_store_convert_sink *sink, struct wb_store_convert_counts *counts_out)
+int wb_move_convert(const char *from, const char *to, const struct wb_store_options *options,
+                     const struct wb_move_convert_sink *sink, struct wb_move_convert_counts *counts_out)
 {
     struct wb_convert convert = {.sink = sink};
     struct wb_store_options made = *options;
@@ -376,7 +376,7 @@ int wb_store_convert(const char *from, const char *to, const struct wb_store_opt
     bool unfinished = false;
     int err = wb_superblock_read(from, &source);
 
-    *counts_out = (struct wb_store_convert_counts){0};
+    *counts_out = (struct wb_move_convert_counts){0};
     wb_design_format(&options->design, design);
     if (err == 0 && !wb_organisation_find(&source.design))
         err = wb_fail(WB_E_NEWER, "%s: this program does not know its design", from);

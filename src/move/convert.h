@@ -1,5 +1,5 @@
 /*
- * convert.h - copies a repository into a new one of another design (wb_store_convert() in store_nodes.h).
+ * convert.h - copies a repository into a new one of another design (wb_move_convert() in store_nodes.h).
  *
  * Both have a catalog that says everything about versions, captures and epochs. So its rows are copied, and only the
  * places of the bytes become others:
@@ -8,17 +8,13 @@
  *   copy     the records of all versions
  *   adopt    the pages in the order of their ids, with all versions at their new places
  *
- * What is between copying and adopting depends on the organisation of the copy:
- *
- *   log, hashed-log   records are copied in the order of the disk, and it is noted, for each, where it was and where it
- *                     is; the notes are sorted by page id, and then the pages are adopted       convert_pages.c
- *   hash              the records themselves are sorted by page id, and each page is stored and adopted in one
- *                     commit, because a bucket is written with the entries of its pages         convert_sorted.c
+ * Between copying and adopting, pages are brought into the order of their ids (convert_pages.c): in a log by sorting
+ * where records went, in buckets by sorting the records themselves, because a bucket is written with the entries of its
+ * pages.
  *
  *   convert.c          the directory of the copy: what it may be, the mark of an unfinished one, its end
  *   convert_parts.c    the parts of designs: read nodes and update nodes
  *   convert_source.c   the state of the other repository that is copied, and its records
- *   convert_buckets.c  ... if they are in buckets
  *   convert_adopt.c    makes one page
  *   convert_lost.c     versions whose bytes cannot be read
  *
@@ -27,9 +23,9 @@
 #ifndef WB_MOVE_CONVERT_H
 #define WB_MOVE_CONVERT_H
 
-#include "pagefile/hash_store.h"
-#include "store/repo_adopt.h"
-#include "store/store_nodes.h"
+#include "move/move.h"
+#include "pagefile/pagefile.h"
+#include "store/inside.h"
 
 /* ---- the source (convert_source.c) ------------------------------------------------------------------------ */
 
@@ -41,12 +37,7 @@ struct wb_convert_source {
     struct wb_catalog_txn txn;
     struct wb_catalog_summary summary;
     struct wb_nodes nodes;
-    struct wb_parts parts;
-    struct wb_segment_reader reader; /* of a log */
-    bool hash;                       /* it is of the organisation hash: */
-    struct wb_hash_files files;
-    struct wb_bucket bucket;
-    struct wb_bucket_reader buckets;
+    struct wb_pagefile files;
     struct wb_buf record;
 };
 
@@ -57,27 +48,6 @@ void wb_convert_source_close(struct wb_convert_source *source);
 /* Checks that a repository can be copied: WB_E_DOWN if a node that has any version is down. */
 int wb_convert_source_check(const char *dir);
 
-/* A record that a version needs. */
-struct wb_convert_record {
-    struct wb_pageid id;
-    struct wb_catalog_place place;
-    struct wb_page page;   /* borrows from the record */
-    struct wb_buf *record; /* the function may take it */
-};
-
-/* Calls each() for all of them, each place once, in the order of the disk. What is damaged is left out. */
-typedef int (*wb_convert_each)(void *context, const struct wb_convert_record *record);
-int wb_convert_records(struct wb_convert_source *source, wb_convert_each each, void *context);
-
-/* Reads a single one. WB_E_CORRUPT; WB_E_NOTFOUND: its bucket does not have it, or not any more. */
-int wb_convert_record_at(struct wb_convert_source *source, struct wb_pageid id, const struct wb_catalog_place *place,
-                         struct wb_buf *record_out);
-
-/* The same of a repository of the organisation hash (convert_buckets.c). */
-int wb_convert_bucket_records(struct wb_convert_source *source, wb_convert_each each, void *context);
-int wb_convert_bucket_record_at(struct wb_convert_source *source, struct wb_pageid id,
-                                const struct wb_catalog_place *place, struct wb_buf *record_out);
-
 /* ---- the copy ------------------------------------------------------------------------------------------------ */
 
 /* A copy in progress, or one part of it. */
@@ -85,11 +55,11 @@ struct wb_convert {
     struct wb_convert_source *source;
     struct wb_convert_source *read; /* the source of the read nodes, while update nodes are copied, too */
     struct wb_repo *target;         /* open for writing */
-    const struct wb_store_convert_sink *sink;
+    const struct wb_move_convert_sink *sink;
     uint64_t done, total;        /* records and pages */
     uint64_t latest, gone;       /* pages of the source that were dealt with, with a latest version and without */
     WB_VEC(uint64_t) lost_sites; /* the hash of the site of each page whose latest version is lost */
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
     uint64_t told; /* how many lost versions were reported */
 };
 
@@ -103,9 +73,8 @@ int wb_convert_bars(struct wb_convert *convert);
 /* Takes the pages in lost_sites off the numbers of pages of their sites, which were copied as they are. */
 int wb_convert_sites(struct wb_convert *convert);
 
-/* Copies the pages, into a log or into buckets. */
+/* Copies the pages. */
 int wb_convert_pages(struct wb_convert *convert);
-int wb_convert_sorted_pages(struct wb_convert *convert);
 
 /*
  * Copies all parts of a design into a repository that was just created. read: the read nodes, or all there is. If that

@@ -45,7 +45,6 @@ static int move_versions(struct wb_convert *convert, struct wb_pageview *view, c
 {
     const struct wb_convert_source *source = convert->source;
 
-    WB_CHECK(view->history.versions.count > 0);
     *as_stored_out = false;
     for (size_t i = 0; i < view->history.versions.count;) {
         struct wb_history_version *version = &view->history.versions.items[i];

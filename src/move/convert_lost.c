@@ -9,19 +9,29 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "move/convert.h"
+#include "move/move.h"
 
-/* Buckets are changed in place, so a version that was given up since the copy began may be gone. */
-static int check_unchanged(const struct wb_convert_source *source)
+/*
+ * In files that change in place, a version that was given up since the copy began may be gone. WB_E_BUSY if the newest
+ * state does not have this one any more.
+ */
+static int check_kept(const struct wb_convert_source *source, struct wb_pageid id, const struct wb_catalog_place *place)
 {
+    struct wb_pageview view = {0};
     struct wb_catalog_txn newest;
-    int err = wb_catalog_txn_read(source->catalog, &newest);
 
-    WB_CHECK(source->hash);
+    if (!source->files.kind->in_place)
+        return 0;
+    int err = wb_catalog_txn_read(source->catalog, &newest);
     if (err < 0)
         return err;
-    bool changed = wb_catalog_txn_id(&newest) != wb_catalog_txn_id(&source->txn);
+    err = wb_pageview_load(&newest, true, id, &view);
+    bool kept = err == 0 && wb_pageview_has(&view, place);
     wb_catalog_txn_abort(&newest);
-    return changed ? wb_fail(WB_E_BUSY, "%s gave up old versions while it was copied: try again", source->dir) : 0;
+    wb_pageview_release(&view);
+    if (err < 0 || kept)
+        return err;
+    return wb_fail(WB_E_BUSY, "%s gave up old versions while it was copied: try again", source->dir);
 }
 
 int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t at)
@@ -33,18 +43,18 @@ int wb_convert_lose(struct wb_convert *convert, struct wb_pageview *view, size_t
 
     WB_CHECK(at < view->history.versions.count);
     WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
-    int err = wb_convert_record_at(source, view->id, &version->place, &source->record);
+    int err = source->files.kind->read(&source->files, view->id, &version->place, &source->record);
     if (err == 0)
-        err = wb_repo_page(wb_buf_slice(&source->record), view->id, NULL, &page);
+        err = wb_pagefile_page(wb_buf_slice(&source->record), view->id, NULL, &page);
     if (err == 0)
         return wb_fail(WB_E_BUSY, "%s: a page was read twice, with different results: try again", source->dir);
-    if (err != WB_E_CORRUPT && err != WB_E_NOTFOUND)
+    if (err != WB_E_CORRUPT)
         return err;
     strcpy(message, wb_error_message());
-    err = err == WB_E_NOTFOUND ? check_unchanged(source) : 0;
+    err = check_kept(source, view->id, &version->place);
     if (err < 0)
         return err;
-    struct wb_store_lost lost = {
+    struct wb_move_lost lost = {
         .id = view->id,
         .time_ms = wb_history_last_ms(&view->history, version),
         .latest = version->ceased == 0,
@@ -68,55 +78,23 @@ struct convert_missing {
     unsigned looked;
 };
 
-/* Looks at a page of the source; *missing_out: the copy does not have it. view is that of the source then. */
-static int look_up(struct convert_missing *l, struct wb_pageid id, bool *missing_out)
+/* Looks whether the copy has a page of the source. */
+static int look_at_page(void *context, struct wb_pageview *view)
 {
-    struct wb_convert_source *source = l->convert->source;
-    int err = wb_pageview_load(&l->made, true, id, &l->view);
+    struct convert_missing *l = context;
+    int err = wb_pageview_load(&l->made, true, view->id, &l->view);
 
-    WB_CHECK(l->made.kind == WB_CATALOG_TXN_HELD);
-    *missing_out = err == 0 && l->view.history.versions.count == 0;
-    if (*missing_out)
-        err = wb_pageview_load(&source->txn, source->summary.gone > 0, id, &l->view);
     if (err == 0 && ++l->looked % 4096 == 0)
         err = wb_convert_progress(l->convert, 0);
-    return err;
-}
-
-static int lose_page(struct convert_missing *l)
-{
-    int err = 0;
-
-    WB_CHECK(l->view.history.versions.count > 0);
-    for (size_t i = 0; i < l->view.history.versions.count && err == 0; i++)
-        err = wb_convert_lose(l->convert, &l->view, i);
-    bool latest = wb_history_latest(&l->view.history) != NULL;
+    if (err < 0 || l->view.history.versions.count)
+        return err;
+    for (size_t i = 0; i < view->history.versions.count && err == 0; i++)
+        err = wb_convert_lose(l->convert, view, i);
+    bool latest = wb_history_latest(&view->history) != NULL;
     l->convert->latest += latest;
     l->convert->gone += !latest;
     l->convert->counts.lost_pages++;
     return err;
-}
-
-static int look_at_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    struct convert_missing *l = context;
-    bool missing;
-    int err = look_up(l, id, &missing);
-
-    WB_CHECK(entry->place.segment > 0);
-    return err < 0 || !missing ? err : lose_page(l);
-}
-
-/* The same for pages that have a history only. */
-static int look_at_history(void *context, struct wb_pageid id, struct wb_slice bytes)
-{
-    struct convert_missing *l = context;
-    bool missing;
-    int err = look_up(l, id, &missing);
-
-    (void)bytes;
-    WB_CHECK(l->made.kind == WB_CATALOG_TXN_HELD);
-    return err < 0 || !missing || l->view.had_entry ? err : lose_page(l);
 }
 
 static int find_lost_pages(struct wb_convert *convert)
@@ -124,12 +102,9 @@ static int find_lost_pages(struct wb_convert *convert)
     struct convert_missing l = {.convert = convert};
     int err = wb_catalog_txn_read(convert->target->catalog, &l.made);
 
-    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
     if (err < 0)
         return err;
-    err = wb_catalog_entry_each(&convert->source->txn, look_at_entry, &l);
-    if (err == 0)
-        err = wb_catalog_history_each(&convert->source->txn, (struct wb_pageid){0}, look_at_history, &l);
+    err = wb_pageview_each(&convert->source->txn, (struct wb_pageid){0}, WB_PAGEVIEW_LAST, look_at_page, &l);
     wb_catalog_txn_abort(&l.made);
     wb_pageview_release(&l.view);
     return err;

@@ -13,8 +13,9 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "move/move.h"
 #include "os/path.h"
-#include "store/batch/batched.h"
+#include "store/inside.h"
 #include "move/convert.h"
 
 /* Copies one part. The counts of the whole copy are those of its read nodes, except for the bytes. */
@@ -24,11 +25,8 @@ static int copy_part(struct wb_convert *convert, struct wb_convert_source *sourc
     convert->target = target;
     convert->latest = convert->gone = 0;
     wb_vec_clear(&convert->lost_sites);
-    WB_CHECK(target->writer != NULL);
     int err = wb_convert_rows(convert);
-    if (err < 0)
-        return err;
-    return target->hash ? wb_convert_sorted_pages(convert) : wb_convert_pages(convert);
+    return err < 0 ? err : wb_convert_pages(convert);
 }
 
 /* Passes the progress of a transfer on. */
@@ -52,7 +50,7 @@ static int count(struct wb_convert *convert, struct wb_repo *read)
 static int copy_parts(struct wb_convert *convert, struct wb_convert_source *read, struct wb_convert_source *update,
                       struct wb_store *target, bool transfer)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     struct wb_batched *batch = wb_batched_is(target) ? wb_batched_of(target) : NULL;
     struct wb_repo *repo = batch ? wb_batched_read_log(batch) : wb_repo_of_writer(target);
     const struct wb_convert_source *sources[] = {read, update};
@@ -71,7 +69,7 @@ static int copy_parts(struct wb_convert *convert, struct wb_convert_source *read
         err = wb_convert_bars(convert);
     }
     if (err == 0 && transfer)
-        err = wb_store_transfer(target, NULL, NULL, on_transfer, convert, &counts);
+        err = wb_move_transfer(target, NULL, NULL, on_transfer, convert, &counts);
     return err < 0 ? err : count(convert, repo);
 }
 

@@ -41,7 +41,7 @@ static int end(struct row_copy *c)
     if (err == 0)
         err = wb_catalog_txn_commit(&c->txn);
     if (err == 0)
-        c->convert->target->writer->commit = c->summary.commit;
+        c->convert->target->writer->files.commit = c->summary.commit;
     c->rows = 0;
     return err;
 }
@@ -49,7 +49,6 @@ static int end(struct row_copy *c)
 /* Before each row. */
 static int make_room(struct row_copy *c)
 {
-    WB_CHECK(c->rows <= ROWS_MAX);
     if (++c->rows <= ROWS_MAX)
         return 0;
     int err = wb_convert_progress(c->convert, 0);
@@ -62,8 +61,7 @@ static int look_at_holder(void *context, uint32_t number, const struct wb_store_
 {
     struct row_copy *c = context;
 
-    WB_CHECK(number > 0);
-    WB_CHECK(holder->kind <= WB_STORE_HOLDER_STREAM);
+    (void)number;
     if (holder->kind == WB_STORE_HOLDER_PERSON && (holder->expires_ms == 0 || holder->expires_ms > c->now_ms)) {
         c->holder = *holder;
         c->held = true;
@@ -75,7 +73,6 @@ static int copy_snapshot(void *context, const struct wb_store_snapshot *snapshot
 {
     struct row_copy *c = context;
 
-    WB_CHECK(snapshot->number > 0);
     c->held = false;
     int err = wb_catalog_holder_each(&c->convert->source->txn, snapshot->number, look_at_holder, c);
     if (err < 0 || !c->held)
@@ -93,7 +90,6 @@ static int copy_bar(void *context, const struct wb_store_bar *bar, const struct 
     struct row_copy *c = context;
     int err = make_room(c);
 
-    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
     c->summary.bars++;
     return err < 0 ? err : wb_catalog_bar_put(&c->txn, bar->kind, bar->id, bar->site, row);
 }
@@ -104,7 +100,6 @@ static int copy_revisit(void *context, const struct wb_store_revisit *revisit, u
     bool is_new = false;
     int err = make_room(c);
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING || err < 0);
     if (err == 0)
         err = wb_catalog_revisit_put(&c->txn, site, revisit, &is_new);
     c->summary.revisits += is_new;
@@ -129,14 +124,13 @@ static int translate_content(struct row_copy *c, struct wb_convert_source *sourc
     struct wb_page page;
     int err = wb_pageview_load(&source->txn, source->summary.gone > 0, id, &c->view);
 
-    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < c->view.history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &c->view.history.versions.items[i];
         if (version->content != *content_inout || version->place.segment == 0)
             continue;
-        err = wb_convert_record_at(source, id, &version->place, &c->record);
+        err = source->files.kind->read(&source->files, id, &version->place, &c->record);
         if (err == 0)
-            err = wb_repo_page(wb_buf_slice(&c->record), id, NULL, &page);
+            err = wb_pagefile_page(wb_buf_slice(&c->record), id, NULL, &page);
         if (err == 0)
             *content_inout = wb_history_content(&page, c->convert->target->content_seed);
         return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err;
@@ -178,7 +172,6 @@ static int correct_site(void *context, struct wb_slice site, uint64_t pages)
     size_t count = c->convert->lost_sites.count, low = 0, high = count;
     int64_t lost = 0;
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
     (void)pages;
     while (low < high) { /* the first one that is not less */
         size_t middle = low + (high - low) / 2;
@@ -198,7 +191,6 @@ int wb_convert_sites(struct wb_convert *convert)
     struct row_copy c = {.convert = convert};
     int err = begin(&c);
 
-    WB_CHECK(convert->lost_sites.count > 0);
     qsort(convert->lost_sites.items, convert->lost_sites.count, sizeof *convert->lost_sites.items, compare_hashes);
     if (err == 0)
         err = wb_catalog_site_each(&convert->source->txn, correct_site, &c);
@@ -213,7 +205,6 @@ int wb_convert_bars(struct wb_convert *convert)
     struct row_copy c = {.convert = convert};
     int err = begin(&c);
 
-    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
     if (err == 0)
         err = wb_catalog_bar_each(&convert->source->txn, copy_bar, &c);
     if (err == 0)
@@ -229,7 +220,6 @@ int wb_convert_rows(struct wb_convert *convert)
     int err = begin(&c);
 
     WB_CHECK(from->kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(convert->target->writer != NULL);
     if (err == 0) {
         c.summary.epoch = convert->source->summary.epoch;
         c.summary.snapshot = convert->source->summary.snapshot;

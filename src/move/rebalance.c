@@ -1,21 +1,19 @@
 /*
  * rebalance.c - adds a node to a repository, and removes one (rebalance.h). It decides which node takes which
- * ids. The pages are moved by the function that each organisation has for that.
+ * ids. settle.c moves the pages.
  *
- * With hash distribution, the ranges of ids are prefixes of their bits, as in extensible hashing: a new node gets half
- * of the largest range of the node that has the most, and what a removed node had goes back to the other half, if one
- * node has that, or else to the node that has the least.
+ * With hash distribution, a new node gets its share of the ids from all others, and a node that leaves gives away its
+ * own to all others (share.h).
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
-#include "pagefile/bucket.h"
 #include "os/random.h"
 #include "move/rebalance.h"
-#include "place/nodes_make.h"
+#include "pagefile/segment_tail.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -23,16 +21,8 @@
 #define NODES_LOCK_NAME "nodes.lock"
 
 enum {
-    WAIT_MS = 20,             /* between two rounds, if something is locked */
-    PATIENCE_MS = 300 * 1000, /* after so long without any progress, we give up; the command can be repeated */
-    READERS_MS = 30 * 1000,   /* for so long, readers that still need files of a removed node are waited for */
-};
-
-/* One function per organisation: a round that moves what is not where the table of nodes says. */
-static int (*const settle_rounds[])(struct wb_settling *s) = {
-    [WB_ORGANISATION_LOG] = wb_settle_segments,
-    [WB_ORGANISATION_HASHED_LOG] = wb_settle_segments,
-    [WB_ORGANISATION_HASH] = wb_hash_settle_files,
+    WAIT_MS = 20,           /* between two attempts, if something is in use */
+    READERS_MS = 30 * 1000, /* for so long, readers that still need files of a removed node are waited for */
 };
 
 /* Waits for other processes. */
@@ -41,38 +31,8 @@ static void pause_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
 }
 
-/* Repeats rounds until nothing is left to do. *settled_out says what is damaged. */
-static int settle(struct wb_repo *repo, wb_store_progress progress, void *context, struct wb_settling *settled_out)
-{
-    struct wb_settling s = {.repo = repo, .progress = progress, .context = context};
-    size_t organisation = (size_t)repo->superblock.design.read.organisation;
-    int64_t since = wb_clock_now_ms();
-    int err;
-
-    WB_CHECK(organisation < sizeof settle_rounds / sizeof settle_rounds[0]);
-    WB_CHECK(settle_rounds[organisation] != NULL);
-    do {
-        s.moved = s.busy = s.stuck = 0;
-        err = settle_rounds[organisation](&s);
-        if (err < 0 || (s.moved == 0 && s.busy == 0))
-            break;
-        if (s.moved)
-            since = wb_clock_now_ms();
-        else
-            pause_a_moment();
-        err = wb_settling_report(&s);
-        if (err == 0 && wb_clock_now_ms() - since > PATIENCE_MS)
-            err = wb_fail(WB_E_BUSY,
-                          "%s: another process has not let go of its pages for %d minutes: repeat the "
-                          "command to go on",
-                          repo->dir, PATIENCE_MS / 60000);
-    } while (err == 0);
-    *settled_out = s;
-    return err;
-}
-
 /* The work is done, but something that was to be moved is damaged: names the first place. */
-static int say_damage(uint32_t node, const char *what, const struct wb_settling *s)
+static int say_damage(uint32_t node, const char *what, const struct wb_settled *s)
 {
     WB_CHECK(s->stuck + s->carried > 0);
     WB_CHECK(s->damage.code == WB_E_CORRUPT);
@@ -104,12 +64,13 @@ static int add_row(void *context, const struct wb_catalog_node *row)
 /* Reads all rows. A repository without any has one node, its own directory. */
 static int read_rows(struct nodes_change *c)
 {
-    struct wb_catalog_node own = {.number = 1, .inside = true, .dir = ".", .range_count = 1};
+    struct wb_catalog_node own = {.number = 1, .inside = true, .dir = "."};
 
     WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     wb_vec_clear(&c->rows);
     int err = wb_catalog_node_each(&c->change.txn, add_row, c);
-    own.range_count = c->repo->nodes.distribution == WB_DISTRIBUTION_HASH;
+    if (c->repo->nodes.distribution == WB_DISTRIBUTION_HASH)
+        own.cells = wb_share_of_new(0, 1);
     return err == 0 && c->rows.count == 0 ? wb_vec_push(&c->rows, own) : err;
 }
 
@@ -286,7 +247,7 @@ static int enter_node(void *context)
     if (err == 0 && row_of(c, c->node.number))
         err = wb_catalog_corrupt(c->repo->catalog, WB_CATALOG_NODES, "a node that appeared under the lock");
     if (err == 0 && c->repo->nodes.distribution == WB_DISTRIBUTION_HASH)
-        err = wb_ranges_take(c->rows.items, c->rows.count, &c->node);
+        err = wb_share_take(c->rows.items, c->rows.count, &c->node);
     if (err == 0)
         err = wb_vec_push(&c->rows, c->node);
     return err < 0 ? err : write_rows(c);
@@ -366,19 +327,19 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
     if (err == 0)
         err = wb_repo_commit(&repo->store, &counts);
     if (err == 0)
-        wb_tails_release(repo);
-    WB_CHECK(err < 0 || repo->writer->tails.count == 0);
+        wb_tails_release(&repo->files);
+    WB_CHECK(err < 0 || repo->writer->files.tails.count == 0);
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
-int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
+int wb_rebalance_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
                      uint32_t *number_out)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct nodes_change c = {.repo = repo};
     struct wb_file lock = WB_FILE_INIT;
     struct wb_catalog_summary summary;
-    struct wb_settling settled = {0};
+    struct wb_settled settled = {0};
     int err = 0;
 
     *number_out = 0;
@@ -395,7 +356,7 @@ int wb_repo_node_add(struct wb_store *store, const char *dir, bool update, wb_st
     if (err == 0)
         err = wb_repo_summary(repo, &summary); /* takes up the new table */
     if (err == 0)
-        err = settle(repo, progress, context, &settled);
+        err = wb_settle(repo, progress, context, &settled);
     if (err == 0)
         err = wb_repo_change(store, &c.change, mark_arrived, &c);
     if (err == 0 && settled.stuck + settled.carried)
@@ -428,7 +389,7 @@ static int mark_leaving(void *context)
         return wb_fail(WB_E_INVALID, "node %u cannot be removed: it is the last one of %s", row->number, c->repo->dir);
     row->leaving = true;
     row->arriving = false;
-    err = wb_ranges_give(c->rows.items, c->rows.count, row);
+    err = wb_share_give(c->rows.items, c->rows.count, row);
     c->node = *row;
     return err < 0 ? err : write_rows(c);
 }
@@ -485,7 +446,7 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     while (err == 0 && search.found && wb_clock_now_ms() - since < READERS_MS) {
         struct wb_catalog_txn txn;
         search.found = false;
-        err = wb_repo_purge(repo);
+        err = wb_pagefile_purge(&repo->files);
         if (err == 0)
             err = wb_catalog_txn_read(repo->catalog, &txn);
         if (err < 0)
@@ -498,17 +459,21 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     return err;
 }
 
-/* Removes a file of pages from the repository's own directory, which is a node no more. */
+/* The repository's own directory, which is a node no more. */
+struct own_dir {
+    const struct wb_pagefile_kind *kind;
+    struct wb_node *node;
+};
+
+/* Removes a file of pages from it. */
 static int remove_file(void *context, const struct wb_node_entry *entry)
 {
-    const char *base = entry->name + sizeof WB_SEGMENT_DIR;
+    const struct own_dir *own = context;
     uint32_t number, revision;
-    bool doubles;
 
-    WB_CHECK(context != NULL);
-    if (!wb_segment_name_parse(base, &number, &revision) && !wb_bucket_name_parse(base, &number, &revision, &doubles))
+    if (!own->kind->parse_name(entry->name + sizeof WB_SEGMENT_DIR, &number, &revision))
         return 0;
-    return wb_node_remove(context, entry->name);
+    return wb_node_remove(own->node, entry->name);
 }
 
 /* The directory is no node any more. */
@@ -519,11 +484,11 @@ static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, c
     WB_CHECK(node->number > 0);
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
-    struct wb_node *own = NULL;
-    int err = wb_nodes_open(dir, NULL, &own);
+    struct own_dir own = {.kind = repo->files.kind};
+    int err = wb_node_open(dir, NULL, &own.node);
     if (err == 0)
-        err = wb_node_each_file(own, remove_file, own);
-    wb_node_close(own);
+        err = wb_node_each_file(own.node, remove_file, &own);
+    wb_node_close(own.node);
     return err;
 }
 
@@ -539,10 +504,10 @@ static int say_removed(uint32_t number, int err)
 
 /* From the moment when the node is leaving. */
 static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
-                      struct wb_settling *settled_out)
+                      struct wb_settled *settled_out)
 {
     struct wb_catalog_summary summary;
-    struct wb_settling s = {0};
+    struct wb_settled s = {0};
     int err = 0;
 
     WB_CHECK(c->node.leaving);
@@ -550,7 +515,7 @@ static int empty_node(struct nodes_change *c, wb_store_progress progress, void *
         if (err == 0)
             err = wb_repo_summary(c->repo, &summary); /* takes up the new table */
         if (err == 0)
-            err = settle(c->repo, progress, context, &s);
+            err = wb_settle(c->repo, progress, context, &s);
         settled_out->carried += s.carried;
         if (settled_out->damage.code == 0)
             settled_out->damage = s.damage;
@@ -567,12 +532,12 @@ static int empty_node(struct nodes_change *c, wb_store_progress progress, void *
     return err;
 }
 
-int wb_repo_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
+int wb_rebalance_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
 {
     struct wb_repo *repo = wb_repo_of_writer(store);
     struct nodes_change c = {.repo = repo, .node = {.number = number}};
     struct wb_file lock = WB_FILE_INIT;
-    struct wb_settling settled = {0};
+    struct wb_settled settled = {0};
     const char *found = NULL;
     char *dir = NULL;
     int err = prepare(repo, &lock);
@@ -580,7 +545,7 @@ int wb_repo_node_remove(struct wb_store *store, uint32_t number, wb_store_progre
     if (err == 0 && !(number && wb_nodes_has(&repo->nodes, number)))
         err = wb_fail(WB_E_NOTFOUND, "%s has no node %u", repo->dir, number);
     if (err == 0) /* it must be there, because its pages have to be moved */
-        err = wb_repo_node_dir(repo, number, &found);
+        err = wb_nodes_dir(&repo->nodes, number, &found);
     if (err == 0) {
         dir = wb_strdup(found);
         err = dir ? wb_repo_change(store, &c.change, mark_leaving, &c) : WB_E_NOMEM;

@@ -1,5 +1,5 @@
 /*
- * transfer.c - wb_store_transfer(): the batch update of the WebBase paper (section 3.3.1), in its steps:
+ * transfer.c - wb_move_transfer(): the batch update of the WebBase paper (section 3.3.1), in its steps:
  *
  *   isolate        lets no new scan begin, and waits for those that are under way
  *   id lists       the ids of everything that waits
@@ -17,6 +17,7 @@
  *
  * Pages that need a node which cannot be used stay on the update nodes (transfer_nodes.c).
  */
+#include "move/move.h"
 #include "move/transfer.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -24,7 +25,7 @@
 
 /* Reports the stages. */
 struct transfer_watch {
-    wb_store_each_stage each;
+    wb_move_each_stage each;
     void *context;
     int64_t began_ns, stage_ns;
 };
@@ -37,7 +38,7 @@ static void end_stage(struct transfer_watch *w, const char *name, int64_t less_n
     WB_CHECK(less_ns >= 0);
     w->stage_ns = now_ns;
     if (w->each)
-        w->each(w->context, &(struct wb_store_stage){name, ns > 0 ? ns / 1000000 : 0, pages, bytes});
+        w->each(w->context, &(struct wb_move_stage){name, ns > 0 ? ns / 1000000 : 0, pages, bytes});
 }
 
 int wb_transfer_progress(struct wb_transfer *t)
@@ -74,8 +75,8 @@ static int hold_waiting(struct wb_transfer *t)
  */
 static int compact_part(struct wb_transfer *t, struct wb_store *part, uint64_t *bytes_inout)
 {
-    struct wb_store_compact_counts counts = {0};
-    int err = wb_store_compact(part, t->progress, t->progress_context, NULL, NULL, &counts);
+    struct wb_move_compact_counts counts = {0};
+    int err = wb_move_compact(part, t->progress, t->progress_context, NULL, NULL, &counts);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_CLOSED); /* or the files would be kept for us */
     *bytes_inout += counts.bytes_before - counts.bytes_after;
@@ -140,7 +141,7 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
     wb_transfer_count_waiting(t);
     end_stage(w, "transfer", t->commit_ns, t->pages_done, t->bytes_done);
     if (w->each)
-        w->each(w->context, &(struct wb_store_stage){"index", t->commit_ns / 1000000, t->pages_done, 0});
+        w->each(w->context, &(struct wb_move_stage){"index", t->commit_ns / 1000000, t->pages_done, 0});
     err = wb_transfer_empty(t);
     if (err < 0)
         return err;
@@ -165,15 +166,15 @@ static int refuse_design(struct wb_store *store)
     return wb_fail(WB_E_INVALID, "transfer is for batch designs: the design of this repository is %s", design);
 }
 
-int wb_store_transfer(struct wb_store *store, wb_store_each_stage stage, void *stage_context,
-                      wb_store_progress progress, void *progress_context, struct wb_store_transfer_counts *counts_out)
+int wb_move_transfer(struct wb_store *store, wb_move_each_stage stage, void *stage_context,
+                      wb_store_progress progress, void *progress_context, struct wb_move_transfer_counts *counts_out)
 {
     struct transfer_watch w = {.each = stage, .context = stage_context, .began_ns = wb_clock_mono_ns()};
     struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;
 
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     WB_CHECK(store->mode == WB_STORE_WRITE);
-    *counts_out = (struct wb_store_transfer_counts){0};
+    *counts_out = (struct wb_move_transfer_counts){0};
     if (!wb_batched_is(store))
         return refuse_design(store);
     struct wb_transfer t = {.batch = wb_batched_of(store),

@@ -4,7 +4,8 @@
 #ifndef WB_MOVE_TRANSFER_H
 #define WB_MOVE_TRANSFER_H
 
-#include "store/batch/batched.h"
+#include "move/move.h"
+#include "store/inside.h"
 
 enum { WB_TRANSFER_COMMIT_PAGES = 50000 }; /* after so many, pages are committed */
 
@@ -65,7 +66,7 @@ struct wb_transfer {
     uint64_t known, involved, revisits;
     uint64_t read_revisits;          /* revisits that wait on the read nodes */
     uint64_t pages_done, bytes_done; /* brought to the read nodes */
-    struct wb_store_transfer_counts counts, uncommitted;
+    struct wb_move_transfer_counts counts, uncommitted;
     uint64_t uncommitted_pages, uncommitted_bytes;
     WB_VEC(uint32_t) fresh; /* pages that were brought since the last commit: where they are in the list */
     WB_VEC(struct wb_transfer_kept) kept;

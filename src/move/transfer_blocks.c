@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "block/block.h"
-#include "pagefile/append_block.h"
+#include "store/inside.h"
 #include "move/transfer.h"
 
 enum { SORTED_AT_ONCE = 4096 };
@@ -19,7 +19,7 @@ struct block_bringing {
     struct wb_transfer *t;
     struct wb_block_index index;
     struct wb_store_unpacker *unpacker;
-    WB_VEC(struct wb_append_page) pages;      /* what is known of the pages of a block ... */
+    WB_VEC(struct wb_repo_block_page) pages;      /* what is known of the pages of a block ... */
     WB_VEC(struct wb_transfer_page *) listed; /* ... and the same pages in the list */
     const struct wb_transfer_site *site;      /* of the last page: its neighbours mostly have the same */
 };
@@ -28,7 +28,7 @@ struct block_bringing {
 
 /* What is known of one page of the block. False if it must be put by itself. */
 static bool describe(struct block_bringing *b, const struct wb_store_parcel_page *from,
-                     const struct wb_transfer_page *waiting, struct wb_append_page *to_out)
+                     const struct wb_transfer_page *waiting, struct wb_repo_block_page *to_out)
 {
     struct wb_transfer *t = b->t;
     size_t at;
@@ -44,7 +44,7 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
         b->site = wb_transfer_site(t, waiting->site);
     if (!b->site || !b->site->named)
         return false;
-    *to_out = (struct wb_append_page){
+    *to_out = (struct wb_repo_block_page){
         .id = from->id,
         .slot = from->slot,
         .site = wb_transfer_site_name(t, b->site),
@@ -71,8 +71,8 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
 
     WB_CHECK(parcel->count > 0);
     /* The records say what revisits wait for; those of a copied block are not read. */
-    if (t->to->superblock.design.read.organisation == WB_ORGANISATION_HASH || t->read_revisits || err < 0 ||
-        head.bytes != parcel->bytes.len || head.count != parcel->count)
+    if (!t->to->files.kind->whole_blocks || t->read_revisits || err < 0 || head.bytes != parcel->bytes.len ||
+        head.count != parcel->count)
         return err < 0 && err != WB_E_CORRUPT ? err : 0;
     err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
     wb_vec_clear(&b->pages);
@@ -94,10 +94,10 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
         err = wb_transfer_refused(t, parcel->pages[0].id, true, &refused);
         if (err < 0 || refused)
             return err;
-        got = wb_append_whole(t->to, parcel->bytes, b->pages.items, b->pages.count);
+        got = wb_repo_put_block(t->to, parcel->bytes, b->pages.items, b->pages.count);
     }
     if (got <= 0) /* its pages are put one by one: that shows what is wrong, or which of them a node does not take */
-        return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->failed.code == 0) ? 0 : got;
+        return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->files.failed.code == 0) ? 0 : got;
     for (size_t i = 0; i < parcel->count; i++) {
         t->uncommitted.added += !b->listed.items[i]->known;
         t->uncommitted.replaced += b->listed.items[i]->known;
@@ -151,11 +151,11 @@ static int put_pages(struct block_bringing *b, const struct wb_store_parcel *par
 static int open_scan(struct wb_transfer *t, struct wb_store_scan **scan_out)
 {
     struct wb_store_scan_options options = {.without = t->without.items, .without_count = t->without.count};
-    bool buckets = t->to->hash || t->from->hash;
+    bool blocks = t->to->files.kind->whole_blocks && t->from->files.kind->whole_blocks;
 
     WB_CHECK(t->pages.count > 0);
-    return buckets ? wb_store_scan_open(t->batch->update, &options, scan_out)
-                   : wb_disk_scan_blocks(t->batch->update, &options, scan_out);
+    return blocks ? wb_disk_scan_blocks(t->batch->update, &options, scan_out)
+                  : wb_store_scan_open(t->batch->update, &options, scan_out);
 }
 
 static int bring_parcels(struct block_bringing *b)
@@ -227,20 +227,20 @@ static int announce(struct wb_transfer *t)
         expected.record_bytes += t->pages.items[i].body_bytes;
         expected.stored_bytes += t->pages.items[i].stored_bytes;
     }
-    return wb_append_expect(t->to, &expected);
+    return wb_repo_expect_blocks(t->to, &expected);
 }
 
 int wb_transfer_bring_blocks(struct wb_transfer *t)
 {
     struct block_bringing b = {.t = t};
-    bool buckets = t->to->superblock.design.read.organisation == WB_ORGANISATION_HASH;
+    bool blocks = t->to->files.kind->whole_blocks;
 
     /* Scans of the other organisations are in the order of ids already. */
-    if (buckets && t->from->superblock.design.read.organisation == WB_ORGANISATION_LOG)
+    if (!blocks && !t->from->files.kind->sorted)
         return bring_sorted(t);
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     int err = wb_store_unpacker_new(&b.unpacker);
-    if (err == 0 && !buckets)
+    if (err == 0 && blocks)
         err = announce(t);
     if (err == 0)
         err = bring_parcels(&b);

@@ -134,7 +134,7 @@ static int end_transaction(struct emptying *e, bool committed, int err)
 
     WB_CHECK(!committed || err == 0);
     if (committed)
-        from->writer->commit = e->edit.summary.commit;
+        from->writer->files.commit = e->edit.summary.commit;
     wb_catalog_txn_abort(&e->edit.txn);
     wb_repo_edit_release(&e->edit);
     e->edit = (struct wb_repo_edit){0};
@@ -170,10 +170,10 @@ static const enum wb_catalog_table waiting_tables[] = {WB_CATALOG_PAGES,    WB_C
                                                        WB_CATALOG_REVISITS, WB_CATALOG_WAITING, WB_CATALOG_SITES};
 enum { WAITING_TABLES = sizeof waiting_tables / sizeof *waiting_tables };
 
-/* Whether everything has arrived. Buckets contain their pages, so they are emptied page by page. */
+/* Whether everything has arrived. Files that change in place are emptied page by page. */
 static bool has_all_arrived(const struct wb_transfer *t)
 {
-    bool all = !t->from->hash && t->damage.code == 0 && t->kept.count == 0;
+    bool all = !t->from->files.kind->in_place && t->damage.code == 0 && t->kept.count == 0;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < t->pages.count && all; i++)
@@ -186,7 +186,7 @@ static int bury_segment(void *context, const struct wb_catalog_segment *seen)
 {
     struct wb_repo_edit *edit = context;
     struct wb_catalog_segment *row;
-    int err = wb_repo_edit_row(edit, seen->number, &row);
+    int err = wb_pagefile_edit_row(&edit->files, seen->number, &row);
 
     WB_CHECK(seen->old <= seen->live);
     if (err < 0 || row->live == 0)
@@ -205,7 +205,7 @@ static int empty_tables(struct emptying *e, bool *done_out)
     int err = wb_repo_edit_begin(t->from, edit);
     bool same = err == 0;
 
-    WB_CHECK(t->from->hash == NULL);
+    WB_CHECK(!t->from->files.kind->in_place);
     for (size_t i = 0; i < WAITING_TABLES && same; i++)
         same = wb_catalog_same(&t->waiting, &edit->txn, waiting_tables[i]);
     for (size_t i = 0; i < WAITING_TABLES && same && err == 0; i++)

@@ -10,9 +10,9 @@
  * dropped, all nodes are looked at again, and what has not arrived is brought without those that cannot be used.
  */
 #include "base/check.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "move/transfer.h"
-#include "pagefile/hash_store.h"
 #include "pagefile/append_block.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static int leave_out(struct wb_transfer *t, uint32_t node, bool reads, const cha
 static int look_at_update_nodes(struct wb_transfer *t)
 {
     struct wb_node *ignored;
-    int err = wb_nodes_renew(t->from);
+    int err = wb_pagefile_renew_nodes(&t->from->files);
 
     WB_CHECK(t->from->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->from->nodes.items.count && err == 0; i++) {
@@ -63,7 +63,7 @@ static int look_at_update_nodes(struct wb_transfer *t)
 static int look_at_read_nodes(struct wb_transfer *t, const char *why)
 {
     struct wb_node *ignored;
-    int err = wb_nodes_renew(t->to);
+    int err = wb_pagefile_renew_nodes(&t->to->files);
 
     WB_CHECK(t->to->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < t->to->nodes.items.count && err == 0; i++) {
@@ -142,7 +142,7 @@ struct bucket_lookup {
     uint8_t out;
 };
 
-static int look_up_buckets(void *context)
+static int look_up_files(void *context)
 {
     struct bucket_lookup *l = context;
     struct wb_repo *to = l->t->to;
@@ -155,7 +155,7 @@ static int look_up_buckets(void *context)
         uint32_t segment = history->versions.items[i].place.segment;
         if (segment == 0 || segment == WB_PAGEVIEW_PENDING_SEGMENT)
             continue;
-        err = wb_parts_row_of(&to->reader, &to->parts, segment, l->view->id, &row);
+        err = wb_parts_row_of(&to->reader, &to->files.parts, segment, l->view->id, &row);
         l->out = err == 0 ? number_in_list(l->t, row.node) : 0;
     }
     return err;
@@ -173,17 +173,17 @@ int wb_transfer_refused(struct wb_transfer *t, struct wb_pageid id, bool new, ui
     if (t->reads_out == 0)
         return 0;
     if (new && t->to->nodes.distribution == WB_DISTRIBUTION_HASH) {
-        err = wb_bin_of(t->to, id, &bin);
+        err = wb_bin_of(&t->to->nodes, id, &bin);
         if (err == 0 || err == WB_E_DOWN)
             *out = number_in_list(t, bin.node);
         err = err == WB_E_DOWN && *out ? 0 : err;
     }
-    if (err < 0 || *out || !wb_hash_is(t->to))
+    if (err < 0 || *out || !t->to->files.kind->can_change)
         return err;
     err = wb_repo_view(t->to, id, &view);
     lookup.view = view;
     if (err == 0)
-        err = wb_repo_read(t->to, look_up_buckets, &lookup);
+        err = wb_repo_read(t->to, look_up_files, &lookup);
     *out = lookup.out;
     return err;
 }
@@ -197,15 +197,15 @@ static void drop_uncommitted(struct wb_transfer *t, int err)
 
     WB_CHECK(err < 0);
     if (t->to->writer->ops.count) /* so that the commit fails, whatever it was that did */
-        (void)wb_writer_remember_failure(t->to->writer, err);
-    if (t->to->writer->failed.code < 0)
+        (void)wb_writer_remember_failure(&t->to->writer->files, err);
+    if (t->to->writer->files.failed.code < 0)
         (void)wb_store_commit(t->batch->read, &ignored);
     for (size_t i = 0; i < t->fresh.count; i++)
         t->pages.items[t->fresh.items[i]].brought = false;
     t->pages_done -= t->uncommitted_pages;
     t->bytes_done -= t->uncommitted_bytes;
     wb_vec_clear(&t->fresh);
-    t->uncommitted = (struct wb_store_transfer_counts){0};
+    t->uncommitted = (struct wb_move_transfer_counts){0};
     t->uncommitted_pages = t->uncommitted_bytes = 0;
 }
 
@@ -219,7 +219,7 @@ int wb_transfer_bring_around(struct wb_transfer *t)
         size_t before = t->out.count;
         wb_error_save(err, &why);
         drop_uncommitted(t, err);
-        if (!wb_repo_node_failed(t->to, err) && !wb_repo_node_failed(t->from, err))
+        if (!wb_nodes_failed(&t->to->nodes, err) && !wb_nodes_failed(&t->from->nodes, err))
             return wb_error_restore(&why);
         wb_error_restore(&why);
         err = wb_transfer_look(t);
@@ -235,7 +235,7 @@ int wb_transfer_bring_around(struct wb_transfer *t)
 
 void wb_transfer_count_waiting(struct wb_transfer *t)
 {
-    struct wb_store_transfer_counts *counts = &t->counts;
+    struct wb_move_transfer_counts *counts = &t->counts;
 
     WB_CHECK(t->out.count <= 2 * WB_DESIGN_NODES_MAX);
     WB_CHECK(counts->wait_count == 0);
@@ -248,7 +248,7 @@ void wb_transfer_count_waiting(struct wb_transfer *t)
         const struct wb_transfer_out *out = &t->out.items[i];
         if (out->pages + out->revisits == 0)
             continue;
-        counts->waits[counts->wait_count++] = (struct wb_store_transfer_wait){out->node, out->pages, out->revisits};
+        counts->waits[counts->wait_count++] = (struct wb_move_transfer_wait){out->node, out->pages, out->revisits};
         counts->waiting += out->pages;
     }
 }
@@ -256,12 +256,12 @@ void wb_transfer_count_waiting(struct wb_transfer *t)
 /* "12 pages wait for node 102, 3 for node 2" */
 static void describe(const struct wb_transfer *t, char *text, size_t room)
 {
-    const struct wb_store_transfer_counts *counts = &t->counts;
+    const struct wb_move_transfer_counts *counts = &t->counts;
     size_t len = 0;
 
     WB_CHECK(counts->wait_count > 0);
     for (size_t i = 0; i < counts->wait_count && len < room; i++) {
-        const struct wb_store_transfer_wait *wait = &counts->waits[i];
+        const struct wb_move_transfer_wait *wait = &counts->waits[i];
         const char *what = wait->pages == 1 ? "page waits" : wait->pages ? "pages wait" : "revisits wait";
         int n = snprintf(text + len, room - len, "%s%llu %s for node %u", i ? ", " : "",
                          (unsigned long long)(wait->pages ? wait->pages : wait->revisits), what, wait->node);

@@ -11,6 +11,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "move/transfer.h"
 #include "pagefile/append_block.h"
@@ -33,7 +34,7 @@ static int commit(struct wb_transfer *t)
         return err;
     t->counts.added += t->uncommitted.added;
     t->counts.replaced += t->uncommitted.replaced;
-    t->uncommitted = (struct wb_store_transfer_counts){0};
+    t->uncommitted = (struct wb_move_transfer_counts){0};
     t->uncommitted_pages = t->uncommitted_bytes = 0;
     wb_vec_clear(&t->fresh);
     return 0;
@@ -302,7 +303,7 @@ static int bring_gathered(struct involved_page *p, struct wb_transfer_page *page
     if (err == 0)
         err = bring_all(p);
     if (err == WB_E_DOWN) /* half of it would be something that was never there */
-        return wb_writer_remember_failure(t->to->writer, err);
+        return wb_writer_remember_failure(&t->to->writer->files, err);
     page->brought = err == 0 && !p->changed && !p->incomplete;
     err = wb_transfer_absorb(t, err);
     if (err == 0)

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "os/mapping.h"
 #include "pagefile/hashed_log.h"
-#include "store/repo_ops.h"
+#include "pagefile/segment_tail.h"
 
 enum { RUN_BYTES = 1 << 20 };
 
@@ -25,28 +25,28 @@ struct wb_block_spread {
     uint64_t ranges_age;            /* ... so many bytes ago; 0: not read yet */
 };
 
-static int get_blocks(struct wb_repo_writer *writer, struct wb_block_spread **blocks_out)
+static int get_blocks(struct wb_pagefile_writer *writer, struct wb_block_spread **blocks_out)
 {
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    if (!writer->blocks)
-        writer->blocks = wb_alloc_zero(1, sizeof *writer->blocks);
-    *blocks_out = writer->blocks;
-    return writer->blocks ? 0 : WB_E_NOMEM;
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
+    if (!writer->spread)
+        writer->spread = wb_alloc_zero(1, sizeof *writer->spread);
+    *blocks_out = writer->spread;
+    return writer->spread ? 0 : WB_E_NOMEM;
 }
 
 /* In a hashed-log, narrows the bin to the range that has a log of its own, as for pages that are put one by one. */
-static int narrow(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin)
+static int narrow(struct wb_pagefile *files, struct wb_pageid id, struct wb_bin *bin)
 {
-    struct wb_block_spread *blocks = repo->writer->blocks;
+    struct wb_block_spread *blocks = files->writer->spread;
     int err = 0;
 
     WB_CHECK(blocks != NULL);
-    WB_CHECK(wb_hashed_log_is(repo));
+    WB_CHECK(files->kind->divided);
     if (blocks->ranges_age == 0 ||
         blocks->ranges_age > wb_pagefile_sizes.hashed_bytes / 8) { /* by now others are divided */
         wb_hashed_ranges_release(&blocks->ranges);
         blocks->ranges_age = 0;
-        err = wb_hashed_ranges_read(repo, blocks->record_bytes, &blocks->ranges);
+        err = wb_hashed_ranges_read(files, blocks->record_bytes, &blocks->ranges);
     }
     if (err < 0)
         return err;
@@ -56,14 +56,14 @@ static int narrow(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin)
 }
 
 /* The bin of all pages: 1, 0 if they have several, or an error. */
-static int common_bin(struct wb_repo *repo, const struct wb_append_page *pages, size_t count, struct wb_bin *bin)
+static int common_bin(struct wb_pagefile *files, const struct wb_append_page *pages, size_t count, struct wb_bin *bin)
 {
-    int err = wb_bin_of(repo, pages[0].id, bin);
+    int err = wb_bin_of(files->nodes, pages[0].id, bin);
 
     WB_CHECK(count > 0);
-    WB_CHECK(repo->superblock.design.read.organisation != WB_ORGANISATION_HASH);
-    if (err == 0 && wb_hashed_log_is(repo))
-        err = narrow(repo, pages[0].id, bin);
+    WB_CHECK(files->kind->whole_blocks);
+    if (err == 0 && files->kind->divided)
+        err = narrow(files, pages[0].id, bin);
     if (err < 0)
         return err;
     for (size_t i = 0; i < count; i++)
@@ -72,55 +72,29 @@ static int common_bin(struct wb_repo *repo, const struct wb_append_page *pages, 
     return 1;
 }
 
-/* What the entry says, and where its bytes are, is in an op like that of a page that was put and appended. */
-static int add_op(struct wb_repo *repo, const struct wb_append_page *page, const struct wb_tail *tail)
+int wb_append_expect(struct wb_pagefile *files, const struct wb_append_expected *expected)
 {
-    uint32_t site;
-    int err = wb_repo_site_index(repo->writer, page->site, &site);
-
-    WB_CHECK(page->entry.content != 0);
-    WB_CHECK(page->site.len > 0);
-    if (err < 0)
-        return err;
-    struct wb_op *op = wb_op_new(repo);
-    op->kind = WB_OP_PUT;
-    op->id = page->id;
-    op->site = site;
-    op->time_ms = page->entry.time_ms;
-    op->content = page->entry.content;
-    op->entry = page->entry;
-    op->has_lifetime = true;
-    op->appended = true;
-    op->differs = page->differs;
-    op->entry.place = (struct wb_catalog_place){tail->segment.number, page->slot,
-                                                  wb_segment_name_at(&tail->segment, tail->bytes)};
-    memcpy(op->sha1, page->sha1, sizeof op->sha1);
-    return 0;
-}
-
-int wb_append_expect(struct wb_repo *repo, const struct wb_append_expected *expected)
-{
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
     struct wb_block_spread *blocks;
     int err = get_blocks(writer, &blocks);
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     if (err == 0)
-        err = wb_ops_reserve(writer, expected->pages);
+        err = wb_vec_reserve(&writer->puts, writer->puts.count + expected->pages);
     if (err < 0)
         return err;
     blocks->record_bytes = expected->record_bytes;
-    blocks->share = expected->stored_bytes / wb_nodes_in_turn(repo);
+    blocks->share = expected->stored_bytes / wb_nodes_in_turn(files->nodes);
     blocks->share = blocks->share < RUN_BYTES ? blocks->share : RUN_BYTES;
     blocks->turned = blocks->ranges_age = 0;
-    wb_mapping_large(writer->ops.items, (writer->ops.count + expected->pages) * sizeof *writer->ops.items);
+    wb_mapping_large(writer->puts.items, (writer->puts.count + expected->pages) * sizeof *writer->puts.items);
     return 0;
 }
 
 /* Takes note of a block that was put. */
-static void pass_turn(struct wb_repo *repo, uint64_t bytes)
+static void pass_turn(struct wb_pagefile *files, uint64_t bytes)
 {
-    struct wb_block_spread *blocks = repo->writer->blocks;
+    struct wb_block_spread *blocks = files->writer->spread;
 
     WB_CHECK(blocks != NULL);
     WB_CHECK(bytes > 0);
@@ -128,7 +102,7 @@ static void pass_turn(struct wb_repo *repo, uint64_t bytes)
     blocks->turned += bytes;
     if (blocks->turned < blocks->share)
         return;
-    wb_nodes_turn(repo);
+    wb_nodes_turn(files->nodes);
     blocks->turned = 0;
 }
 
@@ -142,28 +116,28 @@ static void clear_run(struct wb_append_run *run)
     run->error.code = 0;
 }
 
-void wb_append_runs_drop(struct wb_repo *repo)
+void wb_append_runs_drop(struct wb_pagefile *files)
 {
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    if (repo->writer->written.segment)
-        wb_pool_wait(repo->writer->pool);
-    clear_run(&repo->writer->run);
-    clear_run(&repo->writer->written);
+    WB_CHECK(files->writer->magic == WB_PAGEFILE_WRITER_MAGIC);
+    if (files->writer->written.segment)
+        wb_pool_wait(files->writer->pool);
+    clear_run(&files->writer->run);
+    clear_run(&files->writer->written);
 }
 
-void wb_append_runs_release(struct wb_repo *repo)
+void wb_append_runs_release(struct wb_pagefile *files)
 {
-    struct wb_append_run *runs[] = {&repo->writer->run, &repo->writer->written};
+    struct wb_append_run *runs[] = {&files->writer->run, &files->writer->written};
 
-    WB_CHECK(repo->writer->written.segment == 0);
+    WB_CHECK(files->writer->written.segment == 0);
     for (size_t i = 0; i < 2; i++) {
         wb_buf_release(&runs[i]->bytes);
         wb_vec_release(&runs[i]->blocks);
     }
-    if (repo->writer->blocks)
-        wb_hashed_ranges_release(&repo->writer->blocks->ranges);
-    wb_free(repo->writer->blocks);
-    repo->writer->blocks = NULL;
+    if (files->writer->spread)
+        wb_hashed_ranges_release(&files->writer->spread->ranges);
+    wb_free(files->writer->spread);
+    files->writer->spread = NULL;
 }
 
 /* Runs in a worker. The disk begins to write at once, so that less is left for the sync before the commit. */
@@ -178,7 +152,7 @@ static void write_run(void *context)
         wb_node_file_hint(&run->file, WB_NODE_WRITE_BACK, run->at, run->bytes.len);
 }
 
-static struct wb_tail *tail_of(const struct wb_repo_writer *writer, const struct wb_append_run *run)
+static struct wb_tail *tail_of(const struct wb_pagefile_writer *writer, const struct wb_append_run *run)
 {
     size_t i = 0;
 
@@ -189,7 +163,7 @@ static struct wb_tail *tail_of(const struct wb_repo_writer *writer, const struct
 }
 
 /* Appends the blocks of a run that could not be written, one by one. */
-static int append_each(struct wb_repo *repo, struct wb_append_run *run)
+static int append_each(struct wb_pagefile *files, struct wb_append_run *run)
 {
     struct wb_buf block = WB_BUF_INIT;
     struct wb_tail *tail = NULL;
@@ -198,16 +172,16 @@ static int append_each(struct wb_repo *repo, struct wb_append_run *run)
     WB_CHECK(run->blocks.count > 0);
     for (size_t i = 0; i < run->blocks.count && err == 0; i++) {
         const struct wb_append_run_block *b = &run->blocks.items[i];
-        struct wb_op *ops = &repo->writer->ops.items[b->first_op];
+        struct wb_put *puts = &files->writer->puts.items[b->first_put];
         wb_buf_clear(&block);
         err = wb_buf_append(&block, run->bytes.ptr + b->at, b->bytes);
         if (err == 0)
-            err = wb_append(repo, ops[0].id, b->bin, &block, &tail);
+            err = wb_append(files, puts[0].id, b->bin, &block, &tail);
         if (err < 0)
             break;
         for (size_t k = 0; k < b->count; k++) {
-            ops[k].entry.place.segment = tail->segment.number;
-            ops[k].entry.place.logical = wb_segment_name_at(&tail->segment, tail->bytes);
+            puts[k].place.segment = tail->segment.number;
+            puts[k].place.logical = wb_segment_name_at(&tail->segment, tail->bytes);
         }
         tail->bytes += block.len;
         tail->pages_appended += b->count;
@@ -218,7 +192,7 @@ static int append_each(struct wb_repo *repo, struct wb_append_run *run)
 }
 
 /* Takes the blocks of a run away from the end of their segment. False if others were appended behind them. */
-static bool take_back(struct wb_repo_writer *writer, const struct wb_append_run *run)
+static bool take_back(struct wb_pagefile_writer *writer, const struct wb_append_run *run)
 {
     struct wb_tail *tail = tail_of(writer, run);
 
@@ -232,12 +206,12 @@ static bool take_back(struct wb_repo_writer *writer, const struct wb_append_run 
 }
 
 /* Waits for the run that is being written. If that has failed, its blocks, and those behind it, go elsewhere. */
-static int land_run(struct wb_repo *repo)
+static int land_run(struct wb_pagefile *files)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
     struct wb_append_run *written = &writer->written, *behind = &writer->run;
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     if (written->segment == 0)
         return 0;
     wb_pool_wait(writer->pool);
@@ -249,17 +223,17 @@ static int land_run(struct wb_repo *repo)
     bool both = behind->segment == written->segment;
     if ((both && !take_back(writer, behind)) || !take_back(writer, written))
         return err;
-    err = append_each(repo, written);
-    return err < 0 || !both ? err : append_each(repo, behind);
+    err = append_each(files, written);
+    return err < 0 || !both ? err : append_each(files, behind);
 }
 
 /* Lets a worker write the blocks that have been put. */
-static int start_run(struct wb_repo *repo)
+static int start_run(struct wb_pagefile *files)
 {
-    struct wb_repo_writer *writer = repo->writer;
-    int err = land_run(repo);
+    struct wb_pagefile_writer *writer = files->writer;
+    int err = land_run(files);
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     if (err < 0 || writer->run.segment == 0)
         return err;
     struct wb_append_run spare = writer->written;
@@ -272,22 +246,22 @@ static int start_run(struct wb_repo *repo)
     return 0;
 }
 
-int wb_append_runs_end(struct wb_repo *repo)
+int wb_append_runs_end(struct wb_pagefile *files)
 {
-    int err = start_run(repo);
+    int err = start_run(files);
 
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(files->writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     if (err == 0)
-        err = land_run(repo);
-    return wb_writer_remember_failure(repo->writer, err);
+        err = land_run(files);
+    return wb_writer_remember_failure(files->writer, err);
 }
 
 /* Puts a block behind the others in memory. */
-static int add_to_run(struct wb_repo *repo, struct wb_slice block, const struct wb_bin *bin, struct wb_tail *tail,
+static int add_to_run(struct wb_pagefile *files, struct wb_slice block, const struct wb_bin *bin, struct wb_tail *tail,
                       size_t count)
 {
-    struct wb_append_run *run = &repo->writer->run;
-    struct wb_append_run_block added = {run->bytes.len, block.len, repo->writer->ops.count, count, *bin};
+    struct wb_append_run *run = &files->writer->run;
+    struct wb_append_run_block added = {run->bytes.len, block.len, files->writer->puts.count, count, *bin};
     int err = wb_vec_reserve(&run->blocks, run->blocks.count + 1);
 
     WB_CHECK(run->segment == 0 || run->at + run->bytes.len == tail->bytes);
@@ -298,57 +272,72 @@ static int add_to_run(struct wb_repo *repo, struct wb_slice block, const struct 
     if (run->segment == 0)
         run->at = tail->bytes;
     run->segment = tail->segment.number;
-    wb_block_stamp(run->bytes.ptr + added.at, wb_segment_name_at(&tail->segment, tail->bytes), repo->writer->commit);
+    wb_block_stamp(run->bytes.ptr + added.at, wb_segment_name_at(&tail->segment, tail->bytes), files->writer->commit);
     return wb_vec_push(&run->blocks, added);
 }
 
 /* The segment to which the block goes; if its node cannot take it, one of another node. */
-static int find_tail(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin, struct wb_tail **tail_out)
+static int find_tail(struct wb_pagefile *files, struct wb_pageid id, struct wb_bin *bin, struct wb_tail **tail_out)
 {
     int err;
 
     WB_CHECK(bin->node > 0);
-    while ((err = wb_tail_find(repo, bin, tail_out)) < 0) {
-        err = wb_bin_other(repo, id, err, bin);
+    while ((err = wb_tail_find(files, bin, tail_out)) < 0) {
+        err = wb_bin_other(files, id, err, bin);
         if (err < 0)
             return err;
     }
     return 0;
 }
 
-int wb_append_whole(struct wb_repo *repo, struct wb_slice block, const struct wb_append_page *pages, size_t count)
+/* A put whose record is in the block. There is room for it. */
+static void add_put(struct wb_pagefile_writer *writer, const struct wb_append_page *page, const struct wb_tail *tail)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    WB_CHECK(writer->puts.count < writer->puts.cap);
+    struct wb_put *put = &writer->puts.items[writer->puts.count++];
+    *put = (struct wb_put){
+        .id = page->id,
+        .place = {tail->segment.number, page->slot, wb_segment_name_at(&tail->segment, tail->bytes)},
+        .stored_bytes = page->stored_bytes,
+        .placed = true,
+        .digested = true,
+    };
+    memcpy(put->sha1, page->sha1, sizeof put->sha1);
+}
+
+int wb_append_whole(struct wb_pagefile *files, struct wb_slice block, const struct wb_append_page *pages, size_t count)
+{
+    struct wb_pagefile_writer *writer = files->writer;
     struct wb_append_run *run = &writer->run;
     struct wb_tail *tail;
     struct wb_block_spread *blocks;
     struct wb_bin bin;
-    int err = wb_repo_check_usable(writer);
+    int err = wb_pagefile_check_usable(writer);
     if (err == 0)
         err = get_blocks(writer, &blocks);
-    int got = err == 0 ? common_bin(repo, pages, count, &bin) : err;
+    int got = err == 0 ? common_bin(files, pages, count, &bin) : err;
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     if (got <= 0)
         return got;
-    err = wb_ops_reserve(writer, count);
+    err = wb_vec_reserve(&writer->puts, writer->puts.count + count);
     if (err == 0)
-        err = find_tail(repo, pages[0].id, &bin, &tail);
+        err = find_tail(files, pages[0].id, &bin, &tail);
     if (err == 0 && run->segment &&
         (run->segment != tail->segment.number || run->at + run->bytes.len != tail->bytes ||
          run->bytes.len + block.len > RUN_BYTES)) {
-        err = start_run(repo);
+        err = start_run(files);
         if (err == 0) /* if the one before has failed, this one may have gone elsewhere, too */
-            err = find_tail(repo, pages[0].id, &bin, &tail);
+            err = find_tail(files, pages[0].id, &bin, &tail);
     }
     if (err == 0)
-        err = add_to_run(repo, block, &bin, tail, count);
-    for (size_t i = 0; i < count && err == 0; i++)
-        err = add_op(repo, &pages[i], tail);
+        err = add_to_run(files, block, &bin, tail, count);
     if (err < 0)
         return wb_writer_remember_failure(writer, err);
+    for (size_t i = 0; i < count; i++)
+        add_put(writer, &pages[i], tail);
     tail->bytes += block.len;
     tail->pages_appended += count;
-    pass_turn(repo, block.len);
+    pass_turn(files, block.len);
     return 1;
 }

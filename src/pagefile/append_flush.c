@@ -12,10 +12,9 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/hash_store.h"
-#include "pagefile/hashed_log.h"
-#include "store/repo.h"
 #include "pagefile/append_block.h"
+#include "pagefile/hashed_log.h"
+#include "pagefile/segment_tail.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ struct block_job {
     struct wb_flight *flight;
     struct wb_block_page *pages;
     struct wb_record_digest *digests; /* the same records, to compute their digests */
-    size_t *ops;                      /* the index of the op of each page */
+    size_t *puts;                     /* the index of the put of each page */
     size_t count;                     /* of pages */
     struct wb_bin bin;                /* where they belong */
     struct wb_buf block;              /* the result */
@@ -41,7 +40,7 @@ struct wb_flight {
     size_t left;                      /* jobs that are not done; protected by the builders' lock */
     struct wb_block_page *pages;      /* of all jobs; each job has a part of these three arrays */
     struct wb_record_digest *digests;
-    size_t *ops;
+    size_t *puts;
 };
 
 /* Compression contexts, one for each worker. A job takes a free one and puts it back. */
@@ -144,7 +143,7 @@ static void build_block(void *context)
 struct site_order {
     struct wb_bin bin;
     uint32_t site;
-    size_t op;
+    size_t put;
 };
 
 static int compare_site_order(const void *a, const void *b)
@@ -153,13 +152,12 @@ static int compare_site_order(const void *a, const void *b)
 
     if (x->bin.node != y->bin.node)
         return x->bin.node < y->bin.node ? -1 : 1;
-    if (x->bin.range.prefix != y->bin.range.prefix)
-        return x->bin.range.prefix < y->bin.range.prefix ? -1 : 1;
-    if (x->bin.range.bits != y->bin.range.bits)
-        return x->bin.range.bits < y->bin.range.bits ? -1 : 1;
+    int order = wb_catalog_range_compare(&x->bin.range, &y->bin.range);
+    if (order != 0)
+        return order;
     if (x->site != y->site)
         return x->site < y->site ? -1 : 1;
-    return x->op < y->op ? -1 : x->op > y->op;
+    return x->put < y->put ? -1 : x->put > y->put;
 }
 
 /*
@@ -195,7 +193,7 @@ static void cut_blocks(struct wb_flight *flight, const struct site_order *order,
             job->bin = order[i].bin;
             job->pages = flight->pages + i;
             job->digests = flight->digests + i;
-            job->ops = flight->ops + i;
+            job->puts = flight->puts + i;
             bytes = 0;
         }
         job->count++;
@@ -215,125 +213,116 @@ static void flight_free(struct wb_flight *flight)
     wb_free(flight->jobs);
     wb_free(flight->pages);
     wb_free(flight->digests);
-    wb_free(flight->ops);
+    wb_free(flight->puts);
     wb_free(flight);
-}
-
-/* Ops that were appended may be among the current group if captures have become puts (repo_commit.c). */
-static bool must_be_stored(const struct wb_op *op)
-{
-    WB_CHECK(!op->appended || wb_op_has_bytes(op->kind));
-    return wb_op_has_bytes(op->kind) && !op->appended;
 }
 
 /*
  * Uniform distribution: each node gets a part of the group that is sorted by site, so that all have the same to do, and
  * pages of a site stay together. A group that is too small to be divided goes to one node, and the next one to another.
  */
-static int deal_out(struct wb_repo *repo, struct site_order *order, size_t count)
+static int deal_out(struct wb_pagefile *files, struct site_order *order, size_t count)
 {
-    const struct wb_op *ops = repo->writer->ops.items;
+    const struct wb_put *puts = files->writer->puts.items;
     uint64_t bytes = 0, all = 0;
     int err = 0;
 
     for (size_t i = 0; i < count; i++)
-        all += ops[order[i].op].record.len;
-    uint64_t parts = wb_nodes_in_turn(repo), least = wb_pagefile_sizes.block_bytes / 16;
+        all += puts[order[i].put].record.len;
+    uint64_t parts = wb_nodes_in_turn(files->nodes), least = wb_pagefile_sizes.block_bytes / 16;
     if (parts > 1 && all / parts < least)
         parts = all / least ? all / least : 1;
     WB_CHECK(parts > 0);
     qsort(order, count, sizeof *order, compare_site_order);
     for (size_t i = 0; i < count && err == 0; i++) {
         if (bytes >= all / parts) {
-            wb_nodes_turn(repo);
+            wb_nodes_turn(files->nodes);
             bytes = 0;
         }
-        bytes += ops[order[i].op].record.len;
-        err = wb_bin_of(repo, ops[order[i].op].id, &order[i].bin);
+        bytes += puts[order[i].put].record.len;
+        err = wb_bin_of(files->nodes, puts[order[i].put].id, &order[i].bin);
     }
-    wb_nodes_turn(repo);
+    wb_nodes_turn(files->nodes);
     return err;
 }
 
 /* In a hashed-log, narrows the bins of a group to ranges that have a log of their own. */
-static int narrow_bins(struct wb_repo *repo, struct site_order *order, size_t count)
+static int narrow_bins(struct wb_pagefile *files, struct site_order *order, size_t count)
 {
-    const struct wb_op *ops = repo->writer->ops.items;
+    const struct wb_put *puts = files->writer->puts.items;
     struct wb_hashed_ranges ranges = {0};
     uint64_t bytes = 0;
 
-    if (!wb_hashed_log_is(repo))
+    if (!files->kind->divided)
         return 0;
     for (size_t i = 0; i < count; i++)
-        bytes += ops[order[i].op].record.len;
-    int err = wb_hashed_ranges_read(repo, bytes, &ranges);
+        bytes += puts[order[i].put].record.len;
+    int err = wb_hashed_ranges_read(files, bytes, &ranges);
     for (size_t i = 0; i < count && err == 0; i++)
-        wb_hashed_ranges_narrow(&ranges, ops[order[i].op].id, &order[i].bin);
+        wb_hashed_ranges_narrow(&ranges, puts[order[i].put].id, &order[i].bin);
     wb_hashed_ranges_release(&ranges);
     return err;
 }
 
 /* Finds the bins of a group. */
-static int assign_bins(struct wb_repo *repo, struct site_order *order, size_t count)
+static int assign_bins(struct wb_pagefile *files, struct site_order *order, size_t count)
 {
     int err = 0;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(count > 0);
-    if (repo->nodes.distribution == WB_DISTRIBUTION_UNIFORM && repo->nodes.items.count)
-        return deal_out(repo, order, count);
+    if (files->nodes->distribution == WB_DISTRIBUTION_UNIFORM && files->nodes->items.count)
+        return deal_out(files, order, count);
     for (size_t i = 0; i < count && err == 0; i++) {
-        err = wb_bin_of(repo, repo->writer->ops.items[order[i].op].id, &order[i].bin);
+        err = wb_bin_of(files->nodes, files->writer->puts.items[order[i].put].id, &order[i].bin);
         if (err == WB_E_DOWN) /* since the page was put. A segment that is open there may still be good. */
             err = 0;
     }
     return err;
 }
 
-/* Makes a flight of the current group, which contains `puts` pages. */
-static int flight_new(struct wb_repo *repo, size_t puts, struct wb_flight **flight_out)
+/* Makes a flight of those puts of the current group that are not placed: `count` of them. */
+static int flight_new(struct wb_pagefile *files, size_t count, struct wb_flight **flight_out)
 {
-    struct wb_repo_writer *writer = repo->writer;
-
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(puts > 0);
-    WB_CHECK(puts <= writer->ops.count - writer->group_at);
-
-    struct site_order *order = wb_alloc(puts * sizeof *order);
-    struct wb_flight *flight = wb_alloc_zero(1, sizeof *flight);
+    struct wb_pagefile_writer *writer = files->writer;
     size_t n = 0;
+
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
+    WB_CHECK(count > 0);
+
+    struct site_order *order = wb_alloc(count * sizeof *order);
+    struct wb_flight *flight = wb_alloc_zero(1, sizeof *flight);
     int err = WB_E_NOMEM;
 
     *flight_out = NULL;
     if (!order || !flight)
         goto failed;
-    flight->jobs = wb_alloc_zero(puts, sizeof *flight->jobs);
-    flight->pages = wb_alloc_zero(puts, sizeof *flight->pages);
-    flight->digests = wb_alloc_zero(puts, sizeof *flight->digests);
-    flight->ops = wb_alloc_zero(puts, sizeof *flight->ops);
-    if (!flight->jobs || !flight->pages || !flight->digests || !flight->ops)
+    flight->jobs = wb_alloc_zero(count, sizeof *flight->jobs);
+    flight->pages = wb_alloc_zero(count, sizeof *flight->pages);
+    flight->digests = wb_alloc_zero(count, sizeof *flight->digests);
+    flight->puts = wb_alloc_zero(count, sizeof *flight->puts);
+    if (!flight->jobs || !flight->pages || !flight->digests || !flight->puts)
         goto failed;
-    for (size_t i = writer->group_at; i < writer->ops.count; i++)
-        if (must_be_stored(&writer->ops.items[i]))
-            order[n++] = (struct site_order){.site = writer->ops.items[i].site, .op = i};
-    WB_CHECK(n == puts);
-    err = assign_bins(repo, order, n);
+    for (size_t i = writer->group_at; i < writer->puts.count; i++)
+        if (!writer->puts.items[i].placed)
+            order[n++] = (struct site_order){.site = writer->puts.items[i].site, .put = i};
+    WB_CHECK(n == count);
+    err = assign_bins(files, order, count);
     if (err == 0)
-        err = narrow_bins(repo, order, n);
+        err = narrow_bins(files, order, count);
     if (err < 0)
         goto failed;
-    qsort(order, n, sizeof *order, compare_site_order);
-    for (size_t i = 0; i < n; i++) {
-        const struct wb_op *op = &writer->ops.items[order[i].op];
-        flight->ops[i] = order[i].op;
-        WB_CHECK(!op->appended);
-        WB_CHECK(op->record.len > 0);
-        WB_CHECK(op->site < writer->sites.count);
-        flight->digests[i] = (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes};
+    qsort(order, count, sizeof *order, compare_site_order);
+    for (size_t i = 0; i < count; i++) {
+        const struct wb_put *put = &writer->puts.items[order[i].put];
+        flight->puts[i] = order[i].put;
+        WB_CHECK(!put->placed);
+        WB_CHECK(put->record.len > 0);
+        flight->digests[i] = (struct wb_record_digest){put->record.ptr, put->record.len, put->body_bytes};
         flight->pages[i] = (struct wb_block_page){
-            .id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites.items[op->site].hash};
+            .id = put->id, .record = wb_buf_slice(&put->record), .site = put->site_hash};
     }
-    cut_blocks(flight, order, n, writer->builders);
+    cut_blocks(flight, order, count, writer->builders);
     wb_free(order);
     *flight_out = flight;
     return 0;
@@ -345,89 +334,89 @@ failed:
 
 /* ---- appending ---------------------------------------------------------------------------------- */
 
-int wb_tail_find(struct wb_repo *repo, const struct wb_bin *bin, struct wb_tail **tail_out)
+int wb_tail_find(struct wb_pagefile *files, const struct wb_bin *bin, struct wb_tail **tail_out)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(bin->node > 0);
     /* In a hashed-log, ranges are divided between groups, so the last blocks of a group may make a log too long. */
-    uint64_t limit = wb_segment_limit(repo) * (wb_hashed_log_is(repo) ? 2 : 1);
+    uint64_t limit = wb_segment_limit(files) * (files->kind->divided ? 2 : 1);
     for (size_t i = writer->tails.count; i > 0; i--) {
         *tail_out = &writer->tails.items[i - 1];
         if (wb_bin_equal(&(*tail_out)->bin, bin) && (*tail_out)->bytes < limit)
             return 0;
     }
-    int err = wb_tail_open(repo, bin);
+    int err = wb_tail_open(files, bin);
     *tail_out = err == 0 ? &writer->tails.items[writer->tails.count - 1] : NULL;
     return err;
 }
 
 /* Writes a finished block behind the others of its bin. */
-static int write_block(struct wb_repo *repo, const struct wb_bin *bin, char *block, size_t len,
+static int write_block(struct wb_pagefile *files, const struct wb_bin *bin, char *block, size_t len,
                        struct wb_tail **tail_out)
 {
-    int err = wb_tail_find(repo, bin, tail_out);
+    int err = wb_tail_find(files, bin, tail_out);
     struct wb_tail *tail = *tail_out;
 
     if (err < 0)
         return err;
     WB_CHECK(tail->bytes >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(len > WB_BLOCK_HEADER_BYTES);
-    wb_block_stamp(block, wb_segment_name_at(&tail->segment, tail->bytes), repo->writer->commit);
+    wb_block_stamp(block, wb_segment_name_at(&tail->segment, tail->bytes), files->writer->commit);
     return wb_node_file_write_at(&tail->segment.file, tail->bytes, block, len);
 }
 
-int wb_bin_other(struct wb_repo *repo, struct wb_pageid id, int err, struct wb_bin *bin)
+int wb_bin_other(struct wb_pagefile *files, struct wb_pageid id, int err, struct wb_bin *bin)
 {
     struct wb_error_copy why;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(bin->node > 0);
     wb_error_save(err, &why);
-    if (wb_bin_renew(repo, id, bin) > 0) /* its node was removed in the meantime */
+    if (wb_pagefile_renew_nodes(files) == 0 && wb_bin_renew(files->nodes, id, bin) > 0) /* its node was removed */
         return 0;
-    return wb_bin_instead(repo, id, wb_error_restore(&why), bin);
+    return wb_bin_instead(files->nodes, id, wb_error_restore(&why), bin);
 }
 
-int wb_append(struct wb_repo *repo, struct wb_pageid id, struct wb_bin bin, struct wb_buf *block,
+int wb_append(struct wb_pagefile *files, struct wb_pageid id, struct wb_bin bin, struct wb_buf *block,
               struct wb_tail **tail_out)
 {
     int err;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(bin.node > 0);
     /* Each time, there is one node less to choose from. */
-    while ((err = write_block(repo, &bin, block->ptr, block->len, tail_out)) < 0) {
-        err = wb_bin_other(repo, id, err, &bin);
+    while ((err = write_block(files, &bin, block->ptr, block->len, tail_out)) < 0) {
+        err = wb_bin_other(files, id, err, &bin);
         if (err < 0)
             return err;
     }
     return 0;
 }
 
-/* Appends a finished block to the segment of its bin, and tells its ops where they are. */
-static int append_block(struct wb_repo *repo, struct block_job *job)
+/* Appends a finished block to the segment of its bin, and tells its puts where they are. */
+static int append_block(struct wb_pagefile *files, struct block_job *job)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
     struct wb_tail *tail = NULL;
     int err = job->error.code < 0 ? wb_error_restore(&job->error) : 0;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     WB_CHECK(job->error.code < 0 || job->count > 0);
     if (err == 0)
-        err = wb_append(repo, job->pages[0].id, job->bin, &job->block, &tail);
+        err = wb_append(files, job->pages[0].id, job->bin, &job->block, &tail);
     if (err < 0)
         return err;
     uint64_t logical = wb_segment_name_at(&tail->segment, tail->bytes);
     for (size_t i = 0; i < job->count; i++) {
-        struct wb_op *op = &writer->ops.items[job->ops[i]];
-        WB_CHECK(must_be_stored(op));
-        op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, logical};
-        op->entry.stored_bytes = job->pages[i].stored_bytes;
-        op->appended = true;
-        memcpy(op->sha1, op->record.ptr + WB_MD5_BYTES, WB_SHA1_BYTES); /* the record starts with its digests */
-        wb_buf_release(&op->record);
+        struct wb_put *put = &writer->puts.items[job->puts[i]];
+        WB_CHECK(!put->placed);
+        put->place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, logical};
+        put->stored_bytes = job->pages[i].stored_bytes;
+        put->placed = true;
+        memcpy(put->sha1, put->record.ptr + WB_MD5_BYTES, WB_SHA1_BYTES); /* the record starts with its digests */
+        wb_buf_release(&put->record);
     }
     tail->bytes += job->block.len;
     tail->pages_appended += job->count;
@@ -436,26 +425,26 @@ static int append_block(struct wb_repo *repo, struct block_job *job)
 }
 
 /* Waits for the oldest group in flight and appends its blocks. */
-static int land(struct wb_repo *repo)
+static int land(struct wb_pagefile *files)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
     struct wb_flight *flight = writer->flight;
     int err = 0;
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     WB_CHECK(flight != NULL);
     pthread_mutex_lock(&writer->builders->lock);
     while (flight->left)
         pthread_cond_wait(&writer->builders->done, &writer->builders->lock);
     pthread_mutex_unlock(&writer->builders->lock);
     for (size_t i = 0; i < flight->job_count && err == 0; i++)
-        err = append_block(repo, &flight->jobs[i]);
+        err = append_block(files, &flight->jobs[i]);
     writer->flight = flight->next;
     flight_free(flight);
     return err;
 }
 
-static void submit_jobs(struct wb_repo_writer *writer, struct wb_flight *flight)
+static void submit_jobs(struct wb_pagefile_writer *writer, struct wb_flight *flight)
 {
     WB_CHECK(writer->pool != NULL);
     WB_CHECK(flight->job_count > 0);
@@ -474,83 +463,48 @@ static void submit_jobs(struct wb_repo_writer *writer, struct wb_flight *flight)
 }
 
 /* Puts the current group in flight, then lands the older one. */
-static int start(struct wb_repo *repo)
+int wb_flush_start(struct wb_pagefile *files)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
     struct wb_flight *older = writer->flight, *flight;
-    size_t puts = 0;
-    int err;
+    size_t count = 0;
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(writer->group_at <= writer->ops.count);
-    for (size_t i = writer->group_at; i < writer->ops.count; i++)
-        puts += must_be_stored(&writer->ops.items[i]);
-    if (puts) {
-        err = flight_new(repo, puts, &flight);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
+    WB_CHECK(writer->group_at <= writer->puts.count);
+    for (size_t i = writer->group_at; i < writer->puts.count; i++)
+        count += !writer->puts.items[i].placed;
+    if (count) {
+        int err = flight_new(files, count, &flight);
         if (err < 0)
             return err;
         WB_CHECK(!older || !older->next);
         *(older ? &older->next : &writer->flight) = flight;
         submit_jobs(writer, flight);
     }
-    writer->group_at = writer->ops.count;
+    writer->group_at = writer->puts.count;
     writer->group_bytes = 0;
-    return older ? land(repo) : 0;
+    return older ? land(files) : 0;
 }
 
-int wb_writer_remember_failure(struct wb_repo_writer *writer, int err)
+int wb_flush_all(struct wb_pagefile *files)
 {
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(err <= 0);
-    if (err < 0)
-        wb_error_save(err, &writer->failed);
-    return err;
+    int err = wb_flush_start(files);
+
+    while (err == 0 && files->writer->flight)
+        err = land(files);
+    return err < 0 ? err : wb_append_runs_end(files);
 }
 
-int wb_flush_start(struct wb_repo *repo)
+void wb_flush_drop(struct wb_pagefile *files)
 {
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    return repo->hash ? wb_hash_stage(repo) : wb_writer_remember_failure(repo->writer, start(repo));
-}
+    struct wb_pagefile_writer *writer = files->writer;
+    struct wb_flight *flight = writer->flight;
 
-int wb_flush_all(struct wb_repo *repo)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-
-    if (repo->hash)
-        return wb_hash_stage_all(repo);
-
-    int err = start(repo);
-
-    while (err == 0 && repo->writer->flight)
-        err = land(repo);
-    if (err == 0)
-        err = wb_append_runs_end(repo);
-    WB_CHECK(err < 0 || repo->writer->group_at == repo->writer->ops.count);
-    return wb_writer_remember_failure(repo->writer, err);
-}
-
-void wb_flush_wait(struct wb_repo *repo)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    wb_pool_wait(repo->writer->pool);
-}
-
-void wb_flush_drop(struct wb_repo *repo)
-{
-    struct wb_flight *flight = repo->writer->flight;
-
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    if (repo->hash)
-        wb_hash_stage_drop(repo);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     if (flight)
-        wb_pool_wait(repo->writer->pool);
-    repo->writer->flight = NULL;
-    wb_append_runs_drop(repo);
+        wb_pool_wait(writer->pool);
+    writer->flight = NULL;
+    wb_append_runs_drop(files);
     while (flight) {
         struct wb_flight *next = flight->next;
         flight_free(flight);

@@ -5,13 +5,12 @@
 #define WB_PAGEFILE_APPEND_RUN_H
 
 #include "base/vec.h"
-#include "place/node.h"
-#include "place/nodes.h"
+#include "place/place.h"
 
 /* A block that was put as it is, and waits for its neighbours. */
 struct wb_append_run_block {
     size_t at, bytes;       /* where it is in the run */
-    size_t first_op, count; /* its pages */
+    size_t first_put, count; /* its pages */
     struct wb_bin bin;
 };
 

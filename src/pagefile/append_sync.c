@@ -42,12 +42,12 @@ static void take_turns(struct wb_append_sync_job *jobs, size_t count)
     qsort(jobs, count, sizeof *jobs, compare_turns);
 }
 
-int wb_append_sync_begin(struct wb_repo *repo, bool more, struct wb_append_sync *sync_out)
+int wb_append_sync_begin(struct wb_pagefile *files, bool more, struct wb_append_sync *sync_out)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
     int err = 0;
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     WB_CHECK(writer->flight == NULL);
     *sync_out = (struct wb_append_sync){.jobs = wb_alloc_zero(writer->tails.count + 1, sizeof *sync_out->jobs)};
     if (!sync_out->jobs)
@@ -57,7 +57,7 @@ int wb_append_sync_begin(struct wb_repo *repo, bool more, struct wb_append_sync 
             sync_out->jobs[sync_out->count++] = (struct wb_append_sync_job){
                 .file = &writer->tails.items[i].segment.file, .node = writer->tails.items[i].bin.node};
     size_t count = sync_out->count;
-    bool together = count > SYNC_ONE_BY_ONE || (count > 1 && repo->nodes.items.count > 1);
+    bool together = count > SYNC_ONE_BY_ONE || (count > 1 && files->nodes->items.count > 1);
     if (together)
         take_turns(sync_out->jobs, count);
     if (together && !writer->sync_pool)
@@ -69,17 +69,17 @@ int wb_append_sync_begin(struct wb_repo *repo, bool more, struct wb_append_sync 
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
-        (void)wb_append_sync_end(repo, sync_out);
+        (void)wb_append_sync_end(files, sync_out);
         return wb_error_restore(&why);
     }
     return 0;
 }
 
-int wb_append_sync_end(struct wb_repo *repo, struct wb_append_sync *sync)
+int wb_append_sync_end(struct wb_pagefile *files, struct wb_append_sync *sync)
 {
     int err = 0;
 
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(files->writer->magic == WB_PAGEFILE_WRITER_MAGIC);
     WB_CHECK(sync->jobs || sync->count == 0);
     if (sync->pool)
         wb_pool_wait(sync->pool);

@@ -4,7 +4,7 @@
 #ifndef WB_PAGEFILE_APPEND_SYNC_H
 #define WB_PAGEFILE_APPEND_SYNC_H
 
-#include "store/repo.h"
+#include "pagefile/pagefile.h"
 
 /* A file that is synced. */
 struct wb_append_sync_job {
@@ -25,15 +25,9 @@ struct wb_append_sync {
  * Begins to sync the segments that were appended to since the last commit. If there is `more` to do that takes longer
  * than waking a thread, returns at once. Nothing may be appended, and no segment closed, before wb_append_sync_end().
  */
-int wb_append_sync_begin(struct wb_repo *repo, bool more, struct wb_append_sync *sync_out);
+int wb_append_sync_begin(struct wb_pagefile *files, bool more, struct wb_append_sync *sync_out);
 
 /* Returns when everything is on disk; or the first error. Does nothing if nothing was begun, or it has ended before. */
-int wb_append_sync_end(struct wb_repo *repo, struct wb_append_sync *sync);
-
-/*
- * The order in which a commit looks at the ops: by page id, then as they came. order_out has room for all of them.
- * (repo_order.c)
- */
-int wb_repo_order_ops(const struct wb_op *ops, size_t count, uint32_t *order_out);
+int wb_append_sync_end(struct wb_pagefile *files, struct wb_append_sync *sync);
 
 #endif

@@ -5,7 +5,7 @@
  *
  *   header  0 "WBBF" (4)  4 format, 1 (2)  6 zero (2)  8 number (4)  12 revision (4)  16 repository id (16)
  *           32 prefix of the range (8)  40 its bits (4)  44 bytes of a bucket (4)  48 number of buckets (8)
- *           56 checksum of bytes 0 to 55 (8)  64 zero (448)
+ *           56 its gaps (128)  184 checksum of bytes 0 to 183 (8)  192 zero (320)
  *   seal    512 "WBSL" (4)  516 zero (4)  520 commit (8)  528 position of the seal, 512 (8)
  *           536 checksum of bytes 512 to 535 (8)  544 zero (3552)
  *   buckets 4096 on; see bucket_image.c
@@ -23,8 +23,8 @@
 
 enum {
     FILE_FORMAT = 1,
-    HEADER_BYTES = 64,
-    HEADER_CHECK_AT = 56,
+    HEADER_BYTES = 192,
+    HEADER_CHECK_AT = 184,
     SEAL_AT = 512,
     SEAL_BYTES = 32,
     SEAL_CHECK_AT = 24,
@@ -85,28 +85,16 @@ static void pause_before(unsigned attempt)
     usleep((useconds_t)CLAIM_PAUSE_US << (attempt < CLAIM_DOUBLINGS ? attempt : CLAIM_DOUBLINGS));
 }
 
-/*
- * Claims a file as a new owner: buckets are overwritten, so a late repetition of a write must not arrive under a later
- * claim of the same owner.
- */
+/* Claims a file. Others claim it only for a moment: waits for these. */
 static int claim_one(struct wb_node_file *file)
 {
-    struct wb_node_file fresh;
-    int err = wb_node_file_open(file->node, file->name, true, &fresh);
+    int err = wb_node_file_claim(file);
 
-    if (err == 0)
-        err = wb_node_file_claim(&fresh);
     for (unsigned i = 0; i < CLAIM_TRIES && err == WB_E_BUSY; i++) {
         pause_before(i);
-        err = wb_node_file_claim(&fresh);
+        err = wb_node_file_claim(file);
     }
-    if (err < 0) {
-        wb_node_file_close(&fresh);
-        return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "%s was removed", file->path) : err;
-    }
-    wb_node_file_close(file);
-    *file = fresh;
-    return 0;
+    return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "%s was removed", file->path) : err;
 }
 
 int wb_bucket_file_claim(struct wb_bucket_file *file)
@@ -122,7 +110,7 @@ int wb_bucket_file_claim(struct wb_bucket_file *file)
     return err;
 }
 
-void wb_bucket_file_release(const struct wb_bucket_file *file)
+void wb_bucket_file_release(struct wb_bucket_file *file)
 {
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (file->doubles.node)
@@ -177,13 +165,15 @@ static void put_header(char to[WB_BUCKET_FILE_HEADER_BYTES], const uint8_t *repo
     wb_put32(to + 40, shape->range.bits);
     wb_put32(to + 44, shape->bucket_bytes);
     wb_put64(to + 48, shape->count);
+    wb_cells_write(&shape->range.gaps, to + 56);
     wb_put64(to + HEADER_CHECK_AT, wb_hash64(to, HEADER_CHECK_AT));
 }
 
 /* Takes what the header says about the buckets. */
 static void take_shape(const char header[HEADER_BYTES], struct wb_bucket_file *file)
 {
-    file->range = (struct wb_catalog_range){wb_get64(header + 32), wb_get32(header + 40)};
+    file->range = (struct wb_catalog_range){.prefix = wb_get64(header + 32), .bits = wb_get32(header + 40)};
+    wb_cells_read(header + 56, &file->range.gaps);
     file->bucket_bytes = wb_get32(header + 44);
     file->count = wb_get64(header + 48);
     file->key = key_of(header);
@@ -337,20 +327,20 @@ int wb_bucket_file_open(struct wb_node *node, const uint8_t *repo_id, const stru
 
 uint64_t wb_bucket_of(const struct wb_bucket_file *file, struct wb_pageid id)
 {
+    unsigned __int128 before = wb_catalog_range_before(&file->range, id.hi), size = wb_catalog_range_size(&file->range);
+
     WB_CHECK(file->count > 0);
-    WB_CHECK(wb_catalog_range_has(&file->range, id));
-    uint64_t within = file->range.bits < 64 ? id.hi << file->range.bits : 0;
-    return (uint64_t)((unsigned __int128)within * file->count >> 64);
+    WB_CHECK(before < size);
+    return (uint64_t)(before * file->count / size);
 }
 
 uint64_t wb_bucket_edge(const struct wb_bucket_file *file, uint64_t number)
 {
     WB_CHECK(number < file->count);
-    /* The smallest number that belongs to the next bucket, minus one. */
-    unsigned __int128 next = ((unsigned __int128)(number + 1) << 64) + file->count - 1;
-    uint64_t last = (uint64_t)(next / file->count - 1);
-    uint64_t low = file->range.bits < 64 ? last >> file->range.bits : 0;
-    return file->range.prefix | low;
+    /* How many come before the first one of the next bucket. */
+    unsigned __int128 size = wb_catalog_range_size(&file->range);
+    unsigned __int128 next = ((number + 1) * size + file->count - 1) / file->count;
+    return next < size ? wb_catalog_range_at(&file->range, (uint64_t)next) - 1 : wb_catalog_range_last(&file->range);
 }
 
 /* ---- the seal ------------------------------------------------------------------------------------------------ */

@@ -39,7 +39,7 @@
 #define WB_PAGEFILE_BUCKET_H
 
 #include "block/block.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "catalog/catalog.h"
 #include "pagefile/segment.h"
 
@@ -112,12 +112,11 @@ int wb_bucket_file_repair(struct wb_bucket_file *file, const uint8_t *repo_id);
 void wb_bucket_file_close(struct wb_bucket_file *file);
 
 /*
- * Claims both files, which whoever writes to them must have done (node_message.h), and each time as a new owner. Who
- * changes buckets has the transaction of the catalog, so that others claim them only for a moment: it waits for these.
- * WB_E_BUSY after seconds.
+ * Claims both files, which whoever writes to them must have done. Who changes buckets has the transaction of the
+ * catalog, so that others claim them only for a moment: it waits for these. WB_E_BUSY after seconds.
  */
 int wb_bucket_file_claim(struct wb_bucket_file *file);
-void wb_bucket_file_release(const struct wb_bucket_file *file);
+void wb_bucket_file_release(struct wb_bucket_file *file);
 
 /* Removes both files of a revision, the second one first. WB_E_BUSY: somebody writes to them. */
 int wb_bucket_file_remove(struct wb_node *node, uint32_t number, uint32_t revision);
@@ -125,7 +124,10 @@ int wb_bucket_file_remove(struct wb_node *node, uint32_t number, uint32_t revisi
 /* Removes the names of files that the caller has created or claimed, and closes them. */
 void wb_bucket_file_discard(struct wb_bucket_file *file);
 
-/* The bucket of an id; where a bucket starts in the file; and the greatest id.hi of those in it. */
+/*
+ * The bucket of an id, or of the next id of the file if that one is in a gap of its range. There must be one. And the
+ * greatest id.hi that comes before the next bucket, or the greatest one in the file.
+ */
 uint64_t wb_bucket_of(const struct wb_bucket_file *file, struct wb_pageid id);
 uint64_t wb_bucket_edge(const struct wb_bucket_file *file, uint64_t number);
 static inline uint64_t wb_bucket_at(const struct wb_bucket_file *file, uint64_t number)

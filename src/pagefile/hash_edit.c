@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
+#include "place/place.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ enum {
 
 /* ---- beginning ---------------------------------------------------------------------------------------- */
 
-static int repair_target(struct wb_repo_edit *edit, struct wb_hash_target *target)
+static int repair_target(struct wb_pagefile_edit *edit, struct wb_hash_target *target)
 {
     const struct wb_catalog_segment *row = &edit->rows[target->number];
     struct wb_bucket_file *file;
@@ -51,7 +51,7 @@ static int repair_target(struct wb_repo_edit *edit, struct wb_hash_target *targe
 
 static int add_target(void *context, const struct wb_catalog_segment *row)
 {
-    struct wb_repo_edit *edit = context;
+    struct wb_pagefile_edit *edit = context;
     struct wb_hash_target target = {
         .number = row->number, .stamp = row->logical_end + 1, .end = row->bytes, .exists = true};
 
@@ -60,27 +60,27 @@ static int add_target(void *context, const struct wb_catalog_segment *row)
     return wb_vec_push(&edit->hash->targets, target);
 }
 
-int wb_hash_edit_begin(struct wb_repo_edit *edit)
+int wb_hash_edit_begin(struct wb_pagefile_edit *edit)
 {
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_hash *own = edit->files->hash;
 
     WB_CHECK(!edit->hash);
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(edit->txn->kind == WB_CATALOG_TXN_WRITING);
     edit->hash = wb_alloc_zero(1, sizeof *edit->hash);
     int err = edit->hash ? 0 : WB_E_NOMEM;
     /* Nodes may have come or gone since the pages were put. From now on nobody else can change their table. */
     if (err == 0)
-        err = wb_nodes_renew(edit->repo);
+        err = wb_pagefile_renew_nodes(edit->files);
     if (err == 0 && !own->draft.builder)
         err = wb_bucket_draft_init(&own->draft, wb_pagefile_sizes.large_bytes);
     if (err == 0)
-        err = wb_catalog_segment_each(&edit->txn, add_target, edit);
+        err = wb_catalog_segment_each(edit->txn, add_target, edit);
     for (size_t i = 0; err == 0 && i < edit->hash->targets.count; i++)
         err = repair_target(edit, &edit->hash->targets.items[i]);
     return err;
 }
 
-void wb_hash_edit_release(struct wb_repo_edit *edit)
+void wb_hash_edit_release(struct wb_pagefile_edit *edit)
 {
     struct wb_hash_edit *hash = edit->hash;
 
@@ -102,17 +102,17 @@ void wb_hash_edit_release(struct wb_repo_edit *edit)
     edit->hash = NULL;
 }
 
-int wb_hash_target_file(struct wb_repo_edit *edit, const struct wb_hash_target *target,
+int wb_hash_target_file(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
                         struct wb_bucket_file **file_out)
 {
     WB_CHECK(target->exists);
     WB_CHECK(edit->rows[target->number].number == target->number);
-    return wb_hash_file(&edit->repo->hash->files, &edit->rows[target->number], file_out);
+    return wb_hash_file(&edit->files->hash->files, &edit->rows[target->number], file_out);
 }
 
 /* ---- places -------------------------------------------------------------------------------------------- */
 
-static struct wb_hash_target *find_target(struct wb_hash_edit *hash, uint32_t number)
+struct wb_hash_target *wb_hash_target(struct wb_hash_edit *hash, uint32_t number)
 {
     for (size_t i = 0; i < hash->targets.count; i++)
         if (hash->targets.items[i].number == number)
@@ -121,11 +121,11 @@ static struct wb_hash_target *find_target(struct wb_hash_edit *hash, uint32_t nu
 }
 
 /* The file of a new page's bin; made if there is none. */
-static int target_of(struct wb_repo_edit *edit, struct wb_pageid id, struct wb_hash_target **target_out)
+static int target_of(struct wb_pagefile_edit *edit, struct wb_pageid id, struct wb_hash_target **target_out)
 {
     struct wb_hash_edit *hash = edit->hash;
     struct wb_bin bin;
-    int err = wb_bin_of(edit->repo, id, &bin);
+    int err = wb_bin_of(edit->files->nodes, id, &bin);
 
     *target_out = NULL;
     if (err < 0)
@@ -137,10 +137,10 @@ static int target_of(struct wb_repo_edit *edit, struct wb_pageid id, struct wb_h
             return 0;
         }
     }
-    uint32_t number = edit->summary.next_segment;
+    uint32_t number = edit->summary->next_segment;
     if (number >= edit->row_count)
         return wb_fail(WB_E_LIMIT, "too many new files in one commit");
-    edit->summary.next_segment++;
+    edit->summary->next_segment++;
     edit->rows[number] =
         (struct wb_catalog_segment){.number = number, .node = bin.node, .range = bin.range, .sealed = true};
     err = wb_vec_push(&hash->targets, (struct wb_hash_target){.number = number, .stamp = 1});
@@ -149,49 +149,42 @@ static int target_of(struct wb_repo_edit *edit, struct wb_pageid id, struct wb_h
     return err;
 }
 
-int wb_hash_edit_place(struct wb_repo_edit *edit, const uint32_t *order, size_t count)
+int wb_hash_edit_place(struct wb_pagefile_edit *edit, const uint32_t *puts, size_t count)
 {
-    struct wb_op *ops = edit->repo->writer->ops.items;
+    struct wb_put *all = edit->files->writer->puts.items;
     struct wb_hash_target *target = NULL;
-    uint64_t n = 0;
     int err = 0;
 
-    WB_CHECK(count > 0);
-    edit->hash->placed = order;
+    edit->hash->placed = puts;
     edit->hash->placed_count = count;
-    for (size_t i = 0; i < count && err == 0; i++) {
-        struct wb_op *op = &ops[order[i]];
-        if (!wb_op_has_bytes(op->kind))
-            continue;
-        if (!target)
-            err = target_of(edit, op->id, &target);
-        if (err < 0)
-            break;
-        struct wb_catalog_segment *row = &edit->rows[target->number];
-        op->entry.place = (struct wb_catalog_place){
+    if (count)
+        err = target_of(edit, all[puts[0]].id, &target);
+    if (err < 0 || count == 0)
+        return err;
+    struct wb_catalog_segment *row = &edit->rows[target->number];
+    for (size_t n = 0; n < count; n++) {
+        WB_CHECK(wb_pageid_equal(all[puts[n]].id, all[puts[0]].id));
+        all[puts[n]].place = (struct wb_catalog_place){
             .segment = wb_catalog_segment_origin(row),
             .slot = (uint16_t)(n % SLOTS),
             .logical = target->stamp << STAMP_BITS | n / SLOTS,
         };
-        op->appended = true;
-        row->pages++;
-        target->placed++;
-        n++;
+        all[puts[n]].placed = true;
     }
-    if (target) /* uniform distribution: the next page goes to the next node */
-        wb_nodes_turn(edit->repo);
-    return err;
+    row->pages += count;
+    target->placed += count;
+    wb_nodes_turn(edit->files->nodes); /* uniform distribution: the next page goes to the next node */
+    return 0;
 }
 
-/* The op that has brought the version of this place. */
-static uint32_t op_of(const struct wb_repo_edit *edit, const struct wb_catalog_place *place)
+/* The put that has brought the version of this place. */
+static uint32_t put_of(const struct wb_pagefile_edit *edit, const struct wb_catalog_place *place)
 {
     const struct wb_hash_edit *hash = edit->hash;
-    const struct wb_op *ops = edit->repo->writer->ops.items;
+    const struct wb_put *puts = edit->files->writer->puts.items;
 
     for (size_t i = 0; i < hash->placed_count; i++)
-        if (wb_op_has_bytes(ops[hash->placed[i]].kind) &&
-            wb_catalog_place_equal(&ops[hash->placed[i]].entry.place, place))
+        if (wb_catalog_place_equal(&puts[hash->placed[i]].place, place))
             return hash->placed[i];
     WB_CHECK(false);
     return 0;
@@ -200,44 +193,46 @@ static uint32_t op_of(const struct wb_repo_edit *edit, const struct wb_catalog_p
 /* ---- notes -------------------------------------------------------------------------------------------------- */
 
 /* Notes a version that comes or goes. */
-static int note_place(struct wb_repo_edit *edit, const struct wb_repo_edit_place *place, enum wb_hash_note_kind kind)
+static int note_place(struct wb_pagefile_edit *edit, struct wb_pageid id, const struct wb_place_used *place,
+                      enum wb_hash_note_kind kind)
 {
     struct wb_catalog_segment *row;
-    int err = wb_repo_edit_row_of(edit, &place->place, edit->view.id, &row);
+    int err = wb_pagefile_edit_row_of(edit, &place->place, id, &row);
 
     WB_CHECK(kind == WB_HASH_NOTE_DEAD || kind == WB_HASH_NOTE_PUT);
     if (err < 0)
         return err;
-    struct wb_hash_note note = {.id = edit->view.id,
+    struct wb_hash_note note = {.id = id,
                                 .file = row->number,
                                 .kind = kind,
                                 .place = place->place,
                                 .stored_bytes = place->stored_bytes};
     if (kind == WB_HASH_NOTE_PUT) {
-        note.index = op_of(edit, &place->place);
-        struct wb_hash_target *target = find_target(edit->hash, row->number);
-        const struct wb_op *op = &edit->repo->writer->ops.items[note.index];
+        note.index = put_of(edit, &place->place);
+        struct wb_hash_target *target = wb_hash_target(edit->hash, row->number);
+        const struct wb_put *put = &edit->files->writer->puts.items[note.index];
         WB_CHECK(target != NULL);
-        target->put_bytes += op->staged_bytes ? op->staged_bytes : op->record.len;
+        target->put_bytes += put->staged_bytes ? put->staged_bytes : put->record.len;
     }
     return wb_vec_push(&edit->hash->notes, note);
 }
 
 /* Notes in one file that it has the page's latest version, or has not. */
-static int note_copy(struct wb_repo_edit *edit, const struct wb_repo_edit_place *place, bool *known)
+static int note_copy(struct wb_pagefile_edit *edit, struct wb_pageview *view, const struct wb_place_used *place,
+                     bool *known)
 {
     struct wb_hash_edit *hash = edit->hash;
     struct wb_catalog_segment *row, *home = NULL;
-    int err = wb_repo_edit_row_of(edit, &place->place, edit->view.id, &row);
+    int err = wb_pagefile_edit_row_of(edit, &place->place, view->id, &row);
 
     if (err < 0 || known[row->number])
         return err;
     known[row->number] = true;
-    struct wb_hash_note note = {.id = edit->view.id, .file = row->number, .kind = WB_HASH_NOTE_GONE};
+    struct wb_hash_note note = {.id = view->id, .file = row->number, .kind = WB_HASH_NOTE_GONE};
     struct wb_catalog_entry entry;
-    if (wb_history_latest(&edit->view.history)) {
-        wb_pageview_entry(&edit->view, &entry);
-        err = wb_repo_edit_row_of(edit, &entry.place, edit->view.id, &home);
+    if (wb_history_latest(&view->history)) {
+        wb_pageview_entry(view, &entry);
+        err = wb_pagefile_edit_row_of(edit, &entry.place, view->id, &home);
     }
     if (err == 0 && home == row) {
         note.kind = WB_HASH_NOTE_COPY;
@@ -256,30 +251,31 @@ static int compare_places(const struct wb_catalog_place *x, const struct wb_cata
     return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-int wb_hash_edit_note(struct wb_repo_edit *edit)
+int wb_hash_edit_note(struct wb_pagefile_edit *edit, struct wb_pageview *view, const struct wb_places_used *before,
+                      const struct wb_places_used *after)
 {
     size_t b = 0, a = 0;
     int err = 0;
 
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    while ((b < edit->before.count || a < edit->after.count) && err == 0) { /* both are sorted by place */
-        const struct wb_repo_edit_place *was = b < edit->before.count ? &edit->before.items[b] : NULL;
-        const struct wb_repo_edit_place *is = a < edit->after.count ? &edit->after.items[a] : NULL;
+    WB_CHECK(edit->txn->kind == WB_CATALOG_TXN_WRITING);
+    while ((b < before->count || a < after->count) && err == 0) { /* both are sorted by place */
+        const struct wb_place_used *was = b < before->count ? &before->items[b] : NULL;
+        const struct wb_place_used *is = a < after->count ? &after->items[a] : NULL;
         int order = !was ? 1 : !is ? -1 : compare_places(&was->place, &is->place);
         if (order < 0)
-            err = note_place(edit, was, WB_HASH_NOTE_DEAD);
+            err = note_place(edit, view->id, was, WB_HASH_NOTE_DEAD);
         else if (order > 0)
-            err = note_place(edit, is, WB_HASH_NOTE_PUT);
+            err = note_place(edit, view->id, is, WB_HASH_NOTE_PUT);
         b += order <= 0;
         a += order >= 0;
     }
     bool *known = err == 0 ? wb_alloc_zero(edit->row_count, sizeof *known) : NULL;
     if (err == 0 && !known)
         err = WB_E_NOMEM;
-    for (size_t i = 0; i < edit->before.count && err == 0; i++)
-        err = note_copy(edit, &edit->before.items[i], known);
-    for (size_t i = 0; i < edit->after.count && err == 0; i++)
-        err = note_copy(edit, &edit->after.items[i], known);
+    for (size_t i = 0; i < before->count && err == 0; i++)
+        err = note_copy(edit, view, &before->items[i], known);
+    for (size_t i = 0; i < after->count && err == 0; i++)
+        err = note_copy(edit, view, &after->items[i], known);
     wb_free(known);
     return err;
 }
@@ -301,35 +297,34 @@ size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct 
     return low;
 }
 
-int wb_hash_add_put(struct wb_repo_edit *edit, const struct wb_hash_note *note, bool old, struct wb_bucket_draft *draft,
-                    struct wb_arena *arena)
+int wb_hash_add_put(struct wb_pagefile_edit *edit, const struct wb_hash_note *note, bool old,
+                    struct wb_bucket_draft *draft, struct wb_arena *arena)
 {
-    const struct wb_op *op = &edit->repo->writer->ops.items[note->index];
+    const struct wb_put *put = &edit->files->writer->puts.items[note->index];
     struct wb_bucket_item item = {
         .version = {.id = note->id, .place = note->place, .stored_bytes = note->stored_bytes},
-        .record = wb_buf_slice(&op->record),
-        .site = edit->repo->writer->sites.items[op->site].hash,
+        .record = wb_buf_slice(&put->record),
+        .site = put->site_hash,
         .old = old,
     };
 
     WB_CHECK(note->kind == WB_HASH_NOTE_PUT);
-    WB_CHECK(wb_op_has_bytes(op->kind));
-    if (op->staged_bytes) {
-        char *bytes = wb_arena_take(arena, (size_t)op->staged_bytes);
-        int err = bytes ? wb_hash_staged_read(edit->repo, op, bytes) : WB_E_NOMEM;
+    if (put->staged_bytes) {
+        char *bytes = wb_arena_take(arena, (size_t)put->staged_bytes);
+        int err = bytes ? wb_hash_staged_read(edit->files, put, bytes) : WB_E_NOMEM;
         if (err < 0)
             return err;
-        item.record = wb_slice(bytes, (size_t)op->staged_bytes);
+        item.record = wb_slice(bytes, (size_t)put->staged_bytes);
     }
     return wb_vec_push(&draft->items, item);
 }
 
-int wb_hash_judge(struct wb_repo_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
+int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                   bool *there_out)
 {
     struct wb_catalog_segment row;
     struct wb_pageview *view = &edit->hash->view;
-    int err = wb_pageview_load(&edit->txn, true, id, view);
+    int err = wb_pageview_load(edit->txn, true, id, view);
 
     *there_out = false;
     if (err < 0 || !wb_history_latest(&view->history))
@@ -339,17 +334,9 @@ int wb_hash_judge(struct wb_repo_edit *edit, uint32_t number, struct wb_pageid i
         *there_out = true;
         return 0;
     }
-    err = wb_parts_row_of(&edit->txn, &edit->repo->parts, entry_out->place.segment, id, &row);
+    err = wb_parts_row_of(edit->txn, &edit->files->parts, entry_out->place.segment, id, &row);
     *there_out = err == 0 && row.number == number;
     return err;
-}
-
-bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_place *place)
-{
-    for (size_t i = 0; i < hash->view.history.versions.count; i++)
-        if (wb_catalog_place_equal(&hash->view.history.versions.items[i].place, place))
-            return true;
-    return false;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------
@@ -363,10 +350,10 @@ uint64_t wb_hash_buckets_for(uint64_t bytes)
 }
 
 /* What the new records of a target become, as far as can be foreseen from what the others became. */
-static uint64_t expected_bytes(const struct wb_repo_edit *edit, const struct wb_hash_target *target)
+static uint64_t expected_bytes(const struct wb_pagefile_edit *edit, const struct wb_hash_target *target)
 {
     const struct wb_catalog_segment *row = &edit->rows[target->number];
-    uint64_t pages = edit->summary.pages, all = edit->summary.bytes_pages, more = target->put_bytes;
+    uint64_t pages = edit->summary->pages, all = edit->summary->bytes_pages, more = target->put_bytes;
     double part = 1.0 / USUAL_RATIO;
 
     if (row->map_at && row->live >= ENOUGH_PAGES && pages && all > more) {
@@ -392,7 +379,7 @@ static uint64_t count_touched(const struct wb_bucket_file *file, const struct wb
 }
 
 /* Whether writing the file anew is better than changing its buckets. */
-static bool should_merge(const struct wb_repo_edit *edit, const struct wb_hash_target *target,
+static bool should_merge(const struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
                          const struct wb_bucket_file *file, uint64_t *bytes_out)
 {
     const struct wb_catalog_segment *row = &edit->rows[target->number];
@@ -407,25 +394,34 @@ static bool should_merge(const struct wb_repo_edit *edit, const struct wb_hash_t
     return more > row->map_at / 4 && touched > file->count / 3 * 2;
 }
 
-static int write_target(struct wb_repo_edit *edit, struct wb_hash_target *target)
+static int merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, uint64_t bytes)
+{
+    struct wb_catalog_segment *row;
+    int err = wb_pagefile_edit_row(edit, target->number, &row);
+    return err < 0 ? err
+                   : wb_hash_merge(edit, target, &(struct wb_bin){row->node, row->range}, 1,
+                                   wb_hash_buckets_for(bytes));
+}
+
+static int write_target(struct wb_pagefile_edit *edit, struct wb_hash_target *target)
 {
     struct wb_bucket_file *file = NULL;
     uint64_t bytes;
 
     WB_CHECK(target->count > 0);
     if (!target->exists) {
-        uint64_t share = edit->repo->hash->to_come / wb_nodes_count(&edit->repo->nodes);
+        uint64_t share = edit->files->to_come / wb_nodes_count(edit->files->nodes);
         bytes = expected_bytes(edit, target);
-        return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes > share ? bytes : share));
+        return merge(edit, target, bytes > share ? bytes : share);
     }
     int err = wb_hash_target_file(edit, target, &file);
     if (err < 0)
         return err;
-    bool merge = should_merge(edit, target, file, &bytes);
+    bool worth_it = should_merge(edit, target, file, &bytes);
     if (target->judge)
-        return wb_hash_merge(edit, target, wb_hash_buckets_for(bytes));
-    if (merge) {
-        err = wb_hash_merge(edit, target, wb_hash_buckets_for(bytes));
+        return merge(edit, target, bytes);
+    if (worth_it) {
+        err = merge(edit, target, bytes);
         if (err != WB_E_CORRUPT)
             return err;
     } /* the file and the catalog contradict each other, but its buckets can be changed */
@@ -433,16 +429,16 @@ static int write_target(struct wb_repo_edit *edit, struct wb_hash_target *target
 }
 
 /* A node that is full, or whose disk fails, is named; new pages avoid it, if the commit is repeated. */
-static int name_node(const struct wb_repo_edit *edit, const struct wb_hash_target *target, int err)
+static int name_node(const struct wb_pagefile_edit *edit, const struct wb_hash_target *target, int err)
 {
     struct wb_error_copy why;
 
     WB_CHECK(err < 0);
-    if (err != WB_E_IO || !wb_repo_node_failed(edit->repo, err))
+    if (err != WB_E_IO || !wb_nodes_failed(edit->files->nodes, err))
         return err;
     wb_error_save(err, &why);
-    wb_nodes_avoid(&edit->repo->nodes, edit->rows[target->number].node);
-    edit->repo->hash->failed_nodes++;
+    wb_nodes_avoid(edit->files->nodes, edit->rows[target->number].node);
+    edit->files->failed_nodes++;
     return wb_fail(err, "node %u: %s", edit->rows[target->number].node, why.message);
 }
 
@@ -450,7 +446,7 @@ static int name_node(const struct wb_repo_edit *edit, const struct wb_hash_targe
  * If the node of a file is down or read-only, removals need not wait for it, and takedowns must not: the catalog knows
  * them, and the row says that the buckets do not. Returns the error if the notes also bring something new.
  */
-static int put_off(struct wb_repo_edit *edit, const struct wb_hash_target *target, int err)
+static int put_off(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, int err)
 {
     const struct wb_hash_note *notes = edit->hash->notes.items + target->first;
     struct wb_catalog_segment *row;
@@ -461,7 +457,7 @@ static int put_off(struct wb_repo_edit *edit, const struct wb_hash_target *targe
             return err;
     if (err != WB_E_DOWN || !target->exists)
         return err;
-    err = wb_repo_edit_row(edit, target->number, &row);
+    err = wb_pagefile_edit_row(edit, target->number, &row);
     if (err == 0 && row->unwritten < UINT32_MAX)
         row->unwritten++;
     return err;
@@ -481,21 +477,21 @@ static int compare_notes(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-int wb_hash_edit_write(struct wb_repo_edit *edit)
+int wb_hash_edit_write(struct wb_pagefile_edit *edit)
 {
     struct wb_hash_edit *hash = edit->hash;
     int err = 0;
 
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(edit->txn->kind == WB_CATALOG_TXN_WRITING);
     if (hash->notes.count > 1)
         qsort(hash->notes.items, hash->notes.count, sizeof *hash->notes.items, compare_notes);
     for (size_t i = 0, next; i < hash->notes.count && err == 0; i = next) {
         for (next = i + 1; next < hash->notes.count; next++)
             if (hash->notes.items[next].file != hash->notes.items[i].file)
                 break;
-        struct wb_hash_target *target = find_target(hash, hash->notes.items[i].file);
+        struct wb_hash_target *target = wb_hash_target(hash, hash->notes.items[i].file);
         if (!target)
-            return wb_catalog_corrupt(edit->repo->catalog, WB_CATALOG_SEGMENTS, "a page in a file that is not there");
+            return wb_catalog_corrupt(edit->files->catalog, WB_CATALOG_SEGMENTS, "a page in a file that is not there");
         target->first = i;
         target->count = next - i;
         err = write_target(edit, target);
@@ -510,7 +506,7 @@ int wb_hash_edit_write(struct wb_repo_edit *edit)
     return err;
 }
 
-void wb_hash_edit_done(struct wb_repo_edit *edit, int err)
+void wb_hash_edit_done(struct wb_pagefile_edit *edit, int err)
 {
     struct wb_hash_edit *hash = edit->hash;
     struct wb_error_copy why;
@@ -521,8 +517,8 @@ void wb_hash_edit_done(struct wb_repo_edit *edit, int err)
         wb_error_save(err, &why);
     for (size_t i = 0; i < hash->targets.count && err == 0; i++)
         if (hash->targets.items[i].is_merged && hash->targets.items[i].exists)
-            edit->repo->hash->replaced = true;
-    for (size_t i = 0; i < hash->made.count && !wb_catalog_uncertain(edit->repo->catalog); i++) {
+            edit->files->replaced = true;
+    for (size_t i = 0; i < hash->made.count && !wb_catalog_uncertain(edit->files->catalog); i++) {
         struct wb_bucket_file *made = &hash->made.items[i];
         bool counts = err == 0 && edit->rows[made->number].revision == made->revision;
         if (!counts && made->magic)

@@ -50,8 +50,7 @@ int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *
     return wb_vec_push(&hash->damages, damage);
 }
 
-uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context,
-                             uint64_t *dropped_inout)
+uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context)
 {
     char message[WB_ERROR_MESSAGE_MAX + 128], name[WB_SEGMENT_NAME_MAX];
     uint64_t stay = 0;
@@ -66,7 +65,6 @@ uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found fou
         else
             snprintf(message, sizeof message, "%s; no page needs these bytes, which were dropped", damage->why);
         stay += damage->lost > 0;
-        *dropped_inout += damage->lost == 0;
         wb_bucket_name(damage->file, damage->revision, name);
         if (found)
             found(context, &(struct wb_store_finding){damage->lost > 0, name, damage->at, message});
@@ -75,58 +73,6 @@ uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found fou
 }
 
 /* ---- what the catalog knows about a bucket ------------------------------------------------------------------ */
-
-/* The pages of a bucket. */
-struct lost_ids {
-    struct wb_pageid last; /* no id behind this one */
-    WB_VEC(struct wb_pageid) ids;
-};
-
-static int add_id(struct lost_ids *pages, struct wb_pageid id)
-{
-    return wb_pageid_compare(id, pages->last) > 0 ? 1 : wb_vec_push(&pages->ids, id);
-}
-
-static int add_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    WB_CHECK(entry != NULL);
-    return add_id(context, id);
-}
-
-static int add_history(void *context, struct wb_pageid id, struct wb_slice bytes)
-{
-    (void)bytes;
-    return add_id(context, id);
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    return wb_pageid_compare(*(const struct wb_pageid *)a, *(const struct wb_pageid *)b);
-}
-
-/* Finds all pages with an id of this bucket: those that have an entry, and those that only have a past. */
-static int list_pages(struct wb_repo_edit *edit, const struct wb_bucket_file *file, uint64_t number,
-                      struct lost_ids *pages)
-{
-    struct wb_pageid first = {.hi = number ? wb_bucket_edge(file, number - 1) + 1 : file->range.prefix};
-    size_t kept = 0;
-
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    pages->last = (struct wb_pageid){wb_bucket_edge(file, number), UINT64_MAX};
-    int err = wb_catalog_entry_each_from(&edit->txn, first, add_entry, pages);
-    if (err >= 0)
-        err = wb_catalog_history_each(&edit->txn, first, add_history, pages);
-    if (err < 0)
-        return err;
-    struct wb_pageid *ids = pages->ids.items;
-    if (pages->ids.count > 1)
-        qsort(ids, pages->ids.count, sizeof *ids, compare_ids);
-    for (size_t i = 0; i < pages->ids.count; i++)
-        if (kept == 0 || !wb_pageid_equal(ids[kept - 1], ids[i]))
-            ids[kept++] = ids[i];
-    pages->ids.count = kept;
-    return 0;
-}
 
 /* Whether the file of a row has this version of a page, or would have it. */
 static bool is_in(const struct wb_catalog_segment *row, struct wb_pageid id, const struct wb_catalog_place *place)
@@ -145,34 +91,54 @@ static bool is_new(const struct wb_hash_note *notes, size_t count, struct wb_pag
     return false;
 }
 
-/* Adds what the catalog knows of one page to the bucket. */
-static int add_page(struct wb_repo_edit *edit, const struct wb_hash_target *target, struct wb_pageid id,
-                    struct wb_bucket *bucket)
+/* What is added to the bucket in memory. */
+struct lost_pages {
+    struct wb_pagefile_edit *edit;
+    const struct wb_hash_target *target;
+    struct wb_bucket *bucket;
+};
+
+/* Adds what the catalog knows of one page. */
+static int add_page(void *context, struct wb_pageview *view)
 {
-    const struct wb_hash_note *notes = target->count ? edit->hash->notes.items + target->first : NULL;
-    const struct wb_catalog_segment *row = &edit->rows[target->number];
-    struct wb_pageview *view = &edit->hash->view;
+    struct lost_pages *lost = context;
+    const struct wb_hash_target *target = lost->target;
+    const struct wb_hash_note *notes = target->count ? lost->edit->hash->notes.items + target->first : NULL;
+    const struct wb_catalog_segment *row = &lost->edit->rows[target->number];
+    struct wb_pageid id = view->id;
     struct wb_catalog_entry entry;
-    int err = wb_pageview_load(&edit->txn, true, id, view);
+    int err = 0;
 
     for (size_t i = 0; i < view->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
         if (is_in(row, id, &version->place) && !is_new(notes, target->count, id, &version->place))
-            err = wb_vec_push(&bucket->versions, (struct wb_bucket_version){.id = id,
-                                                                            .place = version->place,
-                                                                            .block_slot = LOST_SLOT,
-                                                                            .stored_bytes = version->stored_bytes});
+            err = wb_vec_push(
+                &lost->bucket->versions,
+                (struct wb_bucket_version){
+                    .id = id, .place = version->place, .block_slot = LOST_SLOT, .stored_bytes = version->stored_bytes});
     }
     if (err < 0 || !wb_history_latest(&view->history))
         return err;
     wb_pageview_entry(view, &entry);
     if (!is_in(row, id, &entry.place) || is_new(notes, target->count, id, &entry.place))
         return 0;
-    return wb_vec_push(&bucket->pages, (struct wb_bucket_page){id, entry});
+    return wb_vec_push(&lost->bucket->pages, (struct wb_bucket_page){id, entry});
+}
+
+/* Adds what the catalog knows of all pages of a bucket. */
+static int add_pages(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+                     uint64_t number)
+{
+    struct lost_pages lost = {edit, target, &edit->files->hash->bucket};
+    struct wb_pageid first = {.hi = number ? wb_bucket_edge(file, number - 1) + 1 : file->range.prefix};
+    struct wb_pageid last = {wb_bucket_edge(file, number), UINT64_MAX};
+
+    WB_CHECK(edit->txn->kind == WB_CATALOG_TXN_WRITING);
+    return wb_pageview_each(edit->txn, first, last, add_page, &lost);
 }
 
 /* Adds the versions that this transaction ends, which the state before still has. */
-static int add_ended(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+static int add_ended(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                      struct wb_bucket *bucket)
 {
     const struct wb_hash_note *notes = target->count ? edit->hash->notes.items + target->first : NULL;
@@ -224,12 +190,11 @@ static void clear_bucket(struct wb_bucket *bucket, uint64_t number)
     bucket->overflow_at = bucket->overflow_bytes = 0;
 }
 
-int wb_hash_lost_read(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number)
 {
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_hash *own = edit->files->hash;
     struct wb_bucket *bucket = &own->bucket;
-    struct lost_ids pages = {0};
 
     WB_CHECK(number < file->count);
     WB_CHECK(edit->rows[target->number].number == target->number);
@@ -239,36 +204,29 @@ int wb_hash_lost_read(struct wb_repo_edit *edit, const struct wb_hash_target *ta
     clear_bucket(bucket, number);
     wb_bucket_reader_forget(&own->reader);
     if (err == 0)
-        err = list_pages(edit, file, number, &pages);
-    for (size_t i = 0; i < pages.ids.count && err == 0; i++)
-        err = add_page(edit, target, pages.ids.items[i], bucket);
+        err = add_pages(edit, target, file, number);
     if (err == 0)
         err = add_ended(edit, target, file, bucket);
     sort_versions(bucket);
-    wb_vec_release(&pages.ids);
     return err;
 }
 
-int wb_hash_lost_add(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
+int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
 {
-    struct wb_bucket *bucket = &edit->repo->hash->bucket;
-    struct lost_ids pages = {0};
+    struct wb_bucket *bucket = &edit->files->hash->bucket;
     size_t copies = bucket->pages.count;
 
     WB_CHECK(target->judge); /* the copies of entries are not looked at */
-    int err = list_pages(edit, file, bucket->number, &pages);
-    for (size_t i = 0; i < pages.ids.count && err == 0; i++)
-        err = add_page(edit, target, pages.ids.items[i], bucket);
+    int err = add_pages(edit, target, file, bucket->number);
     bucket->pages.count = copies;
     sort_versions(bucket);
-    wb_vec_release(&pages.ids);
     return err;
 }
 
-int wb_hash_set_aside(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number, uint64_t *end)
 {
-    struct wb_bucket *bucket = &edit->repo->hash->bucket;
+    struct wb_bucket *bucket = &edit->files->hash->bucket;
     struct wb_bucket_origin origin = {file->key, number, wb_bucket_at(file, number)};
     uint64_t at = *end, bytes;
     int err = wb_hash_lost_read(edit, target, file, number);

@@ -4,14 +4,12 @@
  * Dead versions are left out, so this is also how space is freed. The new file serves only the state after the commit;
  * whoever still reads the one before has the old file, which is deleted when nobody needs it any more.
  *
- * In the same way a file is divided, when nodes are added or removed: each part of its range becomes a file.
+ * In the same way a file is moved to another node, or divided: there is a new file for each bin (src/move/mover.h).
  */
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_press.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
-#include "move/split.h"
 
 /* Damaged bytes that were copied. */
 struct merged_damage {
@@ -21,11 +19,11 @@ struct merged_damage {
 
 /* A merge in progress. */
 struct hash_merge {
-    struct wb_repo_edit *edit;
+    struct wb_pagefile_edit *edit;
     struct wb_hash_target *target;
     struct wb_bucket_file *from; /* NULL: there is no old file */
     uint64_t next;               /* the old bucket to be read next */
-    size_t at;                   /* the next version in the one that was read; it is in repo->hash->bucket */
+    size_t at;                   /* the next version in the one that was read; it is in files->hash->bucket */
     const struct wb_hash_note *notes;
     size_t note, note_count; /* the next note */
     struct wb_bucket_file to;
@@ -42,13 +40,13 @@ struct hash_merge {
 
 static bool has_version(const struct hash_merge *m)
 {
-    return m->from && m->at < m->edit->repo->hash->bucket.versions.count;
+    return m->from && m->at < m->edit->files->hash->bucket.versions.count;
 }
 
 /* Goes to the next version, if the current bucket has none left. Of a damaged bucket, the catalog knows them. */
 static int seek_version(struct hash_merge *m)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     int err = 0;
 
     while (m->from && !has_version(m) && m->next < m->from->count && err == 0) {
@@ -122,7 +120,7 @@ static int copy_extent(struct hash_merge *m, struct wb_bucket_version *version)
 /* Copies damaged bytes, of the bucket or of the version's extent, to the new file. */
 static int copy_damage(struct hash_merge *m, const struct wb_bucket_version *version, struct merged_damage *damage_out)
 {
-    const struct wb_bucket *bucket = &m->edit->repo->hash->bucket;
+    const struct wb_bucket *bucket = &m->edit->files->hash->bucket;
     struct wb_bucket_origin origin = {m->from->key, bucket->number, wb_bucket_at(m->from, bucket->number)};
     struct wb_buf *record = &m->edit->hash->record;
     struct wb_slice bytes = wb_buf_slice(m->is_lost ? &m->edit->hash->damaged : &bucket->image);
@@ -148,7 +146,7 @@ static int keep_damaged(struct hash_merge *m, struct wb_bucket_version *version)
 {
     struct merged_damage damage;
     size_t i = 0;
-    int err = wb_hash_damage_note(m->edit->hash, m->from, m->edit->repo->hash->bucket.number, 1);
+    int err = wb_hash_damage_note(m->edit->hash, m->from, m->edit->files->hash->bucket.number, 1);
 
     WB_CHECK(m->from != NULL);
     while (i < m->damages.count && m->damages.items[i].from != version->extent_at)
@@ -169,7 +167,7 @@ static int keep_damaged(struct hash_merge *m, struct wb_bucket_version *version)
 /* Adds the current version of the old file to the new bucket. */
 static int keep_version(struct hash_merge *m, bool old)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     struct wb_bucket_item item = {.version = own->bucket.versions.items[m->at], .old = old};
     int err = 1;
 
@@ -225,20 +223,20 @@ static int find_entry(struct hash_merge *m, struct merged_page *page)
     if (m->target->judge)
         return wb_hash_judge(m->edit, m->target->number, page->id, &page->entry, &page->has_entry);
     if (!noted)
-        page->has_entry = wb_bucket_find_page(&m->edit->repo->hash->bucket, page->id, &page->entry);
+        page->has_entry = wb_bucket_find_page(&m->edit->files->hash->bucket, page->id, &page->entry);
     return 0;
 }
 
 /* Adds all versions of one page to the new bucket. */
 static int merge_page(struct hash_merge *m, struct wb_pageid id)
 {
-    struct wb_hash *own = m->edit->repo->hash;
+    struct wb_hash *own = m->edit->files->hash;
     struct merged_page page = {.id = id, .first = m->note};
     int err = find_entry(m, &page);
 
     while (err == 0 && has_version(m) && wb_pageid_equal(own->bucket.versions.items[m->at].id, id)) {
         const struct wb_bucket_version *version = &own->bucket.versions.items[m->at];
-        bool alive = m->target->judge ? wb_hash_judge_has(m->edit->hash, &version->place)
+        bool alive = m->target->judge ? wb_pageview_has(&m->edit->hash->view, &version->place)
                                       : version->dead == 0 && !is_noted_dead(m, &page, &version->place);
         if (alive) {
             bool old = !page.has_entry || !wb_catalog_place_equal(&page.entry.place, &version->place);
@@ -264,7 +262,8 @@ static int merge_page(struct hash_merge *m, struct wb_pageid id)
 /* Merges both streams into the new buckets. */
 static int merge_streams(struct hash_merge *m)
 {
-    const struct wb_bucket *old = &m->edit->repo->hash->bucket;
+    const struct wb_bucket *old = &m->edit->files->hash->bucket;
+    uint64_t last = wb_catalog_range_last(&m->to.range);
     int err = 0;
 
     for (;;) {
@@ -277,7 +276,8 @@ static int merge_streams(struct hash_merge *m)
         if (noted && wb_pageid_compare(m->notes[m->note].id, id) < 0)
             id = m->notes[m->note].id;
         if (!wb_catalog_range_has(&m->to.range, id)) { /* of another part of a file that is being divided */
-            if (id.hi > m->to.range.prefix)
+            WB_CHECK(has_version(m) && m->note_count == 0);
+            if (id.hi > last)
                 break;
             m->at++;
             continue;
@@ -322,12 +322,12 @@ static void fill_row(const struct hash_merge *m, struct wb_catalog_segment *row)
  */
 static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint64_t buckets)
 {
-    struct wb_repo_edit *edit = m->edit;
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_pagefile_edit *edit = m->edit;
+    struct wb_hash *own = edit->files->hash;
     struct wb_bucket_shape shape = {row->number, row->revision, row->range, (uint32_t)wb_pagefile_sizes.bucket_bytes,
                                     buckets};
     struct wb_node *node;
-    int err = wb_nodes_find_to_write(&edit->repo->nodes, row->node, &node);
+    int err = wb_nodes_find_to_write(edit->files->nodes, row->node, &node);
 
     WB_CHECK(buckets > 0);
     if (err == 0 && m->target->exists)
@@ -338,14 +338,14 @@ static int write_file(struct hash_merge *m, struct wb_catalog_segment *row, uint
         return err;
     wb_bucket_reader_forget(&own->reader);
     wb_vec_clear(&own->bucket.versions);
-    err = wb_bucket_file_create(node, edit->repo->superblock.id, &shape, &m->to);
+    err = wb_bucket_file_create(node, edit->files->superblock->id, &shape, &m->to);
     if (err < 0)
         return err;
     edit->hash->made.items[edit->hash->made.count++] = m->to;
     m->end = wb_bucket_extents_at(&m->to);
     if (m->from)
-        m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = row->range.prefix});
-    err = wb_hash_press_new(edit->repo, &m->to, &m->end, m->target->stamp, &m->press);
+        m->next = wb_bucket_of(m->from, (struct wb_pageid){.hi = wb_catalog_range_first(&row->range)});
+    err = wb_hash_press_new(edit->files, &m->to, &m->end, m->target->stamp, &m->press);
     if (err == 0)
         err = merge_streams(m);
     wb_hash_press_free(&m->press);
@@ -375,120 +375,100 @@ static void unmake(struct wb_hash_edit *hash, size_t made, size_t damages)
     hash->damages.count = damages;
 }
 
-int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, uint64_t buckets)
+/* ---- the files of all bins ------------------------------------------------------------------------------------- */
+
+/* The row of a bin's file: the first one takes the number of the old file, the others are new. */
+static int make_row(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *old, const struct wb_bin *bin,
+                    bool first, struct wb_catalog_segment *row_out)
 {
-    struct hash_merge m = {
-        .edit = edit,
-        .target = target,
-        .notes = target->count ? edit->hash->notes.items + target->first : NULL,
-        .note_count = target->count,
-        .to = WB_BUCKET_FILE_INIT,
-    };
-    const struct hash_merge first = m;
-    size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
-    struct wb_catalog_segment *row, new;
-    int err = wb_repo_edit_row(edit, target->number, &row);
-
-    WB_CHECK(!target->is_merged);
-    if (err < 0)
-        return err;
-    new = *row;
-    new.revision++;
-    err = write_file(&m, &new, buckets);
-    if (err == 0 && m.versions < row->live && target->exists) {
-        unmake(edit->hash, made, damages);
-        m = first;
-        m.doubt = target->judge = true;
-        new = *row;
-        new.revision++;
-        err = write_file(&m, &new, buckets);
-    }
-    if (err == 0 && m.versions < row->live)
-        err = too_few(&m, m.versions, row->live);
-    if (err == 0 && target->exists)
-        err = wb_catalog_retired_put(&edit->txn, row->number, row->revision, row->node, wb_catalog_txn_id(&edit->txn));
-    if (err < 0) {
-        edit->hash->damages.count = damages;
-        return err;
-    }
-    *row = new;
-    target->stamp++;
-    target->is_merged = true;
-    return 0;
-}
-
-/* ---- dividing and moving -------------------------------------------------------------------------------------------
- */
-
-/* The row of a child: the first one takes the number of the file, the others are new. */
-static int make_child(struct wb_repo_edit *edit, const struct wb_catalog_segment *old,
-                      const struct wb_split_child *child, bool first, struct wb_catalog_segment *row_out)
-{
-    WB_CHECK(wb_catalog_range_is_valid(&child->range));
+    WB_CHECK(wb_catalog_range_is_valid(&bin->range));
     *row_out = *old;
-    row_out->node = child->node;
-    row_out->range = child->range;
+    row_out->node = bin->node;
+    row_out->range = bin->range;
     row_out->revision = old->revision + 1;
     if (first)
         return 0;
-    if (edit->summary.next_segment >= edit->row_count)
+    if (edit->summary->next_segment >= edit->row_count)
         return wb_fail(WB_E_LIMIT, "too many new files in one commit");
     row_out->origin = wb_catalog_segment_origin(old);
-    row_out->number = edit->summary.next_segment++;
+    row_out->number = edit->summary->next_segment++;
     row_out->revision = 1;
     row_out->split = false;
     return 0;
 }
 
+/* What a part of a range has of the bytes of all of it, as ids are hashes. */
+static uint64_t share_of(uint64_t bytes, const struct wb_catalog_range *part, const struct wb_catalog_range *whole)
+{
+    unsigned shift = 32; /* so that the product fits */
+
+    return (uint64_t)((wb_catalog_range_size(part) >> shift) * bytes / ((wb_catalog_range_size(whole) >> shift) + 1));
+}
+
 /*
- * Writes the files of all children. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
+ * Writes the files of all bins. doubt: as in struct hash_merge. Returns 1 if versions are missing, and nothing was
  * written.
  */
-static int write_children(struct wb_repo_edit *edit, struct wb_hash_target *target,
-                          const struct wb_split_child *children, size_t count, bool doubt,
-                          struct wb_catalog_segment rows[WB_SPLIT_CHILDREN_MAX])
+static int write_files(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins,
+                       size_t count, uint64_t buckets, bool doubt, struct wb_catalog_segment rows[WB_BINS_MAX])
 {
-    const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all children are read */
+    const struct wb_catalog_segment old = edit->rows[target->number]; /* from which all files are read */
     struct hash_merge m = {.to = WB_BUCKET_FILE_INIT};
     size_t made = edit->hash->made.count, damages = edit->hash->damages.count;
-    uint32_t next = edit->summary.next_segment;
+    uint32_t next = edit->summary->next_segment;
     uint64_t live = 0, past = 0;
     int err = 0;
 
-    WB_CHECK(count > 0);
     for (size_t i = 0; i < count && err == 0; i++) {
         m = (struct hash_merge){.edit = edit, .target = target, .doubt = doubt, .to = WB_BUCKET_FILE_INIT};
-        err = make_child(edit, &old, &children[i], i == 0, &rows[i]);
+        m.notes = target->count ? edit->hash->notes.items + target->first : NULL;
+        m.note_count = target->count;
+        err = make_row(edit, &old, &bins[i], i == 0, &rows[i]);
         if (err == 0)
-            err = write_file(&m, &rows[i], wb_hash_buckets_for(old.map_at / count));
-        live += rows[i].live = m.versions;
-        past += rows[i].old = m.old;
+            err = write_file(&m, &rows[i],
+                             count > 1 ? wb_hash_buckets_for(share_of(old.map_at, &rows[i].range, &old.range)) : buckets);
+        live += m.versions;
+        past += m.old;
+        if (count > 1) {
+            rows[i].live = m.versions;
+            rows[i].old = m.old;
+        }
     }
-    if (err < 0 || (live == old.live && past == old.old))
+    bool all = count > 1 ? live == old.live && past == old.old : live >= old.live;
+    if (err == 0 && !all && (doubt || live > old.live || !target->exists))
+        err = too_few(&m, live, old.live);
+    if (err < 0 || all)
         return err;
-    if (doubt || live > old.live)
-        return too_few(&m, live, old.live);
     unmake(edit->hash, made, damages);
-    edit->summary.next_segment = next;
+    edit->summary->next_segment = next;
     return 1;
 }
 
-int wb_hash_divide(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_split_child *children,
-                   size_t count)
+int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
+                  uint64_t buckets)
 {
-    const struct wb_catalog_segment old = edit->rows[target->number];
-    struct wb_catalog_segment rows[WB_SPLIT_CHILDREN_MAX];
+    struct wb_catalog_segment *row, old, rows[WB_BINS_MAX];
+    size_t damages = edit->hash->damages.count;
+    int err = wb_pagefile_edit_row(edit, target->number, &row);
 
-    WB_CHECK(count > 0 && count <= WB_SPLIT_CHILDREN_MAX);
-    WB_CHECK(target->exists && target->count == 0);
-    target->judge = true;
-    int err = write_children(edit, target, children, count, false, rows);
-    if (err > 0)
-        err = write_children(edit, target, children, count, true, rows);
-    if (err == 0)
-        err = wb_catalog_retired_put(&edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(&edit->txn));
+    WB_CHECK(count > 0 && count <= WB_BINS_MAX);
+    WB_CHECK(!target->is_merged);
+    WB_CHECK(count == 1 || (target->exists && target->count == 0));
     if (err < 0)
         return err;
+    old = *row;
+    target->judge = target->judge || count > 1;
+    err = write_files(edit, target, bins, count, buckets, false, rows);
+    if (err > 0) {
+        target->judge = true;
+        err = write_files(edit, target, bins, count, buckets, true, rows);
+    }
+    if (err == 0 && target->exists)
+        err = wb_catalog_retired_put(edit->txn, old.number, old.revision, old.node, wb_catalog_txn_id(edit->txn));
+    if (err < 0) {
+        edit->hash->damages.count = damages;
+        return err;
+    }
     rows[0].split = old.split || count > 1;
     for (size_t i = 0; i < count; i++) {
         edit->rows[rows[i].number] = rows[i];

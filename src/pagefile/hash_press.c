@@ -5,6 +5,7 @@
  * is: until it is set the worker's, otherwise ours.
  */
 #include "pagefile/hash_press.h"
+#include "pagefile/append_block.h"
 #include "base/check.h"
 #include "base/mem.h"
 
@@ -145,18 +146,18 @@ static void begin_bucket(struct wb_hash_press *press)
     press->arena = &slot->arena;
 }
 
-int wb_hash_press_new(struct wb_repo *repo, struct wb_bucket_file *file, uint64_t *end, uint64_t stamp,
+int wb_hash_press_new(struct wb_pagefile *files, struct wb_bucket_file *file, uint64_t *end, uint64_t stamp,
                       struct wb_hash_press *press_out)
 {
     struct wb_hash_press_own *own = wb_alloc_zero(1, sizeof *own);
 
-    WB_CHECK(repo->writer != NULL);
+    WB_CHECK(files->writer != NULL);
     WB_CHECK(file->count > 0);
     *press_out = (struct wb_hash_press){.own = own};
     if (!own)
         return WB_E_NOMEM;
-    own->pool = repo->writer->pool;
-    own->builders = repo->writer->builders;
+    own->pool = files->writer->pool;
+    own->builders = files->writer->builders;
     own->file = file;
     own->end = end;
     own->stamp = stamp;

@@ -23,7 +23,7 @@
 
 #include "base/arena.h"
 #include "pagefile/bucket.h"
-#include "store/repo.h"
+#include "pagefile/pagefile.h"
 
 struct wb_hash_press_own;
 
@@ -35,7 +35,7 @@ struct wb_hash_press {
 };
 
 /* The file has no images yet. *end is where its extents end; others may move it on between calls. */
-int wb_hash_press_new(struct wb_repo *repo, struct wb_bucket_file *file, uint64_t *end, uint64_t stamp,
+int wb_hash_press_new(struct wb_pagefile *files, struct wb_bucket_file *file, uint64_t *end, uint64_t stamp,
                       struct wb_hash_press *press_out);
 
 /* The bucket is complete; goes on with the next one. An error may be that of an earlier bucket. */

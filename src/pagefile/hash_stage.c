@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "os/path.h"
 #include "pagefile/hash_store.h"
-#include "pagefile/append_block.h"
 
 enum {
     STORED_PART = 4, /* what a record frees when it dies is not known before it is compressed; an estimate */
@@ -19,9 +18,9 @@ enum {
     FEW = 16,        /* a group with less than this part of a full one has few records */
 };
 
-/* A record in flight. Ops move when others are added, but records do not. */
+/* A record in flight. Puts move when others are added, but records do not. */
 struct staged_record {
-    size_t op;
+    size_t put;
     uint64_t at, check; /* in the file */
 };
 
@@ -45,21 +44,21 @@ struct wb_hash_flight {
  * Makes the file, which disappears when it is closed, however the process ends. Another process may remove the name of
  * ours at any moment, as we remove it ourselves, but it cannot open ours.
  */
-static int open_staging(struct wb_repo *repo)
+static int open_staging(struct wb_pagefile *files)
 {
-    char *path = wb_path_join(repo->dir, WB_HASH_STAGING_NAME);
+    char *path = wb_path_join(files->dir, WB_PAGEFILE_STAGING_NAME);
     int err = path ? WB_E_INVALID : WB_E_NOMEM;
 
-    WB_CHECK(repo->hash->staging.fd < 0);
+    WB_CHECK(files->hash->staging.fd < 0);
     while (err == WB_E_INVALID) {
         err = wb_path_unlink(path); /* one that a process left that died at just this moment */
         if (err == 0)
-            err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &repo->hash->staging);
+            err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &files->hash->staging);
     }
     if (err == 0)
         err = wb_path_unlink(path);
     if (err < 0)
-        wb_file_close(&repo->hash->staging);
+        wb_file_close(&files->hash->staging);
     wb_free(path);
     return err;
 }
@@ -95,12 +94,12 @@ static void flight_free(struct wb_hash_flight *flight)
 }
 
 /* Adds a record to the last job, or to a new one if that is full. */
-static int add_record(struct wb_hash_flight *flight, const struct wb_op *op, size_t number)
+static int add_record(struct wb_hash_flight *flight, const struct wb_put *put, size_t number)
 {
-    struct wb_record_digest digest = {op->record.ptr, op->record.len, op->entry.body_bytes};
-    int err = wb_vec_push(&flight->records, (struct staged_record){.op = number});
+    struct wb_record_digest digest = {put->record.ptr, put->record.len, put->body_bytes};
+    int err = wb_vec_push(&flight->records, (struct staged_record){.put = number});
 
-    WB_CHECK(op->record.len > WB_RECORD_DIGEST_BYTES);
+    WB_CHECK(put->record.len > WB_RECORD_DIGEST_BYTES);
     if (err == 0)
         err = wb_vec_push(&flight->digests, digest);
     size_t jobs = flight->jobs.count;
@@ -110,23 +109,23 @@ static int add_record(struct wb_hash_flight *flight, const struct wb_op *op, siz
         return err;
     struct stage_job *job = &flight->jobs.items[flight->jobs.count - 1];
     job->count++;
-    job->bytes += op->record.len;
-    flight->bytes += op->record.len;
+    job->bytes += put->record.len;
+    flight->bytes += put->record.len;
     return 0;
 }
 
 /* All records of the current group. *flight_out is NULL if there are none. */
-static int flight_new(const struct wb_repo_writer *writer, struct wb_hash_flight **flight_out)
+static int flight_new(const struct wb_pagefile_writer *writer, struct wb_hash_flight **flight_out)
 {
     struct wb_hash_flight *flight = wb_alloc_zero(1, sizeof *flight);
     int err = flight ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(writer->group_at <= writer->ops.count);
+    WB_CHECK(writer->group_at <= writer->puts.count);
     *flight_out = NULL;
-    for (size_t i = writer->group_at; i < writer->ops.count && err == 0; i++) {
-        const struct wb_op *op = &writer->ops.items[i];
-        if (wb_op_has_bytes(op->kind) && op->record.len && !op->digested)
-            err = add_record(flight, op, i);
+    for (size_t i = writer->group_at; i < writer->puts.count && err == 0; i++) {
+        const struct wb_put *put = &writer->puts.items[i];
+        if (put->record.len && !put->digested)
+            err = add_record(flight, put, i);
     }
     if (err < 0 || flight->records.count == 0)
         flight_free(flight);
@@ -136,15 +135,15 @@ static int flight_new(const struct wb_repo_writer *writer, struct wb_hash_flight
 }
 
 /* Decides where the records go. */
-static int choose_place(struct wb_repo *repo, struct wb_hash_flight *flight)
+static int choose_place(struct wb_pagefile *files, struct wb_hash_flight *flight)
 {
-    struct wb_hash *hash = repo->hash;
+    struct wb_hash *hash = files->hash;
 
     if (hash->pending_bytes + flight->bytes <= wb_pagefile_sizes.pending_bytes) {
         hash->pending_bytes += flight->bytes;
         return 0;
     }
-    int err = hash->staging.fd < 0 ? open_staging(repo) : 0;
+    int err = hash->staging.fd < 0 ? open_staging(files) : 0;
     if (err < 0)
         return err;
     flight->spill = &hash->staging;
@@ -171,114 +170,114 @@ static void submit_jobs(struct wb_pool *pool, struct wb_hash_flight *flight)
 }
 
 /* Puts the current group in flight. */
-static int start(struct wb_repo *repo)
+static int start(struct wb_pagefile *files)
 {
-    struct wb_repo_writer *writer = repo->writer;
+    struct wb_pagefile_writer *writer = files->writer;
     struct wb_hash_flight *flight;
 
-    WB_CHECK(!repo->hash->flight);
+    WB_CHECK(!files->hash->flight);
     int err = flight_new(writer, &flight);
     if (err == 0 && flight)
-        err = choose_place(repo, flight);
+        err = choose_place(files, flight);
     if (err < 0) {
         flight_free(flight);
         return err;
     }
     if (flight)
         submit_jobs(writer->pool, flight);
-    repo->hash->flight = flight;
-    writer->group_at = writer->ops.count;
+    files->hash->flight = flight;
+    writer->group_at = writer->puts.count;
     writer->group_bytes = 0;
     return 0;
 }
 
-/* Waits for the group in flight, and tells its ops what has become of their records. */
-static int land(struct wb_repo *repo)
+/* Waits for the group in flight, and tells its puts what has become of their records. */
+static int land(struct wb_pagefile *files)
 {
-    struct wb_hash_flight *flight = repo->hash->flight;
+    struct wb_hash_flight *flight = files->hash->flight;
     int err = 0;
 
     if (!flight)
         return 0;
-    wb_pool_wait(repo->writer->pool);
+    wb_pool_wait(files->writer->pool);
     for (size_t i = 0; i < flight->jobs.count && err == 0; i++)
         if (flight->jobs.items[i].error.code < 0)
             err = wb_error_restore(&flight->jobs.items[i].error);
     for (size_t i = 0; i < flight->records.count && err == 0; i++) {
         const struct staged_record *record = &flight->records.items[i];
-        struct wb_op *op = &repo->writer->ops.items[record->op];
-        WB_CHECK(op->record.ptr == flight->digests.items[i].record);
-        memcpy(op->sha1, op->record.ptr + WB_MD5_BYTES, WB_SHA1_BYTES); /* the record starts with its digests */
-        op->entry.stored_bytes = (uint32_t)(op->record.len / STORED_PART + 1);
-        op->digested = true;
+        struct wb_put *put = &files->writer->puts.items[record->put];
+        WB_CHECK(put->record.ptr == flight->digests.items[i].record);
+        memcpy(put->sha1, put->record.ptr + WB_MD5_BYTES, WB_SHA1_BYTES); /* the record starts with its digests */
+        put->stored_bytes = (uint32_t)(put->record.len / STORED_PART + 1);
+        put->digested = true;
         if (!flight->spill)
             continue;
-        op->staged_at = record->at;
-        op->staged_bytes = op->record.len;
-        op->staged_check = record->check;
-        wb_buf_release(&op->record);
+        put->staged_at = record->at;
+        put->staged_bytes = put->record.len;
+        put->staged_check = record->check;
+        wb_buf_release(&put->record);
     }
     flight_free(flight);
-    repo->hash->flight = NULL;
+    files->hash->flight = NULL;
     return err;
 }
 
-int wb_hash_stage(struct wb_repo *repo)
+int wb_hash_stage(struct wb_pagefile *files)
 {
-    int err = land(repo);
+    int err = land(files);
 
-    WB_CHECK(repo->hash != NULL);
+    WB_CHECK(files->hash != NULL);
     if (err == 0)
-        err = start(repo);
-    return wb_writer_remember_failure(repo->writer, err);
-}
-
-int wb_hash_stage_all(struct wb_repo *repo)
-{
-    int err = wb_hash_stage(repo);
-
-    if (err == 0)
-        err = wb_writer_remember_failure(repo->writer, land(repo));
-    WB_CHECK(err < 0 || !repo->hash->flight);
+        err = start(files);
     return err;
 }
 
-void wb_hash_stage_drop(struct wb_repo *repo)
+int wb_hash_stage_all(struct wb_pagefile *files)
 {
-    WB_CHECK(repo->writer != NULL);
-    if (repo->hash->flight)
-        wb_pool_wait(repo->writer->pool);
-    flight_free(repo->hash->flight);
-    repo->hash->flight = NULL;
+    int err = wb_hash_stage(files);
+
+    if (err == 0)
+        err = land(files);
+    WB_CHECK(err < 0 || !files->hash->flight);
+    return err;
+}
+
+void wb_hash_stage_drop(struct wb_pagefile *files)
+{
+    WB_CHECK(files->writer != NULL);
+    if (files->hash->flight)
+        wb_pool_wait(files->writer->pool);
+    flight_free(files->hash->flight);
+    files->hash->flight = NULL;
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-int wb_hash_staged_read(struct wb_repo *repo, const struct wb_op *op, char *bytes_out)
+int wb_hash_staged_read(struct wb_pagefile *files, const struct wb_put *put, char *bytes_out)
 {
-    WB_CHECK(op->staged_bytes > 0);
-    WB_CHECK(repo->hash->staging.fd >= 0);
-    int err = wb_file_read_exact(&repo->hash->staging, op->staged_at, bytes_out, (size_t)op->staged_bytes);
-    if (err == 0 && wb_hash64(bytes_out, (size_t)op->staged_bytes) != op->staged_check)
+    WB_CHECK(put->staged_bytes > 0);
+    WB_CHECK(files->hash->staging.fd >= 0);
+    int err = wb_file_read_exact(&files->hash->staging, put->staged_at, bytes_out, (size_t)put->staged_bytes);
+    if (err == 0 && wb_hash64(bytes_out, (size_t)put->staged_bytes) != put->staged_check)
         err = wb_fail(WB_E_CORRUPT, "a page that waited to be committed has changed on the disk");
     return err;
 }
 
-int wb_hash_staged(struct wb_repo *repo, const struct wb_op *op, struct wb_buf *record_out)
+int wb_hash_staged(struct wb_pagefile *files, const struct wb_put *put, struct wb_buf *record_out)
 {
-    WB_CHECK(op->staged_bytes > 0);
+    WB_CHECK(put->staged_bytes > 0);
     wb_buf_clear(record_out);
-    int err = wb_buf_reserve(record_out, (size_t)op->staged_bytes);
+    int err = wb_buf_reserve(record_out, (size_t)put->staged_bytes);
     if (err == 0)
-        err = wb_hash_staged_read(repo, op, record_out->ptr);
+        err = wb_hash_staged_read(files, put, record_out->ptr);
     if (err == 0)
-        record_out->len = (size_t)op->staged_bytes;
+        record_out->len = (size_t)put->staged_bytes;
     return err;
 }
 
-void wb_hash_stage_clear(struct wb_repo *repo)
+void wb_hash_stage_clear(struct wb_pagefile *files)
 {
-    WB_CHECK(!repo->hash->flight);
-    wb_file_close(&repo->hash->staging); /* which frees its space */
-    repo->hash->staged_bytes = repo->hash->pending_bytes = 0;
+    WB_CHECK(!files->hash->flight);
+    wb_file_close(&files->hash->staging); /* which frees its space */
+    files->hash->staged_bytes = files->hash->pending_bytes = 0;
 }

@@ -1,40 +1,41 @@
 /*
  * hash_store.c - the organisation hash: its part of an open repository, the bucket files that are open, what a crash
- * left, and compaction.
+ * left, and its table.
  */
 #include "pagefile/hash_store.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "place/nodes.h"
+#include "pagefile/hash_verify.h"
+#include "pagefile/sorted_source.h"
 
-int wb_hash_new(struct wb_repo *repo)
+static int open_hash(struct wb_pagefile *files)
 {
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(!repo->hash);
-    repo->hash = wb_alloc_zero(1, sizeof *repo->hash);
-    if (!repo->hash)
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
+    WB_CHECK(!files->hash);
+    files->hash = wb_alloc_zero(1, sizeof *files->hash);
+    if (!files->hash)
         return WB_E_NOMEM;
-    repo->hash->staging = WB_FILE_INIT;
-    repo->hash->files.write = repo->store.mode == WB_STORE_WRITE;
-    repo->hash->files.nodes = &repo->nodes;
-    repo->hash->files.repository = repo->superblock.id;
-    return wb_bucket_reader_init(&repo->hash->reader);
+    files->hash->staging = WB_FILE_INIT;
+    files->hash->files.write = files->write;
+    files->hash->files.nodes = files->nodes;
+    files->hash->files.repository = files->superblock->id;
+    return wb_bucket_reader_init(&files->hash->reader);
 }
 
-void wb_hash_free(struct wb_repo *repo)
+static void close_hash(struct wb_pagefile *files)
 {
-    struct wb_hash *hash = repo->hash;
+    struct wb_hash *hash = files->hash;
 
     if (!hash)
         return;
-    wb_hash_stage_clear(repo);
+    wb_hash_stage_clear(files);
     wb_hash_files_release(&hash->files);
     wb_bucket_release(&hash->bucket);
     wb_bucket_reader_release(&hash->reader);
     wb_bucket_draft_release(&hash->draft);
     wb_free(hash);
-    repo->hash = NULL;
+    files->hash = NULL;
 }
 
 /* ---- files -------------------------------------------------------------------------------------------------- */
@@ -103,26 +104,26 @@ const struct wb_catalog_segment *wb_hash_row_of_id(const struct wb_catalog_rows 
 
 static int refresh_files(void *context)
 {
-    struct wb_repo *repo = context;
+    struct wb_pagefile *files = context;
 
-    return wb_hash_files_refresh(&repo->hash->files, &repo->reader);
+    return wb_hash_files_refresh(&files->hash->files, files->reader);
 }
 
-int wb_hash_can_change(struct wb_repo *repo, const struct wb_pageview *view)
+static int can_change(struct wb_pagefile *files, const struct wb_pageview *view)
 {
     const struct wb_history *history = &view->history;
     struct wb_node *node;
 
-    WB_CHECK(repo->hash != NULL);
-    WB_CHECK(repo->store.mode == WB_STORE_WRITE);
-    if (wb_nodes_all_writable(&repo->nodes))
+    WB_CHECK(files->hash != NULL);
+    WB_CHECK(files->write);
+    if (wb_nodes_all_writable(files->nodes))
         return 0;
-    int err = wb_repo_read(repo, refresh_files, repo);
+    int err = wb_pagefile_read(files, refresh_files, files);
     for (size_t i = 0; i < history->versions.count && err == 0; i++) {
         const struct wb_catalog_segment *row =
-            wb_hash_row_of(&repo->hash->files.rows, view->id, &history->versions.items[i].place);
+            wb_hash_row_of(&files->hash->files.rows, view->id, &history->versions.items[i].place);
         if (row)
-            err = wb_nodes_find_to_write(&repo->nodes, row->node, &node);
+            err = wb_nodes_find_to_write(files->nodes, row->node, &node);
     }
     return err;
 }
@@ -178,24 +179,25 @@ int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *r
 /* ---- seals ---------------------------------------------------------------------------------------------------------
  */
 
-bool wb_hash_sealed_at(struct wb_repo *repo, const struct wb_catalog_segment *row, uint64_t *commit_out)
+static void sealed_at(struct wb_pagefile *files, const struct wb_catalog_segment *row, uint64_t *commit_out)
 {
     struct wb_bucket_file *file;
 
     *commit_out = 0;
-    return wb_hash_file(&repo->hash->files, row, &file) == 0 && wb_bucket_read_seal(file, commit_out);
+    if (wb_hash_file(&files->hash->files, row, &file) == 0)
+        wb_bucket_read_seal(file, commit_out);
 }
 
-void wb_hash_seal(struct wb_repo *repo, uint64_t commit)
+static void seal(struct wb_pagefile *files, uint64_t commit)
 {
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     struct wb_bucket_file *file;
 
-    WB_CHECK(repo->store.mode == WB_STORE_WRITE);
+    WB_CHECK(files->write);
     /* If nothing can be sealed, no data is lost: we only lose one way to notice that the catalog went back in time. */
-    if (wb_repo_overview(repo, &o) < 0)
+    if (wb_pagefile_overview(files, &o) < 0)
         return;
-    if (o.rows.count && wb_hash_file(&repo->hash->files, &o.rows.items[o.rows.count - 1], &file) == 0 && file->write &&
+    if (o.rows.count && wb_hash_file(&files->hash->files, &o.rows.items[o.rows.count - 1], &file) == 0 && file->write &&
         wb_node_file_claim(&file->file) == 0) { /* whoever has claimed it now leaves later, and seals it then */
         wb_bucket_write_seal(file, commit);
         wb_node_file_release(&file->file);
@@ -207,60 +209,46 @@ void wb_hash_seal(struct wb_repo *repo, uint64_t commit)
  * ------------------------------------------------------------------------------------------------ */
 
 struct hash_orphan {
-    struct wb_repo *repo;
+    struct wb_pagefile_file file;
     struct wb_node *node;
-    uint32_t node_number, number, revision;
-    bool known;
 };
-
-/* Whether the catalog knows a file: as one that counts, as an earlier revision of one, or as one that was retired. */
-static int look_up_file(void *context)
-{
-    struct hash_orphan *o = context;
-    struct wb_catalog_segment row;
-    int err = wb_catalog_segment_get(&o->repo->reader, o->number, &row);
-
-    if (err < 0 && err != WB_E_NOTFOUND)
-        return err;
-    o->known = err == 0 && o->node_number == row.node && o->revision <= row.revision;
-    return o->known ? 0 : wb_catalog_retired_has(&o->repo->reader, o->number, o->revision, &o->known);
-}
 
 /* A file that the catalog does not know was made by a commit that was interrupted. */
 static int remove_orphan(void *context, const struct wb_node_entry *entry)
 {
-    struct hash_orphan o = *(const struct hash_orphan *)context;
+    const struct hash_orphan *o = context;
+    struct wb_pagefile_file known = o->file;
     struct wb_node_file file = WB_NODE_FILE_INIT;
     char name[WB_SEGMENT_NAME_MAX];
     bool doubles;
 
-    if (!wb_bucket_name_parse(entry->name + sizeof WB_SEGMENT_DIR, &o.number, &o.revision, &doubles))
+    if (!wb_bucket_name_parse(entry->name + sizeof WB_SEGMENT_DIR, &known.number, &known.revision, &doubles))
         return 0;
-    int err = wb_repo_read(o.repo, look_up_file, &o);
-    if (err < 0 || o.known)
+    int err = wb_pagefile_look_up(&known);
+    if (err < 0 || known.known)
         return err;
-    wb_bucket_name(o.number, o.revision, name);
-    err = wb_node_file_open(o.node, name, false, &file);
+    wb_bucket_name(known.number, known.revision, name);
+    err = wb_node_file_open(o->node, name, false, &file);
     if (err == 0 ? wb_node_file_claim(&file) == 0 : err == WB_E_NOTFOUND) {
         /* The commit may have ended since we looked. Now that we have the claim, the answer is final. */
-        err = wb_repo_read(o.repo, look_up_file, &o);
-        wb_bucket_doubles_name(o.number, o.revision, name);
-        if (err == 0 && !o.known)
-            err = wb_node_remove(o.node, name);
-        if (err == 0 && !o.known && file.node)
+        err = wb_pagefile_look_up(&known);
+        wb_bucket_doubles_name(known.number, known.revision, name);
+        if (err == 0 && !known.known)
+            err = wb_node_remove(o->node, name);
+        if (err == 0 && !known.known && file.node)
             err = wb_node_file_remove(&file);
     }
     wb_node_file_close(&file);
     return err == WB_E_NOTFOUND || err == WB_E_BUSY ? 0 : err;
 }
 
-int wb_hash_recover(struct wb_repo *repo, uint32_t node)
+static int recover(struct wb_pagefile *files, uint32_t node)
 {
-    struct hash_orphan o = {.repo = repo, .node_number = node};
-    int err = wb_nodes_find_to_write(&repo->nodes, node, &o.node);
-    char *staging = wb_path_join(repo->dir, WB_HASH_STAGING_NAME);
+    struct hash_orphan o = {.file = {.files = files, .node = node}};
+    int err = wb_nodes_find_to_write(files->nodes, node, &o.node);
+    char *staging = wb_path_join(files->dir, WB_PAGEFILE_STAGING_NAME);
 
-    WB_CHECK(repo->store.mode == WB_STORE_WRITE);
+    WB_CHECK(files->write);
     if (staging) /* if its owner is alive, it has the file open, and does not need the name */
         (void)wb_path_unlink(staging);
     wb_free(staging);
@@ -269,18 +257,17 @@ int wb_hash_recover(struct wb_repo *repo, uint32_t node)
         err = wb_node_each_file(o.node, remove_orphan, &o);
         wb_node_close(o.node);
     }
-    return wb_repo_node_failed(repo, err) ? 0 : err;
+    return wb_nodes_failed(files->nodes, err) ? 0 : err;
 }
 
-/* ---- compaction
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- writing a file anew --------------------------------------------------------------------------------------- */
 
 /* Whether there is something to free in a file, or it has far more or far fewer buckets than it needs. */
-static bool needs_work(const struct wb_repo *repo, const struct wb_catalog_segment *row)
+static bool needs_work(const struct wb_pagefile *files, const struct wb_catalog_segment *row)
 {
     uint64_t ideal = wb_hash_buckets_for(row->map_at), dead = row->pages - row->live;
-    bool much = repo->store.thrifty
-                    ? row->bytes_dead > row->bytes / WB_STORE_WORTHWHILE || dead > row->pages / WB_STORE_WORTHWHILE
+    bool much = files->thrifty
+                    ? row->bytes_dead > row->bytes / WB_PAGEFILE_WORTHWHILE || dead > row->pages / WB_PAGEFILE_WORTHWHILE
                     : row->bytes_dead || dead;
 
     WB_CHECK(row->number > 0);
@@ -296,92 +283,33 @@ static uint64_t used_bytes(const struct wb_catalog_segment *row)
     return row->map_at + (row->bytes > extents_at ? row->bytes - extents_at : 0);
 }
 
-/* Writes one file anew, in a transaction of its own. */
-static int compact_file(struct wb_repo *repo, uint32_t number, wb_store_found found, void *found_context,
-                        struct wb_store_compact_counts *counts)
+static int rewrite(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *row, const struct wb_bin *bins,
+                   size_t count)
 {
-    struct wb_repo_edit edit = {.repo = repo};
-    int err = wb_repo_edit_begin(repo, &edit);
+    struct wb_hash_target *target = wb_hash_target(edit->hash, row->number);
+    const struct wb_catalog_segment *now = target ? &edit->rows[row->number] : NULL;
 
-    for (size_t i = 0; err == 0 && i < edit.hash->targets.count; i++) {
-        struct wb_hash_target *target = &edit.hash->targets.items[i];
-        if (target->number != number)
-            continue;
-        struct wb_catalog_segment *row = &edit.rows[number];
-        uint64_t before = used_bytes(row);
-        target->judge = true;
-        err = wb_hash_merge(&edit, target, wb_hash_buckets_for(row->map_at));
-        if (err == 0) {
-            counts->files++;
-            counts->pages += row->pages;
-            counts->bytes_before += before;
-            counts->bytes_after += used_bytes(row);
-        }
-    }
-    if (err == 0)
-        err = wb_repo_edit_end(&edit);
-    else
-        wb_hash_edit_done(&edit, err);
-    if (err == 0) {
-        repo->writer->commit = edit.summary.commit;
-        counts->damaged += wb_hash_damage_tell(edit.hash, found, found_context, &counts->dropped);
-    }
-    wb_catalog_txn_abort(&edit.txn);
-    wb_repo_edit_release(&edit);
-    return err;
+    if (!now || now->node != row->node || !wb_catalog_range_equal(&now->range, &row->range))
+        return wb_fail(WB_E_BUSY, "another process has replaced file %u", row->number);
+    target->judge = true;
+    return wb_hash_merge(edit, target, bins, count, wb_hash_buckets_for(now->map_at));
 }
 
-int wb_hash_compact(struct wb_repo *repo, wb_store_progress progress, void *progress_context, wb_store_found found,
-                    void *found_context, struct wb_store_compact_counts *counts_inout)
-{
-    struct wb_repo_overview o = {0};
-    uint64_t total = 0, done = 0;
-    int err = wb_repo_overview(repo, &o);
-
-    for (size_t i = 0; i < o.rows.count; i++)
-        total += needs_work(repo, &o.rows.items[i]) ? o.rows.items[i].bytes : 0;
-    /* Between files, not during one: other writers wait while one is written. */
-    if (err == 0 && progress && !progress(progress_context, 0, total ? total : 1))
-        err = wb_fail(WB_E_STOPPED, "compaction was stopped");
-    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        const struct wb_catalog_segment *row = &o.rows.items[i];
-        if (!needs_work(repo, row))
-            continue;
-        err = compact_file(repo, row->number, found, found_context, counts_inout);
-        bool damaged = err == WB_E_CORRUPT;
-        if ((damaged || wb_repo_node_failed(repo, err)) &&
-            !wb_catalog_uncertain(repo->catalog)) { /* it stays as it is */
-            char name[WB_SEGMENT_NAME_MAX];
-            wb_bucket_name(row->number, row->revision, name);
-            counts_inout->damaged += damaged;
-            counts_inout->skipped += !damaged;
-            if (found)
-                found(found_context, &(struct wb_store_finding){damaged, name, 0, wb_error_message()});
-            err = 0;
-        }
-        done += row->bytes;
-        if (err == 0 && progress && !progress(progress_context, done, total))
-            err = wb_fail(WB_E_STOPPED, "compaction was stopped");
-    }
-    wb_catalog_rows_release(&o.rows);
-    return err;
-}
-
-/* ---- after a crash
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- after a crash --------------------------------------------------------------------------------------------- */
 
 /* Whether an interrupted sweep has changed buckets of a file, or may have. */
-static int is_unsettled(struct wb_repo *repo, const struct wb_catalog_segment *row, bool *swept_out, bool *unknown_out)
+static int is_unsettled(struct wb_pagefile *files, const struct wb_catalog_segment *row, bool *swept_out,
+                        bool *unknown_out)
 {
     struct wb_bucket_swept swept;
     struct wb_bucket_file *file;
 
     *swept_out = *unknown_out = false;
-    int err = wb_hash_file(&repo->hash->files, row, &file);
+    int err = wb_hash_file(&files->hash->files, row, &file);
     if (err < 0)
         return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
     if (file->headless && file->write)
-        (void)wb_bucket_file_repair(file, repo->superblock.id); /* if this fails, the next writer tries it */
+        (void)wb_bucket_file_repair(file, files->superblock->id); /* if this fails, the next writer tries it */
     err = wb_bucket_swept_read(file, row->logical_end, &swept);
     *swept_out = err == 0 && swept.stamp > row->logical_end;
     *unknown_out = err == WB_E_CORRUPT;
@@ -389,43 +317,96 @@ static int is_unsettled(struct wb_repo *repo, const struct wb_catalog_segment *r
     return err == WB_E_CORRUPT ? 0 : err;
 }
 
-/* A transaction that changes nothing: its beginning repairs everything. */
-static int repair_all(struct wb_repo *repo)
+/* A transaction that changes nothing, or writes one file anew: its beginning repairs everything. */
+static int repair_with(struct wb_pagefile *files, const struct wb_catalog_segment *row)
 {
-    struct wb_repo_edit edit = {.repo = repo};
-    int err = wb_repo_edit_begin(repo, &edit);
+    struct wb_pagefile_change change;
+    int err = wb_pagefile_change_begin(files, &change);
 
-    if (err == 0)
-        err = wb_repo_edit_end(&edit);
-    if (err == 0)
-        repo->writer->commit = edit.summary.commit;
-    wb_catalog_txn_abort(&edit.txn);
-    wb_repo_edit_release(&edit);
+    if (err == 0 && row)
+        err = rewrite(&change.edit, row, &(struct wb_bin){row->node, row->range}, 1);
+    err = wb_pagefile_change_end(&change, err);
+    wb_pagefile_change_release(&change);
     return err;
 }
 
-int wb_hash_settle(struct wb_repo *repo)
+static int repair(struct wb_pagefile *files)
 {
-    struct wb_store_compact_counts ignored = {0};
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     bool swept, unknown, any = false;
-    int err = wb_repo_overview(repo, &o);
+    int err = wb_pagefile_overview(files, &o);
 
-    WB_CHECK(repo->writer != NULL);
+    WB_CHECK(files->writer != NULL);
     for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        err = is_unsettled(repo, &o.rows.items[i], &swept, &unknown);
+        err = is_unsettled(files, &o.rows.items[i], &swept, &unknown);
         any = any || swept;
         if (err == 0 && unknown)
-            err = compact_file(repo, o.rows.items[i].number, NULL, NULL, &ignored);
+            err = repair_with(files, &o.rows.items[i]);
+        err = err == WB_E_BUSY ? 0 : err; /* another process has written it again since */
     }
     if (err == 0 && any)
-        err = repair_all(repo);
-    if (err == 0 && repo->hash->replaced)
-        err = wb_repo_purge(repo);
-    repo->hash->replaced = false;
+        err = repair_with(files, NULL);
     wb_catalog_rows_release(&o.rows);
     /* Damage, or a node that cannot be used, does not keep anybody from using the rest. */
-    bool harmless = err == WB_E_CORRUPT || (wb_repo_node_failed(repo, err) && !wb_catalog_uncertain(repo->catalog));
-    wb_repo_decide(repo);
+    bool harmless = err == WB_E_CORRUPT || (wb_nodes_failed(files->nodes, err) && !wb_catalog_uncertain(files->catalog));
     return harmless ? 0 : err;
 }
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+enum { NEW_FILES_MAX = 256 }; /* one for each node */
+
+static size_t group_limit(const struct wb_pagefile *files)
+{
+    return files->writer->group_mixed ? wb_pagefile_sizes.group_bytes : wb_pagefile_sizes.group_bytes / 4;
+}
+
+static uint64_t tell(const struct wb_pagefile_edit *edit, wb_store_found found, void *context)
+{
+    return edit->hash ? wb_hash_damage_tell(edit->hash, found, context) : 0;
+}
+
+/* Double-write files have the numbers of the files that they belong to. */
+static bool parse_name(const char *name, uint32_t *number_out, uint32_t *revision_out)
+{
+    bool doubles;
+
+    return wb_bucket_name_parse(name, number_out, revision_out, &doubles);
+}
+
+const struct wb_pagefile_kind wb_pagefile_hash = {
+    .in_place = true,
+    .places_at_commit = true,
+    .new_files = NEW_FILES_MAX,
+    .group_limit = group_limit,
+    .open = open_hash,
+    .close = close_hash,
+    .recover = recover,
+    .repair = repair,
+    .sealed_at = sealed_at,
+    .seal = seal,
+    .flush_start = wb_hash_stage,
+    .flush_all = wb_hash_stage_all,
+    .flush_drop = wb_hash_stage_drop,
+    .forget = wb_hash_stage_clear,
+    .pending = wb_hash_staged,
+    .can_change = can_change,
+    .edit_begin = wb_hash_edit_begin,
+    .edit_place = wb_hash_edit_place,
+    .edit_note = wb_hash_edit_note,
+    .edit_write = wb_hash_edit_write,
+    .edit_done = wb_hash_edit_done,
+    .edit_release = wb_hash_edit_release,
+    .edit_tell = tell,
+    .read = wb_hash_read,
+    .read_latest = wb_hash_read_latest,
+    .each_record = wb_hash_each_record,
+    .needs_work = needs_work,
+    .used_bytes = used_bytes,
+    .rewrite = rewrite,
+    .name = wb_bucket_name,
+    .parse_name = parse_name,
+    .remove = wb_bucket_file_remove,
+    .check = wb_hash_check,
+    .sorted = &wb_sorted_hash,
+};

@@ -21,9 +21,10 @@
  * that the images serve both states (hash_sweep.c) merge   the file is written anew, with a fitting number of buckets,
  * as its next revision (hash_merge.c)
  *
- *   hash_store.c  opening, rows and files, recovery, compaction
+ *   hash_store.c  opening, rows and files, recovery; the table of the organisation
  *   hash_get.c    reading single pages
- *   hash_source.c reading for scans
+ *   sorted_hash.c reading for scans
+ *   hash_records.c  all records of a state
  *   hash_stage.c  keeps records until the commit
  *   hash_edit.c   collects what a transaction changes, and decides how to write it
  *   hash_sweep.c  changes buckets in place
@@ -37,12 +38,7 @@
 
 #include "base/arena.h"
 #include "pagefile/bucket.h"
-#include "store/repo.h"
-#include "place/nodes.h"
-
-/* The file for records of a writer that memory has no room for, in the repository's directory. It has its name only for
- * a moment. */
-#define WB_HASH_STAGING_NAME "staging.tmp"
+#include "pagefile/pagefile.h"
 
 /* The bucket files of one state of the catalog. */
 struct wb_hash_files {
@@ -66,18 +62,7 @@ struct wb_hash {
     uint64_t staged_bytes;
     uint64_t pending_bytes;        /* of records in memory, without the current group */
     struct wb_hash_flight *flight; /* a group that the workers have (hash_stage.c); NULL if there is none */
-    uint64_t to_come;       /* of images, as a conversion expects them: new files have room for so much */
-    bool replaced;          /* a commit has replaced a file, which can be deleted soon */
-    size_t failed_nodes;    /* in this commit: how often a node could not be written */
 };
-
-static inline bool wb_hash_is(const struct wb_repo *repo)
-{
-    return repo->hash != NULL;
-}
-
-int wb_hash_new(struct wb_repo *repo);
-void wb_hash_free(struct wb_repo *repo);
 
 /* ---- files (hash_store.c) ------------------------------------------------------------------------------- */
 
@@ -95,31 +80,15 @@ const struct wb_catalog_segment *wb_hash_row_of_id(const struct wb_catalog_rows 
 /* Opens the file of a row, or returns the one that is open. Good until the next refresh. */
 int wb_hash_file(struct wb_hash_files *files, const struct wb_catalog_segment *row, struct wb_bucket_file **file_out);
 
-/*
- * Whether a page can be changed: every file that has a version of it must be written then, not only that of the new
- * one. WB_E_DOWN names the node of one that cannot. So the page can be refused before it spoils the whole commit.
- */
-int wb_hash_can_change(struct wb_repo *repo, const struct wb_pageview *view);
+/* ---- reading (hash_get.c; wb_pagefile_kind.read and read_latest) ------------------------------------------- */
 
-/* When a writer opens: removes the files that a crash left on a node. */
-int wb_hash_recover(struct wb_repo *repo, uint32_t node);
-
-/* When a writer has opened: repairs buckets that an interrupted commit has changed, as any transaction would. */
-int wb_hash_settle(struct wb_repo *repo);
-
-/* The seals (bucket.h): writes the newest commit to a file, when a writer leaves; and compares, when somebody comes. */
-void wb_hash_seal(struct wb_repo *repo, uint64_t commit);
-bool wb_hash_sealed_at(struct wb_repo *repo, const struct wb_catalog_segment *row, uint64_t *commit_out);
-
-int wb_hash_compact(struct wb_repo *repo, wb_store_progress progress, void *progress_context, wb_store_found found,
-                    void *found_context, struct wb_store_compact_counts *counts_inout);
-
-/* ---- reading (hash_get.c) ----------------------------------------------------------------------------- */
-
-int wb_hash_get(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when, struct wb_page *page_out,
-                struct wb_buf *mem_out);
-int wb_hash_read_record(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_place *place,
+int wb_hash_read(struct wb_pagefile *files, struct wb_pageid id, const struct wb_catalog_place *place,
+                 struct wb_buf *record_out);
+int wb_hash_read_latest(struct wb_pagefile *files, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                         struct wb_buf *record_out);
+
+/* All records of a state (hash_records.c; wb_pagefile_kind.each_record). */
+int wb_hash_each_record(struct wb_pagefile *files, wb_pagefile_each_record each, void *context);
 
 /* ---- records before the commit (hash_stage.c) ------------------------------------------------------------ */
 
@@ -127,16 +96,16 @@ int wb_hash_read_record(struct wb_repo *repo, struct wb_pageid id, const struct 
  * Take the place of a flush (repo.h). The first hands the records of the current group to the workers, which compute
  * their digests, and write them to the disk if there are too many; the second does so and waits. Dropping waits, too.
  */
-int wb_hash_stage(struct wb_repo *repo);
-int wb_hash_stage_all(struct wb_repo *repo);
-void wb_hash_stage_drop(struct wb_repo *repo);
+int wb_hash_stage(struct wb_pagefile *files);
+int wb_hash_stage_all(struct wb_pagefile *files);
+void wb_hash_stage_drop(struct wb_pagefile *files);
 
-/* The record of a put that was moved to the disk; the first needs room for op->staged_bytes. */
-int wb_hash_staged_read(struct wb_repo *repo, const struct wb_op *op, char *bytes_out);
-int wb_hash_staged(struct wb_repo *repo, const struct wb_op *op, struct wb_buf *record_out);
+/* The record of a put that was moved to the disk; the first needs room for put->staged_bytes. */
+int wb_hash_staged_read(struct wb_pagefile *files, const struct wb_put *put, char *bytes_out);
+int wb_hash_staged(struct wb_pagefile *files, const struct wb_put *put, struct wb_buf *record_out);
 
 /* Forgets all records. */
-void wb_hash_stage_clear(struct wb_repo *repo);
+void wb_hash_stage_clear(struct wb_pagefile *files);
 
 /* ---- changes (hash_edit.c) --------------------------------------------------------------------------------- */
 
@@ -154,7 +123,7 @@ struct wb_hash_note {
     enum wb_hash_note_kind kind;
     struct wb_catalog_place place; /* of a version */
     uint32_t stored_bytes;         /* of a new one */
-    uint32_t index;                /* of a put: the number of its op; of a copy: of the entry */
+    uint32_t index;                /* of a put: its number; of a copy: of the entry */
 };
 
 /* A file in a transaction. */
@@ -185,7 +154,7 @@ struct wb_hash_edit {
     WB_VEC(struct wb_hash_target) targets;
     /* Files that it has written, which are claimed until the commit: so nobody takes them for leftovers. */
     WB_VEC(struct wb_bucket_file) made;
-    const uint32_t *placed; /* the ops of the page whose puts were given places last ... */
+    const uint32_t *placed; /* the puts of the page that were given places last ... */
     size_t placed_count;    /* ... and how many */
     struct wb_pageview view;
     WB_VEC(bool) drop;
@@ -196,44 +165,45 @@ struct wb_hash_edit {
 };
 
 /* Begins: reads the rows, and repairs what an interrupted sweep left. The transaction has not changed anything yet. */
-int wb_hash_edit_begin(struct wb_repo_edit *edit);
+int wb_hash_edit_begin(struct wb_pagefile_edit *edit);
 
-/* Gives places to the puts among a page's ops, order[0] to order[count - 1]. */
-int wb_hash_edit_place(struct wb_repo_edit *edit, const uint32_t *order, size_t count);
+/* Gives places to the puts of a page. */
+int wb_hash_edit_place(struct wb_pagefile_edit *edit, const uint32_t *puts, size_t count);
 
-/* A page was saved: edit->before and edit->after are the places of its versions. */
-int wb_hash_edit_note(struct wb_repo_edit *edit);
+/* A page was saved: before and after are the places of its versions. */
+int wb_hash_edit_note(struct wb_pagefile_edit *edit, struct wb_pageview *view, const struct wb_places_used *before,
+                      const struct wb_places_used *after);
 
 /* Writes all buckets, and changes the rows of their files. The transaction is to be committed then. */
-int wb_hash_edit_write(struct wb_repo_edit *edit);
+int wb_hash_edit_write(struct wb_pagefile_edit *edit);
 
 /* It was committed, or not: err is what the commit returned. */
-void wb_hash_edit_done(struct wb_repo_edit *edit, int err);
-void wb_hash_edit_release(struct wb_repo_edit *edit);
+void wb_hash_edit_done(struct wb_pagefile_edit *edit, int err);
+void wb_hash_edit_release(struct wb_pagefile_edit *edit);
+
+/* The target with the number of a row, or NULL. */
+struct wb_hash_target *wb_hash_target(struct wb_hash_edit *hash, uint32_t number);
 
 /* The file of a target, open for writing if its node can be written. */
-int wb_hash_target_file(struct wb_repo_edit *edit, const struct wb_hash_target *target,
+int wb_hash_target_file(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
                         struct wb_bucket_file **file_out);
 
 /* The index of the first note whose id is not before this one, or count. The notes are those of one target, sorted. */
 size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct wb_pageid id);
 
 /* Adds the record of a put to a draft. If it was not in memory, it is in the arena then. */
-int wb_hash_add_put(struct wb_repo_edit *edit, const struct wb_hash_note *note, bool old, struct wb_bucket_draft *draft,
+int wb_hash_add_put(struct wb_pagefile_edit *edit, const struct wb_hash_note *note, bool old, struct wb_bucket_draft *draft,
                     struct wb_arena *arena);
 
 /* The entry of the page, if its latest version is in this file; loads the page into hash->view. */
-int wb_hash_judge(struct wb_repo_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
+int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
                   bool *there_out);
 
-/* Whether a version of hash->view has this place. */
-bool wb_hash_judge_has(const struct wb_hash_edit *hash, const struct wb_catalog_place *place);
-
 /* Changes the buckets that the target's notes concern (hash_sweep.c). */
-int wb_hash_sweep(struct wb_repo_edit *edit, struct wb_hash_target *target);
+int wb_hash_sweep(struct wb_pagefile_edit *edit, struct wb_hash_target *target);
 
 /* Brings the buckets that an interrupted sweep has changed back to what the catalog says. */
-int wb_hash_repair(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept);
+int wb_hash_repair(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept);
 
 /* ---- damaged buckets (hash_lost.c) ------------------------------------------------------------------------ */
 
@@ -242,42 +212,29 @@ int wb_hash_repair(struct wb_repo_edit *edit, struct wb_hash_target *target, con
  * the catalog says are in it, as if it had been read, but without a block: none of its versions can be read. The bytes
  * that are in its place go to hash->damaged.
  */
-int wb_hash_lost_read(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number);
 
 /* A bucket was read: adds the versions to log->hash->bucket that should be in it, but are not. */
-int wb_hash_lost_add(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file);
+int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file);
 
 /* The same as the first, and keeps the bytes in an extent at *end, which moves on. The versions point to it. */
-int wb_hash_set_aside(struct wb_repo_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
+int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
                       uint64_t number, uint64_t *end);
 
 /* Remembers that so many more versions of a bucket are lost; the first call also why: the current error. */
 int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *file, uint64_t number, uint64_t lost);
 
-/* Reports what was remembered. Returns the number of places that stay damaged; the others are added to *dropped_inout.
- */
-uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context,
-                             uint64_t *dropped_inout);
-
-/* Writes the file anew as its next revision, with so many buckets (hash_merge.c). */
-int wb_hash_merge(struct wb_repo_edit *edit, struct wb_hash_target *target, uint64_t buckets);
+/* Reports what was remembered, to found() if that is not NULL. Returns how many places stay damaged. */
+uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found found, void *context);
 
 /*
- * Divides a file, whose target must have no notes: writes a new file for each child. The first child takes its number,
- * the others become new files whose origin it is. With a single child, that moves the file to another node.
+ * Writes a file for each bin from the file of a target and its notes (hash_merge.c). The first one takes the number of
+ * the file, with the next revision; the others become new files whose origin it is. If there are several, the target has
+ * no notes, and each has as many buckets as it needs; otherwise so many.
  */
-struct wb_split_child;
-int wb_hash_divide(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_split_child *children,
-                   size_t count);
-
-/*
- * Divides or moves the file of a row in a transaction, unless it has changed in the meantime (hash_settle.c). settling
- * is told of buckets that could not be read; it may be NULL.
- */
-struct wb_settling;
-int wb_hash_settle_file(struct wb_repo *repo, const struct wb_catalog_segment *row,
-                        const struct wb_split_child *children, size_t count, struct wb_settling *settling);
+int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
+                  uint64_t buckets);
 
 /* The number of buckets in which so many bytes of images should be. */
 uint64_t wb_hash_buckets_for(uint64_t bytes);

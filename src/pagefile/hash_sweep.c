@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
-#include "place/nodes.h"
+#include "place/place.h"
 
 #include <stdlib.h>
 
@@ -26,10 +26,10 @@ static bool has_note(const struct wb_hash_note *notes, size_t count, struct wb_p
 }
 
 /* The copies in the new image: the old ones, except of pages that are noted, and the noted ones. */
-static int change_pages(struct wb_repo_edit *edit, const struct wb_bucket *old, const struct wb_hash_note *notes,
+static int change_pages(struct wb_pagefile_edit *edit, const struct wb_bucket *old, const struct wb_hash_note *notes,
                         size_t count)
 {
-    struct wb_bucket_pages *pages = &edit->repo->hash->draft.bucket.pages;
+    struct wb_bucket_pages *pages = &edit->files->hash->draft.bucket.pages;
     int err = 0;
 
     WB_CHECK(pages->count == 0);
@@ -45,7 +45,7 @@ static int change_pages(struct wb_repo_edit *edit, const struct wb_bucket *old, 
 }
 
 /* Applies the notes of one bucket to it: flags versions, and adds new ones to the draft. */
-static int apply_notes(struct wb_repo_edit *edit, struct wb_hash_target *target, struct wb_bucket *old,
+static int apply_notes(struct wb_pagefile_edit *edit, struct wb_hash_target *target, struct wb_bucket *old,
                        const struct wb_hash_note *notes, size_t count)
 {
     struct wb_catalog_entry latest;
@@ -57,9 +57,9 @@ static int apply_notes(struct wb_repo_edit *edit, struct wb_hash_target *target,
         if (notes[i].kind == WB_HASH_NOTE_DEAD && wb_bucket_find(old, notes[i].id, &notes[i].place, &at)) {
             old->versions.items[at].dead = target->stamp;
         } else if (notes[i].kind == WB_HASH_NOTE_PUT) {
-            bool is_latest = wb_bucket_find_page(&edit->repo->hash->draft.bucket, notes[i].id, &latest) &&
+            bool is_latest = wb_bucket_find_page(&edit->files->hash->draft.bucket, notes[i].id, &latest) &&
                              wb_catalog_place_equal(&latest.place, &notes[i].place);
-            err = wb_hash_add_put(edit, &notes[i], !is_latest, &edit->repo->hash->draft, &edit->hash->arena);
+            err = wb_hash_add_put(edit, &notes[i], !is_latest, &edit->files->hash->draft, &edit->hash->arena);
         }
     }
     return err;
@@ -85,10 +85,10 @@ static void count_change(struct wb_catalog_segment *row, const struct wb_bucket 
 }
 
 /* Makes the new image of one bucket and adds it to the sweep. */
-static int change_bucket(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep, struct wb_catalog_segment *row,
+static int change_bucket(struct wb_pagefile_edit *edit, struct wb_bucket_sweep *sweep, struct wb_catalog_segment *row,
                          const struct wb_bucket *old)
 {
-    struct wb_bucket_draft *draft = &edit->repo->hash->draft;
+    struct wb_bucket_draft *draft = &edit->files->hash->draft;
     uint64_t dead_bytes = 0;
     int err = wb_bucket_draft_change(draft, old, edit->hash->drop.items, &dead_bytes);
 
@@ -100,13 +100,13 @@ static int change_bucket(struct wb_repo_edit *edit, struct wb_bucket_sweep *swee
 }
 
 /* The end of a sweep: it is on disk, and the row says so. */
-static int end_sweep(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target)
+static int end_sweep(struct wb_pagefile_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target)
 {
     struct wb_catalog_segment *row;
     int err = sweep->buckets.count ? wb_bucket_sweep_end(sweep) : 0;
 
     if (err == 0)
-        err = wb_repo_edit_row(edit, target->number, &row);
+        err = wb_pagefile_edit_row(edit, target->number, &row);
     if (err < 0)
         return err;
     WB_CHECK(row->logical_end < target->stamp);
@@ -116,10 +116,10 @@ static int end_sweep(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep, s
 }
 
 /* Makes the new image of the bucket in memory, in which the notes change something. */
-static int rewrite_bucket(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+static int rewrite_bucket(struct wb_pagefile_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
                           const struct wb_hash_note *notes, size_t count)
 {
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_hash *own = edit->files->hash;
     int err = wb_vec_reserve(&edit->hash->drop, own->bucket.versions.count + 1);
 
     WB_CHECK(count > 0);
@@ -134,10 +134,10 @@ static int rewrite_bucket(struct wb_repo_edit *edit, struct wb_bucket_sweep *swe
 }
 
 /* Changes the bucket of some notes. One that is damaged loses the pages that were in it, but takes new ones. */
-static int sweep_bucket(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+static int sweep_bucket(struct wb_pagefile_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
                         const struct wb_hash_note *notes, size_t count)
 {
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_hash *own = edit->files->hash;
     uint64_t number = wb_bucket_of(sweep->file, notes[0].id);
 
     WB_CHECK(count > 0);
@@ -152,7 +152,7 @@ static int sweep_bucket(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep
 }
 
 /* Changes all buckets that the notes concern. *stored_out: how many versions are new. */
-static int sweep_buckets(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+static int sweep_buckets(struct wb_pagefile_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
                          uint64_t *stored_out)
 {
     const struct wb_hash_note *notes = edit->hash->notes.items + target->first;
@@ -170,10 +170,10 @@ static int sweep_buckets(struct wb_repo_edit *edit, struct wb_bucket_sweep *swee
 }
 
 /* The file of a target, which was claimed. WB_E_DOWN if its node is read-only. */
-static int claim_file(struct wb_repo_edit *edit, struct wb_hash_target *target, struct wb_bucket_file **file_out)
+static int claim_file(struct wb_pagefile_edit *edit, struct wb_hash_target *target, struct wb_bucket_file **file_out)
 {
     struct wb_node *node;
-    int err = wb_nodes_find_to_write(&edit->repo->nodes, edit->rows[target->number].node, &node);
+    int err = wb_nodes_find_to_write(edit->files->nodes, edit->rows[target->number].node, &node);
 
     WB_CHECK(target->exists);
     if (err == 0)
@@ -183,7 +183,7 @@ static int claim_file(struct wb_repo_edit *edit, struct wb_hash_target *target, 
     return err < 0 ? err : wb_bucket_file_claim(*file_out);
 }
 
-int wb_hash_sweep(struct wb_repo_edit *edit, struct wb_hash_target *target)
+int wb_hash_sweep(struct wb_pagefile_edit *edit, struct wb_hash_target *target)
 {
     struct wb_catalog_segment *row = &edit->rows[target->number];
     struct wb_bucket_sweep sweep = {0};
@@ -238,9 +238,9 @@ static int restore_torn(const struct wb_bucket_file *file, const struct wb_bucke
 }
 
 /* What the catalog says about the versions of a bucket: which ones stay, and the copies of the entries. */
-static int judge_bucket(struct wb_repo_edit *edit, const struct wb_hash_target *target, struct wb_bucket *old)
+static int judge_bucket(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, struct wb_bucket *old)
 {
-    struct wb_bucket_pages *pages = &edit->repo->hash->draft.bucket.pages;
+    struct wb_bucket_pages *pages = &edit->files->hash->draft.bucket.pages;
     int err = wb_vec_reserve(&edit->hash->drop, old->versions.count + 1);
 
     for (size_t i = 0; i < old->versions.count && err == 0; i++) {
@@ -253,17 +253,17 @@ static int judge_bucket(struct wb_repo_edit *edit, const struct wb_hash_target *
                 err = wb_vec_push(pages, (struct wb_bucket_page){version->id, entry});
         }
         version->dead = 0;
-        edit->hash->drop.items[i] = !wb_hash_judge_has(edit->hash, &version->place);
+        edit->hash->drop.items[i] = !wb_pageview_has(&edit->hash->view, &version->place);
     }
     return err;
 }
 
 /* Repairs all buckets of an interrupted sweep. */
-static int repair_buckets(struct wb_repo_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
+static int repair_buckets(struct wb_pagefile_edit *edit, struct wb_bucket_sweep *sweep, struct wb_hash_target *target,
                           const struct wb_bucket_swept *swept)
 {
     struct wb_catalog_segment *row = &edit->rows[target->number];
-    struct wb_hash *own = edit->repo->hash;
+    struct wb_hash *own = edit->files->hash;
     int err = 0;
 
     WB_CHECK(swept->buckets.count > 0);
@@ -285,7 +285,7 @@ static int repair_buckets(struct wb_repo_edit *edit, struct wb_bucket_sweep *swe
     return err;
 }
 
-int wb_hash_repair(struct wb_repo_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept)
+int wb_hash_repair(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bucket_swept *swept)
 {
     struct wb_bucket_sweep sweep = {0};
     struct wb_bucket_file *file;
@@ -294,14 +294,10 @@ int wb_hash_repair(struct wb_repo_edit *edit, struct wb_hash_target *target, con
     WB_CHECK(swept->buckets.count > 0);
     if (err < 0)
         return err;
-    err = restore_torn(file, swept, &edit->repo->hash->bucket);
-    wb_bucket_file_release(file); /* what was written until here and what comes now are of two owners */
-    if (err == 0)
-        err = wb_bucket_file_claim(file);
-    if (err < 0)
-        return err;
+    err = restore_torn(file, swept, &edit->files->hash->bucket);
     wb_bucket_sweep_begin(&sweep, file, target->stamp, target->end);
-    err = repair_buckets(edit, &sweep, target, swept);
+    if (err == 0)
+        err = repair_buckets(edit, &sweep, target, swept);
     if (err == 0)
         err = end_sweep(edit, &sweep, target);
     wb_bucket_sweep_release(&sweep);

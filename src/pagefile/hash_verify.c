@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "pagefile/hash_store.h"
 #include "pagefile/hash_verify.h"
-#include "store/repo_verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,10 +149,10 @@ static int check_record(struct bucket_check *f, const struct wb_bucket_version *
 {
     const struct wb_history *history = &f->view.history;
     struct wb_page page;
-    int err = wb_repo_page(wb_buf_slice(&f->record), stored->id, NULL, &page);
+    int err = wb_pagefile_page(wb_buf_slice(&f->record), stored->id, NULL, &page);
 
     if (err == 0)
-        err = wb_repo_verify_digests(&page);
+        err = wb_pagefile_check_digests(&page);
     if (err < 0)
         return err;
     bool known = false;
@@ -295,7 +294,7 @@ static int check_once(struct bucket_check *f, uint64_t hi, uint64_t *edge_out)
     f->problems = 0;
     f->pages = 0;
     f->moved = false;
-    if (err > 0 && wb_catalog_range_has(&f->file.range, (struct wb_pageid){.hi = hi})) {
+    if (err > 0 && hi <= wb_catalog_range_last(&f->file.range)) {
         uint64_t number = wb_bucket_of(&f->file, (struct wb_pageid){.hi = hi}), state = wb_catalog_txn_id(&f->txn);
         *edge_out = wb_bucket_edge(&f->file, number);
         err = read_bucket(f, number);
@@ -364,10 +363,10 @@ static int check_seal(struct bucket_check *f)
     return f->check->sealed(f->check->context, f->name, commit);
 }
 
-int wb_hash_check_file(struct wb_hash_check *check, const struct wb_catalog_segment *row)
+int wb_hash_check(struct wb_hash_check *check, const struct wb_catalog_segment *row)
 {
     struct bucket_check f = {.check = check, .file = WB_BUCKET_FILE_INIT, .row = *row};
-    uint64_t hi = row->range.prefix, last = hi | ~wb_catalog_range_mask(&row->range), edge = 0;
+    uint64_t hi = row->range.prefix, last = wb_catalog_range_last(&row->range), edge = 0;
     int err = wb_bucket_reader_init(&f.reader);
 
     wb_bucket_name(row->number, row->revision, f.name);

@@ -1,10 +1,10 @@
 /*
- * hash_verify.h - checks bucket files, for repo_verify.c.
+ * hash_verify.h - checks bucket files (wb_pagefile_kind.check).
  */
 #ifndef WB_PAGEFILE_HASH_VERIFY_H
 #define WB_PAGEFILE_HASH_VERIFY_H
 
-#include "place/node.h"
+#include "place/place.h"
 #include "catalog/catalog.h"
 
 /* What the checks need, and where they report to. */
@@ -23,6 +23,6 @@ struct wb_hash_check {
 };
 
 /* Checks the file of a row. Damage is reported; other errors are returned. */
-int wb_hash_check_file(struct wb_hash_check *check, const struct wb_catalog_segment *row);
+int wb_hash_check(struct wb_hash_check *check, const struct wb_catalog_segment *row);
 
 #endif

@@ -3,7 +3,6 @@
  */
 #include "pagefile/hashed_log.h"
 #include "base/check.h"
-#include "move/split.h"
 
 #include <stdlib.h>
 
@@ -13,38 +12,15 @@ enum {
     TAILS_MAX = 512,   /* a writer has about so many segments open at most */
     SPLIT_LEAST = 4,   /* a segment is split if it has this part of the limit: smaller ones are not worth 16 files */
     CHILDREN = 1 << WB_HASHED_LOG_BITS,
-    NODES_SEGMENT_BYTES = 16 << 20,
+    LEVELS_MAX = 64 / WB_HASHED_LOG_BITS,
 };
-
-bool wb_hashed_log_is(const struct wb_repo *repo)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    return repo->superblock.design.read.organisation == WB_ORGANISATION_HASHED_LOG;
-}
-
-/*
- * With several nodes, segments of the log organisation are small, so that those that follow each other are on different
- * nodes, and a scan can read from all of them (scan_ahead.h).
- */
-uint64_t wb_segment_limit(const struct wb_repo *repo)
-{
-    uint64_t limit = wb_pagefile_sizes.segment_bytes;
-
-    if (wb_hashed_log_is(repo))
-        return wb_pagefile_sizes.hashed_bytes;
-    return repo->nodes.items.count > 1 && limit > NODES_SEGMENT_BYTES ? NODES_SEGMENT_BYTES : limit;
-}
-
-size_t wb_group_limit(const struct wb_repo_writer *writer, const struct wb_repo *repo)
-{
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    if (wb_hashed_log_is(repo)) /* its pages are divided by their ids, whichever site they are of */
-        return GROUPS * wb_pagefile_sizes.group_bytes;
-    return writer->group_mixed ? wb_pagefile_sizes.group_bytes : wb_pagefile_sizes.group_bytes / 4;
-}
 
 /* ---- ranges ------------------------------------------------------------------------------------------ */
 
+/*
+ * By node, prefix and bits. Gaps do not count: while nodes come and go, there can be segments of the same prefix that
+ * have more of its ids than the node takes by now.
+ */
 static int compare_bins(const struct wb_bin *x, const struct wb_bin *y)
 {
     if (x->node != y->node)
@@ -71,7 +47,7 @@ static void merge_ranges(struct wb_hashed_ranges *ranges)
     for (size_t i = 0; i < ranges->items.count; i++) {
         struct wb_hashed_range *range = &ranges->items.items[i];
         WB_CHECK(wb_catalog_range_is_valid(&range->bin.range));
-        if (kept && wb_bin_equal(&ranges->items.items[kept - 1].bin, &range->bin))
+        if (kept && compare_bins(&ranges->items.items[kept - 1].bin, &range->bin) == 0)
             ranges->items.items[kept - 1].bytes += range->bytes;
         else
             ranges->items.items[kept++] = *range;
@@ -90,44 +66,56 @@ static int add_rows(const struct wb_catalog_rows *rows, struct wb_hashed_ranges 
     return err;
 }
 
-/* In how many ranges the ids are before the organisation divides them: each node has at least one. */
-static uint64_t count_node_ranges(const struct wb_repo *repo)
+/* In how many parts a range is divided at some level. */
+static uint64_t count_parts(const struct wb_catalog_range *range, unsigned level)
 {
+    uint32_t step = (uint32_t)WB_HASHED_LOG_BITS, bits = range->bits + step * level;
+    struct wb_catalog_range part;
     uint64_t count = 0;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    for (size_t i = 0; i < repo->nodes.items.count; i++) {
-        const struct wb_catalog_node *row = &repo->nodes.items.items[i].row;
-        count += repo->nodes.distribution == WB_DISTRIBUTION_HASH ? row->range_count : 1;
-    }
-    return count ? count : 1;
+    if (bits > WB_CELL_BITS) /* each level divides each of those before */
+        return level == 0 ? 1 : count_parts(range, level - 1) * CHILDREN;
+    for (uint64_t i = 0; i < (uint64_t)1 << (bits - range->bits); i++)
+        count += wb_catalog_range_part(range, range->prefix | (bits ? i << (64 - bits) : 0), bits, &part);
+    return count;
+}
+
+/* In how many ranges the ids are at some level, those of all nodes together. */
+static uint64_t count_ranges(const struct wb_pagefile *files, unsigned level)
+{
+    static const struct wb_catalog_range all = {.bits = 0};
+    uint64_t count = 0;
+
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
+    for (size_t i = 0; i < files->nodes->items.count; i++)
+        count += count_parts(&files->nodes->items.items[i].range, level);
+    return count ? count : count_parts(&all, level);
 }
 
 /* How far a group is divided, so that each range gets enough for a block, and not too many segments are open. */
-static unsigned choose_levels(const struct wb_repo *repo, uint64_t group_bytes)
+static unsigned choose_levels(const struct wb_pagefile *files, uint64_t group_bytes)
 {
-    uint64_t parts = count_node_ranges(repo), group = GROUPS * wb_pagefile_sizes.group_bytes;
+    uint64_t group = GROUPS * wb_pagefile_sizes.group_bytes;
     unsigned levels = 0;
 
-    WB_CHECK(parts > 0);
     WB_CHECK(group > 0);
-    for (; levels < 64 / WB_HASHED_LOG_BITS; levels++) {
-        parts *= CHILDREN;
-        if (group_bytes < group / GROUP_PARTS * parts || repo->writer->tails.count + parts > TAILS_MAX)
+    for (; levels < LEVELS_MAX; levels++) {
+        uint64_t parts = count_ranges(files, levels + 1);
+        if (group_bytes < group / GROUP_PARTS * parts || files->writer->tails.count + parts > TAILS_MAX)
             break;
     }
     return levels;
 }
 
-int wb_hashed_ranges_read(struct wb_repo *repo, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out)
+int wb_hashed_ranges_read(struct wb_pagefile *files, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out)
 {
-    struct wb_repo_writer *writer = repo->writer;
-    struct wb_repo_overview o = {0};
+    struct wb_pagefile_writer *writer = files->writer;
+    struct wb_overview o = {0};
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(wb_hashed_log_is(repo));
+    WB_CHECK(writer->magic == WB_PAGEFILE_WRITER_MAGIC);
+    WB_CHECK(files->kind->divided);
     *ranges_out = (struct wb_hashed_ranges){.limit = wb_pagefile_sizes.hashed_bytes};
-    int err = wb_repo_overview(repo, &o);
+    int err = wb_pagefile_overview(files, &o);
     if (err == 0)
         err = add_rows(&o.rows, ranges_out);
     for (size_t i = 0; i < writer->tails.count && err == 0; i++) {
@@ -141,7 +129,7 @@ int wb_hashed_ranges_read(struct wb_repo *repo, uint64_t group_bytes, struct wb_
         return err;
     }
     merge_ranges(ranges_out);
-    ranges_out->levels = choose_levels(repo, group_bytes);
+    ranges_out->levels = choose_levels(files, group_bytes);
     return 0;
 }
 
@@ -165,7 +153,7 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
         else
             high = middle;
     }
-    if (low < ranges->items.count && wb_bin_equal(&items[low].bin, bin)) {
+    if (low < ranges->items.count && compare_bins(&items[low].bin, bin) == 0) {
         if (items[low].bytes >= ranges->limit)
             return true;
         low++;
@@ -175,22 +163,13 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
            items[low].bin.range.prefix <= (bin->range.prefix | ~wb_catalog_range_mask(&bin->range));
 }
 
-/* The part of the range that has the id, or part number `index`. */
-static struct wb_catalog_range part_of(const struct wb_catalog_range *range, uint64_t hi)
-{
-    struct wb_catalog_range part = {.bits = range->bits + WB_HASHED_LOG_BITS};
-
-    WB_CHECK(part.bits <= 64);
-    part.prefix = hi & wb_catalog_range_mask(&part);
-    WB_CHECK(wb_catalog_range_is_valid(&part));
-    return part;
-}
-
 void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pageid id, struct wb_bin *bin_inout)
 {
     WB_CHECK(wb_catalog_range_has(&bin_inout->range, id));
-    for (unsigned level = 0; level < ranges->levels && wb_hashed_ranges_divided(ranges, bin_inout); level++)
-        bin_inout->range = part_of(&bin_inout->range, id.hi);
+    for (unsigned level = 0; level < ranges->levels && wb_hashed_ranges_divided(ranges, bin_inout); level++) {
+        struct wb_catalog_range range = bin_inout->range;
+        (void)wb_catalog_range_part(&range, id.hi, range.bits + WB_HASHED_LOG_BITS, &bin_inout->range);
+    }
     WB_CHECK(wb_catalog_range_has(&bin_inout->range, id));
 }
 
@@ -204,46 +183,31 @@ static bool is_worth_it(const struct wb_hashed_ranges *ranges, const struct wb_c
     return row->live > 0 && row->bytes >= ranges->limit / SPLIT_LEAST && wb_hashed_ranges_divided(ranges, &bin);
 }
 
-static int split_segment(struct wb_repo *repo, const struct wb_catalog_segment *row)
+/* The ranges into which a segment is split, without those that the node does not take. */
+static size_t list_bins(const struct wb_catalog_segment *row, struct wb_bin bins[CHILDREN])
 {
-    struct wb_split_child children[CHILDREN];
-    unsigned shift = 64 - row->range.bits - WB_HASHED_LOG_BITS;
+    uint32_t bits = row->range.bits + WB_HASHED_LOG_BITS;
+    size_t count = 0;
 
-    WB_CHECK(row->range.bits <= 64 - WB_HASHED_LOG_BITS);
-    for (uint64_t i = 0; i < CHILDREN; i++)
-        children[i] =
-            (struct wb_split_child){.range = part_of(&row->range, row->range.prefix | i << shift), .node = row->node};
-    return wb_split(repo, row->number, children, CHILDREN);
+    WB_CHECK(bits <= 64);
+    for (uint64_t i = 0; i < CHILDREN; i++) {
+        bins[count] = (struct wb_bin){.node = row->node};
+        count += wb_catalog_range_part(&row->range, row->range.prefix | i << (64 - bits), bits, &bins[count].range);
+    }
+    return count;
 }
 
-int wb_hashed_log_split(struct wb_repo *repo, bool (*stop)(void *context),
-                        void (*damaged)(void *context, const struct wb_catalog_segment *row), void *context,
-                        struct wb_store_compact_counts *counts_inout)
+int wb_hashed_splits(const struct wb_catalog_rows *rows, wb_pagefile_each_split each, void *context)
 {
     struct wb_hashed_ranges ranges = {.limit = wb_pagefile_sizes.hashed_bytes};
-    struct wb_repo_overview o = {0};
-    int err = wb_repo_overview(repo, &o);
+    int err = add_rows(rows, &ranges);
 
-    WB_CHECK(wb_hashed_log_is(repo));
-    WB_CHECK(repo->writer->tails.count == 0);
-    if (err == 0)
-        err = add_rows(&o.rows, &ranges);
     merge_ranges(&ranges);
-    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
-        const struct wb_catalog_segment *row = &o.rows.items[i];
-        if (!is_worth_it(&ranges, row))
-            continue;
-        err = stop(context) ? wb_fail(WB_E_STOPPED, "stopped") : split_segment(repo, row);
-        if (err == 0) {
-            counts_inout->files++;
-            counts_inout->pages += row->live;
-        }
-        if (err == WB_E_CORRUPT)
-            damaged(context, row);
-        if (err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_DOWN)
-            err = 0; /* it stays as it is */
+    for (size_t i = 0; i < rows->count && err == 0; i++) {
+        struct wb_bin bins[CHILDREN];
+        if (is_worth_it(&ranges, &rows->items[i]))
+            err = each(context, &rows->items[i], bins, list_bins(&rows->items[i], bins));
     }
-    wb_catalog_rows_release(&o.rows);
     wb_hashed_ranges_release(&ranges);
     return err;
 }

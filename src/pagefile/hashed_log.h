@@ -19,16 +19,9 @@
 #ifndef WB_PAGEFILE_HASHED_LOG_H
 #define WB_PAGEFILE_HASHED_LOG_H
 
-#include "store/repo.h"
+#include "pagefile/pagefile.h"
 
 enum { WB_HASHED_LOG_BITS = 4 }; /* by which a range is divided */
-
-/* Whether the repository has this organisation. */
-bool wb_hashed_log_is(const struct wb_repo *repo);
-
-/* A segment that has reached this size takes no more pages; a group that has reached this size is compressed. */
-uint64_t wb_segment_limit(const struct wb_repo *repo);
-size_t wb_group_limit(const struct wb_repo_writer *writer, const struct wb_repo *repo);
 
 /* What is stored in the segments of exactly one range of a node. */
 struct wb_hashed_range {
@@ -44,7 +37,7 @@ struct wb_hashed_ranges {
 };
 
 /* Reads the ranges, for a group whose records have so many bytes. Includes what this writer has not committed yet. */
-int wb_hashed_ranges_read(struct wb_repo *repo, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out);
+int wb_hashed_ranges_read(struct wb_pagefile *files, uint64_t group_bytes, struct wb_hashed_ranges *ranges_out);
 void wb_hashed_ranges_release(struct wb_hashed_ranges *ranges);
 
 /* Whether new pages go to narrower ranges. */
@@ -53,13 +46,7 @@ bool wb_hashed_ranges_divided(const struct wb_hashed_ranges *ranges, const struc
 /* Narrows the bin for a page. */
 void wb_hashed_ranges_narrow(const struct wb_hashed_ranges *ranges, struct wb_pageid id, struct wb_bin *bin_inout);
 
-/*
- * Splits the segments of divided ranges, as the last part of compact(). Those that cannot be split, because they are
- * damaged or in use, stay as they are. Counts files and pages; it frees nothing. stop() is asked before each;
- * damaged() is called for those that are damaged, while the error's message names the place.
- */
-int wb_hashed_log_split(struct wb_repo *repo, bool (*stop)(void *context),
-                        void (*damaged)(void *context, const struct wb_catalog_segment *row), void *context,
-                        struct wb_store_compact_counts *counts_inout);
+/* The segments of divided ranges that are worth it (wb_pagefile_kind.splits). */
+int wb_hashed_splits(const struct wb_catalog_rows *rows, wb_pagefile_each_split each, void *context);
 
 #endif

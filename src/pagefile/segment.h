@@ -28,7 +28,7 @@
 #define WB_PAGEFILE_SEGMENT_H
 
 #include "block/block.h"
-#include "place/node.h"
+#include "place/place.h"
 #include "pagefile/block_cache.h"
 #include "catalog/catalog.h"
 

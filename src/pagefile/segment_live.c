@@ -1,5 +1,5 @@
 /*
- * segment_live.c - finds out which pages of a segment are alive, before it is compacted. A page
+ * segment_live.c - finds out which pages of a segment are alive, before they are moved (segment_live.h). A page
  * is alive if the catalog knows a version of it, the latest or an older one, at exactly this place.
  *
  * Page ids are hashes. Looking them up in the order of the file would be a random walk
@@ -37,7 +37,7 @@ struct live_item {
 /* All entries of all directories, in the order of the file. */
 struct live_gathering {
     WB_VEC(struct live_item) items;
-    struct wb_buf bytes;      /* header and directory of the current block */
+    struct wb_buf bytes; /* header and directory of the current block */
     struct wb_block_index index;
     struct wb_segment_live *live; /* where damage is recorded */
 };
@@ -45,9 +45,6 @@ struct live_gathering {
 /* Adds the entries of the current block. */
 static int add_items(struct live_gathering *g)
 {
-    WB_CHECK(g->live != NULL);
-    WB_CHECK(g->index.entries.count > 0);
-
     int err = wb_vec_reserve(&g->items, g->items.count + g->index.entries.count);
 
     for (size_t i = 0; i < g->index.entries.count && err == 0; i++) {
@@ -64,9 +61,7 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
     size_t got;
     int err;
 
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
-    WB_CHECK(segment->file.node != NULL);
     err = wb_buf_reserve(&g->bytes, FIRST_READ_BYTES);
     if (err == 0)
         err = wb_node_file_read_at(&segment->file, at, g->bytes.ptr, FIRST_READ_BYTES, &got);
@@ -94,7 +89,6 @@ static int add_damage(struct wb_segment_live *live, const struct wb_segment *seg
     char place[WB_ERROR_MESSAGE_MAX];
     const char *why = wb_error_message();
 
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(at < end);
     WB_CHECK(live->damages.count == 0 || live->damages.items[live->damages.count - 1].end <= at);
     /* Whoever reports the damage names the file and the offset, so leave them out of the reason. */
@@ -117,8 +111,6 @@ static int pass_damage(struct live_gathering *g, const struct wb_segment *segmen
     const char *block;
     uint64_t place;
 
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
-    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(at < end);
     wb_segment_walk_init(&walk, segment, end);
     walk.next = at;
@@ -140,7 +132,6 @@ static int gather(struct live_gathering *g, const struct wb_segment *segment, ui
     uint64_t place;
     int err = 0;
 
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(g->items.count == 0);
     for (uint64_t at = WB_SEGMENT_HEADER_BYTES; (at = wb_segment_pass_map(segment, at, end)) < end && err == 0;) {
         size_t before = g->items.count;
@@ -169,14 +160,11 @@ struct live_question {
 
 /* The questions which of the items are alive, in the order of their ids. */
 struct live_judging {
-    struct wb_catalog_txn *txn;
+    struct wb_pageview_judge judge;
     uint32_t segment; /* the number that their places have */
-    bool any_gone;
     struct live_question *questions;
-    size_t count, next; /* those before `next` were answered */
+    size_t count, next;           /* those before `next` were answered */
     struct wb_segment_live *live; /* the answers */
-    struct wb_pageview view;      /* of the page that was asked about last, if `viewed` */
-    bool viewed;
 };
 
 static size_t bucket_of(struct wb_pageid id)
@@ -243,18 +231,10 @@ static int answer(struct live_judging *j, const struct wb_catalog_entry *entry)
 {
     const struct live_question *q = &j->questions[j->next];
     struct wb_catalog_place place = {j->segment, q->slot, q->logical};
-    bool past = entry ? entry->history : j->any_gone;
-    bool latest = entry && wb_catalog_place_equal(&entry->place, &place), live = latest;
-    int err = 0;
+    bool live, latest;
 
     WB_CHECK(j->next < j->count);
-    WB_CHECK(q->item < j->count);
-    if (!live && past && !(j->viewed && wb_pageid_equal(j->view.id, q->id))) {
-        err = wb_pageview_load(j->txn, j->any_gone, q->id, &j->view);
-        j->viewed = err == 0;
-    }
-    for (size_t i = 0; !live && past && err == 0 && i < j->view.history.versions.count; i++)
-        live = wb_catalog_place_equal(&j->view.history.versions.items[i].place, &place);
+    int err = wb_pageview_ask(&j->judge, q->id, entry, &place, &live, &latest);
     j->live->dead[q->item] = !live || q->flags & WB_BLOCK_ENTRY_DEAD;
     j->live->old[q->item] = live && !latest;
     j->next++;
@@ -267,7 +247,6 @@ static int answer_entry(void *context, struct wb_pageid id, const struct wb_cata
     struct live_judging *j = context;
     int order = -1, err = 0;
 
-    WB_CHECK(j->next <= j->count);
     while (err == 0 && j->next < j->count && (order = wb_pageid_compare(j->questions[j->next].id, id)) <= 0)
         err = answer(j, order == 0 ? entry : NULL);
     return err < 0 ? err : j->next == j->count; /* 1 ends the walk */
@@ -279,9 +258,8 @@ static int answer_each(struct live_judging *j)
     struct wb_catalog_entry entry;
     int err = 0;
 
-    WB_CHECK(j->next == 0);
     while (j->next < j->count && err == 0) {
-        err = wb_catalog_entry_get(j->txn, j->questions[j->next].id, &entry);
+        err = wb_catalog_entry_get(j->judge.txn, j->questions[j->next].id, &entry);
         bool found = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
         if (err == 0)
@@ -293,18 +271,16 @@ static int answer_each(struct live_judging *j)
 static int judge(struct live_judging *j)
 {
     struct wb_catalog_summary summary;
-    int err = wb_catalog_summary_get(j->txn, &summary);
+    int err = wb_catalog_summary_get(j->judge.txn, &summary);
 
-    WB_CHECK(j->segment > 0);
-    WB_CHECK(j->txn->kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(j->live->dead != NULL);
+    WB_CHECK(j->judge.txn->kind == WB_CATALOG_TXN_HELD);
     if (err < 0)
         return err;
-    j->any_gone = summary.gone > 0;
+    j->judge.any_gone = summary.gone > 0;
     j->live->epoch = summary.epoch;
     if (j->count < summary.pages / WALK_WORTH)
         return answer_each(j);
-    err = wb_catalog_entry_each(j->txn, answer_entry, j);
+    err = wb_catalog_entry_each(j->judge.txn, answer_entry, j);
     while (j->next < j->count && err == 0) /* pages after the last entry */
         err = answer(j, NULL);
     return err < 0 ? err : 0;
@@ -314,11 +290,9 @@ static int judge(struct live_judging *j)
 
 /* A walk over the catalog for entries that point into damaged parts. */
 struct live_claims {
-    struct wb_catalog_txn *txn;
     const struct wb_segment *segment;
     const struct wb_catalog_range *range; /* of the segment */
     struct wb_segment_live *live;
-    struct wb_pageview view;
 };
 
 static struct wb_segment_damage *damage_at(const struct wb_segment_live *live, uint64_t physical)
@@ -335,8 +309,6 @@ static int claim(struct live_claims *c, struct wb_pageid id, const struct wb_cat
     struct wb_segment_live *live = c->live;
     uint64_t physical;
 
-    WB_CHECK(place->segment > 0);
-    WB_CHECK(c->segment->magic == WB_SEGMENT_MAGIC);
     if (place->segment != c->segment->origin || !wb_catalog_range_has(c->range, id))
         return 0;
     if (wb_segment_locate(c->segment, place->logical, &physical) < 0) {
@@ -353,43 +325,20 @@ static int claim(struct live_claims *c, struct wb_pageid id, const struct wb_cat
     return wb_vec_push(&live->blocks, (struct wb_segment_map_entry){place->logical, physical});
 }
 
-static int claim_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+/* Several versions of a page may have the same place, which counts once. */
+static int claim_page(void *context, struct wb_pageview *view)
 {
-    WB_CHECK(entry->epoch > 0);
-    WB_CHECK(entry->place.segment > 0);
-    return claim(context, id, &entry->place);
-}
+    const struct wb_history_version *versions = view->history.versions.items;
+    size_t count = view->history.versions.count;
+    int err = 0;
 
-/* Older versions; several may have the same place, which counts once, and not at all if the latest has it too. */
-static int claim_history(void *context, struct wb_pageid id, struct wb_slice bytes)
-{
-    struct live_claims *c = context;
-
-    WB_CHECK(c->txn->kind >= WB_CATALOG_TXN_AWAKE);
-    WB_CHECK(c->segment->magic == WB_SEGMENT_MAGIC);
-    (void)bytes;
-    int err = wb_pageview_load(c->txn, true, id, &c->view);
-    const struct wb_history_version *versions = c->view.history.versions.items;
-    for (size_t i = 0; i < c->view.history.versions.count && err == 0; i++) {
-        bool counted = versions[i].ceased == 0;
-        for (size_t k = i + 1; k < c->view.history.versions.count && !counted; k++)
+    for (size_t i = 0; i < count && err == 0; i++) {
+        bool counted = false;
+        for (size_t k = i + 1; k < count && !counted; k++)
             counted = wb_catalog_place_equal(&versions[k].place, &versions[i].place);
         if (!counted)
-            err = claim(c, id, &versions[i].place);
+            err = claim(context, view->id, &versions[i].place);
     }
-    return err;
-}
-
-static int claim_all(struct live_claims *c)
-{
-    WB_CHECK(c->txn->kind == WB_CATALOG_TXN_HELD);
-    WB_CHECK(c->live->damages.count > 0);
-
-    int err = wb_catalog_entry_each(c->txn, claim_entry, c);
-
-    if (err == 0)
-        err = wb_catalog_history_each(c->txn, (struct wb_pageid){0}, claim_history, c);
-    wb_pageview_release(&c->view);
     return err;
 }
 
@@ -404,14 +353,13 @@ static int compare_blocks(const void *a, const void *b)
 static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segment,
                        const struct wb_catalog_range *range, struct wb_segment_live *live)
 {
-    struct live_claims c = {.txn = txn, .segment = segment, .range = range, .live = live};
+    struct live_claims c = {.segment = segment, .range = range, .live = live};
     size_t at = 0;
 
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(live->blocks.count == 0);
     if (live->damages.count == 0)
         return 0;
-    int err = claim_all(&c);
+    int err = wb_pageview_each(txn, (struct wb_pageid){0}, WB_PAGEVIEW_LAST, claim_page, &c);
     if (err == 0 && live->blocks.count)
         qsort(live->blocks.items, live->blocks.count, sizeof *live->blocks.items, compare_blocks);
     for (size_t i = 0; err == 0 && i < live->damages.count; i++) {
@@ -425,47 +373,82 @@ static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segm
     return err;
 }
 
-int wb_segment_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment,
-                         const struct wb_catalog_segment *row, struct wb_segment_live *live_out)
+static int read_live(struct wb_catalog_txn *txn, const struct wb_segment *segment, const struct wb_catalog_segment *row,
+                     struct wb_segment_live *live)
 {
-    struct live_gathering g = {.live = live_out};
-    struct live_judging j = {.txn = txn, .segment = segment->origin, .live = live_out};
-    int err;
+    struct live_gathering g = {.live = live};
+    struct live_judging j = {.judge = {.txn = txn}, .segment = segment->origin, .live = live};
+    int err = gather(&g, segment, wb_segment_blocks_end(row));
 
+    if (err == 0)
+        err = find_claims(txn, segment, &row->range, live);
+    if (err == 0)
+        err = order_by_id(&g, &j.questions);
+    if (err == 0) {
+        live->dead = wb_alloc_zero(g.items.count + 1, sizeof *live->dead);
+        live->old = wb_alloc_zero(g.items.count + 1, sizeof *live->old);
+        err = live->dead && live->old ? 0 : WB_E_NOMEM;
+    }
+    j.count = live->count = g.items.count;
+    if (err == 0)
+        err = judge(&j);
+    wb_free(j.questions);
+    wb_pageview_release(&j.judge.view);
+    wb_vec_release(&g.items);
+    wb_buf_release(&g.bytes);
+    wb_block_index_release(&g.index);
+    return err;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------- */
+
+int wb_segment_live_begin(struct wb_segment_live_walk *walk, struct wb_catalog_txn *txn,
+                          const struct wb_segment *segment, const struct wb_catalog_segment *row)
+{
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number == row->number);
     WB_CHECK(segment->revision == row->revision);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
-    *live_out = (struct wb_segment_live){0};
-    err = gather(&g, segment, wb_segment_blocks_end(row));
-    if (err == 0)
-        err = find_claims(txn, segment, &row->range, live_out);
-    if (err == 0)
-        err = order_by_id(&g, &j.questions);
-    if (err == 0) {
-        live_out->dead = wb_alloc_zero(g.items.count + 1, sizeof *live_out->dead);
-        live_out->old = wb_alloc_zero(g.items.count + 1, sizeof *live_out->old);
-        err = live_out->dead && live_out->old ? 0 : WB_E_NOMEM;
-    }
-    j.count = g.items.count;
-    if (err == 0)
-        err = judge(&j);
-    live_out->count = g.items.count;
-    wb_free(j.questions);
-    wb_pageview_release(&j.view);
-    wb_vec_release(&g.items);
-    wb_buf_release(&g.bytes);
-    wb_block_index_release(&g.index);
-    if (err < 0)
-        wb_segment_live_release(live_out);
-    return err;
+    *walk = (struct wb_segment_live_walk){0};
+    wb_segment_walk_init(&walk->walk, segment, wb_segment_blocks_end(row));
+    return read_live(txn, segment, row, &walk->live);
 }
 
-void wb_segment_live_release(struct wb_segment_live *live)
+void wb_segment_live_release(struct wb_segment_live_walk *walk)
 {
-    wb_free(live->dead);
-    wb_free(live->old);
-    wb_vec_release(&live->damages);
-    wb_vec_release(&live->blocks);
-    *live = (struct wb_segment_live){0};
+    wb_segment_walk_release(&walk->walk);
+    wb_free(walk->live.dead);
+    wb_free(walk->live.old);
+    wb_vec_release(&walk->live.damages);
+    wb_vec_release(&walk->live.blocks);
+}
+
+/* The file is read twice: to judge its pages, and now. */
+static int differs(const struct wb_segment_live_walk *walk, uint64_t at)
+{
+    return wb_fail(WB_E_CORRUPT, "%s at %llu: read twice, with different results", walk->walk.segment->file.path,
+                   (unsigned long long)at);
+}
+
+int wb_segment_live_next(struct wb_segment_live_walk *walk, const char **block_out, uint64_t *at_out)
+{
+    const struct wb_segment_live *live = &walk->live;
+    struct wb_block_head head;
+    int got = wb_segment_walk_next(&walk->walk, &head, block_out, at_out);
+
+    walk->damage = NULL;
+    if (got > 0) {
+        if (head.count > live->count - walk->judged)
+            return differs(walk, *at_out);
+        walk->dead = live->dead + walk->judged;
+        walk->old = live->old + walk->judged;
+        walk->judged += head.count;
+    } else if (got == WB_E_CORRUPT) {
+        walk->damage = walk->damages < live->damages.count ? &live->damages.items[walk->damages++] : NULL;
+        if (!walk->damage || walk->damage->at != walk->walk.error_at || walk->damage->end != walk->walk.next)
+            return differs(walk, walk->walk.error_at);
+    } else if (got == 0 && (walk->judged < live->count || walk->damages < live->damages.count)) {
+        return differs(walk, walk->walk.next);
+    }
+    return walk->damage ? 1 : got;
 }

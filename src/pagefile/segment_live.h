@@ -1,8 +1,8 @@
-/* segment_live.h - which pages of a segment are alive. */
+/* segment_live.h - which pages of a segment are alive, and a walk over its blocks that knows that. */
 #ifndef WB_PAGEFILE_SEGMENT_LIVE_H
 #define WB_PAGEFILE_SEGMENT_LIVE_H
 
-#include "store/repo.h"
+#include "pagefile/pagefile.h"
 
 /* A damaged part of a segment file: from a block that cannot be read to the next one that can. */
 struct wb_segment_damage {
@@ -25,8 +25,22 @@ struct wb_segment_live {
     WB_VEC(struct wb_segment_map_entry) blocks; /* those in damaged parts with live pages, in file order */
     uint64_t nowhere;                           /* live pages whose block the file does not have at all */
 };
-int wb_segment_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment,
-                         const struct wb_catalog_segment *row, struct wb_segment_live *live_out);
-void wb_segment_live_release(struct wb_segment_live *live);
+
+/* All bytes zero: not begun. */
+struct wb_segment_live_walk {
+    struct wb_segment_walk walk; /* walk.index is that of the block */
+    struct wb_segment_live live;
+    const bool *dead, *old;                 /* flags for the entries of the block */
+    const struct wb_segment_damage *damage; /* not NULL: this is no block, but a damaged part */
+    size_t judged, damages;                 /* entries and damaged parts that were passed */
+};
+
+/* Finds out what is alive in a state that is held. Release the walk even if this fails. */
+int wb_segment_live_begin(struct wb_segment_live_walk *walk, struct wb_catalog_txn *txn,
+                          const struct wb_segment *segment, const struct wb_catalog_segment *row);
+void wb_segment_live_release(struct wb_segment_live_walk *walk);
+
+/* Returns 1 and the next block or damaged part, in the order of the file; 0 at the end; or an error. */
+int wb_segment_live_next(struct wb_segment_live_walk *walk, const char **block_out, uint64_t *at_out);
 
 #endif

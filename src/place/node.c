@@ -1,253 +1,217 @@
 /*
- * node.c - what all nodes have in common: calling, serving a transport, and requests about the whole node. The node
- * behind a transport is here too, because it does nothing but encode and decode.
+ * node.c - a node: a directory, and what concerns all of its files.
+ *
+ * Names are checked before anything is opened: nothing outside of the directory is ever touched. Before a name is
+ * opened, created, removed or listed, the identity of the directory is checked; if webbase.node is still the same file
+ * as the last time, that costs one stat(). A file that is open stays usable when its directory has been replaced: it is
+ * a file of the right node.
  */
 #include "place/node.h"
 #include "base/check.h"
-#include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/slice.h"
 #include "place/node_inside.h"
-#include "os/random.h"
+#include "os/folder.h"
+#include "os/path.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 
-enum { LIST_BYTES = 64 << 10 };
+enum { NODE_MAGIC = 0x57424e44 };
 
-int wb_node_init(struct wb_node *node, const char *label)
+struct wb_node {
+    uint32_t magic;
+    _Atomic uint32_t holders; /* whoever has opened it, and its open files */
+    char *dir;
+    char *identity_path, *pages; /* DIR/webbase.node, DIR/pages */
+    bool has_identity;
+    struct wb_node_identity identity;
+    pthread_mutex_t mutex; /* for what follows */
+    bool checked;          /* webbase.node was right when it was the file with this stamp */
+    struct wb_folder_stamp stamp;
+};
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+int wb_node_open(const char *dir, const struct wb_node_identity *identity, struct wb_node **node_out)
 {
-    uint64_t first;
+    struct wb_node *node = wb_alloc_zero(1, sizeof *node);
 
-    wb_random_bytes(&first, sizeof first);
-    node->magic = WB_NODE_MAGIC;
-    node->label = wb_strdup(label);
+    *node_out = NULL;
+    if (!node)
+        return WB_E_NOMEM;
+    node->magic = NODE_MAGIC;
     atomic_store(&node->holders, 1);
-    atomic_store(&node->next_owner, first);
-    return node->label ? 0 : WB_E_NOMEM;
+    pthread_mutex_init(&node->mutex, NULL);
+    node->dir = wb_strdup(dir);
+    node->identity_path = wb_path_join(dir, WB_NODE_IDENTITY_NAME);
+    node->pages = wb_path_join(dir, WB_NODE_DIR);
+    node->has_identity = identity != NULL;
+    if (identity)
+        node->identity = *identity;
+    if (!node->dir || !node->identity_path || !node->pages) {
+        wb_node_close(node);
+        return WB_E_NOMEM;
+    }
+    *node_out = node;
+    return 0;
 }
 
 void wb_node_hold(struct wb_node *node)
 {
-    WB_CHECK(node->magic == WB_NODE_MAGIC);
+    WB_CHECK(node->magic == NODE_MAGIC);
     atomic_fetch_add(&node->holders, 1);
-}
-
-/* Owners count from a random number, because they must differ from those of all other processes. */
-uint64_t wb_node_owner(struct wb_node *node)
-{
-    uint64_t owner;
-
-    WB_CHECK(node->magic == WB_NODE_MAGIC);
-    do
-        owner = atomic_fetch_add(&node->next_owner, 1);
-    while (owner == 0);
-    return owner;
 }
 
 void wb_node_close(struct wb_node *node)
 {
     if (!node)
         return;
-    WB_CHECK(node->magic == WB_NODE_MAGIC);
+    WB_CHECK(node->magic == NODE_MAGIC);
     if (atomic_fetch_sub(&node->holders, 1) != 1)
         return;
-    node->close(node);
-    wb_free(node->label);
+    wb_free(node->identity_path);
+    wb_free(node->pages);
+    wb_free(node->dir);
+    pthread_mutex_destroy(&node->mutex);
     node->magic = 0;
     wb_free(node);
 }
 
 const char *wb_node_label(const struct wb_node *node)
 {
-    WB_CHECK(node->magic == WB_NODE_MAGIC);
-    return node->label;
+    WB_CHECK(node->magic == NODE_MAGIC);
+    return node->dir;
 }
 
-int wb_node_call(struct wb_node *node, const struct wb_node_request *request, struct wb_node_reply *reply)
-{
-    WB_CHECK(node->magic == WB_NODE_MAGIC);
-    *reply = (struct wb_node_reply){0};
-    reply->code = node->call(node, request, reply);
-    if (reply->code < 0)
-        reply->message = wb_slice_str(wb_error_message());
-    return reply->code;
-}
-
-void wb_node_forget(struct wb_node *node, uint64_t owner)
-{
-    WB_CHECK(node->magic == WB_NODE_MAGIC);
-    if (node->forget)
-        node->forget(node, owner);
-}
-
-int wb_node_serve(struct wb_node *node, struct wb_slice bytes, struct wb_buf *out)
-{
-    char name[WB_NODE_NAME_MAX];
-    struct wb_node_request request;
-    struct wb_node_reply reply;
-    struct wb_buf room = WB_BUF_INIT;
-    int err = wb_node_request_decode(bytes, name, &request);
-
-    if (err == 0 && (request.kind == WB_NODE_READ || request.kind == WB_NODE_LIST)) {
-        err = wb_buf_reserve(&room, (size_t)request.length + 1);
-        request.into = room.ptr;
-    }
-    if (err == 0) {
-        wb_node_call(node, &request, &reply);
-        err = wb_node_reply_encode(&reply, out);
-    }
-    wb_buf_release(&room);
-    return err;
-}
-
-/* ---- a node behind a transport --------------------------------------------------------------- */
-
-struct wire_node {
-    struct wb_node node;
-    wb_node_exchange exchange;
-    void *context;
-    pthread_mutex_t mutex; /* for the buffers: one request is under way at a time */
-    struct wb_buf request, reply;
-};
-
-/* Whether the reply fits the request: a node that sends more than it was asked for is not trusted. */
-static int check_reply(const struct wire_node *wire, const struct wb_node_request *request,
-                       const struct wb_node_reply *reply)
-{
-    bool reads = request->kind == WB_NODE_READ || request->kind == WB_NODE_LIST;
-
-    if (reply->bytes.len > (reads && reply->code == 0 ? request->length : 0))
-        return wb_fail(WB_E_PROTO, "%s: the node sent %zu bytes that nobody asked for", wire->node.label,
-                       reply->bytes.len);
-    if (request->kind == WB_NODE_LIST && reply->code == 0 && reply->more && reply->bytes.len == 0)
-        return wb_fail(WB_E_PROTO, "%s: the node's list of files does not end", wire->node.label);
-    return 0;
-}
-
-/* Sends a request and takes its reply. The mutex is locked. */
-static int exchange(struct wire_node *wire, const struct wb_node_request *request, struct wb_node_reply *reply)
-{
-    wb_buf_clear(&wire->request);
-    wb_buf_clear(&wire->reply);
-    int err = wb_node_request_encode(request, &wire->request);
-    if (err == 0)
-        err = wire->exchange(wire->context, wb_buf_slice(&wire->request), &wire->reply);
-    if (err == 0)
-        err = wb_node_reply_decode(wb_buf_slice(&wire->reply), reply);
-    if (err == 0)
-        err = check_reply(wire, request, reply);
-    if (err < 0)
-        return err;
-    if (reply->code < 0)
-        return wb_fail(reply->code, "%.*s", WB_SLICE_ARG(reply->message));
-    if (reply->bytes.len) {
-        memcpy(request->into, reply->bytes.ptr, reply->bytes.len);
-        reply->bytes.ptr = request->into;
-    }
-    return 0;
-}
-
-static int call_wire(struct wb_node *node, const struct wb_node_request *request, struct wb_node_reply *reply)
-{
-    struct wire_node *wire = WB_CONTAINER_OF(node, struct wire_node, node);
-
-    pthread_mutex_lock(&wire->mutex);
-    int err = exchange(wire, request, reply);
-    pthread_mutex_unlock(&wire->mutex);
-    return err;
-}
-
-static void close_wire(struct wb_node *node)
-{
-    struct wire_node *wire = WB_CONTAINER_OF(node, struct wire_node, node);
-
-    wb_buf_release(&wire->request);
-    wb_buf_release(&wire->reply);
-    pthread_mutex_destroy(&wire->mutex);
-}
-
-int wb_node_open_wire(const char *label, wb_node_exchange transport, void *context, struct wb_node **node_out)
-{
-    struct wire_node *wire = wb_alloc_zero(1, sizeof *wire);
-
-    *node_out = NULL;
-    if (!wire)
-        return WB_E_NOMEM;
-    wire->node.call = call_wire;
-    wire->node.close = close_wire;
-    wire->exchange = transport;
-    wire->context = context;
-    pthread_mutex_init(&wire->mutex, NULL);
-    int err = wb_node_init(&wire->node, label);
-    if (err < 0)
-        wb_node_close(&wire->node);
-    else
-        *node_out = &wire->node;
-    return err;
-}
-
-/* ---- requests about the whole node ----------------------------------------------------------- */
+/* ---- who the node is ------------------------------------------------------------------------- */
 
 int wb_node_probe(struct wb_node *node)
 {
-    struct wb_node_reply reply;
+    struct wb_folder_stamp stamp;
 
-    return wb_node_call(node, &(struct wb_node_request){.kind = WB_NODE_IDENTITY}, &reply);
+    WB_CHECK(node->magic == NODE_MAGIC);
+    if (!node->has_identity)
+        return 0;
+    bool there = wb_folder_stamp(node->identity_path, &stamp);
+    pthread_mutex_lock(&node->mutex);
+    bool same = there && node->checked && wb_folder_stamp_equal(&stamp, &node->stamp);
+    pthread_mutex_unlock(&node->mutex);
+    if (same)
+        return 0;
+    int err = wb_node_check(node->dir, &node->identity);
+    pthread_mutex_lock(&node->mutex);
+    node->checked = err == 0 && there;
+    node->stamp = stamp;
+    pthread_mutex_unlock(&node->mutex);
+    return err;
 }
 
 int wb_node_space(struct wb_node *node, struct wb_node_space *space_out)
 {
-    struct wb_node_reply reply;
-    int err = wb_node_call(node, &(struct wb_node_request){.kind = WB_NODE_SPACE}, &reply);
+    struct wb_folder_space room;
+    int err = wb_node_probe(node);
 
-    *space_out = (struct wb_node_space){reply.capacity, reply.free, reply.read_only};
+    *space_out = (struct wb_node_space){0};
+    if (err == 0)
+        err = wb_folder_space(node->dir, &room);
+    if (err < 0)
+        return err;
+    *space_out = (struct wb_node_space){room.capacity, room.free, !wb_folder_is_writable(node->pages)};
+    return 0;
+}
+
+/* ---- files by name --------------------------------------------------------------------------- */
+
+/* Whether this is the name of a file of a node: pages/ and one component of letters, digits, '.', '_' and '-'. */
+static bool is_name(struct wb_slice name)
+{
+    static const struct wb_slice dir = {WB_NODE_DIR "/", sizeof WB_NODE_DIR};
+
+    if (!wb_slice_starts(name, dir) || name.len == dir.len || name.len >= WB_NODE_NAME_MAX)
+        return false;
+    if (name.ptr[dir.len] == '.') /* ".", ".." and hidden files */
+        return false;
+    for (size_t i = dir.len; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (!wb_ascii_is_digit(c) && !wb_ascii_is_letter(c) && c != '.' && c != '_' && c != '-')
+            return false;
+    }
+    return true;
+}
+
+int wb_node_open_named(struct wb_node *node, const char *name, unsigned flags, struct wb_file *file_out)
+{
+    *file_out = WB_FILE_INIT;
+    if (!is_name(wb_slice_str(name)))
+        return wb_fail(WB_E_INVALID, "%s: a file of a node cannot have the name %s", node->dir, name);
+    int err = wb_node_probe(node);
+    if (err < 0)
+        return err;
+    char *path = wb_path_join(node->dir, name);
+    if (!path)
+        return WB_E_NOMEM;
+    /* A pipe in the place of a file would make us wait for a writer that never comes. */
+    err = wb_path_kind(path) == WB_PATH_OTHER ? wb_fail(WB_E_CORRUPT, "%s is not a file", path)
+                                              : wb_file_open(path, flags, file_out);
+    wb_free(path);
     return err;
 }
 
-/* Calls each() for the entries of one reply; *last_out is the last name. */
-static int each_entry(struct wb_slice entries, int (*each)(void *context, const struct wb_node_entry *entry),
-                      void *context, char last_out[WB_NODE_NAME_MAX])
+int wb_node_remove(struct wb_node *node, const char *name)
 {
-    struct wb_node_entry entry;
-    int got, err = 0;
+    struct wb_file file;
+    int err = wb_node_open_named(node, name, WB_FILE_READ, &file);
 
-    while (err == 0 && (got = wb_node_entry_take(&entries, &entry)) != 0) {
-        if (got > 0 && strcmp(entry.name, last_out) <= 0)
-            got = wb_fail(WB_E_PROTO, "the list of a node's files is not in order");
-        memcpy(last_out, entry.name, WB_NODE_NAME_MAX);
-        err = got < 0 ? got : each(context, &entry);
-    }
-    return err;
-}
-
-int wb_node_each_file(struct wb_node *node, int (*each)(void *context, const struct wb_node_entry *entry),
-                      void *context)
-{
-    char *room = wb_alloc(LIST_BYTES), last[WB_NODE_NAME_MAX] = "";
-    struct wb_node_reply reply = {.more = true};
-    int err = room ? 0 : WB_E_NOMEM;
-
-    while (err == 0 && reply.more) {
-        struct wb_node_request request = {.kind = WB_NODE_LIST, .name = last, .length = LIST_BYTES, .into = room};
-        err = wb_node_call(node, &request, &reply);
-        if (err == 0)
-            err = each_entry(reply.bytes, each, context, last);
-    }
-    wb_free(room);
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    if (err == 0)
+        err = wb_file_lock(&file, false);
+    /* If somebody removed it before us, what has that name now is another file, which was made meanwhile. */
+    if (err == 0 && !wb_file_unlinked(&file))
+        err = wb_path_unlink(file.path);
+    wb_file_close(&file);
     return err;
 }
 
 int wb_node_sync_names(struct wb_node *node)
 {
-    struct wb_node_reply reply;
+    int err = wb_node_probe(node);
 
-    return wb_node_call(node, &(struct wb_node_request){.kind = WB_NODE_SYNC_NAMES}, &reply);
+    return err < 0 ? err : wb_path_sync_dir(node->pages);
 }
 
-int wb_node_remove(struct wb_node *node, const char *name)
-{
-    struct wb_node_request request = {.kind = WB_NODE_REMOVE, .owner = wb_node_owner(node), .name = name};
-    struct wb_node_reply reply;
+struct file_walk {
+    const struct wb_node *node;
+    int (*each)(void *context, const struct wb_node_entry *entry);
+    void *context;
+};
 
-    return wb_node_call(node, &request, &reply);
+static int walk_one(void *context, const struct wb_path_entry *found)
+{
+    const struct file_walk *walk = context;
+    struct wb_node_entry entry = {.size = found->size};
+
+    int len = snprintf(entry.name, sizeof entry.name, WB_NODE_DIR "/%s", found->name);
+    if (found->kind != WB_PATH_FILE || len >= (int)sizeof entry.name || !is_name(wb_slice_str(entry.name)))
+        return 0;
+    char *path = wb_path_join(walk->node->dir, entry.name);
+    if (!path)
+        return WB_E_NOMEM;
+    entry.disk_bytes = wb_path_disk_bytes(path);
+    wb_free(path);
+    return walk->each(walk->context, &entry);
+}
+
+int wb_node_each_file(struct wb_node *node, int (*each)(void *context, const struct wb_node_entry *entry),
+                      void *context)
+{
+    struct file_walk walk = {node, each, context};
+    int err = wb_node_probe(node);
+
+    if (err < 0 || wb_path_kind(node->pages) == WB_PATH_NONE)
+        return err;
+    return wb_path_each(node->pages, walk_one, &walk);
 }

@@ -254,10 +254,10 @@ int wb_node_make(const char *dir, const struct wb_node_identity *identity)
 {
     struct wb_file temporary = WB_FILE_INIT;
     struct wb_error_copy why;
-    char *path = wb_path_join(dir, TEMPORARY_NAME);
-    int err = path ? make_dir(dir) : WB_E_NOMEM;
 
     WB_CHECK(identity->number > 0);
+    char *path = wb_path_join(dir, TEMPORARY_NAME);
+    int err = path ? make_dir(dir) : WB_E_NOMEM;
     if (err == 0)
         err = look_at_dir(dir, identity); /* before anything is made in it */
     if (err != 0)

@@ -1,6 +1,6 @@
 /*
- * nodes.c - the nodes of a repository (nodes.h): finds their directories, notices those that are down, and
- * chooses where new pages go. It never opens a file of pages.
+ * nodes.c - the table of nodes (nodes.h): finds their directories, notices those that are down, and chooses the one
+ * that takes a new page. It never opens a file of pages.
  */
 #include "place/nodes.h"
 #include "base/check.h"
@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/path.h"
-#include "store/repo.h"
+#include "place/busy.h"
+#include "place/superblock.h"
 
 #include <stdio.h>
 
@@ -19,10 +20,11 @@ enum {
     FULL_PART = 100,          /* a node with less than this part of its capacity left is full, ... */
     FULL_BYTES_MIN = 2 << 20, /* ... or with less than these bytes, ... */
     FULL_BYTES_MAX = 1 << 30, /* ... but not one that has these bytes left */
+    RANGE_STEP = 4,           /* ranges of nodes begin and end where hashed-log divides ids (hashed_log.h) */
+    NO_TAKER = UINT8_MAX,
 };
 
-int (*wb_nodes_open)(const char *dir, const struct wb_node_identity *identity,
-                     struct wb_node **node_out) = wb_node_open;
+_Static_assert(WB_DESIGN_NODES_MAX < NO_TAKER, "wb_nodes.takers can name every node");
 
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
@@ -63,26 +65,43 @@ static bool is_own(const struct wb_catalog_node *row)
     return row->inside && strcmp(row->dir, ".") == 0;
 }
 
+struct wb_node_identity wb_nodes_identity(const uint8_t *repository, const struct wb_catalog_node *row)
+{
+    struct wb_node_identity identity = {.number = row->number};
+
+    WB_CHECK(row->number > 0);
+    memcpy(identity.repository, repository, sizeof identity.repository);
+    memcpy(identity.id, row->id, sizeof identity.id);
+    return identity;
+}
+
+char *wb_nodes_path(const char *repository_dir, const struct wb_catalog_node *row)
+{
+    WB_CHECK(row->dir[0] != '\0');
+    return is_own(row)   ? wb_strdup(repository_dir)
+           : row->inside ? wb_path_join(repository_dir, row->dir)
+                         : wb_strdup(row->dir);
+}
+
 static int open_node(const struct wb_nodes *nodes, struct wb_known_node *node)
 {
-    struct wb_node_identity expected = {.number = node->row.number};
+    struct wb_node_identity expected = wb_nodes_identity(nodes->repository, &node->row);
 
-    WB_CHECK(nodes->repository != NULL);
-    memcpy(expected.repository, nodes->repository, sizeof expected.repository);
-    memcpy(expected.id, node->row.id, sizeof expected.id);
-    return wb_nodes_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
+    return wb_node_open(node->dir, is_own(&node->row) ? NULL : &expected, &node->reach);
 }
 
 static int add_node(void *context, const struct wb_catalog_node *row)
 {
     struct wb_nodes *nodes = context;
-    struct wb_known_node node = {.row = *row};
-
-    WB_CHECK(row->number > 0);
-    node.dir = is_own(row)   ? wb_strdup(nodes->dir)
-               : row->inside ? wb_path_join(nodes->dir, row->dir)
-                             : wb_strdup(row->dir);
+    struct wb_known_node node = {.row = *row, .dir = wb_nodes_path(nodes->dir, row)};
     int err = node.dir ? open_node(nodes, &node) : WB_E_NOMEM;
+    if (err == 0 && nodes->items.count >= NO_TAKER)
+        err = wb_fail(WB_E_CORRUPT, "%s/%s is damaged: too many nodes", nodes->dir, WB_CATALOG_NAME);
+    if (wb_cells_count(&row->cells))
+        node.range = wb_catalog_range_of_cells(&row->cells, RANGE_STEP);
+    for (uint32_t cell = 0; cell < WB_CELLS; cell++)
+        if (wb_cells_has(&row->cells, cell))
+            nodes->takers[cell] = (uint8_t)nodes->items.count;
     if (err == 0)
         err = wb_vec_push(&nodes->items, node);
     if (err < 0) {
@@ -100,6 +119,7 @@ int wb_nodes_refresh(struct wb_nodes *nodes, struct wb_catalog_txn *txn)
     if (version == nodes->version)
         return 0;
     forget_nodes(nodes);
+    memset(nodes->takers, NO_TAKER, sizeof nodes->takers);
     int err = wb_catalog_node_each(txn, add_node, nodes);
     if (err < 0)
         forget_nodes(nodes);
@@ -194,7 +214,7 @@ int wb_nodes_find(struct wb_nodes *nodes, uint32_t number, struct wb_node **node
     *node_out = NULL;
     if (!node && (nodes->items.count || number != 1))
         return no_such_node(nodes, number);
-    int err = node ? look(node) : nodes->own ? 0 : wb_nodes_open(nodes->dir, NULL, &nodes->own);
+    int err = node ? look(node) : nodes->own ? 0 : wb_node_open(nodes->dir, NULL, &nodes->own);
     if (err == 0)
         *node_out = node ? node->reach : nodes->own;
     return err;
@@ -208,14 +228,21 @@ struct wb_node *wb_nodes_reach(struct wb_nodes *nodes, uint32_t number)
     return node ? node->reach : NULL;
 }
 
-int wb_repo_node_dir(struct wb_repo *repo, uint32_t number, const char **dir_out)
+const struct wb_known_node *wb_nodes_known(const struct wb_nodes *nodes, uint32_t number)
 {
-    const struct wb_known_node *node = find_node(&repo->nodes, number);
-    struct wb_node *reach;
-    int err = wb_nodes_find(&repo->nodes, number, &reach);
+    for (size_t i = 0; i < nodes->items.count; i++)
+        if (nodes->items.items[i].row.number == number)
+            return &nodes->items.items[i];
+    return NULL;
+}
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    *dir_out = err < 0 ? NULL : node ? node->dir : repo->dir;
+int wb_nodes_dir(struct wb_nodes *nodes, uint32_t number, const char **dir_out)
+{
+    const struct wb_known_node *node = wb_nodes_known(nodes, number);
+    struct wb_node *reach;
+    int err = wb_nodes_find(nodes, number, &reach);
+
+    *dir_out = err < 0 ? NULL : node ? node->dir : nodes->dir;
     return err;
 }
 
@@ -237,16 +264,9 @@ int wb_nodes_find_to_write(struct wb_nodes *nodes, uint32_t number, struct wb_no
     return err < 0 ? err : node->read_only ? cannot_write(node) : 0;
 }
 
-int wb_repo_node(struct wb_repo *repo, uint32_t number, struct wb_node **node_out)
+bool wb_nodes_failed(const struct wb_nodes *nodes, int err)
 {
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    return wb_nodes_find(&repo->nodes, number, node_out);
-}
-
-bool wb_repo_node_failed(const struct wb_repo *repo, int err)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    return err == WB_E_DOWN || (err == WB_E_IO && repo->nodes.items.count > 0);
+    return err == WB_E_DOWN || (err == WB_E_IO && nodes->items.count > 0);
 }
 
 bool wb_nodes_all_writable(struct wb_nodes *nodes)
@@ -273,8 +293,8 @@ static enum node_choice judge(const struct wb_nodes *nodes, struct wb_known_node
     return node->full ? CHOICE_FULL : node->busy ? CHOICE_BUSY : CHOICE_GOOD;
 }
 
-/* The node whose turn it is, or the next one that is better. */
-static int choose_node(struct wb_nodes *nodes, size_t *index_out)
+/* Uniform distribution: the node whose turn it is, or the next one that is better. */
+static int choose_in_turn(struct wb_nodes *nodes, size_t *index_out)
 {
     enum node_choice best = CHOICE_BAD;
 
@@ -295,108 +315,34 @@ static int choose_node(struct wb_nodes *nodes, size_t *index_out)
     return wb_fail(WB_E_DOWN, "no node of %s can take new pages: they are full or read-only", nodes->dir);
 }
 
-/* The node that has the id in one of its ranges. */
-static int find_range(struct wb_nodes *nodes, struct wb_pageid id, struct wb_known_node **node_out,
-                      struct wb_catalog_range *range_out)
+int wb_nodes_choose(struct wb_nodes *nodes, struct wb_pageid id, size_t *index_out)
 {
-    WB_CHECK(nodes->distribution == WB_DISTRIBUTION_HASH);
-    for (size_t i = 0; i < nodes->items.count; i++) {
-        struct wb_known_node *node = &nodes->items.items[i];
-        for (uint32_t k = 0; k < node->row.range_count; k++)
-            if (wb_catalog_range_has(&node->row.ranges[k], id)) {
-                *node_out = node;
-                *range_out = node->row.ranges[k];
-                return 0;
-            }
-    }
-    return wb_fail(WB_E_CORRUPT, "%s/%s is damaged: no node has the ids that begin with %016llx", nodes->dir,
-                   WB_CATALOG_NAME, (unsigned long long)id.hi);
-}
-
-int wb_bin_of(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin_out)
-{
-    struct wb_nodes *nodes = &repo->nodes;
-    struct wb_known_node *node = NULL;
-    size_t index;
-    int err;
-
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    *bin_out = (struct wb_bin){.node = 1};
-    if (nodes->items.count == 0)
-        return 0;
-    if (nodes->distribution == WB_DISTRIBUTION_UNIFORM) {
-        err = choose_node(nodes, &index);
-        if (err == 0)
-            bin_out->node = nodes->items.items[index].row.number;
-        return err;
-    }
-    err = find_range(nodes, id, &node, &bin_out->range);
-    if (err < 0)
-        return err;
-    bin_out->node = node->row.number;
-    err = look_to_write(nodes, node);
+    WB_CHECK(nodes->items.count > 0);
+    *index_out = nodes->items.count;
+    if (nodes->distribution == WB_DISTRIBUTION_UNIFORM)
+        return choose_in_turn(nodes, index_out);
+    uint8_t taker = nodes->takers[wb_cell_of(id.hi)];
+    if (taker == NO_TAKER)
+        return wb_fail(WB_E_CORRUPT, "%s/%s is damaged: no node has the ids that begin with %016llx", nodes->dir,
+                       WB_CATALOG_NAME, (unsigned long long)id.hi);
+    *index_out = taker;
+    struct wb_known_node *node = &nodes->items.items[taker];
+    int err = look_to_write(nodes, node);
     return err < 0 ? err : node->read_only ? cannot_write(node) : 0;
 }
 
-bool wb_bin_is_current(struct wb_nodes *nodes, const struct wb_bin *bin)
+void wb_nodes_turn(struct wb_nodes *nodes)
 {
-    const struct wb_known_node *node = find_node(nodes, bin->node);
-
-    WB_CHECK(bin->node > 0);
-    if (!node || nodes->distribution == WB_DISTRIBUTION_UNIFORM)
-        return node ? !node->row.leaving : nodes->items.count == 0;
-    for (uint32_t i = 0; i < node->row.range_count; i++) {
-        const struct wb_catalog_range *range = &node->row.ranges[i];
-        if (range->bits <= bin->range.bits && (bin->range.prefix & wb_catalog_range_mask(range)) == range->prefix)
-            return true;
-    }
-    return false;
-}
-
-static int look_at_nothing(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-int wb_nodes_renew(struct wb_repo *repo)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    return wb_repo_read(repo, look_at_nothing, NULL);
-}
-
-int wb_bin_renew(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin_inout)
-{
-    struct wb_bin other;
-    int err = wb_nodes_renew(repo);
-    const struct wb_known_node *node = find_node(&repo->nodes, bin_inout->node);
-
-    WB_CHECK(bin_inout->node > 0);
-    if (err < 0 || repo->nodes.items.count == 0 || (node && !node->row.leaving))
-        return err;
-    err = wb_bin_of(repo, id, &other);
-    if (err < 0)
-        return err;
-    bin_inout->node = other.node; /* not its range, which all pages of the block are in */
-    return 1;
-}
-
-void wb_nodes_turn(struct wb_repo *repo)
-{
-    struct wb_nodes *nodes = &repo->nodes;
     size_t index;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    if (nodes->items.count && nodes->distribution == WB_DISTRIBUTION_UNIFORM && choose_node(nodes, &index) == 0)
+    if (nodes->items.count && nodes->distribution == WB_DISTRIBUTION_UNIFORM && choose_in_turn(nodes, &index) == 0)
         nodes->turn = (index + 1) % nodes->items.count;
 }
 
-size_t wb_nodes_in_turn(struct wb_repo *repo)
+size_t wb_nodes_in_turn(struct wb_nodes *nodes)
 {
-    struct wb_nodes *nodes = &repo->nodes;
     size_t count = 0;
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     if (nodes->distribution == WB_DISTRIBUTION_UNIFORM)
         for (size_t i = 0; i < nodes->items.count; i++)
             count += judge(nodes, &nodes->items.items[i]) == CHOICE_GOOD;
@@ -412,23 +358,4 @@ void wb_nodes_avoid(struct wb_nodes *nodes, uint32_t number)
         return;
     node->failed_ns = wb_clock_mono_ns();
     node->looked_ns = 0;
-}
-
-int wb_bin_instead(struct wb_repo *repo, struct wb_pageid id, int err, struct wb_bin *bin_inout)
-{
-    struct wb_nodes *nodes = &repo->nodes;
-    struct wb_known_node *node = find_node(nodes, bin_inout->node);
-    struct wb_error_copy why;
-
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(err < 0);
-    if (!node || !wb_repo_node_failed(repo, err))
-        return err;
-    wb_error_save(err, &why);
-    wb_nodes_avoid(nodes, node->row.number);
-    if (nodes->distribution == WB_DISTRIBUTION_UNIFORM && wb_bin_of(repo, id, bin_inout) == 0)
-        return 0;
-    if (err == WB_E_DOWN)
-        return wb_error_restore(&why);
-    return wb_fail(err, "node %u (%s): %s", node->row.number, node->dir, why.message);
 }

@@ -1,10 +1,9 @@
 /*
- * nodes.h - which node holds what, for the files of the log.
+ * nodes.h - the table of nodes: which nodes a repository has, which of them can be used, and which one takes a new
+ * page.
  *
- * The nodes are rows of the catalog. Segments, and so pages, belong to a *bin*: a node, and a range of page ids. All
- * pages of a segment are of one bin. With hash distribution a node takes the ids in its ranges; with uniform
- * distribution any node takes any id, and the range of its bins is that of all ids. The organisation hashed-log divides
- * bins further, into ranges whose logs have a few megabytes each.
+ * The nodes are rows of the catalog. With hash distribution each of them takes the ids in its cells (share.h); with
+ * uniform distribution any node takes any id.
  *
  * A handle, a scan and a verification have a table of nodes each, because they may run in different threads. A node is
  * looked at whenever one of its files is about to be opened, and found to be down if its directory is not the one that
@@ -19,24 +18,14 @@
 #include "place/node.h"
 #include "catalog/catalog.h"
 
-struct wb_repo;
 struct wb_superblock;
-
-struct wb_bin {
-    uint32_t node;
-    struct wb_catalog_range range;
-};
-
-static inline bool wb_bin_equal(const struct wb_bin *a, const struct wb_bin *b)
-{
-    return a->node == b->node && a->range.prefix == b->range.prefix && a->range.bits == b->range.bits;
-}
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 /* A node as it was found when it was looked at last. */
 struct wb_known_node {
     struct wb_catalog_node row;
+    struct wb_catalog_range range; /* of the ids that it takes; all with uniform distribution */
     char *dir;                     /* as this process opens it */
     struct wb_node *reach;         /* for requests */
     bool down;
@@ -55,6 +44,7 @@ struct wb_nodes {
     uint32_t first, last;          /* the numbers that a node can get */
     uint64_t version;              /* of the rows (wb_catalog_version) */
     WB_VEC(struct wb_known_node) items; /* in the order of their numbers */
+    uint8_t takers[WB_CELLS];      /* hash distribution: the node that takes each cell, as an index of items */
     size_t turn;                   /* uniform distribution: the node that takes new pages */
 };
 
@@ -84,65 +74,43 @@ int wb_nodes_find_to_write(struct wb_nodes *nodes, uint32_t number, struct wb_no
 /* Whether the catalog has such a node. */
 bool wb_nodes_has(const struct wb_nodes *nodes, uint32_t number);
 
-/*
- * How a node is reached: wb_node_open(). It is a variable as a test seam only: tests put a transport between the store
- * and its nodes.
- */
-extern int (*wb_nodes_open)(const char *dir, const struct wb_node_identity *identity, struct wb_node **node_out);
+/* What the file webbase.node in the directory of a node must say. */
+struct wb_node_identity wb_nodes_identity(const uint8_t *repository, const struct wb_catalog_node *row);
 
-/* ---- for the handle of a store ---------------------------------------------------------------------------------- */
+/* The directory of a node, as a process opens it; allocated (wb_free), NULL when out of memory. */
+char *wb_nodes_path(const char *repository_dir, const struct wb_catalog_node *row);
+
+/*
+ * The directory of a node that is not down, for whoever makes it a node no more. Files in it are reached through
+ * node_file.h only.
+ */
+int wb_nodes_dir(struct wb_nodes *nodes, uint32_t number, const char **dir_out);
 
 /* Whether all of them can be written, as far as was known a moment ago. Costs nothing then. */
 bool wb_nodes_all_writable(struct wb_nodes *nodes);
 
-/* wb_nodes_find() in the handle's table. */
-int wb_repo_node(struct wb_repo *repo, uint32_t number, struct wb_node **node_out);
-
-/*
- * The directory of a node that is not down, for whoever makes it a node no more. Files in it are reached by requests
- * only.
- */
-int wb_repo_node_dir(struct wb_repo *repo, uint32_t number, const char **dir_out);
-
-/* What the files of a node take on its disk, by a listing. WB_E_DOWN. */
-struct wb_repo_usage {
-    uint64_t bytes;
-    uint64_t retired; /* ... of which those that were replaced, and that a reader may still need */
-};
-int wb_repo_node_usage(struct wb_repo *repo, uint32_t number, struct wb_repo_usage *usage_out); /* repo_nodes.c */
-
 /* Whether the error means that a node cannot be used, while others can. */
-bool wb_repo_node_failed(const struct wb_repo *repo, int err);
-
-/*
- * The bin for a new page. With hash distribution it follows from the id; WB_E_DOWN if that node cannot be used. With
- * uniform distribution, nodes that are down, full, read-only, leaving or busy streaming are avoided; WB_E_DOWN if there
- * is no other.
- */
-int wb_bin_of(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin_out);
-
-/* Whether new pages of this bin still go there: nodes may have been added or removed. */
-bool wb_bin_is_current(struct wb_nodes *nodes, const struct wb_bin *bin);
+bool wb_nodes_failed(const struct wb_nodes *nodes, int err);
 
 /* Something could not be written to a node: new pages avoid it for a while, if they can. */
 void wb_nodes_avoid(struct wb_nodes *nodes, uint32_t number);
 
-/* Takes up the newest table of nodes. */
-int wb_nodes_renew(struct wb_repo *repo);
+/* ---- where new pages go (bin.h) --------------------------------------------------------------------------------- */
 
-/* If the node of a bin is leaving, or gone, puts another one in its place. Returns 1 if it did. */
-int wb_bin_renew(struct wb_repo *repo, struct wb_pageid id, struct wb_bin *bin_inout);
-
-/* Uniform distribution: the next node takes what comes now. */
-void wb_nodes_turn(struct wb_repo *repo);
-
-/* How many nodes take new pages in turn; 1 with hash distribution. */
-size_t wb_nodes_in_turn(struct wb_repo *repo);
+/* The node with this number, as it was found last; NULL if there is none. */
+const struct wb_known_node *wb_nodes_known(const struct wb_nodes *nodes, uint32_t number);
 
 /*
- * Something could not be written to a bin: with uniform distribution, finds another one, and avoids this node for a
- * while. Otherwise, or if there is no other, returns the error err, whose message then names the node.
+ * The node that takes a new page: *index_out is its place among the items, of which there are some. With hash
+ * distribution it follows from the id. With uniform distribution it is the one whose turn it is, or the next one that
+ * is not down, full, read-only, leaving or busy streaming. WB_E_DOWN if there is none that can be written.
  */
-int wb_bin_instead(struct wb_repo *repo, struct wb_pageid id, int err, struct wb_bin *bin_inout);
+int wb_nodes_choose(struct wb_nodes *nodes, struct wb_pageid id, size_t *index_out);
+
+/* Uniform distribution: the next node takes what comes now. */
+void wb_nodes_turn(struct wb_nodes *nodes);
+
+/* How many nodes take new pages in turn; 1 with hash distribution. */
+size_t wb_nodes_in_turn(struct wb_nodes *nodes);
 
 #endif

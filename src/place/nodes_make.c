@@ -11,6 +11,8 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "place/nodes.h"
+#include "place/share.h"
 #include "place/superblock.h"
 
 #include <stdio.h>
@@ -189,22 +191,6 @@ int wb_nodes_check(const char *repo_dir, const struct wb_store_options *options)
 
 /* ---- making -------------------------------------------------------------------------------------------------- */
 
-/* Divides a range among nodes by halving it again and again: each gets one range, at least half as wide as any other.
- */
-static void divide(struct wb_node_made *nodes, size_t count, struct wb_catalog_range range)
-{
-    WB_CHECK(count > 0);
-    WB_CHECK(range.bits < 64);
-    if (count == 1) {
-        nodes[0].row.ranges[nodes[0].row.range_count++] = range;
-        return;
-    }
-    struct wb_catalog_range low = {range.prefix, range.bits + 1};
-    struct wb_catalog_range high = {range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1};
-    divide(nodes, count / 2, low);
-    divide(nodes + count / 2, count - count / 2, high);
-}
-
 /* The rows of all nodes, without making anything. */
 static int plan_nodes(const char *repo_dir, const struct wb_store_options *options, struct wb_nodes_made *made_out)
 {
@@ -217,6 +203,8 @@ static int plan_nodes(const char *repo_dir, const struct wb_store_options *optio
     for (size_t i = 0; i < count && err == 0; i++) {
         struct wb_catalog_node node = {.number = first + (uint32_t)i, .inside = !list->dirs};
         char *dir = NULL;
+        if (options->design.read.distribution == WB_DISTRIBUTION_HASH)
+            node.cells = wb_share_of_new(i, count);
         wb_random_bytes(node.id, sizeof node.id);
         if (list->dirs)
             err = wb_nodes_check_dir(repo_dir, list->dirs[i], list->dirs, i, &dir);
@@ -228,25 +216,7 @@ static int plan_nodes(const char *repo_dir, const struct wb_store_options *optio
         if (err == 0)
             err = wb_vec_push(made_out, (struct wb_node_made){.row = node});
     }
-    if (err == 0 && options->design.read.distribution == WB_DISTRIBUTION_HASH)
-        divide(made_out->items, count, (struct wb_catalog_range){0});
     return err;
-}
-
-static char *path_of(const char *repo_dir, const struct wb_catalog_node *node)
-{
-    WB_CHECK(node->dir[0] != '\0');
-    return node->inside ? wb_path_join(repo_dir, node->dir) : wb_strdup(node->dir);
-}
-
-static struct wb_node_identity identity_of(const struct wb_superblock *superblock, const struct wb_catalog_node *node)
-{
-    struct wb_node_identity identity = {.number = node->number};
-
-    WB_CHECK(node->number > 0);
-    memcpy(identity.repository, superblock->id, sizeof identity.repository);
-    memcpy(identity.id, node->id, sizeof identity.id);
-    return identity;
 }
 
 /* Removes what an interrupted creation has left of a node inside the repository; nobody has ever used it. */
@@ -260,8 +230,8 @@ static int clear_leftover(const char *dir)
 
 static int make_node(const char *repo_dir, const struct wb_superblock *superblock, struct wb_node_made *node)
 {
-    struct wb_node_identity identity = identity_of(superblock, &node->row);
-    char *dir = path_of(repo_dir, &node->row);
+    struct wb_node_identity identity = wb_nodes_identity(superblock->id, &node->row);
+    char *dir = wb_nodes_path(repo_dir, &node->row);
     int err = dir ? 0 : WB_E_NOMEM;
 
     WB_CHECK(node->row.number > 0);
@@ -294,8 +264,8 @@ static void undo(const char *repo_dir, const struct wb_superblock *superblock, s
 
     wb_error_save(WB_E_IO, &why);
     for (size_t i = 0; i < made->count; i++) {
-        struct wb_node_identity identity = identity_of(superblock, &made->items[i].row);
-        char *dir = path_of(repo_dir, &made->items[i].row);
+        struct wb_node_identity identity = wb_nodes_identity(superblock->id, &made->items[i].row);
+        char *dir = wb_nodes_path(repo_dir, &made->items[i].row);
         if (dir)
             remove_node(dir, &identity, made->items[i].is_new);
         wb_free(dir);
@@ -371,7 +341,7 @@ int wb_nodes_sweep(const char *repo_dir, uint64_t fresh)
         err = wb_catalog_node_each(&txn, add_swept, &made);
     for (size_t i = 0; i < made.count && err == 0; i++) {
         struct wb_node_identity found;
-        char *dir = path_of(repo_dir, &made.items[i].row);
+        char *dir = wb_nodes_path(repo_dir, &made.items[i].row);
         if (!dir)
             err = WB_E_NOMEM;
         else if (wb_node_identity_read(dir, &found) == 0 && found.number == made.items[i].row.number &&

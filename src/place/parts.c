@@ -6,8 +6,9 @@
  * may be old: what it says is checked against the row. Two segments of one origin never have an id in common, so a row
  * that fits is the right one.
  */
+#include "place/parts.h"
 #include "base/check.h"
-#include "store/repo.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 
@@ -17,7 +18,7 @@ static int compare_parts(const void *a, const void *b)
 
     if (x->origin != y->origin)
         return x->origin < y->origin ? -1 : 1;
-    return x->range.prefix < y->range.prefix ? -1 : x->range.prefix > y->range.prefix;
+    return wb_catalog_range_compare(&x->range, &y->range);
 }
 
 uint32_t wb_parts_find(const struct wb_parts *parts, uint32_t origin, struct wb_pageid id)
@@ -25,19 +26,22 @@ uint32_t wb_parts_find(const struct wb_parts *parts, uint32_t origin, struct wb_
     size_t low = 0, high = parts->count;
 
     WB_CHECK(origin > 0);
-    while (low < high) { /* the first one behind the id */
+    while (low < high) { /* the first one of this origin */
         size_t middle = (low + high) / 2;
-        const struct wb_part *part = &parts->items[middle];
-        if (part->origin < origin || (part->origin == origin && part->range.prefix <= id.hi))
+        if (parts->items[middle].origin < origin)
             low = middle + 1;
         else
             high = middle;
     }
-    WB_CHECK(low <= parts->count);
-    if (low == 0)
-        return 0;
-    const struct wb_part *part = &parts->items[low - 1];
-    return part->origin == origin && wb_catalog_range_has(&part->range, id) ? part->number : 0;
+    /* There are not many of one origin. They are in the order of their prefixes, of which several can have the id. */
+    for (size_t i = low; i < parts->count; i++) {
+        const struct wb_part *part = &parts->items[i];
+        if (part->origin != origin || part->range.prefix > id.hi)
+            break;
+        if (wb_catalog_range_has(&part->range, id))
+            return part->number;
+    }
+    return 0;
 }
 
 static int add_part(void *context, const struct wb_catalog_segment *row)

@@ -129,28 +129,16 @@ struct wb_store_ops {
 
     /* ---- optional: may be NULL ---- */
 
-    /*
-     * Frees the space of dead pages, after committing what was put before. An
-     * organisation that frees space as it goes leaves this out; wb_store_compact() then
-     * only commits.
-     */
-    int (*compact)(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-                   void *found_context, struct wb_store_compact_counts *counts_out);
-
     /* WB_E_BUSY if scan_open() would have to wait. An organisation whose scans never wait leaves this out. */
     int (*scan_ready)(struct wb_store *store);
     int (*scan_check)(struct wb_store *store, const struct wb_store_scan_options *options);
 
     /*
-     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves all three out; the
-     * calls then fail. node_each() must work while nodes are down. The door has checked neither the directory nor the
-     * number.
+     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves this out. It must work
+     * while nodes are down.
      */
     int (*node_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                      void *context);
-    int (*node_add)(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
-                    uint32_t *number_out);
-    int (*node_remove)(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
 };
 
 enum { WB_STORE_MAGIC = 0x57425354, WB_STORE_SCAN_MAGIC = 0x57425343 };
@@ -160,7 +148,7 @@ struct wb_store {
     uint32_t magic;
     enum wb_store_mode mode;
     const struct wb_store_ops *ops;
-    bool thrifty; /* during wb_store_compact_worthwhile() */
+    bool thrifty; /* during wb_move_compact_worthwhile() */
 };
 
 /* The first member of every organisation's scan. */

@@ -8,9 +8,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/path.h"
-#include "pagefile/hash_store.h"
-#include "move/rebalance.h"
-#include "place/nodes_make.h"
+#include "place/place.h"
 
 #include <stdio.h>
 
@@ -51,13 +49,16 @@ static const struct wb_store_ops log_ops = {
     .scan_holds = wb_disk_scan_holds,
     .scan_close = wb_disk_scan_close,
     .stat = wb_repo_stat,
-    .compact = wb_compact,
     .node_each = wb_repo_node_each,
-    .node_add = wb_repo_node_add,
-    .node_remove = wb_repo_node_remove,
 };
 
 _Static_assert(offsetof(struct wb_repo, store) == 0, "a wb_store of this organisation is a wb_repo");
+
+bool wb_repo_is(const struct wb_store *store)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    return store->ops == &log_ops;
+}
 
 struct wb_repo *wb_repo_of(struct wb_store *store)
 {
@@ -148,7 +149,7 @@ int wb_repo_open_catalog(struct wb_repo *repo)
     if (err < 0)
         return err;
     wb_catalog_close(repo->catalog);
-    repo->catalog = catalog;
+    repo->catalog = repo->files.catalog = catalog;
     wb_catalog_txn_init(catalog, &repo->reader);
     WB_CHECK(repo->reader.kind == WB_CATALOG_TXN_PARKED);
     return 0;
@@ -173,28 +174,22 @@ static int refresh_summary(struct wb_repo *repo, struct wb_catalog_summary *summ
 /* A seal that is newer than the catalog proves that the catalog has lost commits. */
 static int check_seal(struct rollback_check *c, const struct wb_catalog_segment *row)
 {
-    struct wb_segment segment = WB_SEGMENT_INIT;
+    struct wb_pagefile *files = &c->repo->files;
+    char name[WB_SEGMENT_NAME_MAX];
     uint64_t sealed_at;
     int err = 0;
 
     WB_CHECK(c->repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(row->number > 0);
-    struct wb_node *node;
-    if (c->repo->hash)
-        wb_hash_sealed_at(c->repo, row, &sealed_at);
-    else if (wb_repo_node(c->repo, row->node, &node) < 0 ||
-             wb_segment_open(node, c->repo->superblock.id, row, false, &segment) < 0)
-        return 0; /* a damaged segment is reported when somebody reads from it, and so is a node that is down */
-    else
-        wb_segment_last_seal(&segment, &sealed_at);
+    files->kind->sealed_at(files, row, &sealed_at);
     if (sealed_at > c->summary.commit) /* a writer may have committed and left since we read the summary */
         err = refresh_summary(c->repo, &c->summary);
-    if (err == 0 && sealed_at > c->summary.commit)
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
-                      wb_catalog_path(c->repo->catalog), (unsigned long long)c->summary.commit,
-                      segment.file.path ? segment.file.path : "its bucket file", (unsigned long long)sealed_at);
-    wb_segment_close(&segment);
-    return err;
+    if (err < 0 || sealed_at <= c->summary.commit)
+        return err;
+    files->kind->name(row->number, row->revision, name);
+    return wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
+                   wb_catalog_path(c->repo->catalog), (unsigned long long)c->summary.commit, name,
+                   (unsigned long long)sealed_at);
 }
 
 /*
@@ -214,9 +209,35 @@ static int check_not_rolled_back(void *context)
     c->rows = (struct wb_catalog_rows){0};
     if (err == 0)
         err = wb_catalog_rows_read(&c->repo->reader, &c->rows);
-    for (size_t i = c->rows.count; err == 0 && i > 0 && i + WB_REPO_SEALED_MAX > c->rows.count; i--)
+    for (size_t i = c->rows.count; err == 0 && i > 0 && i + WB_PAGEFILE_SEALED_MAX > c->rows.count; i--)
         err = check_seal(c, &c->rows.items[i - 1]);
     wb_catalog_rows_release(&c->rows);
+    return err;
+}
+
+/* Lends the files what they need of the repository. */
+static int open_files(struct wb_repo *repo)
+{
+    repo->files.dir = repo->dir;
+    repo->files.superblock = &repo->superblock;
+    repo->files.catalog = repo->catalog;
+    repo->files.reader = &repo->reader;
+    repo->files.nodes = &repo->nodes;
+    repo->files.busy = &repo->busy;
+    repo->files.write = repo->store.mode == WB_STORE_WRITE;
+    return wb_pagefile_init(&repo->files);
+}
+
+/* What an interrupted commit has left in files. */
+static int repair_files(struct wb_repo *repo)
+{
+    struct wb_pagefile *files = &repo->files;
+    int err = files->kind->repair ? files->kind->repair(files) : 0;
+
+    if (err == 0 && files->replaced)
+        err = wb_pagefile_purge(files);
+    files->replaced = false;
+    wb_repo_decide(repo);
     return err;
 }
 
@@ -237,25 +258,21 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
     repo->number = ++handles;
     repo->superblock = *superblock;
     repo->content_seed = wb_hash64(superblock->id, sizeof superblock->id);
-    for (size_t i = 0; i < WB_REPO_FILES_MAX; i++)
-        repo->files[i] = WB_SEGMENT_INIT;
     repo->dir = wb_strdup(dir);
     wb_nodes_init(&repo->nodes, repo->dir ? repo->dir : dir, &repo->superblock);
-    err = repo->dir ? wb_segment_reader_init(&repo->source) : WB_E_NOMEM;
-    if (err == 0)
-        err = wb_busy_init(&repo->busy, repo->dir);
+    err = repo->dir ? wb_busy_init(&repo->busy, repo->dir) : WB_E_NOMEM;
     if (err == 0)
         err = wb_repo_open_catalog(repo);
-    if (err == 0 && superblock->design.read.organisation == WB_ORGANISATION_HASH)
-        err = wb_hash_new(repo);
+    if (err == 0)
+        err = open_files(repo);
     if (err == 0)
         err = wb_repo_read(repo, check_not_rolled_back, &check);
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_repo_recover(repo);
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_repo_writer_new(repo);
-    if (err == 0 && mode == WB_STORE_WRITE && repo->hash)
-        err = wb_hash_settle(repo);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = repair_files(repo);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
@@ -273,12 +290,8 @@ static void log_close(struct wb_store *store)
 
     WB_CHECK(repo->reader.kind <= WB_CATALOG_TXN_PARKED);
     wb_repo_writer_free(repo);
-    wb_hash_free(repo);
-    for (size_t i = 0; i < WB_REPO_FILES_MAX; i++)
-        wb_segment_close(&repo->files[i]);
+    wb_pagefile_release(&repo->files);
     wb_catalog_close(repo->catalog);
-    wb_segment_reader_release(&repo->source);
-    wb_vec_release(&repo->parts);
     wb_nodes_release(&repo->nodes);
     wb_busy_release(&repo->busy);
     wb_free(repo->dir);

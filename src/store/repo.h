@@ -27,11 +27,8 @@
  *   disk_gone.c     ... and after them the pages that are gone but have a past
  *   disk_parcel.c   ... as parcels; positions
  *   segment_live.c     finds out which pages of a segment are alive
- *   compact.c  replaces segments by copies without their dead pages
- *   compact_copy.c     makes the copy, block by block
- *   split.c    divides segments by page ids; segment_hold.c moves them to other nodes
- *   rebalance.c  adds and removes nodes
- *   compact_group.c    puts older versions next to the latest one of their page
+ *   mover.c         replaces files by others without their dead pages (mover.h): to compact, divide or move them
+ *   rebalance.c     adds and removes nodes
  *   repo_verify.c   reads and checks everything
  *
  * The life of a page in a writer:
@@ -50,46 +47,20 @@
 
 #include "base/error.h"
 #include "base/map.h"
-#include "base/pool.h"
 #include "base/vec.h"
-#include "place/node.h"
 #include "catalog/catalog.h"
 #include "catalog/history.h"
-#include "place/parts.h"
 #include "catalog/pageview.h"
-#include "pagefile/append_run.h"
-#include "place/nodes.h"
+#include "pagefile/pagefile.h"
+#include "place/place.h"
 #include "store/organisation.h"
-#include "pagefile/segment.h"
-#include "place/superblock.h"
 
 enum {
     WB_REPO_MAGIC = 0x57424c4f,
     WB_REPO_WRITER_MAGIC = 0x57424c57,
-    WB_REPO_FILES_MAX = 64, /* segment files that a handle keeps open */
-    WB_REPO_SEALED_MAX = 8, /* when a store is opened, the seals of fewer than this many newest segments are read */
 };
-
-/*
- * The sizes by which a writer works. They are constant in the program. They are variables
- * as a test seam only: with small sizes, a few small pages fill blocks, groups and segments.
- */
-struct wb_pagefile_sizes {
-    uint64_t segment_bytes; /* a segment that has reached this is full, and the writer takes another */
-    uint64_t hashed_bytes;  /* hashed-log: the same, and the range of ids is divided then */
-    size_t block_bytes;     /* a block is closed when its records reach this */
-    size_t group_bytes;     /* a group is compressed when it has reached this; pages are sorted by site within it */
-    size_t giant_bytes;     /* a page this large is appended at once, so that memory holds only one such page */
-    size_t spare_bytes;     /* so much is kept of pages whose content is stored already, in case others give it up */
-    size_t bucket_bytes;    /* of a bucket, in the organisation hash; there, ... */
-    size_t large_bytes;     /* ... a page this large is stored apart from its bucket, ... */
-    size_t pending_bytes;   /* ... and so many bytes of records stay in memory until the commit; others go to a file */
-};
-extern struct wb_pagefile_sizes wb_pagefile_sizes;
 
 struct wb_repo_writer;
-struct wb_hash;
-struct wb_hash_edit;
 
 /* An open repository of this organisation. */
 struct wb_repo {
@@ -106,16 +77,12 @@ struct wb_repo {
     uint64_t content_seed;        /* for wb_history_content() */
     uint64_t bars_txn;            /* cached: in the catalog's state with this number ... */
     uint64_t bars;                /* ... there were this many bars */
-    struct wb_parts parts;        /* for single reads and for changes */
-    struct wb_segment_reader source;
-    struct wb_segment files[WB_REPO_FILES_MAX]; /* open segments, replaced in turn */
-    unsigned file_next, file_misses;
-    uint64_t pressed;             /* for wb_kept_pressed() */
-    bool compacting;              /* this handle has the lock of compactions, and splits segments */
+    struct wb_pagefile files;     /* how the bytes of pages lie in files */
     struct wb_repo_writer *writer; /* NULL if the store was opened for reading */
-    struct wb_hash *hash;         /* in the organisation hash (hash_store.h); otherwise NULL */
 };
 
+/* Whether a store is one, and not a batch design, which has two of them. */
+bool wb_repo_is(const struct wb_store *store);
 struct wb_repo *wb_repo_of(struct wb_store *store);
 
 /* The same for a store that was opened for writing. */
@@ -151,21 +118,18 @@ struct wb_op {
     enum wb_op_kind kind;
     struct wb_pageid id;
     uint32_t site;                   /* index into the writer's sites */
+    uint32_t put;                    /* of a put or copy: the number of its record (wb_pagefile_writer.puts), plus one */
     int64_t previous;                /* the op before this one that concerns the same page; -1: there is none */
     int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
     uint64_t content;                /* of a put or capture (wb_history_content); of a touch: 0, or what was seen */
     uint64_t replaces;               /* of a put: a content of its time that it replaces, because it is longer; or 0 */
     enum wb_catalog_event_kind event; /* of an event */
-    struct wb_buf record;            /* of a put that has not been appended yet; of a capture: see below */
-    struct wb_catalog_entry entry;   /* of a put; place and stored_bytes are set when it is appended */
+    struct wb_buf record;            /* of a capture: see below */
+    struct wb_catalog_entry entry;   /* of a put; its place and stored_bytes are those of its record, in the commit */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
     bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
-    bool appended;
     bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
     bool has_payload_sha1;
-    uint8_t sha1[WB_SHA1_BYTES];     /* of a put that was appended */
-    bool digested;                   /* organisation hash: the record has its digests */
-    uint64_t staged_at, staged_bytes, staged_check; /* ... and is in a file, and not in `record` (hash_stage.c) */
     uint8_t payload_sha1[WB_SHA1_BYTES];
     struct wb_store_revisit *revisit; /* a copy of it with its URL, without its site; see below. Otherwise NULL */
 };
@@ -197,15 +161,6 @@ struct wb_repo_site {
     int64_t delta; /* by how much its number of pages changes; counted during the commit */
 };
 
-/* A segment that the writer has locked to append to. */
-struct wb_tail {
-    struct wb_bin bin; /* of all its pages */
-    struct wb_segment segment;
-    uint64_t bytes;           /* end of the blocks that were appended */
-    uint64_t bytes_committed; /* end of the blocks that were committed */
-    uint64_t pages_appended;  /* since the last commit */
-};
-
 /* Finds a page, or a site, by its 128-bit hash: leads to an index in one of the writer's vectors. */
 struct wb_op_index_entry {
     uint64_t hash; /* id.lo */
@@ -214,28 +169,16 @@ struct wb_op_index_entry {
 };
 union wb_op_index WB_MAP_OF(struct wb_op_index_entry);
 
-struct wb_flight;
-struct wb_block_spread;
-struct wb_builders;
 struct wb_repo_edit;
 
 /*
- * A writer. Its ops are in one of these states, and every commit or failed commit leads
- * back to the first one:
- *
- *   empty      ops.count == 0
- *   collecting ops before group_at were handed to the workers, the others are in the current group
- *   flushed    flight == NULL and group_at == ops.count: every put is appended
- *   failed     failed.code < 0: a block was lost, so the ops can only be dropped
+ * A writer: what it was told to do, in the order in which it came. The records are in files.puts. Every commit or
+ * failed commit leaves it empty.
  */
 struct wb_repo_writer {
     uint32_t magic;
     WB_VEC(struct wb_op) ops;
-    size_t group_at;             /* the ops from here on are the current group */
-    uint64_t group_bytes;        /* of the records of its puts */
     uint64_t spare_bytes;        /* of the records of all captures */
-    uint32_t group_site;         /* the site of its last page */
-    bool group_mixed;            /* it contains pages of several sites */
     WB_VEC(struct wb_repo_site) sites;
     union wb_op_index site_index; /* hash of a site -> its index in sites */
     union wb_op_index page_index; /* page id -> the last op that concerns it ... */
@@ -248,23 +191,13 @@ struct wb_repo_writer {
     struct wb_moment moment;          /* what the next commit will go by, as far as is known now */
     bool moment_known;                /* ... it was read since the last commit */
     bool any_gone, any_waiting;       /* ... and whether a page is gone, and a revisit waits */
-    struct wb_pool *pool;             /* the workers */
-    struct wb_builders *builders;     /* their compression contexts */
-    struct wb_pool *sync_pool;        /* syncs the files of several nodes at once; NULL until that is needed */
-    struct wb_flight *flight;         /* groups that they are compressing, the oldest first; NULL if there is none */
-    WB_VEC(struct wb_tail) tails;
-    struct wb_append_run run;     /* blocks for one of them that were put as they are ... */
-    struct wb_append_run written; /* ... and those that a thread is writing */
-    struct wb_block_spread
-        *blocks; /* how these are divided among nodes and ranges (append_block.c); NULL: not known yet */
     struct wb_busy_mark busy;    /* set while there are ops */
     int (*adopt)(void *context, struct wb_repo_edit *edit, const uint32_t *order, size_t count);
     void *adopt_context;         /* adopt makes the page of copies in the same commit; NULL: it is made later */
     size_t attempt;              /* of the commit under way: it is repeated, and adopt called again, if a node fails */
-    uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
     uint64_t older, barred;      /* pages that were refused since the last commit */
     bool thorough;               /* compaction must leave nothing of what is replaced: set during a transfer */
-    struct wb_error_copy failed; /* code < 0: see above */
+    struct wb_pagefile_writer files; /* the records of puts and copies */
 };
 
 int wb_repo_writer_new(struct wb_repo *repo);
@@ -282,14 +215,14 @@ bool wb_repo_has_ops(const struct wb_repo *repo, struct wb_pageid id);
 /* The page as it will be after the ops so far. The view is good until the next call. */
 int wb_repo_view(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out);
 
+/* Whether the page can be changed (WB_E_DOWN): some organisations must write the files of all its versions then. */
+int wb_repo_can_change(struct wb_repo *repo, const struct wb_pageview *view);
+
 /* Adds an op; from now on it is part of the views of its page. Its record and its revisit belong to the writer then. */
 int wb_op_add(struct wb_repo *repo, const struct wb_op *op);
 
 /* Finds a site among those of the ops, or adds it. */
 int wb_repo_site_index(struct wb_repo_writer *writer, struct wb_slice site, uint32_t *index_out);
-
-/* After a failed flush nothing more can be added: returns the error of the flush. */
-int wb_repo_check_usable(const struct wb_repo_writer *writer);
 
 /*
  * Compares a page that is to be put with the captures of its time (repo_rival.c). 1: one of them begins with this page,
@@ -306,31 +239,14 @@ int wb_repo_rival(const struct wb_history *history, const struct wb_page *page, 
 /* Reads a page that was put by this op but not committed. */
 int wb_repo_get_pending(struct wb_repo *repo, size_t op, struct wb_page *page_out, struct wb_buf *mem_out);
 
+/* Hands the record of an op that was just added to the files. It is empty then. */
+int wb_repo_store_record(struct wb_repo *repo, const struct wb_op *op, struct wb_buf *record);
+
+/* A capture whose content was given up becomes a put: its record goes to the files. */
+int wb_repo_put_captured(struct wb_repo *repo, struct wb_op *op);
+
 /* Forgets all ops, after a commit or a failure. */
 void wb_ops_clear(struct wb_repo *repo);
-
-/* Leaves the segments that were appended to: cuts off uncommitted bytes, writes seals, gives up the locks. */
-void wb_tails_release(struct wb_repo *repo);
-
-/* ---- flushing (append_flush.c) ---------------------------------------------------------------- */
-
-/* Hands the current group to the workers, then waits for the previous group and appends it. */
-int wb_flush_start(struct wb_repo *repo);
-
-/* Appends everything. Afterwards nothing is in flight. */
-int wb_flush_all(struct wb_repo *repo);
-
-/* Waits for the workers. Afterwards the records of ops in flight may be read. */
-void wb_flush_wait(struct wb_repo *repo);
-
-/* Drops what is in flight. */
-void wb_flush_drop(struct wb_repo *repo);
-int wb_builders_new(unsigned count, struct wb_builders **builders_out);
-void wb_builders_free(struct wb_builders *builders);
-
-/* For a job of the writer's pool: there is one for each worker. */
-struct wb_block_builder *wb_builder_take(struct wb_builders *builders);
-void wb_builder_give(struct wb_builders *builders, struct wb_block_builder *builder);
 
 /* ---- committing (repo_commit.c) --------------------------------------------------------------- */
 
@@ -392,82 +308,50 @@ int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct w
 int wb_repo_read_record(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_place *place,
                         struct wb_buf *record_out);
 
-/* Opens the segment of a page's place; log->reader must be awake. The file is good until the next call. */
-int wb_repo_segment(struct wb_repo *repo, uint32_t origin, struct wb_pageid id, struct wb_segment **segment_out);
-
 /* Opens the catalog, or opens it again. If that fails, the old handle stays. */
 int wb_repo_open_catalog(struct wb_repo *repo);
 
-/* Checks that a decoded page has the expected id. With an entry, adds what only the catalog knows about the page. */
-int wb_repo_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry);
-
-/* Decodes a record and identifies the page. The page borrows from the record. */
-int wb_repo_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
-                 struct wb_page *page_out);
-
-/*
- * Runs a function through log->reader: wakes it, takes note of changed nodes, calls read(context), parks it again. If
- * the state of the catalog disappears during that, it all happens once more (see
- * wb_catalog_call), so read() must be repeatable.
- */
+/* wb_pagefile_read(): runs a function through repo->reader. */
 int wb_repo_read(struct wb_repo *repo, int (*read)(void *context), void *context);
 
 /* ---- the catalog at a glance (repo_stat.c) ---------------------------------------------------- */
 
 int wb_repo_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 
-/* The table of nodes (repo_nodes.c). */
+/* The table of nodes, and what the files of a node take on its disk, by a listing: WB_E_DOWN (repo_nodes.c). */
+struct wb_repo_usage {
+    uint64_t bytes;
+    uint64_t retired; /* ... of which those that were replaced, and that a reader may still need */
+};
+int wb_repo_node_usage(struct wb_repo *repo, uint32_t number, struct wb_repo_usage *usage_out);
 int wb_repo_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                       void *context);
 
 /* The newest summary. */
 int wb_repo_summary(struct wb_repo *repo, struct wb_catalog_summary *summary_out);
 
-/* The summary and all segment rows, as of one moment. On error the rows are empty. */
-struct wb_repo_overview {
-    struct wb_catalog_summary summary;
-    struct wb_catalog_rows rows;
-};
-int wb_repo_overview(struct wb_repo *repo, struct wb_repo_overview *overview_out);
+int wb_repo_overview(struct wb_repo *repo, struct wb_overview *overview_out);
 
 /* ---- pages in a transaction (repo_edit.c) --------------------------------------------------------- */
 
-/* Where a version is, or was. */
-struct wb_repo_edit_place {
-    struct wb_catalog_place place;
-    uint32_t stored_bytes;
-    uint64_t arrived;
-    bool latest;
-};
-
-/* A transaction in progress. Changed segment rows and the summary are kept here, and written at the end. */
+/* A transaction in progress. The summary is kept here, and written at the end. */
 struct wb_repo_edit {
     struct wb_repo *repo;
     struct wb_catalog_txn txn;
     struct wb_catalog_summary summary;
-    struct wb_catalog_segment *rows; /* by segment number; a row with number 0 has not been read yet */
-    bool *dirty;                     /* by segment number: the row must be written */
-    size_t row_count;
+    struct wb_pagefile_edit files; /* the rows of files */
     struct wb_moment moment;
     struct wb_epochs held;           /* what moment.rule.held points to */
     bool changed;                    /* a page was changed: the epoch of this commit has begun */
     bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
     bool as_is;                      /* pages come from another repository: nothing is forgotten now (repo_adopt.c) */
     bool forgetting;                 /* the bytes of versions that nobody keeps any more must disappear, too */
-    struct wb_hash_edit *hash;       /* in the organisation hash (hash_store.h); otherwise NULL */
     struct wb_pageview view;         /* the page that is being changed */
-    WB_VEC(struct wb_repo_edit_place) before, after; /* the places of its versions */
+    struct wb_places_used before, after; /* the places of its versions */
 };
 
 int wb_repo_edit_begin(struct wb_repo *repo, struct wb_repo_edit *edit);
 void wb_repo_edit_release(struct wb_repo_edit *edit);
-
-/* Returns the row of a segment, to be changed by the caller. */
-int wb_repo_edit_row(struct wb_repo_edit *edit, uint32_t number, struct wb_catalog_segment **row_out);
-
-/* Returns the row of the segment that has a place of this page. */
-int wb_repo_edit_row_of(struct wb_repo_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
-                        struct wb_catalog_segment **row_out);
 
 /* Loads a page into edit->view; the caller changes the view. */
 int wb_repo_edit_load(struct wb_repo_edit *edit, struct wb_pageid id);
@@ -534,21 +418,6 @@ int wb_repo_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t
 /* When a writer opens: cuts off the tails of segments and removes the files that a crash left. */
 int wb_repo_recover(struct wb_repo *repo);
 
-/* Deletes files that compaction has replaced and that no reader needs any more. */
-int wb_repo_purge(struct wb_repo *repo);
-
-/* The catalog's last commit, by any process; if the catalog cannot be read, the last one that this writer knows of. */
-uint64_t wb_repo_newest_commit(struct wb_repo *repo);
-
-/*
- * Writes a seal into the newest segment that no other process has locked. For a writer
- * that committed without appending anything, and so has no segment of its own to seal.
- */
-void wb_repo_seal_any(struct wb_repo *repo, uint64_t commit);
-
-/* Adds a tail for the bin, the last one of all: an unfinished segment that nobody has locked, or a new one. */
-int wb_tail_open(struct wb_repo *repo, const struct wb_bin *bin);
-
 /* ---- scanning (disk_scan.c) -------------------------------------------------------------------- */
 
 int wb_disk_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
@@ -565,10 +434,8 @@ int wb_disk_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *h
 int wb_disk_scan_check(struct wb_store *store, const struct wb_store_scan_options *options); /* scan_check.c */
 void wb_disk_scan_close(struct wb_store_scan *scan);
 
-/* ---- compacting and verifying (compact.c, repo_verify.c) -------------------------------------- */
+/* ---- verifying (repo_verify.c) -------------------------------------- */
 
-int wb_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-               void *found_context, struct wb_store_compact_counts *counts_out);
 int wb_repo_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
                    wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
 

@@ -8,26 +8,17 @@ int wb_repo_copy_add(struct wb_repo *repo, const struct wb_repo_copy *copy)
 {
     struct wb_repo_writer *writer = repo->writer;
     struct wb_op op = {.kind = WB_OP_COPY, .id = copy->id};
-    size_t bytes = copy->record->len;
-    int err = wb_repo_check_usable(writer);
+    int err = wb_pagefile_check_usable(&writer->files);
 
-    WB_CHECK(bytes > WB_RECORD_DIGEST_BYTES);
-    WB_CHECK(copy->body_bytes <= bytes);
+    WB_CHECK(copy->record->len > WB_RECORD_DIGEST_BYTES);
+    WB_CHECK(copy->body_bytes <= copy->record->len);
     if (err == 0)
         err = wb_repo_site_index(writer, copy->site, &op.site);
     op.entry.body_bytes = (uint32_t)copy->body_bytes;
-    op.record = *copy->record;
+    op.put = (uint32_t)writer->files.puts.count + 1;
     if (err == 0)
         err = wb_op_add(repo, &op);
-    if (err < 0)
-        return err;
-    *copy->record = WB_BUF_INIT;
-    writer->group_mixed = writer->group_bytes && (writer->group_mixed || op.site != writer->group_site);
-    writer->group_site = op.site;
-    writer->group_bytes += bytes;
-    if (bytes >= wb_pagefile_sizes.giant_bytes)
-        return wb_flush_all(repo);
-    return writer->group_bytes >= wb_pagefile_sizes.group_bytes ? wb_flush_start(repo) : 0;
+    return err < 0 ? err : wb_repo_store_record(repo, &op, copy->record);
 }
 
 /*
@@ -37,7 +28,7 @@ int wb_repo_copy_add(struct wb_repo *repo, const struct wb_repo_copy *copy)
 static int is_plain_beside(struct wb_repo_edit *edit, const struct wb_history_version *latest, bool *plain_out)
 {
     struct wb_catalog_segment *row;
-    int err = wb_repo_edit_row_of(edit, &latest->place, edit->view.id, &row);
+    int err = wb_pagefile_edit_row_of(&edit->files, &latest->place, edit->view.id, &row);
 
     WB_CHECK(latest->ceased == 0);
     WB_CHECK(latest->arrived > 0);

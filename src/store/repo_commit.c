@@ -25,8 +25,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "pagefile/hash_store.h"
-#include "pagefile/hashed_log.h"
+#include "pagefile/segment_tail.h"
 #include "store/repo.h"
 #include "store/repo_ops.h"
 #include "store/repo_event.h"
@@ -45,7 +44,8 @@ struct log_commit {
     struct wb_store_commit_counts counts;
     uint32_t *order;         /* the ops, sorted by page id, then in the order in which they came */
     struct wb_append_sync sync; /* of their bytes */
-    size_t to_store;         /* captures that have become puts: the transaction must be abandoned */
+    WB_VEC(uint32_t) puts;   /* of the page that is being changed */
+    WB_VEC(struct wb_op *) to_store; /* captures that must become puts: the transaction is abandoned */
 };
 
 /* ---- the ops ----------------------------------------------------------------------------------------- */
@@ -105,7 +105,6 @@ static bool has_lost_its_content(struct wb_pageview *view, const struct wb_op *o
 static bool is_used(const struct wb_pageview *view, const struct wb_op *op)
 {
     WB_CHECK(op->kind == WB_OP_PUT);
-    WB_CHECK(op->appended);
     for (size_t i = view->history.versions.count; i > 0; i--)
         if (wb_catalog_place_equal(&view->history.versions.items[i - 1].place, &op->entry.place))
             return true;
@@ -122,7 +121,7 @@ static int apply_op(struct log_commit *c, struct wb_op *op, bool *touched, bool 
 
     WB_CHECK(wb_pageid_equal(view->id, op->id));
     WB_CHECK(c->edit.txn.kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(op->kind != WB_OP_PUT || op->appended);
+    WB_CHECK(op->kind != WB_OP_PUT || op->put > 0);
     if (op->kind >= WB_OP_REMOVE_EVERYWHERE && op->kind != WB_OP_REVISIT)
         err = wb_repo_apply_event(&c->edit, op);
     if (err < 0 || op->kind == WB_OP_EVENT)
@@ -137,11 +136,8 @@ static int apply_op(struct log_commit *c, struct wb_op *op, bool *touched, bool 
         return 0;
     }
     bool lost = has_lost_its_content(view, op);
-    if (lost && op->record.len) {
-        op->kind = WB_OP_PUT;
-        c->to_store++;
-        return 0;
-    }
+    if (lost && op->record.len)
+        return wb_vec_push(&c->to_store, op);
     if (op->kind == WB_OP_REVISIT || lost)
         return apply_revisit(c, op);
     if (wb_op_knows_site(op->kind)) {
@@ -167,15 +163,39 @@ static int bury_unused(struct log_commit *c, const struct wb_op *op)
 {
     struct wb_catalog_segment *row;
 
-    WB_CHECK(op->kind != WB_OP_PUT || op->appended);
-    WB_CHECK(c->to_store == 0);
-    if (c->edit.hash) /* they are written only if they are needed */
+    WB_CHECK(c->to_store.count == 0);
+    if (c->edit.repo->files.kind->places_at_commit) /* they are written only if they are needed */
         return 0;
     if (op->kind != WB_OP_PUT || is_used(&c->edit.view, op))
         return 0;
-    int err = wb_repo_edit_row(&c->edit, op->entry.place.segment, &row);
+    int err = wb_pagefile_edit_row(&c->edit.files, op->entry.place.segment, &row);
     if (err == 0)
         row->bytes_dead += op->entry.stored_bytes;
+    return err;
+}
+
+/* The records of a page's ops get their places, if they do not have them yet; and the ops know these then. */
+static int place_records(struct log_commit *c, const uint32_t *order, size_t count)
+{
+    struct wb_repo_writer *writer = c->edit.repo->writer;
+    const struct wb_pagefile_kind *kind = c->edit.repo->files.kind;
+    int err = 0;
+
+    wb_vec_clear(&c->puts);
+    for (size_t i = 0; i < count && err == 0; i++)
+        if (writer->ops.items[order[i]].put)
+            err = wb_vec_push(&c->puts, writer->ops.items[order[i]].put - 1);
+    if (err == 0 && kind->edit_place)
+        err = kind->edit_place(&c->edit.files, c->puts.items, c->puts.count);
+    for (size_t i = 0; i < count && err == 0; i++) {
+        struct wb_op *op = &writer->ops.items[order[i]];
+        const struct wb_put *put = op->put ? &writer->files.puts.items[op->put - 1] : NULL;
+        if (!put)
+            continue;
+        WB_CHECK(put->placed);
+        op->entry.place = put->place;
+        op->entry.stored_bytes = put->stored_bytes;
+    }
     return err;
 }
 
@@ -183,12 +203,9 @@ static int bury_unused(struct log_commit *c, const struct wb_op *op)
 static int adopt_page(struct log_commit *c, const uint32_t *order, size_t count)
 {
     struct wb_repo_writer *writer = c->edit.repo->writer;
-    int err = 0;
+    int err = place_records(c, order, count);
 
     WB_CHECK(count > 0);
-    WB_CHECK(writer->adopt || !c->edit.hash);
-    if (c->edit.hash)
-        err = wb_hash_edit_place(&c->edit, order, count);
     return err < 0 || !writer->adopt ? err : writer->adopt(writer->adopt_context, &c->edit, order, count);
 }
 
@@ -224,11 +241,11 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     if (err != 0)
         return err < 0 ? err : 0;
     err = wb_repo_edit_load(&c->edit, ops[order[0]].id);
-    if (err == 0 && c->edit.hash)
-        err = wb_hash_edit_place(&c->edit, order, count);
+    if (err == 0)
+        err = place_records(c, order, count);
     for (size_t i = 0; i < count && err == 0; i++)
         err = apply_op(c, &ops[order[i]], &touched, &on_request);
-    if (c->to_store) /* the remaining pages are looked at only to find all such captures at once */
+    if (c->to_store.count) /* the remaining pages are looked at only to find all such captures at once */
         return err;
     if (err == 0 && c->edit.summary.revisits)
         err = wb_repo_resolve_revisits(&c->edit, order, count, &c->counts.captures, &touched);
@@ -242,31 +259,6 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
         err = bury_unused(c, &ops[order[i]]);
     WB_CHECK(ignored == 0);
     return err;
-}
-
-/* Updates the rows of the segments that this writer has appended to. */
-static int apply_tails(struct wb_repo_edit *edit)
-{
-    struct wb_repo_writer *writer = edit->repo->writer;
-
-    WB_CHECK(edit->repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    for (size_t i = 0; i < writer->tails.count; i++) {
-        struct wb_tail *tail = &writer->tails.items[i];
-        struct wb_catalog_segment *row;
-        int err = wb_repo_edit_row(edit, tail->segment.number, &row);
-        if (err < 0)
-            return err;
-        if (row->bytes != tail->bytes_committed || row->sealed) /* nobody else may append while we hold the lock */
-            return wb_catalog_corrupt(edit->repo->catalog, WB_CATALOG_SEGMENTS,
-                                      "a segment that changed under its lock");
-        WB_CHECK(tail->bytes >= tail->bytes_committed);
-        row->bytes = tail->bytes;
-        row->logical_end = wb_segment_name_at(&tail->segment, tail->bytes);
-        row->pages += tail->pages_appended;
-        row->sealed = tail->bytes >= wb_segment_limit(edit->repo);
-    }
-    return 0;
 }
 
 /* Writes by how much the number of pages of each site has changed. */
@@ -300,10 +292,10 @@ static int apply(struct log_commit *c)
     struct wb_repo_writer *writer = c->edit.repo->writer;
     int err = wb_repo_edit_begin(c->edit.repo, &c->edit);
 
-    WB_CHECK(c->to_store == 0);
+    WB_CHECK(c->to_store.count == 0);
     WB_CHECK(c->order != NULL);
     if (err == 0)
-        err = apply_tails(&c->edit);
+        err = wb_tails_apply(&c->edit.files);
     /* In the order of ids, so that rows that are neighbours in the tree are changed one after the other. */
     for (size_t i = 0, next; i < writer->ops.count && err == 0; i = next) {
         struct wb_pageid id = writer->ops.items[c->order[i]].id;
@@ -313,38 +305,17 @@ static int apply(struct log_commit *c)
                 break;
         err = apply_page(c, c->order + i, next - i);
     }
-    if (err == 0 && c->to_store == 0)
+    if (err == 0 && c->to_store.count == 0)
         err = apply_sites(&c->edit);
     if (err == 0)
-        err = wb_append_sync_end(c->edit.repo, &c->sync);
-    if (err == 0 && c->to_store == 0)
+        err = wb_append_sync_end(&c->edit.repo->files, &c->sync);
+    if (err == 0 && c->to_store.count == 0)
         err = wb_repo_edit_end(&c->edit);
     wb_catalog_txn_abort(&c->edit.txn);
     return err;
 }
 
 /* ---- before and after the transaction --------------------------------------------------------------------- */
-
-/* Closes segments that are full. The others stay open for more blocks: the current one, or more after a roll-back. */
-static void close_full_tails(struct wb_repo *repo)
-{
-    struct wb_repo_writer *writer = repo->writer;
-    size_t kept = 0;
-
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(writer->failed.code == 0);
-    for (size_t i = 0; i < writer->tails.count; i++) {
-        struct wb_tail *tail = &writer->tails.items[i];
-        tail->bytes_committed = tail->bytes;
-        tail->pages_appended = 0;
-        if (tail->bytes < wb_segment_limit(repo))
-            writer->tails.items[kept++] = *tail;
-        else
-            wb_segment_close(&tail->segment);
-    }
-    WB_CHECK(kept <= writer->tails.count);
-    writer->tails.count = kept;
-}
 
 /* Leaves segments to which no new pages go any more, because nodes were added or removed: they have to be moved. */
 static void leave_old_bins(struct wb_repo *repo)
@@ -356,67 +327,25 @@ static void leave_old_bins(struct wb_repo *repo)
     WB_CHECK(writer->ops.count == 0);
     WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
     /* Reading anything takes up the newest rows of the nodes. If that fails, the next commit finds out. */
-    if (writer->tails.count == 0 || wb_repo_summary(repo, &summary) < 0)
+    if (writer->files.tails.count == 0 || wb_repo_summary(repo, &summary) < 0)
         return;
-    for (size_t i = 0; i < writer->tails.count; i++)
-        current = current && wb_bin_is_current(&repo->nodes, &writer->tails.items[i].bin);
+    for (size_t i = 0; i < writer->files.tails.count; i++)
+        current = current && wb_bin_is_current(&repo->nodes, &writer->files.tails.items[i].bin);
     if (!current)
-        wb_tails_release(repo);
-}
-
-/* The ops are committed, or dropped. */
-static void forget_ops(struct wb_repo *repo)
-{
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    wb_ops_clear(repo);
-    if (repo->hash)
-        wb_hash_stage_clear(repo);
-}
-
-void wb_tails_release(struct wb_repo *repo)
-{
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-
-    struct wb_repo_writer *writer = repo->writer;
-    uint64_t commit = writer->tails.count ? wb_repo_newest_commit(repo) : 0;
-
-    WB_CHECK(writer->ops.count == 0); /* committed, or dropped */
-    for (size_t i = 0; i < writer->tails.count; i++) {
-        struct wb_tail *tail = &writer->tails.items[i];
-        WB_CHECK(tail->bytes >= tail->bytes_committed);
-        /* A clean end: no uncommitted bytes, and a seal. If this fails, the next writer recovers the segment. */
-        if (wb_node_file_truncate(&tail->segment.file, tail->bytes_committed) == 0)
-            wb_segment_write_seal(&tail->segment, tail->bytes_committed, commit);
-        wb_segment_close(&tail->segment);
-    }
-    bool any = writer->tails.count > 0;
-    wb_vec_clear(&writer->tails);
-    if (any && wb_hashed_log_is(repo)) /* seals are looked for in the newest segments, which may be of other ranges */
-        wb_repo_seal_any(repo, commit);
+        wb_tails_release(&repo->files);
 }
 
 /* After a failed commit: removes the bytes that were appended, and forgets the ops. */
 static void roll_back(struct wb_repo *repo)
 {
-    struct wb_repo_writer *writer = repo->writer;
-
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
     WB_CHECK(!wb_catalog_uncertain(repo->catalog));
-    wb_flush_drop(repo);
-    for (size_t i = 0; i < writer->tails.count; i++) {
-        struct wb_tail *tail = &writer->tails.items[i];
-        /* If this fails, the bytes are overwritten by the next block, or cut off by the next writer. */
-        wb_node_file_truncate(&tail->segment.file, tail->bytes_committed);
-        tail->bytes = tail->bytes_committed;
-        tail->pages_appended = 0;
-    }
-    wb_block_cache_release(&repo->source.cache); /* other blocks will take the places of those we have just dropped */
-    forget_ops(repo);
+    wb_pagefile_drop(&repo->files);
+    wb_ops_clear(repo);
 }
 
 void wb_repo_decide(struct wb_repo *repo)
 {
-    struct wb_repo_writer *writer = repo->writer;
     struct wb_error_copy why;
 
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
@@ -424,60 +353,77 @@ void wb_repo_decide(struct wb_repo *repo)
     if (!wb_catalog_uncertain(repo->catalog))
         return;
     wb_error_save(WB_E_IO, &why);
-    wb_flush_drop(repo);
-    for (size_t i = 0; i < writer->tails.count; i++)
-        wb_segment_close(&writer->tails.items[i].segment);
-    wb_vec_clear(&writer->tails);
-    wb_block_cache_release(&repo->source.cache);
-    forget_ops(repo);
+    wb_pagefile_abandon(&repo->files);
+    wb_ops_clear(repo);
     (void)wb_repo_open_catalog(repo); /* if this fails, the old handle stays, and every call on it says what is wrong */
     wb_error_restore(&why);
+}
+
+/* Damage that the files were found to have, and that stays. */
+static uint64_t count_damaged(const struct wb_repo_edit *edit)
+{
+    const struct wb_pagefile_kind *kind = edit->repo->files.kind;
+
+    return kind->edit_tell ? kind->edit_tell(&edit->files, NULL, NULL) : 0;
+}
+
+/* Captures whose content was given up become puts. Returns 1, for the commit to be repeated, or an error. */
+static int store_captures(struct log_commit *c)
+{
+    int err = 0;
+
+    WB_CHECK(c->to_store.count > 0);
+    for (size_t i = 0; i < c->to_store.count && err == 0; i++)
+        err = wb_repo_put_captured(c->edit.repo, c->to_store.items[i]);
+    return err < 0 ? err : 1;
 }
 
 /* The three steps of a commit. Returns 1 if they must be repeated, because captures have become puts. */
 static int try_commit(struct wb_repo *repo, struct wb_store_commit_counts *counts_out)
 {
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-
     struct wb_repo_writer *writer = repo->writer;
     struct log_commit c = {.edit = {.repo = repo, .forgetting = repo->writer->thorough}};
-    int err = wb_flush_all(repo);
+    int err = wb_pagefile_flush(&repo->files);
 
+    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
     if (err < 0)
         return err;
-    WB_CHECK(!writer->flight);
-    WB_CHECK(writer->group_at == writer->ops.count);
-    WB_CHECK(writer->failed.code == 0);
+    WB_CHECK(!writer->files.flight);
+    WB_CHECK(writer->files.failed.code == 0);
     c.order = wb_alloc((writer->ops.count + 1) * sizeof *c.order);
-    err = c.order ? wb_append_sync_begin(repo, writer->ops.count >= MANY_OPS, &c.sync) : WB_E_NOMEM;
+    err = c.order ? wb_append_sync_begin(&repo->files, writer->ops.count >= MANY_OPS, &c.sync) : WB_E_NOMEM;
     if (err == 0)
         err = wb_repo_order_ops(writer->ops.items, writer->ops.count, c.order);
     if (err == 0)
         err = apply(&c);
-    if (err == 0 && c.to_store == 0) {
-        writer->commit = c.edit.summary.commit;
-        c.counts.damaged = c.edit.hash ? wb_hash_damage_tell(c.edit.hash, NULL, NULL, &(uint64_t){0}) : 0;
+    if (err == 0 && c.to_store.count == 0) {
+        writer->files.commit = c.edit.summary.commit;
+        c.counts.damaged = count_damaged(&c.edit);
         *counts_out = c.counts;
     }
     if (err < 0) { /* what is being synced must not be cut off meanwhile */
         struct wb_error_copy why;
         wb_error_save(err, &why);
-        (void)wb_append_sync_end(repo, &c.sync);
+        (void)wb_append_sync_end(&repo->files, &c.sync);
         wb_error_restore(&why);
     }
     wb_free(c.order);
     wb_repo_edit_release(&c.edit);
-    return err < 0 ? err : c.to_store > 0;
+    if (err == 0 && c.to_store.count)
+        err = store_captures(&c);
+    wb_vec_release(&c.puts);
+    wb_vec_release(&c.to_store);
+    return err;
 }
 
 /*
- * Buckets are written by the commit itself. If a node is full then, pages that can be on any node go to another one.
- * Each attempt avoids one node more.
+ * Files that change in place are written by the commit itself. If a node is full then, pages that can be on any node go
+ * to another one. Each attempt avoids one node more.
  */
 static bool can_go_elsewhere(struct wb_repo *repo, int err, size_t tries)
 {
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    return err == WB_E_IO && repo->hash && repo->hash->failed_nodes > tries && tries < repo->nodes.items.count &&
+    return err == WB_E_IO && repo->files.failed_nodes > tries && tries < repo->nodes.items.count &&
            repo->nodes.distribution == WB_DISTRIBUTION_UNIFORM && !wb_catalog_uncertain(repo->catalog);
 }
 
@@ -486,21 +432,18 @@ static int commit_ops(struct wb_repo *repo, struct wb_store_commit_counts *count
     struct wb_repo_writer *writer = repo->writer;
     size_t tries = 0;
 
-    if (repo->hash)
-        repo->hash->failed_nodes = 0;
+    repo->files.failed_nodes = 0;
     writer->attempt = 0;
-    int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : try_commit(repo, counts_out);
+    int err = writer->files.failed.code < 0 ? wb_error_restore(&writer->files.failed) : try_commit(repo, counts_out);
 
     WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(writer->ops.count > 0 || writer->failed.code < 0);
+    WB_CHECK(writer->ops.count > 0 || writer->files.failed.code < 0);
     while (err > 0 || can_go_elsewhere(repo, err, tries)) {
         for (size_t i = 0; i < writer->sites.count; i++)
             writer->sites.items[i].delta = 0;
-        WB_CHECK(writer->flight == NULL);
+        WB_CHECK(writer->files.flight == NULL || err > 0);
         tries += err < 0;
         writer->attempt++;
-        if (err > 0)
-            writer->group_at = 0; /* the new puts are somewhere among the ops */
         err = try_commit(repo, counts_out);
     }
     return err;
@@ -514,7 +457,7 @@ int wb_repo_commit(struct wb_store *store, struct wb_store_commit_counts *counts
     int err;
 
     WB_CHECK(repo->reader.kind == WB_CATALOG_TXN_PARKED);
-    bool nothing = writer->ops.count == 0 && writer->failed.code == 0;
+    bool nothing = writer->ops.count == 0 && writer->files.failed.code == 0;
     err = nothing ? 0 : commit_ops(repo, &counts);
     if (err < 0) {
         struct wb_error_copy why;
@@ -529,15 +472,15 @@ int wb_repo_commit(struct wb_store *store, struct wb_store_commit_counts *counts
     counts.barred += writer->barred;
     wb_store_counts_add(counts_inout, &counts);
     if (!nothing)
-        close_full_tails(repo);
-    forget_ops(repo);
-    if (repo->hash && repo->hash->replaced) { /* a long run would collect many of them */
-        repo->hash->replaced = false;
-        (void)wb_repo_purge(repo); /* if this fails, the next writer deletes them */
+        wb_tails_close_full(&repo->files);
+    wb_ops_clear(repo);
+    if (repo->files.replaced) { /* a long run would collect many of them */
+        repo->files.replaced = false;
+        (void)wb_pagefile_purge(&repo->files); /* if this fails, the next writer deletes them */
         wb_repo_decide(repo);
     }
     WB_CHECK(writer->ops.count == 0);
-    WB_CHECK(writer->flight == NULL);
+    WB_CHECK(writer->files.flight == NULL);
     leave_old_bins(repo);
     return 0;
 }
@@ -566,7 +509,7 @@ int wb_repo_change(struct wb_store *store, struct wb_repo_change *change, int (*
         err = wb_catalog_txn_commit(&change->txn);
     wb_catalog_txn_abort(&change->txn);
     if (err == 0)
-        repo->writer->commit = change->summary.commit;
+        repo->writer->files.commit = change->summary.commit;
     wb_repo_decide(repo);
     return err;
 }

@@ -9,21 +9,16 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "pagefile/hash_store.h"
 #include "store/repo.h"
 
 #include <stdlib.h>
-
-enum { NEW_FILES_MAX = 256 }; /* bucket files that one commit can begin: one for each node */
 
 /* ---- the transaction ------------------------------------------------------------------------ */
 
 void wb_repo_edit_release(struct wb_repo_edit *edit)
 {
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
-    wb_hash_edit_release(edit);
-    wb_free(edit->rows);
-    wb_free(edit->dirty);
+    wb_pagefile_edit_release(&edit->files);
     wb_vec_release(&edit->held);
     wb_vec_release(&edit->before);
     wb_vec_release(&edit->after);
@@ -34,7 +29,7 @@ int wb_repo_edit_begin(struct wb_repo *repo, struct wb_repo_edit *edit)
 {
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
-    WB_CHECK(!edit->rows);
+    WB_CHECK(!edit->files.rows);
     edit->repo = repo;
     int err = wb_catalog_txn_write(repo->catalog, &edit->txn);
     if (err == 0)
@@ -47,58 +42,7 @@ int wb_repo_edit_begin(struct wb_repo *repo, struct wb_repo_edit *edit)
         .epoch = edit->summary.epoch + 1,
         .rule = {edit->summary.history, edit->held.items, edit->held.count, wb_clock_wall_ms()},
     };
-    edit->row_count = edit->summary.next_segment + (repo->hash ? NEW_FILES_MAX : 0);
-    edit->rows = wb_alloc_zero(edit->row_count, sizeof *edit->rows);
-    edit->dirty = wb_alloc_zero(edit->row_count, sizeof *edit->dirty);
-    if (!edit->rows || !edit->dirty)
-        return WB_E_NOMEM;
-    return repo->hash ? wb_hash_edit_begin(edit) : 0;
-}
-
-int wb_repo_edit_row(struct wb_repo_edit *edit, uint32_t number, struct wb_catalog_segment **row_out)
-{
-    WB_CHECK(edit->rows != NULL);
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    *row_out = NULL;
-    if (number == 0 || number >= edit->row_count)
-        return wb_catalog_corrupt(edit->repo->catalog, WB_CATALOG_SEGMENTS, "a segment number that was never given");
-    if (edit->rows[number].number == 0) {
-        int err = wb_catalog_segment_get(&edit->txn, number, &edit->rows[number]);
-        if (err < 0)
-            return err == WB_E_NOTFOUND
-                       ? wb_catalog_corrupt(edit->repo->catalog, WB_CATALOG_SEGMENTS, "a segment without a row")
-                       : err;
-    }
-    WB_CHECK(edit->rows[number].number == number);
-    edit->dirty[number] = true;
-    *row_out = &edit->rows[number];
-    return 0;
-}
-
-int wb_repo_edit_row_of(struct wb_repo_edit *edit, const struct wb_catalog_place *place, struct wb_pageid id,
-                        struct wb_catalog_segment **row_out)
-{
-    uint32_t number = place->segment;
-    struct wb_catalog_segment found;
-
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(place->segment > 0);
-    *row_out = NULL;
-    if (number < edit->row_count && edit->rows[number].number == 0) {
-        int err = wb_catalog_segment_get(&edit->txn, number, &edit->rows[number]);
-        if (err < 0 && err != WB_E_NOTFOUND)
-            return err;
-        edit->rows[number].number = err == 0 ? number : 0;
-    }
-    bool here = number < edit->row_count && edit->rows[number].number &&
-                wb_catalog_range_has(&edit->rows[number].range, id);
-    if (!here) {
-        int err = wb_parts_row_of(&edit->txn, &edit->repo->parts, number, id, &found);
-        if (err < 0)
-            return err;
-        number = found.number;
-    }
-    return wb_repo_edit_row(edit, number, row_out);
+    return wb_pagefile_edit_begin(&repo->files, &edit->txn, &edit->summary, &edit->files);
 }
 
 /*
@@ -109,7 +53,7 @@ static int mark_for_scrubbing(void *context, const struct wb_catalog_segment *se
 {
     struct wb_repo_edit *edit = context;
     struct wb_catalog_segment *row;
-    int err = wb_repo_edit_row(edit, seen->number, &row);
+    int err = wb_pagefile_edit_row(&edit->files, seen->number, &row);
 
     WB_CHECK(edit->taken_down);
     WB_CHECK(seen->number > 0);
@@ -128,11 +72,8 @@ int wb_repo_edit_end(struct wb_repo_edit *edit)
     /* Older versions of a page that was taken down may be dead in any segment, and nothing remembers in which. */
     if (edit->taken_down)
         err = wb_catalog_segment_each(&edit->txn, mark_for_scrubbing, edit);
-    if (err == 0 && edit->hash)
-        err = wb_hash_edit_write(edit);
-    for (size_t i = 0; i < edit->row_count && err == 0; i++)
-        if (edit->dirty[i])
-            err = wb_catalog_segment_put(&edit->txn, &edit->rows[i]);
+    if (err == 0)
+        err = wb_pagefile_edit_write(&edit->files);
     edit->summary.commit++;
     if (edit->changed)
         edit->summary.epoch = edit->moment.epoch;
@@ -140,7 +81,7 @@ int wb_repo_edit_end(struct wb_repo_edit *edit)
         err = wb_catalog_summary_put(&edit->txn, &edit->summary);
     if (err == 0)
         err = wb_catalog_txn_commit(&edit->txn);
-    wb_hash_edit_done(edit, err);
+    wb_pagefile_edit_done(&edit->files, err);
     return err;
 }
 
@@ -148,7 +89,7 @@ int wb_repo_edit_end(struct wb_repo_edit *edit)
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct wb_repo_edit_place *x = a, *y = b;
+    const struct wb_place_used *x = a, *y = b;
     int order = wb_catalog_place_compare(&x->place, &y->place);
 
     return order ? order : (int)y->latest - (int)x->latest; /* the latest comes first */
@@ -156,7 +97,7 @@ static int compare_places(const void *a, const void *b)
 
 /* The places of all versions in the view, sorted, each once. */
 #define gather_places(view, places) gather_places_into((view), &(places)->items, &(places)->count, &(places)->cap)
-static int gather_places_into(struct wb_pageview *view, struct wb_repo_edit_place **items, size_t *count, size_t *cap)
+static int gather_places_into(struct wb_pageview *view, struct wb_place_used **items, size_t *count, size_t *cap)
 {
     size_t versions = view->history.versions.count, n = 0;
     int err = wb_grow(items, cap, versions + 1);
@@ -168,7 +109,7 @@ static int gather_places_into(struct wb_pageview *view, struct wb_repo_edit_plac
         const struct wb_history_version *version = &view->history.versions.items[i];
         WB_CHECK(version->place.segment != WB_PAGEVIEW_PENDING_SEGMENT);
         if (version->place.segment)
-            (*items)[n++] = (struct wb_repo_edit_place){version->place, version->stored_bytes, version->arrived,
+            (*items)[n++] = (struct wb_place_used){version->place, version->stored_bytes, version->arrived,
                                                         version->ceased == 0};
     }
     if (n > 1)
@@ -208,10 +149,10 @@ int wb_repo_edit_load(struct wb_repo_edit *edit, struct wb_pageid id)
 }
 
 /* A place that no version needs any more. */
-static int bury(struct wb_repo_edit *edit, const struct wb_repo_edit_place *place)
+static int bury(struct wb_repo_edit *edit, const struct wb_place_used *place)
 {
     struct wb_catalog_segment *row;
-    int err = wb_repo_edit_row_of(edit, &place->place, edit->view.id, &row);
+    int err = wb_pagefile_edit_row_of(&edit->files, &place->place, edit->view.id, &row);
 
     WB_CHECK(place->place.segment > 0);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
@@ -227,7 +168,7 @@ static int bury(struct wb_repo_edit *edit, const struct wb_repo_edit_place *plac
 }
 
 /* A place that a version needs now; was is the same place before, or NULL. */
-static int settle(struct wb_repo_edit *edit, const struct wb_repo_edit_place *was, const struct wb_repo_edit_place *is,
+static int settle(struct wb_repo_edit *edit, const struct wb_place_used *was, const struct wb_place_used *is,
                   bool touched)
 {
     struct wb_catalog_segment *row;
@@ -237,7 +178,7 @@ static int settle(struct wb_repo_edit *edit, const struct wb_repo_edit_place *wa
     WB_CHECK(!was || wb_catalog_place_equal(&was->place, &is->place));
     if (was && was->latest == is->latest && !(is->latest && (touched || was->arrived != is->arrived)))
         return 0;
-    int err = wb_repo_edit_row_of(edit, &is->place, edit->view.id, &row);
+    int err = wb_pagefile_edit_row_of(&edit->files, &is->place, edit->view.id, &row);
     if (err < 0)
         return err;
     if (was && !was->latest && row->old == 0)
@@ -263,8 +204,8 @@ static int settle_places(struct wb_repo_edit *edit, bool touched)
     int err = 0;
 
     while ((b < edit->before.count || a < edit->after.count) && err == 0) {
-        const struct wb_repo_edit_place *was = b < edit->before.count ? &edit->before.items[b] : NULL;
-        const struct wb_repo_edit_place *is = a < edit->after.count ? &edit->after.items[a] : NULL;
+        const struct wb_place_used *was = b < edit->before.count ? &edit->before.items[b] : NULL;
+        const struct wb_place_used *is = a < edit->after.count ? &edit->after.items[a] : NULL;
         WB_CHECK(was || is);
         bool same = was && is && wb_catalog_place_equal(&was->place, &is->place);
         if (!same && was && is)
@@ -298,7 +239,8 @@ int wb_repo_edit_save(struct wb_repo_edit *edit, bool touched, bool on_request, 
     err = gather_places(view, &edit->after);
     if (err == 0)
         err = settle_places(edit, touched);
-    if (err == 0 && edit->hash)
-        err = wb_hash_edit_note(edit);
+    const struct wb_pagefile_kind *kind = edit->repo->files.kind;
+    if (err == 0 && kind->edit_note)
+        err = kind->edit_note(&edit->files, view, &edit->before, &edit->after);
     return err < 0 ? err : wb_pageview_save(&edit->txn, view);
 }

@@ -13,7 +13,7 @@ int wb_repo_put_event(struct wb_repo *repo, const struct wb_catalog_event *event
                        .time_ms = event->time_ms,
                        .content = event->content,
                        .event = event->kind};
-    int err = wb_repo_check_usable(repo->writer);
+    int err = wb_pagefile_check_usable(&repo->writer->files);
 
     WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
     WB_CHECK(event->kind <= WB_CATALOG_EVENT_AGAIN);
@@ -25,7 +25,7 @@ int wb_repo_put_event(struct wb_repo *repo, const struct wb_catalog_event *event
 int wb_repo_put_content(struct wb_repo *repo, const struct wb_catalog_event *event)
 {
     struct wb_op op = {.kind = WB_OP_TOUCH, .id = event->id, .time_ms = event->time_ms, .content = event->content};
-    int err = wb_repo_check_usable(repo->writer);
+    int err = wb_pagefile_check_usable(&repo->writer->files);
 
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
     WB_CHECK(event->content != 0);
@@ -39,7 +39,7 @@ int wb_repo_put_content(struct wb_repo *repo, const struct wb_catalog_event *eve
 int wb_repo_put_forgotten(struct wb_repo *repo, struct wb_pageid id, int64_t time_ms, uint64_t content)
 {
     struct wb_op op = {.kind = WB_OP_TOUCH, .id = id, .time_ms = time_ms, .content = content, .forgotten = true};
-    int err = wb_repo_check_usable(repo->writer);
+    int err = wb_pagefile_check_usable(&repo->writer->files);
 
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
     WB_CHECK(content != 0);

@@ -6,126 +6,16 @@
  * file in between.
  */
 #include "base/check.h"
-#include "base/kept.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "pagefile/hash_store.h"
 #include "store/repo.h"
 
 /* ---- looking something up in the catalog ------------------------------------------------------- */
 
-struct log_read {
-    struct wb_repo *repo;
-    int (*read)(void *context);
-    void *context;
-};
-
-static int read_once(void *context)
-{
-    struct log_read *r = context;
-    int err = wb_catalog_txn_wake(&r->repo->reader);
-
-    WB_CHECK(r->repo->magic == WB_REPO_MAGIC);
-    if (err < 0)
-        return err;
-    err = wb_nodes_refresh(&r->repo->nodes, &r->repo->reader);
-    if (err == 0)
-        err = r->read(r->context);
-    if (r->repo->reader.kind != WB_CATALOG_TXN_PARKED) /* it is parked if the function failed to wake it again */
-        wb_catalog_txn_park(&r->repo->reader);
-    return err;
-}
-
 int wb_repo_read(struct wb_repo *repo, int (*read)(void *context), void *context)
 {
-    struct log_read r = {repo, read, context};
-
-    WB_CHECK(read != NULL);
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(repo->reader.kind == WB_CATALOG_TXN_PARKED); /* no lookup inside another one */
-    int err = wb_catalog_call(repo->catalog, read_once, &r);
-    WB_CHECK(repo->reader.kind == WB_CATALOG_TXN_PARKED);
-    return err;
-}
-
-enum { MISSES = 16 }; /* so many files are opened between two looks at those that are open */
-
-/*
- * Closes files that the catalog does not name any more, and forgets what was read from them: nobody will ask for that
- * again. Otherwise a handle that lives long would keep deleted files on disk, and their blocks in memory.
- */
-static int close_replaced(struct wb_repo *repo)
-{
-    struct wb_catalog_segment row;
-    int err = 0;
-
-    WB_CHECK(repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    for (size_t i = 0; i < WB_REPO_FILES_MAX && err == 0; i++) {
-        struct wb_segment *file = &repo->files[i];
-        if (!file->file.node)
-            continue;
-        err = wb_catalog_segment_get(&repo->reader, file->number, &row);
-        if (err == WB_E_NOTFOUND || (err == 0 && row.revision != file->revision)) {
-            wb_block_cache_forget(&repo->source.cache, file->number, err == 0 ? row.revision : UINT32_MAX);
-            wb_segment_close(file);
-            err = 0;
-        }
-    }
-    return err;
-}
-
-/* A place for one more open file. If the process keeps too much, half of them are closed first. */
-static struct wb_segment *make_place(struct wb_repo *repo)
-{
-    bool pressed = wb_kept_pressed(&repo->pressed);
-
-    for (size_t i = 0; i < WB_REPO_FILES_MAX / 2 && pressed; i++)
-        wb_segment_close(&repo->files[(repo->file_next + i) % WB_REPO_FILES_MAX]);
-    struct wb_segment *file = &repo->files[repo->file_next];
-    repo->file_next = (repo->file_next + 1) % WB_REPO_FILES_MAX;
-    wb_segment_close(file);
-    return file;
-}
-
-/* Returns an open file of the segment, from the cache if it is there. */
-static int cached_segment(struct wb_repo *repo, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    WB_CHECK(repo->file_next < WB_REPO_FILES_MAX);
-    WB_CHECK(row->number > 0);
-    bool replaced = false;
-    *segment_out = NULL;
-    for (size_t i = 0; i < WB_REPO_FILES_MAX; i++) {
-        struct wb_segment *file = &repo->files[i];
-        bool same = file->file.node && file->number == row->number;
-        if (same && file->revision == row->revision) {
-            *segment_out = file;
-            return 0;
-        }
-        replaced = replaced || same;
-    }
-    int err = replaced || ++repo->file_misses % MISSES == 0 ? close_replaced(repo) : 0;
-    if (err < 0)
-        return err;
-    struct wb_segment *file = make_place(repo);
-    struct wb_node *node;
-    err = wb_repo_node(repo, row->node, &node);
-    if (err == 0)
-        err = wb_segment_open(node, repo->superblock.id, row, false, file);
-    if (err == 0)
-        *segment_out = file;
-    return err;
-}
-
-int wb_repo_segment(struct wb_repo *repo, uint32_t origin, struct wb_pageid id, struct wb_segment **segment_out)
-{
-    struct wb_catalog_segment row;
-    int err = wb_parts_row_of(&repo->reader, &repo->parts, origin, id, &row);
-
-    WB_CHECK(origin > 0);
-    WB_CHECK(repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    return err < 0 ? err : cached_segment(repo, &row, segment_out);
+    return wb_pagefile_read(&repo->files, read, context);
 }
 
 /* Finds the version of a page that is meant. */
@@ -134,7 +24,8 @@ struct page_lookup {
     struct wb_pageid id;
     const struct wb_store_when *when;
     struct wb_catalog_entry entry; /* found; that of an old version has no lifetimes */
-    struct wb_segment *segment;
+    struct wb_buf *record;         /* of that version */
+    uint64_t state;                /* of the catalog, when it was looked up last */
 };
 
 /* The entry of a version that is not the latest. */
@@ -262,16 +153,42 @@ static int look_up_version(void *context)
     return err;
 }
 
-/* The version and the open file of its segment. */
+/* The version and its record. */
 static int look_up_page(void *context)
 {
     struct page_lookup *l = context;
-    int err = look_up_version(l);
+    struct wb_pagefile *files = &l->repo->files;
+    int err = 1;
 
     WB_CHECK(l->repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    l->state = wb_catalog_txn_id(&l->repo->reader);
+    if (l->when->kind == WB_STORE_WHEN_LATEST && files->kind->read_latest)
+        err = files->kind->read_latest(files, l->id, &l->entry, l->record);
+    if (err == WB_E_NOTFOUND)
+        return wb_store_not_found();
+    if (err <= 0)
+        return err;
+    err = look_up_version(l);
     WB_CHECK(err < 0 || l->entry.place.segment > 0);
-    /* While the transaction is awake, so that compaction does not delete the file before we open it. */
-    return err < 0 ? err : wb_repo_segment(l->repo, l->entry.place.segment, l->id, &l->segment);
+    return err < 0 ? err : files->kind->read(files, l->id, &l->entry.place, l->record);
+}
+
+enum { GET_TRIES = 100 };
+
+/* In files that change in place, a read is repeated as long as it fails only because the repository is changing. */
+static int read_again(struct wb_repo *repo, int (*read)(void *context), void *context, const uint64_t *state)
+{
+    unsigned tries = repo->files.kind->in_place ? GET_TRIES : 1;
+    uint64_t before = 0;
+    int err = WB_E_CORRUPT;
+
+    for (unsigned i = 0; i < tries && err == WB_E_CORRUPT; i++) {
+        err = wb_repo_read(repo, read, context);
+        if (err == WB_E_CORRUPT && *state == before)
+            break;
+        before = *state;
+    }
+    return err;
 }
 
 int wb_repo_look_up(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
@@ -299,29 +216,6 @@ int wb_repo_find(struct wb_repo *repo, struct wb_pageid id, const struct wb_stor
 
 /* ---- reading a page ------------------------------------------------------------------------- */
 
-int wb_repo_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    page->id = wb_pageid_of_key(page->key);
-    if (!wb_pageid_equal(page->id, id))
-        return wb_fail(WB_E_CORRUPT, "the page %.*s is stored in the place of another one", WB_SLICE_ARG(page->key));
-    if (entry) {
-        WB_CHECK(entry->epoch > 0);
-        page->time_ms = entry->time_ms;
-        page->epoch = entry->epoch;
-        page->lifetime = entry->ended ? page->lifetime : entry->lifetime; /* a later capture may have changed it */
-        page->lifetime_count = entry->lifetime_count;
-    }
-    return 0;
-}
-
-int wb_repo_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
-                 struct wb_page *page_out)
-{
-    int err = wb_page_decode(record, page_out);
-
-    return err < 0 ? err : wb_repo_page_identify(page_out, id, entry);
-}
-
 int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
 {
     struct wb_repo *repo = wb_repo_of(store);
@@ -342,35 +236,32 @@ int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_o
     return latest ? 0 : wb_store_not_found();
 }
 
-/* Reads the file of a place that a view knows. */
+/* A place that a view knows. */
 struct place_lookup {
     struct wb_repo *repo;
-    uint32_t origin;
     struct wb_pageid id;
-    struct wb_segment *segment;
+    const struct wb_catalog_place *place;
+    struct wb_buf *record;
+    uint64_t state;
 };
 
 static int look_up_place(void *context)
 {
     struct place_lookup *l = context;
+    struct wb_pagefile *files = &l->repo->files;
 
-    WB_CHECK(l->origin > 0);
     WB_CHECK(l->repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_repo_segment(l->repo, l->origin, l->id, &l->segment);
+    l->state = wb_catalog_txn_id(&l->repo->reader);
+    return files->kind->read(files, l->id, l->place, l->record);
 }
 
 int wb_repo_read_record(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_place *place,
                         struct wb_buf *record_out)
 {
-    struct place_lookup l = {.repo = repo, .origin = place->segment, .id = id};
-
-    if (repo->hash)
-        return wb_hash_read_record(repo, id, place, record_out);
-    int err = wb_repo_read(repo, look_up_place, &l);
+    struct place_lookup l = {.repo = repo, .id = id, .place = place, .record = record_out};
 
     WB_CHECK(place->segment > 0);
-    WB_CHECK(err < 0 || l.segment->origin == place->segment);
-    return err < 0 ? err : wb_segment_read_record(l.segment, &repo->source, place, id, record_out);
+    return read_again(repo, look_up_place, &l, &l.state);
 }
 
 int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_entry *entry,
@@ -379,7 +270,7 @@ int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct w
     int err = wb_repo_read_record(repo, id, &entry->place, mem_out);
 
     WB_CHECK(entry->epoch > 0);
-    return err < 0 ? err : wb_repo_page(wb_buf_slice(mem_out), id, entry, page_out);
+    return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), id, entry, page_out);
 }
 
 /* The latest version of a page that this writer has changed but not committed. */
@@ -411,16 +302,11 @@ int wb_repo_get(struct wb_store *store, struct wb_pageid id, const struct wb_sto
                 struct wb_buf *mem_out)
 {
     struct wb_repo *repo = wb_repo_of(store);
-    struct page_lookup l = {.repo = repo, .id = id, .when = when};
+    struct page_lookup l = {.repo = repo, .id = id, .when = when, .record = mem_out};
 
     WB_CHECK(when->kind <= WB_STORE_WHEN_CAPTURE);
     if (when->kind == WB_STORE_WHEN_LATEST && wb_repo_has_ops(repo, id))
         return get_changed(repo, id, page_out, mem_out);
-    if (repo->hash)
-        return wb_hash_get(repo, id, when, page_out, mem_out);
-    int err = wb_repo_read(repo, look_up_page, &l);
-    WB_CHECK(err < 0 || l.segment->origin == l.entry.place.segment);
-    if (err == 0)
-        err = wb_segment_read_record(l.segment, &repo->source, &l.entry.place, id, mem_out);
-    return err < 0 ? err : wb_repo_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
+    int err = read_again(repo, look_up_page, &l, &l.state);
+    return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
 }

@@ -326,7 +326,7 @@ static int forget_found(struct wb_repo *repo, const struct forgetting *f, uint64
     if (err == 0) {
         WB_CHECK(edit.summary.versions <= before);
         *versions_inout += before - edit.summary.versions;
-        repo->writer->commit = edit.summary.commit;
+        repo->writer->files.commit = edit.summary.commit;
     }
     wb_catalog_txn_abort(&edit.txn);
     wb_repo_edit_release(&edit);

@@ -5,8 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "place/node.h"
-#include "pagefile/bucket.h"
+#include "place/place.h"
 #include "store/repo.h"
 
 /* What the catalog knows about the files of a node. */
@@ -100,8 +99,7 @@ static int add_file(void *context, const struct wb_node_entry *entry)
     struct usage_listing *listing = context;
     const char *base = entry->name + sizeof WB_SEGMENT_DIR;
     uint32_t number, revision;
-    bool doubles, known = wb_segment_name_parse(base, &number, &revision) ||
-                          wb_bucket_name_parse(base, &number, &revision, &doubles);
+    bool known = listing->repo->files.kind->parse_name(base, &number, &revision);
 
     WB_CHECK(entry->name[0] != '\0');
     listing->usage.bytes += entry->disk_bytes;
@@ -119,7 +117,7 @@ int wb_repo_node_usage(struct wb_repo *repo, uint32_t number, struct wb_repo_usa
 
     WB_CHECK(number > 0);
     if (err == 0)
-        err = wb_repo_node(repo, number, &node);
+        err = wb_nodes_find(&repo->nodes, number, &node);
     if (err == 0)
         err = wb_node_each_file(node, add_file, &listing);
     *usage_out = err == 0 ? listing.usage : (struct wb_repo_usage){0};
@@ -136,7 +134,7 @@ static int measure(struct wb_repo *repo, struct wb_store_node *node, struct wb_r
 
     WB_CHECK(node->number > 0);
     if (err == 0)
-        err = wb_repo_node(repo, node->number, &reach);
+        err = wb_nodes_find(&repo->nodes, node->number, &reach);
     if (err == 0)
         err = wb_node_space(reach, &space);
     if (err < 0)

@@ -66,10 +66,9 @@ int wb_op_add(struct wb_repo *repo, const struct wb_op *op)
     int err = wb_ops_reserve(repo->writer, 1);
 
     WB_CHECK(op->kind <= WB_OP_COPY);
-    WB_CHECK(op->kind != WB_OP_PUT || op->record.len > 0 || op->appended);
-    WB_CHECK(op->record.len == 0 || op->kind <= WB_OP_CAPTURE || op->kind == WB_OP_COPY);
+    WB_CHECK(wb_op_has_bytes(op->kind) == (op->put > 0));
+    WB_CHECK(op->record.len == 0 || op->kind == WB_OP_CAPTURE);
     WB_CHECK(!op->revisit || op->kind == WB_OP_CAPTURE || op->kind == WB_OP_REVISIT);
-    WB_CHECK(!op->appended || op->kind == WB_OP_PUT);
     if (err == 0)
         *wb_op_new(repo) = *op;
     return err;

@@ -27,4 +27,10 @@ int wb_op_apply(const struct wb_op *op, struct wb_catalog_place place, const str
 /* Puts a page, or a site, into an index; replaces what was there. (repo_write.c) */
 int wb_op_index_set(union wb_op_index *map, struct wb_pageid id, size_t index);
 
+/*
+ * The order in which a commit looks at the ops: by page id, then as they came. order_out has room for all of them.
+ * (repo_order.c)
+ */
+int wb_repo_order_ops(const struct wb_op *ops, size_t count, uint32_t *order_out);
+
 #endif

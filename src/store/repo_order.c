@@ -1,11 +1,11 @@
 /*
- * repo_order.c - sorts the ops of a commit (append_sync.h). Ids are hashes, so many of them are sorted by the bytes of
+ * repo_order.c - sorts the ops of a commit (repo_ops.h). Ids are hashes, so many of them are sorted by the bytes of
  * their upper halves, one byte after the other, without comparing anything. Those whose upper halves are the same
  * are the same page, unless somebody has taken pains: then everything is compared after all.
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/append_sync.h"
+#include "store/repo_ops.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/hash_store.h"
 #include "store/repo.h"
 #include "store/repo_event.h"
 #include "store/repo_ops.h"
@@ -255,7 +254,7 @@ int wb_repo_wait_revisit(struct wb_repo *repo, const struct wb_store_revisit *re
 {
     struct wb_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
     struct wb_pageview *view;
-    int err = wb_repo_check_usable(repo->writer);
+    int err = wb_pagefile_check_usable(&repo->writer->files);
 
     WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
     *outcome_out = WB_STORE_PUT_NEW;
@@ -274,7 +273,7 @@ int wb_repo_put_revisit(struct wb_store *store, const struct wb_store_revisit *r
     struct wb_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
     const struct wb_history_version *version;
     struct wb_pageview *view;
-    int err = wb_repo_check_usable(writer);
+    int err = wb_pagefile_check_usable(&writer->files);
     int barred = err == 0 ? wb_repo_barred(store, revisit->id, revisit->site) : err;
 
     if (barred) {
@@ -283,8 +282,8 @@ int wb_repo_put_revisit(struct wb_store *store, const struct wb_store_revisit *r
         return barred < 0 ? barred : 0;
     }
     err = find_original(repo, revisit, &version, &view);
-    if (err == 0 && wb_hash_is(repo))
-        err = wb_hash_can_change(repo, view);
+    if (err == 0)
+        err = wb_repo_can_change(repo, view);
     if (err == 0)
         err = wb_repo_site_index(writer, revisit->site, &op.site);
     if (err < 0)
@@ -411,15 +410,17 @@ static int gather_revisit(void *context, const struct wb_store_revisit *revisit,
 static bool was_brought(struct wb_repo_edit *edit, const struct wb_history_version *version,
                         const struct wb_store_revisit *revisit, const uint32_t *order, size_t count)
 {
+    const struct wb_repo_writer *writer = edit->repo->writer;
+
     WB_CHECK(revisit->has_sha1);
     WB_CHECK(version->place.segment > 0);
     for (size_t i = 0; i < count; i++) {
-        const struct wb_op *op = &edit->repo->writer->ops.items[order[i]];
+        const struct wb_op *op = &writer->ops.items[order[i]];
         if (op->kind != WB_OP_PUT || op->content != version->content)
             continue;
         /* The digest of the payload is that of the record. If an older one is used instead, this one is forgotten. */
         bool payload = op->has_payload_sha1 && wb_catalog_place_equal(&version->place, &op->entry.place);
-        if (has_digest(revisit, op->sha1, payload ? op->payload_sha1 : NULL))
+        if (has_digest(revisit, writer->files.puts.items[op->put - 1].sha1, payload ? op->payload_sha1 : NULL))
             return true;
     }
     return false;

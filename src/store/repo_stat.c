@@ -11,7 +11,7 @@
 
 struct overview_read {
     struct wb_repo *repo;
-    struct wb_repo_overview overview;
+    struct wb_overview overview;
 };
 
 static int read_overview(void *context)
@@ -24,7 +24,7 @@ static int read_overview(void *context)
     return err < 0 ? err : wb_catalog_rows_read(&r->repo->reader, &r->overview.rows);
 }
 
-int wb_repo_overview(struct wb_repo *repo, struct wb_repo_overview *overview_out)
+int wb_repo_overview(struct wb_repo *repo, struct wb_overview *overview_out)
 {
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
 
@@ -108,7 +108,7 @@ static int count_stored(struct wb_repo *repo, struct wb_store_stat *stat)
         err = wb_repo_node_usage(repo, wb_nodes_number(&repo->nodes, i), &usage);
         stat->bytes_stored += inside ? 0 : usage.bytes;
         stat->bytes_dead += usage.retired;
-        err = wb_repo_node_failed(repo, err) ? 0 : err;
+        err = wb_nodes_failed(&repo->nodes, err) ? 0 : err;
     }
     return err;
 }
@@ -117,7 +117,7 @@ int wb_repo_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct wb_repo *repo = wb_repo_of(store);
     struct wb_repo_readable readable = {0};
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     int err = wb_repo_overview(repo, &o);
 
     WB_CHECK(stat_out->pages == 0);

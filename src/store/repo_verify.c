@@ -12,7 +12,6 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "pagefile/hash_store.h"
 #include "pagefile/hash_verify.h"
 #include "store/repo_verify.h"
 
@@ -85,18 +84,6 @@ static int look_up_claim(struct wb_repo_verifier *v, struct wb_pageid id, const 
     return err;
 }
 
-int wb_repo_verify_digests(const struct wb_page *page)
-{
-    struct wb_page again = *page;
-
-    again.digested = false;
-    wb_page_digest(&again);
-    if (page->digested && memcmp(again.md5, page->md5, sizeof page->md5) == 0 &&
-        memcmp(again.sha1, page->sha1, sizeof page->sha1) == 0)
-        return 0;
-    return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page->url));
-}
-
 /* Whether a scan that trusts the flags (flags_hold and is_plain in disk_scan.c) would miss this page or show another.
  */
 static bool is_misflagged(const struct wb_catalog_segment *row, const struct wb_block_entry *entry, bool latest)
@@ -113,12 +100,12 @@ static int check_page(struct wb_repo_verifier *v, const struct wb_catalog_segmen
     struct wb_catalog_place place = {wb_catalog_segment_origin(row), entry->slot, head->logical};
     struct page_claim c;
     struct wb_page page;
-    int err = wb_repo_page(record, entry->id, NULL, &page);
+    int err = wb_pagefile_page(record, entry->id, NULL, &page);
 
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(row->number < v->summary.next_segment || !v->sound);
     if (err == 0)
-        err = wb_repo_verify_digests(&page);
+        err = wb_pagefile_check_digests(&page);
     if (err < 0)
         return err;
     if (entry->flags & WB_BLOCK_ENTRY_DEAD || !v->sound)
@@ -237,8 +224,8 @@ static int check_seal(struct wb_repo_verifier *v, uint64_t sealed_at, const char
 }
 
 /* After the committed bytes there is nothing, a seal, the work of a running writer, or what a crash left. */
-static int check_tail(struct wb_repo_verifier *v, const struct wb_catalog_segment *row,
-                      const struct wb_segment *segment, const char *file)
+static int check_tail(struct wb_repo_verifier *v, const struct wb_catalog_segment *row, struct wb_segment *segment,
+                      const char *file)
 {
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->file.node != NULL);
@@ -310,12 +297,10 @@ static int check_file(void *context, const struct wb_node_entry *entry)
     struct wb_node_file file = WB_NODE_FILE_INIT;
     const char *base = entry->name + sizeof WB_SEGMENT_DIR;
     uint32_t number, revision;
-    bool hash = v->superblock->design.read.organisation == WB_ORGANISATION_HASH, doubles;
 
     WB_CHECK(v->catalog != NULL);
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
-    if (hash ? !wb_bucket_name_parse(base, &number, &revision, &doubles)
-             : !wb_segment_name_parse(base, &number, &revision)) {
+    if (!v->kind->parse_name(base, &number, &revision)) {
         wb_repo_verify_report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", base);
         return 0;
     }
@@ -341,14 +326,14 @@ static int check_file(void *context, const struct wb_node_entry *entry)
     return 0;
 }
 
-/* ---- bucket files (hash_verify.c) ------------------------------------------------------------------------- */
+/* ---- files that their kind checks ------------------------------------------------------------------------- */
 
-static void report_bucket(void *context, bool problem, const char *file, uint64_t offset, const char *message)
+static void report_finding(void *context, bool problem, const char *file, uint64_t offset, const char *message)
 {
     wb_repo_verify_report(context, problem, file, offset, "%s", message);
 }
 
-static int bucket_node(void *context, uint32_t number, struct wb_node **node_out)
+static int find_node(void *context, uint32_t number, struct wb_node **node_out)
 {
     struct wb_repo_verifier *v = context;
 
@@ -356,19 +341,19 @@ static int bucket_node(void *context, uint32_t number, struct wb_node **node_out
     return wb_nodes_find(&v->nodes, number, node_out);
 }
 
-static int check_bucket_seal(void *context, const char *file, uint64_t commit)
+static int check_file_seal(void *context, const char *file, uint64_t commit)
 {
     return check_seal(context, commit, file);
 }
 
-static bool bucket_progress(void *context, uint64_t done)
+static bool report_progress(void *context, uint64_t done)
 {
     struct wb_repo_verifier *v = context;
 
     return !v->progress || v->progress(v->progress_context, done, v->total > done ? v->total : done);
 }
 
-static int check_bucket_files(struct wb_repo_verifier *v)
+static int check_by_kind(struct wb_repo_verifier *v)
 {
     struct wb_hash_check check = {
         .catalog = v->catalog,
@@ -376,15 +361,15 @@ static int check_bucket_files(struct wb_repo_verifier *v)
         .content_seed = wb_hash64(v->superblock->id, sizeof v->superblock->id),
         .sound = v->sound,
         .context = v,
-        .report = report_bucket,
-        .node = bucket_node,
-        .sealed = check_bucket_seal,
-        .progress = bucket_progress,
+        .report = report_finding,
+        .node = find_node,
+        .sealed = check_file_seal,
+        .progress = report_progress,
     };
     int err = 0;
 
     for (size_t i = 0; i < v->rows.count && err == 0; i++)
-        err = wb_hash_check_file(&check, &v->rows.items[i]);
+        err = v->kind->check(&check, &v->rows.items[i]);
     WB_CHECK(v->result->pages == 0);
     v->result->pages = check.pages;
     return err;
@@ -438,8 +423,8 @@ static int check_segments(struct wb_repo_verifier *v)
         err = check_nodes(v);
     for (size_t i = 0; i < v->rows.count; i++)
         v->total += v->rows.items[i].bytes;
-    if (err == 0 && v->superblock->design.read.organisation == WB_ORGANISATION_HASH)
-        err = check_bucket_files(v);
+    if (err == 0 && v->kind->check)
+        err = check_by_kind(v);
     else
         for (size_t i = 0; i < v->rows.count && err == 0; i++)
             err = check_segment(v, &v->rows.items[i]);
@@ -453,6 +438,7 @@ int wb_repo_verify(const char *dir, const struct wb_superblock *superblock, wb_s
     WB_CHECK(counts_out->pages == 0);
     struct wb_repo_verifier v = {
         .superblock = superblock,
+        .kind = wb_pagefile_kind(superblock->design.read.organisation),
         .found = found,
         .found_context = found_context,
         .progress = progress,
@@ -468,8 +454,7 @@ int wb_repo_verify(const char *dir, const struct wb_superblock *superblock, wb_s
     if (err == 0 && v.tallies)
         err = check_segments(&v);
     /* If a walk finds rows that a search does not find, the tree itself is damaged. */
-    if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages != v.summary.pages &&
-        superblock->design.read.organisation != WB_ORGANISATION_HASH)
+    if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages != v.summary.pages && !v.kind->in_place)
         wb_repo_verify_report(&v, true, WB_CATALOG_NAME, 0,
                               "%llu pages are in the catalog, %llu can be found through it",
                               (unsigned long long)v.summary.pages, (unsigned long long)counts_out->pages);

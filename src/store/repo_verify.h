@@ -18,6 +18,7 @@ struct wb_repo_tally {
 
 struct wb_repo_verifier {
     const struct wb_superblock *superblock;
+    const struct wb_pagefile_kind *kind;
     struct wb_catalog *catalog;
     struct wb_catalog_txn txn;
     bool sound;                    /* the catalog has passed step 1; otherwise pages are not looked up in it */
@@ -43,9 +44,6 @@ struct wb_repo_verifier {
 /* Reports a problem, or a note. */
 void wb_repo_verify_report(struct wb_repo_verifier *v, bool problem, const char *file, uint64_t offset,
                            const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/* Computes the digests of a page again. WB_E_CORRUPT if they are not those of its record. */
-int wb_repo_verify_digests(const struct wb_page *page);
 
 /* Step 1. Opens v->txn, and fills v->summary, v->rows, v->nodes and v->tallies, which the other steps need. */
 int wb_repo_verify_catalog(struct wb_repo_verifier *v);

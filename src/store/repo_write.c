@@ -13,28 +13,10 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "os/limits.h"
 #include "os/random.h"
-#include "pagefile/hash_store.h"
-#include "pagefile/hashed_log.h"
 #include "store/repo.h"
-#include "pagefile/append_block.h"
 #include "store/repo_event.h"
 #include "store/repo_ops.h"
-
-enum { WORKERS_MAX = 8 };
-
-struct wb_pagefile_sizes wb_pagefile_sizes = {
-    .segment_bytes = WB_SEGMENT_BYTES_MAX,
-    .hashed_bytes = 10 << 20,
-    .block_bytes = WB_BLOCK_RAW_TARGET,
-    .group_bytes = 16 << 20,
-    .giant_bytes = 8 << 20,
-    .spare_bytes = 64 << 20,
-    .bucket_bytes = WB_BUCKET_BYTES,
-    .large_bytes = WB_BUCKET_LARGE_BYTES,
-    .pending_bytes = 64 << 20,
-};
 
 /* ---- the index of pages and sites --------------------------------------------------------------- */
 
@@ -85,26 +67,20 @@ int wb_op_index_set(union wb_op_index *map, struct wb_pageid id, size_t index)
 int wb_repo_writer_new(struct wb_repo *repo)
 {
     struct wb_repo_writer *writer = wb_alloc_zero(1, sizeof *writer);
-    unsigned workers = wb_limits_processors() < WORKERS_MAX ? wb_limits_processors() : WORKERS_MAX;
-    int err;
 
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(repo->store.mode == WB_STORE_WRITE);
     WB_CHECK(!repo->writer);
-    WB_CHECK(workers > 0);
     if (!writer)
         return WB_E_NOMEM;
     writer->magic = WB_REPO_WRITER_MAGIC;
     repo->writer = writer;
-    writer->commit = repo->commit_at_open;
     index_init(&writer->site_index);
     index_init(&writer->page_index);
     for (size_t i = 0; i < WB_REPO_VIEWS; i++)
         writer->views[i].last_op = -1;
-    err = wb_builders_new(workers, &writer->builders);
-    if (err == 0)
-        err = wb_pool_new(workers, &writer->pool);
-    return err;
+    writer->files.commit_at_open = repo->commit_at_open;
+    return wb_pagefile_writer_init(&repo->files, &writer->files);
 }
 
 void wb_ops_clear(struct wb_repo *repo)
@@ -112,7 +88,6 @@ void wb_ops_clear(struct wb_repo *repo)
     struct wb_repo_writer *writer = repo->writer;
 
     WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(!writer->flight); /* whose jobs point into the ops */
     for (size_t i = 0; i < writer->ops.count; i++) {
         wb_buf_release(&writer->ops.items[i].record);
         wb_free(writer->ops.items[i].revisit);
@@ -128,10 +103,9 @@ void wb_ops_clear(struct wb_repo *repo)
         writer->views[i].last_op = -1;
     writer->moment_known = false;
     writer->waiting_ops = 0;
-    writer->group_at = 0;
-    writer->group_bytes = writer->spare_bytes = 0;
+    writer->spare_bytes = 0;
     writer->older = writer->barred = 0;
-    writer->failed = (struct wb_error_copy){0};
+    wb_pagefile_forget(&repo->files);
     wb_busy_end(&repo->busy, &writer->busy);
 }
 
@@ -142,18 +116,9 @@ void wb_repo_writer_free(struct wb_repo *repo)
     if (!writer)
         return;
     WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    wb_flush_drop(repo);
-    wb_pool_free(writer->pool);
-    wb_pool_free(writer->sync_pool);
-    wb_builders_free(writer->builders);
+    repo->files.kind->flush_drop(&repo->files);
     wb_ops_clear(repo);
-    if (repo->hash && writer->commit > repo->commit_at_open)
-        wb_hash_seal(repo, wb_repo_newest_commit(repo));
-    else if (writer->tails.count == 0 && writer->commit > repo->commit_at_open)
-        wb_repo_seal_any(repo, wb_repo_newest_commit(repo));
-    wb_tails_release(repo);
-    wb_append_runs_release(repo);
-    wb_vec_release(&writer->tails);
+    wb_pagefile_writer_release(&repo->files);
     wb_vec_release(&writer->ops);
     wb_vec_release(&writer->sites);
     wb_map_release(&writer->site_index);
@@ -311,13 +276,6 @@ int wb_repo_view(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview *
     return err;
 }
 
-int wb_repo_check_usable(const struct wb_repo_writer *writer)
-{
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(writer->group_at <= writer->ops.count);
-    return writer->failed.code < 0 ? wb_error_restore(&writer->failed) : 0;
-}
-
 /* ---- put, touch, remove ----------------------------------------------------------------------------- */
 
 /* The catalog has 16 bits for a number of days. */
@@ -326,14 +284,11 @@ static uint16_t days16(uint32_t days)
     return days > UINT16_MAX ? UINT16_MAX : (uint16_t)days;
 }
 
-/* With pages of several sites, waiting for a larger group pays, because pages of one site are then stored together. */
-static bool group_is_full(const struct wb_repo *repo)
+int wb_repo_can_change(struct wb_repo *repo, const struct wb_pageview *view)
 {
-    const struct wb_repo_writer *writer = repo->writer;
+    const struct wb_pagefile_kind *kind = repo->files.kind;
 
-    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
-    WB_CHECK(writer->group_at <= writer->ops.count);
-    return writer->group_bytes >= wb_group_limit(writer, repo);
+    return kind->can_change ? kind->can_change(&repo->files, view) : 0;
 }
 
 /* The view includes the op that was just added: keeps it for the next one. */
@@ -384,8 +339,8 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
     WB_CHECK(op->content != 0);
     WB_CHECK(op->record.len == 0);
     *needed_out = *spare_out = false;
-    if (err == 0 && wb_hash_is(repo))
-        err = wb_hash_can_change(repo, *view_out);
+    if (err == 0)
+        err = wb_repo_can_change(repo, *view_out);
     if (err == 0)
         err = wb_repo_rival(&(*view_out)->history, page, read_rival, repo, &op->replaces);
     *outcome_out = WB_STORE_PUT_KNOWN;
@@ -411,34 +366,65 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
     return err;
 }
 
+int wb_repo_store_record(struct wb_repo *repo, const struct wb_op *op, struct wb_buf *record)
+{
+    struct wb_repo_writer *writer = repo->writer;
+    struct wb_put put = {
+        .id = op->id,
+        .site = op->site,
+        .site_hash = writer->sites.items[op->site].hash,
+        .body_bytes = op->entry.body_bytes,
+        .record = *record,
+    };
+
+    WB_CHECK(op->put == writer->files.puts.count + 1);
+    *record = WB_BUF_INIT;
+    int err = wb_pagefile_put(&repo->files, &put);
+    wb_buf_release(&put.record);
+    /* A segment that was begun may have a row or not. Both are fine; what was committed before is not affected. */
+    if (err < 0 && wb_catalog_uncertain(repo->catalog)) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        (void)wb_repo_open_catalog(repo);
+        err = wb_error_restore(&why);
+    }
+    return err;
+}
+
 /* Adds the op of a put. If its bytes are to be stored, or may have to be (spare), encodes the page. */
 static int add_put(struct wb_repo *repo, struct wb_op *op, const struct wb_page *page, bool spare)
 {
     struct wb_repo_writer *writer = repo->writer;
-    int err = op->kind == WB_OP_PUT || spare ? wb_page_encode(page, &op->record) : 0;
-    size_t record_bytes = op->record.len;
+    struct wb_buf record = WB_BUF_INIT;
+    int err = op->kind == WB_OP_PUT || spare ? wb_page_encode(page, &record) : 0;
 
     WB_CHECK(!spare || op->kind == WB_OP_CAPTURE);
-    if (spare && record_bytes > wb_pagefile_sizes.spare_bytes - writer->spare_bytes)
+    if (spare && record.len > wb_pagefile_sizes.spare_bytes - writer->spare_bytes)
         op->kind = WB_OP_PUT; /* it goes to the disk, where it may turn out to be dead, and not into memory */
+    if (op->kind == WB_OP_PUT)
+        op->put = (uint32_t)writer->files.puts.count + 1;
+    else
+        op->record = record;
     if (err == 0)
         err = wb_op_add(repo, op);
     if (err < 0) {
-        wb_buf_release(&op->record);
+        wb_buf_release(&record);
         return err;
     }
     if (op->kind == WB_OP_CAPTURE) {
-        writer->spare_bytes += record_bytes;
+        writer->spare_bytes += record.len;
         WB_CHECK(writer->spare_bytes <= wb_pagefile_sizes.spare_bytes);
         return 0;
     }
-    WB_CHECK(record_bytes > WB_RECORD_DIGEST_BYTES);
-    writer->group_mixed = writer->group_bytes && (writer->group_mixed || op->site != writer->group_site);
-    writer->group_site = op->site;
-    writer->group_bytes += record_bytes;
-    if (record_bytes >= wb_pagefile_sizes.giant_bytes)
-        return wb_flush_all(repo);
-    return group_is_full(repo) ? wb_flush_start(repo) : 0;
+    return wb_repo_store_record(repo, op, &record);
+}
+
+int wb_repo_put_captured(struct wb_repo *repo, struct wb_op *op)
+{
+    WB_CHECK(op->kind == WB_OP_CAPTURE && op->record.len > 0);
+    op->kind = WB_OP_PUT;
+    op->put = (uint32_t)repo->writer->files.puts.count + 1;
+    return wb_repo_store_record(repo, op, &op->record);
 }
 
 int wb_repo_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
@@ -449,7 +435,7 @@ int wb_repo_put(struct wb_store *store, const struct wb_page *page, enum wb_stor
     struct wb_slice site = wb_key_site(page->key);
     struct wb_pageview *view;
     bool needed, spare;
-    int err = wb_repo_check_usable(writer);
+    int err = wb_pagefile_check_usable(&writer->files);
     int barred = err == 0 ? wb_repo_barred(store, page->id, site) : err;
     struct wb_bin bin;
 
@@ -459,7 +445,7 @@ int wb_repo_put(struct wb_store *store, const struct wb_page *page, enum wb_stor
         *outcome_out = WB_STORE_PUT_BARRED;
         return barred < 0 ? barred : 0;
     }
-    err = wb_bin_of(repo, page->id, &bin); /* whatever becomes of it, its node must be there */
+    err = wb_bin_of(&repo->nodes, page->id, &bin); /* whatever becomes of it, its node must be there */
     if (err < 0)
         return err;
     op.content = wb_history_content(page, repo->content_seed);
@@ -489,7 +475,7 @@ int wb_repo_put(struct wb_store *store, const struct wb_page *page, enum wb_stor
 /* The page as it is before an op is added. */
 static int view_to_change(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out)
 {
-    int err = wb_repo_check_usable(repo->writer);
+    int err = wb_pagefile_check_usable(&repo->writer->files);
 
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(repo->store.mode == WB_STORE_WRITE);
@@ -503,8 +489,8 @@ int wb_repo_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
     struct wb_pageview *view;
     int err = view_to_change(repo, id, &view);
 
-    if (err == 0 && wb_hash_is(repo))
-        err = wb_hash_can_change(repo, view);
+    if (err == 0)
+        err = wb_repo_can_change(repo, view);
     if (err < 0)
         return err;
     return wb_history_latest(&view->history) ? wb_op_add(repo, &op) : wb_store_not_found();
@@ -530,29 +516,19 @@ int wb_repo_get_pending(struct wb_repo *repo, size_t number, struct wb_page *pag
     struct wb_repo_writer *writer = repo->writer;
     int err;
 
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
+    WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
     WB_CHECK(number < writer->ops.count);
-    wb_flush_wait(repo);
     const struct wb_op *op = &writer->ops.items[number];
     WB_CHECK(op->kind <= WB_OP_CAPTURE);
-    WB_CHECK(op->appended == (op->record.len == 0) || repo->hash);
-    wb_buf_clear(mem_out);
-    if (op->staged_bytes) {
-        err = wb_hash_staged(repo, op, mem_out);
-    } else if (op->appended && !repo->hash) {
-        size_t i = 0;
-        while (i < writer->tails.count && writer->tails.items[i].segment.number != op->entry.place.segment)
-            i++;
-        WB_CHECK(i < writer->tails.count);
-        err = wb_append_runs_end(repo);
-        if (err == 0)
-            err = wb_segment_read_record(&writer->tails.items[i].segment, &repo->source, &op->entry.place, op->id,
-                                         mem_out);
+    WB_CHECK((op->kind == WB_OP_PUT) == (op->put > 0));
+    if (op->put) {
+        err = wb_pagefile_pending(&repo->files, op->put - 1, mem_out);
     } else {
+        wb_buf_clear(mem_out);
         err = wb_buf_append_slice(mem_out, wb_buf_slice(&op->record));
         if (err == 0)
             err = wb_page_record_digest(
                 &(struct wb_record_digest){mem_out->ptr, mem_out->len, op->entry.body_bytes}, 1);
     }
-    return err < 0 ? err : wb_repo_page(wb_buf_slice(mem_out), op->id, NULL, page_out);
+    return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), op->id, NULL, page_out);
 }

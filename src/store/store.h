@@ -494,47 +494,6 @@ struct wb_store_stat {
 };
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 
-/* Something that verify or compact found. */
-struct wb_store_finding {
-    bool problem;        /* true: damage; false: a note, such as leftovers of a crash, which are harmless */
-    const char *file;    /* relative to the repository */
-    uint64_t offset;
-    const char *message;
-};
-typedef void (*wb_store_found)(void *context, const struct wb_store_finding *finding);
-
-/* Called now and then with the bytes done and the total. Returning false stops the work cleanly: WB_E_STOPPED. */
-typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
-
-struct wb_store_compact_counts {
-    uint64_t files;    /* rewritten or deleted */
-    uint64_t pages;    /* versions that remain in the rewritten files */
-    uint64_t versions; /* old versions that were given up, because nobody keeps them any more */
-    uint64_t moved;    /* old versions that were put next to newer ones of the same page */
-    uint64_t bytes_before, bytes_after;
-    uint64_t skipped;  /* files that another process is writing to, or whose node is down */
-    uint64_t damaged;  /* damaged places that were kept as they are, because they contain live pages */
-    uint64_t dropped;  /* damaged places that were removed, because all their pages were dead */
-};
-
-/*
- * Gives up the versions that nobody keeps any more, and frees the space of everything that is dead. Damage does
- * not stop it. Each damaged place is passed to found(), as a problem if it remains
- * and as a note if it is gone, and everything else is compacted. Returns 0 even if
- * damage remains; see counts_out. progress and found may be NULL.
- */
-int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-                     void *found_context, struct wb_store_compact_counts *counts_out);
-
-/*
- * The same, for whoever compacts again and again: a file is copied only if a quarter of it can be freed, or if it has
- * something that was taken down. So each byte that dies pays for a few that are copied, however often this is called,
- * and not much more than a quarter of a file is dead.
- */
-enum { WB_STORE_WORTHWHILE = 4 };
-int wb_store_compact_worthwhile(struct wb_store *store, wb_store_progress progress, void *progress_context,
-                                wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out);
-
 struct wb_store_verify_counts {
     uint64_t pages, problems, notes;
 };

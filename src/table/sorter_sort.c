@@ -149,7 +149,6 @@ static void partition(struct wb_sorter_entry *e, size_t n, uint64_t pivot, size_
         exchange(&e[high + i], &e[n - 1 - i]);
     *equal_out = less;
     *greater_out = n - greater;
-    WB_CHECK(*equal_out <= *greater_out && *greater_out <= n);
 }
 
 /*
@@ -180,10 +179,10 @@ static size_t fetch_next(const char *records, struct wb_sorter_entry *e, size_t 
  */
 static uint32_t skip_common(const char *records, const struct wb_sorter_entry *e, size_t n, uint32_t depth)
 {
+    WB_CHECK(n >= 2);
     struct wb_slice first = wb_sorter_entry_key(&e[0], records);
     size_t common = first.len;
 
-    WB_CHECK(n >= 2);
     for (size_t i = 1; i < n && common >= depth + 8; i++) {
         struct wb_slice key = wb_sorter_entry_key(&e[i], records);
         if (i + 8 < n)
@@ -194,7 +193,6 @@ static uint32_t skip_common(const char *records, const struct wb_sorter_entry *e
         struct wb_slice b = wb_slice(key.ptr + depth, key.len - depth);
         common = depth + wb_table_key_shared(a, b);
     }
-    WB_CHECK(common <= first.len);
     return common >= depth + 8 ? (uint32_t)common : depth;
 }
 
@@ -240,7 +238,6 @@ static unsigned split(const char *records, const struct entry_group *g, struct e
         if (n - ended > 1)
             parts[count++] = (struct entry_group){e + ended, n - ended, {depth, false}, patience(n - ended)};
     }
-    WB_CHECK(count <= 4);
     for (unsigned i = 0; i + 1 < count; i++)
         if (parts[i].n > parts[count - 1].n) {
             struct entry_group larger = parts[i];

@@ -31,6 +31,13 @@
 
 enum { WB_BATCHED_MAGIC = 0x57424241 };
 
+/* What is found on the update nodes is reported with the name of their folder before that of the file. */
+struct wb_batched_found {
+    wb_store_found found;
+    void *context;
+};
+void wb_batched_pass_update(void *context, const struct wb_store_finding *finding);
+
 /* ---- what will be (batched_outlook.c) -------------------------------------------------------------------- */
 
 struct wb_batched_events WB_VEC_OF(struct wb_catalog_event);
@@ -142,10 +149,6 @@ enum { WB_BATCHED_FIRST_NODE = 101 }; /* of the update nodes */
 
 int wb_batched_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                          void *context);
-int wb_batched_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
-                        uint32_t *number_out);
-int wb_batched_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
-
 /* Bytes on update nodes that are not in the repository's directory. */
 int wb_batched_outside_bytes(struct wb_batched *batch, uint64_t *bytes_out);
 

@@ -106,7 +106,7 @@ static int read_gone(struct wb_disk_scan *scan, struct wb_pageid id, struct wb_p
         entry.ended = true;
         entry.epoch = version->arrived;
         entry.time_ms = wb_history_last_ms(&scan->view.history, version);
-        err = wb_repo_page(wb_buf_slice(&scan->text), id, &entry, page_out);
+        err = wb_pagefile_page(wb_buf_slice(&scan->text), id, &entry, page_out);
     }
     wb_segment_close(&segment);
     wb_vec_release(&held);

@@ -171,7 +171,7 @@ static int open_scan(struct wb_store *store, const struct wb_store_scan_options 
 {
     struct wb_disk_scan *scan = wb_alloc_zero(1, sizeof *scan);
 
-    WB_CHECK(!wb_repo_of(store)->hash);
+    WB_CHECK(wb_repo_of(store)->files.kind->whole_blocks);
     *scan_out = NULL;
     if (!scan)
         return WB_E_NOMEM;
@@ -206,10 +206,9 @@ int wb_disk_scan_open(struct wb_store *store, const struct wb_store_scan_options
                       struct wb_store_scan **scan_out)
 {
     WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
-    if (wb_repo_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASHED_LOG)
-        return wb_sorted_scan_open(wb_repo_of(store), &wb_sorted_log, options, scan_out);
-    if (wb_repo_of(store)->superblock.design.read.organisation == WB_ORGANISATION_HASH)
-        return wb_sorted_scan_open(wb_repo_of(store), &wb_sorted_hash, options, scan_out);
+    const struct wb_sorted_source *sorted = wb_repo_of(store)->files.kind->sorted;
+    if (sorted)
+        return wb_sorted_scan_open(wb_repo_of(store), sorted, options, scan_out);
     return open_scan(store, options, scan_out);
 }
 
@@ -518,7 +517,7 @@ int wb_disk_scan_page(struct wb_disk_scan *scan, struct wb_page *page_out)
     struct wb_block_reader *zstd = entry->flags & WB_BLOCK_ENTRY_OLD ? part->zstd_old : part->zstd;
     int err = (scan->facts ? wb_block_read_facts : wb_block_read_page)(zstd, at, page_out);
     if (err == 0)
-        err = wb_repo_page_identify(page_out, entry->id, part->plain ? NULL : &part->known.items[at].entry);
+        err = wb_pagefile_identify(page_out, entry->id, part->plain ? NULL : &part->known.items[at].entry);
     if (err < 0)
         return err;
     if (part->plain)

@@ -12,7 +12,7 @@ struct nodes_down WB_VEC_OF(uint32_t);
 static int find_down(struct wb_repo *repo, struct nodes_down *down)
 {
     struct wb_node *ignored;
-    int err = wb_nodes_renew(repo);
+    int err = wb_pagefile_renew_nodes(&repo->files);
 
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < repo->nodes.items.count && err == 0; i++) {
@@ -27,7 +27,7 @@ static int find_down(struct wb_repo *repo, struct nodes_down *down)
 /* Segments are read in the order of their numbers, whatever is visible in them. */
 static int look_at_segments(const struct wb_disk_scan *scan, const struct nodes_down *down, uint32_t *node_out)
 {
-    struct wb_repo_overview overview;
+    struct wb_overview overview;
     int err = wb_repo_overview(scan->repo, &overview);
 
     WB_CHECK(*node_out == 0);

@@ -196,7 +196,7 @@ int wb_sorted_scan_open(struct wb_repo *repo, const struct wb_sorted_source *sou
     scan->source = source;
     int err = take_options(scan, options);
     if (err == 0)
-        err = source->open(repo, &scan->context);
+        err = source->open(&repo->files, &scan->context);
     if (err == 0)
         err = wb_catalog_open(repo->dir, WB_TREE_READ, &scan->catalog);
     if (err == 0)
@@ -235,22 +235,6 @@ static int begin(struct wb_sorted_scan *scan)
     scan->state = wb_catalog_txn_id(&scan->txn);
     scan->renewed_ms = wb_clock_wall_ms();
     return 0;
-}
-
-int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t at)
-{
-    struct wb_error_copy why;
-
-    wb_error_save(WB_E_CORRUPT, &why);
-    for (size_t i = 0; i < chunk->known.count; i++)
-        if (chunk->known.items[i].segment == segment && chunk->known.items[i].at == at)
-            return 0;
-    int err = wb_vec_push(&chunk->errors, why);
-    if (err == 0) {
-        err = wb_vec_push(&chunk->known, (struct wb_sorted_damage){segment, at});
-        chunk->errors.count -= err < 0;
-    }
-    return err;
 }
 
 int wb_sorted_catalog_damaged(struct wb_sorted_chunk *chunk)
@@ -409,7 +393,7 @@ static int read_item(struct wb_sorted_scan *scan, const struct wb_sorted_item *i
         err = wb_page_decode(record, page_out);
     }
     if (err == 0)
-        err = wb_repo_page_identify(page_out, item->id, &item->entry);
+        err = wb_pagefile_identify(page_out, item->id, &item->entry);
     if (err == WB_E_CORRUPT || err == WB_E_NEWER) {
         strcpy(why, wb_error_message());
         return wb_fail(err, "%s: segment %u, block %llu: %s", scan->repo->dir, item->entry.place.segment,

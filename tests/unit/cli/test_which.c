@@ -3,6 +3,7 @@
 
 #include "answer/answer.h"
 #include "base/buf.h"
+#include "move/move.h"
 
 static void test_a_url_or_an_id(void **state)
 {
@@ -139,7 +140,7 @@ static void test_versions_after_changes(void **state)
 {
     static const char *const bodies[] = {"A", "B", "C"};
     struct wb_store *store = new_store("moved", WB_STORE_KEEP_NEWEST), *other;
-    struct wb_store_compact_counts counts = {0};
+    struct wb_move_compact_counts counts = {0};
     struct wb_store_timeline timeline;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_pageid id = page_on("a", 0, "").id;
@@ -158,7 +159,7 @@ static void test_versions_after_changes(void **state)
             put_on(store, "a", 9, "D");
         if (step == 2) { /* everything moves to the front, where a page was */
             remove_page(store, "b", 10);
-            assert_int_equal(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts), 0);
+            assert_int_equal(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts), 0);
             assert_true(counts.files > 0);
         }
         assert_int_equal(wb_store_open(test_path("moved"), WB_STORE_READ, &other), 0);

@@ -2,6 +2,7 @@
 #include "../expect.h"
 #include "../testroot.h"
 #include "place/node.h"
+#include "os/clock.h"
 #include "os/fault.h"
 #include "os/path.h"
 
@@ -23,13 +24,13 @@ static void expect_counts(uint32_t node, uint64_t gets, uint64_t puts, uint64_t 
 static void test_counts(void **state)
 {
     struct wb_busy busy, other;
-    struct wb_busy_mark scans[50], put, get;
+    struct wb_busy_mark scans[50], put, scan;
 
     (void)state;
     expect_counts(1, 0, 0, 0); /* there is no file yet */
     ok(wb_busy_init(&busy, test_root));
-    get = wb_busy_begin(&busy, WB_BUSY_GET, 1, 1);
-    assert_int_equal(get.bytes, 0);
+    scan = wb_busy_begin(&busy, WB_BUSY_STREAM, 1, 1);
+    assert_int_equal(scan.bytes, 0);
     assert_int_equal(wb_path_kind(test_path(WB_BUSY_NAME)), WB_PATH_NONE); /* reading makes no file, but storing does */
     put = wb_busy_begin(&busy, WB_BUSY_PUT, 1, 1);
     expect_counts(1, 0, 1, 0);
@@ -39,13 +40,13 @@ static void test_counts(void **state)
     for (size_t i = 0; i < COUNT(scans); i++)
         scans[i] = wb_busy_begin(i % 2 ? &busy : &other, WB_BUSY_STREAM, 2, i < 10 ? 2 : 4);
     put = wb_busy_begin(&busy, WB_BUSY_PUT, 1, WB_BUSY_NODE_MAX);
-    get = wb_busy_begin(&other, WB_BUSY_GET, WB_BUSY_NODE_MAX, WB_BUSY_NODE_MAX);
+    scan = wb_busy_begin(&other, WB_BUSY_STREAM, WB_BUSY_NODE_MAX, WB_BUSY_NODE_MAX);
     expect_counts(1, 0, 1, 0);
     expect_counts(2, 0, 1, 50);
     expect_counts(3, 0, 1, 40);
     expect_counts(4, 0, 1, 40);
     expect_counts(5, 0, 1, 0);
-    expect_counts(WB_BUSY_NODE_MAX, 1, 1, 0);
+    expect_counts(WB_BUSY_NODE_MAX, 0, 1, 1);
     for (size_t i = 0; i < COUNT(scans); i += 2)
         wb_busy_end(&other, &scans[i]);
     wb_busy_end(&other, &scans[0]); /* ended already */
@@ -54,8 +55,8 @@ static void test_counts(void **state)
     expect_counts(3, 0, 0, 20);
     wb_busy_release(&busy);
     expect_counts(2, 0, 0, 0);
-    expect_counts(WB_BUSY_NODE_MAX, 1, 0, 0);
-    wb_busy_end(&other, &get);
+    expect_counts(WB_BUSY_NODE_MAX, 0, 0, 1);
+    wb_busy_end(&other, &scan);
     expect_counts(WB_BUSY_NODE_MAX, 0, 0, 0);
     wb_busy_release(&other);
     wb_busy_release(&other);
@@ -79,6 +80,51 @@ static void test_neighbours(void **state)
     wb_busy_end(&busy, &b);
     expect_counts(77, 0, 0, 0);
     wb_busy_release(&busy);
+}
+
+/* Counts the gets of the nodes 1 to 3. */
+static void count_gets(uint64_t gets_out[3])
+{
+    uint64_t counts[WB_BUSY_KINDS];
+
+    for (uint32_t node = 1; node <= 3; node++) {
+        ok(wb_busy_count(test_root, node, counts));
+        gets_out[node - 1] = counts[WB_BUSY_GET];
+    }
+}
+
+/* A handle that reads pages of a node counts there once, until nothing was read for a second or two. */
+static void test_gets(void **state)
+{
+    struct wb_busy busy, other;
+    uint64_t gets[3], calls;
+    bool counted = false;
+
+    (void)state;
+    ok(wb_busy_init(&busy, test_root));
+    ok(wb_busy_init(&other, test_root));
+    wb_busy_get(&busy, 1);
+    assert_int_equal(wb_path_kind(test_path(WB_BUSY_NAME)), WB_PATH_NONE);
+    ok(wb_path_replace(test_path(WB_BUSY_NAME), WB_SLICE_EMPTY));
+    for (unsigned i = 0; i < 100 && !counted; i++) { /* a busy machine can lose a second anywhere */
+        wb_clock_shift(0, 3000);
+        count_gets(gets);
+        assert_true(gets[0] == 0 && gets[1] == 0 && gets[2] == 0); /* what was read three seconds ago */
+        int64_t since = wb_clock_mono_ns();
+        for (calls = 0; calls < 1000; calls++)
+            wb_busy_get(&busy, calls % 2 ? 1 : 3);
+        wb_busy_get(&other, 3);
+        count_gets(gets);
+        counted = wb_clock_mono_ns() - since < 1000000000;
+    }
+    assert_true(counted);
+    assert_true(gets[0] == 1 && gets[1] == 0 && gets[2] == 2);
+    wb_busy_release(&other);
+    count_gets(gets);
+    assert_true(gets[2] < 2);
+    wb_busy_release(&busy);
+    count_gets(gets);
+    assert_true(gets[0] == 0 && gets[1] == 0 && gets[2] == 0);
 }
 
 enum { CHILDREN = 5 };
@@ -174,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_counts, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_gets, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_neighbours, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_killed, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_unable, make_root, remove_root),

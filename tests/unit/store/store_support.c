@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -484,6 +485,27 @@ int end_child(pid_t child)
 int run_child(int (*function)(void *context), void *context)
 {
     return end_child(start_child(function, context));
+}
+
+struct stopped {
+    int (*function)(void *context);
+    void *context;
+};
+
+static int run_quietly(void *context)
+{
+    const struct stopped *s = context;
+    struct rlimit none = {0, 0};
+    int null = open("/dev/null", O_WRONLY);
+
+    must(null >= 0 && dup2(null, STDERR_FILENO) >= 0);
+    must(setrlimit(RLIMIT_CORE, &none) == 0);
+    return s->function(s->context);
+}
+
+bool is_stopped(int (*function)(void *context), void *context)
+{
+    return run_child(run_quietly, &(struct stopped){function, context}) == -SIGABRT;
 }
 
 void use_small_sizes(uint64_t segment_bytes)

@@ -160,6 +160,9 @@ pid_t start_child(int (*function)(void *context), void *context);
 int end_child(pid_t child);
 int run_child(int (*function)(void *context), void *context);
 
+/* Whether an assertion stops a child process that runs the function. What the assertion prints is not shown. */
+bool is_stopped(int (*function)(void *context), void *context);
+
 /* The number of seconds after which a child that hangs is ended. */
 extern unsigned child_seconds;
 

@@ -5,11 +5,6 @@
 #include "block_support.h"
 #include "block/block_plan.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 /* ---- through wb_block_rewrite() -------------------------------------------------------------------------- */
 
 /* All versions of page 1 in these tests, the oldest one first. */
@@ -181,12 +176,8 @@ static int plan_circle(void *context)
     static const int32_t newest[] = {1, 0, -1};
     struct block block = {0};
     struct wb_block_plan plan;
-    struct rlimit none = {0, 0};
-    int null = open("/dev/null", O_WRONLY);
 
     (void)context;
-    must(null >= 0 && dup2(null, STDERR_FILENO) >= 0); /* what the assertion says */
-    must(setrlimit(RLIMIT_CORE, &none) == 0);
     make_plan(&block, newest, COUNT(newest), &plan);
     return wb_block_plan_all(&plan) < 0;
 }
@@ -198,9 +189,8 @@ static void test_circle(void **state)
 
     (void)state;
     child_seconds = 60; /* without the assertion it would never end */
-    int status = run_child(plan_circle, NULL);
+    assert_true(is_stopped(plan_circle, NULL));
     child_seconds = seconds;
-    assert_int_equal(status, -SIGABRT);
 }
 
 /* In a block from outside it is damage: frames that are based on each other, or on themselves. */

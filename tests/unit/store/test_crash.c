@@ -11,6 +11,7 @@
  * must be there from its acknowledged commit until the one that drops it, and contain exactly what was there then.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <fcntl.h>
@@ -106,8 +107,8 @@ static void acknowledge(const struct writer *w, unsigned commits)
 
 static void compact_store(struct wb_store *store)
 {
-    struct wb_store_compact_counts compact;
-    int err = wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
+    struct wb_move_compact_counts compact;
+    int err = wb_move_compact(store, NULL, NULL, NULL, NULL, &compact);
 
     must(err == 0 || (shared && err == WB_E_BUSY));
 }

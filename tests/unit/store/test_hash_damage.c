@@ -4,6 +4,7 @@
  * divided and moved. A page that is lost says so, and where; verify reports it until it is replaced or removed.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/fault.h"
 #include "pagefile/hash_store.h"
 #include "store/store_nodes.h"
@@ -91,14 +92,14 @@ static void reopen(struct rig *rig)
 static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MAX])
 {
     struct wb_repo *repo = wb_repo_of(rig->store);
-    struct wb_repo_overview o;
+    struct wb_overview o;
     char name[WB_SEGMENT_NAME_MAX];
     const char *node;
 
     must_ok(wb_repo_overview(repo, &o));
     must(o.rows.count > 0);
     struct wb_catalog_segment row = o.rows.items[chance_below(&rig->chance, o.rows.count)];
-    must_ok(wb_repo_node_dir(repo, row.node, &node));
+    must_ok(wb_nodes_dir(&repo->nodes, row.node, &node));
     wb_bucket_name(row.number, row.revision, name);
     path_in(node, name, path_out);
     wb_catalog_rows_release(&o.rows);
@@ -203,10 +204,10 @@ static void count_finding(void *context, const struct wb_store_finding *finding)
 
 static void compact(struct rig *rig)
 {
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     uint64_t before = rig->found;
 
-    must_ok(wb_store_compact(rig->store, NULL, NULL, count_finding, rig, &counts));
+    must_ok(wb_move_compact(rig->store, NULL, NULL, count_finding, rig, &counts));
     assert_int_equal(rig->found - before, counts.damaged);
     must(count_fates(rig, LOST) || counts.damaged == 0);
 }
@@ -223,7 +224,7 @@ static void add_node(struct rig *rig)
 
     snprintf(name, sizeof name, "disk%u", rig->nodes_added++);
     path_in(rig->beside, name, path);
-    told(wb_store_node_add(rig->store, path, false, NULL, NULL, NULL), "was added, but");
+    told(wb_move_node_add(rig->store, path, false, NULL, NULL, NULL), "was added, but");
 }
 
 static void remove_node(struct rig *rig)
@@ -234,7 +235,7 @@ static void remove_node(struct rig *rig)
     must_ok(wb_repo_summary(repo, &summary)); /* reading anything takes up the newest table of nodes */
     size_t count = wb_nodes_count(&repo->nodes);
     if (count > 1)
-        told(wb_store_node_remove(rig->store, wb_nodes_number(&repo->nodes, chance_below(&rig->chance, count)), NULL,
+        told(wb_move_node_remove(rig->store, wb_nodes_number(&repo->nodes, chance_below(&rig->chance, count)), NULL,
                                   NULL),
              "was removed, but");
 }
@@ -379,7 +380,7 @@ static void test_lost_write(void **state)
     use_small_sizes(9000);
     for (unsigned round = 0; round < 6; round++) {
         struct rig rig = {.chance = round};
-        struct wb_store_compact_counts counts;
+        struct wb_move_compact_counts counts;
         char path[DIR_MAX], copy[DIR_MAX];
         make(&rig, "Incr[hash,hash]", 1);
         struct wb_catalog_segment row = some_file(&rig, path);
@@ -392,14 +393,14 @@ static void test_lost_write(void **state)
         uint64_t bucket = 0;
         while (!lose_write(copy, path, bucket))
             bucket++;
-        wb_bucket_file_close(&wb_repo_of(rig.store)->hash->files.open.items[0]);
+        wb_bucket_file_close(&wb_repo_of(rig.store)->files.hash->files.open.items[0]);
         must(verify_count(rig.dir, false).problems > 0);
         if (round % 2) {
             struct spec spec = spec_of(1, ++rig.clock);
             must_ok(remove_spec(rig.store, &spec, true));
             rig.next[1].fate = ABSENT;
             must_commit(&rig);
-            must_ok(wb_store_compact(rig.store, NULL, NULL, count_finding, &rig, &counts));
+            must_ok(wb_move_compact(rig.store, NULL, NULL, count_finding, &rig, &counts));
             must(rig.found > 0 && counts.damaged == rig.found);
         } else {
             add_node(&rig);

@@ -4,6 +4,7 @@
  * test_sorted_scan.c has the same with small logs, and more of it.
  */
 #include "store_support.h"
+#include "move/move.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -69,7 +70,7 @@ static struct widths read_widths(void)
 {
     struct wb_store *store = open_store(dir, WB_STORE_READ);
     struct widths widths = {0};
-    struct wb_repo_overview o;
+    struct wb_overview o;
 
     must_ok(wb_repo_overview(wb_repo_of(store), &o));
     for (size_t i = 0; i < o.rows.count; i++) {
@@ -112,10 +113,10 @@ static void check_pages(uint32_t count)
 static int compact_in_child(void *context)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
     syncs_left = *(unsigned *)context;
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     wb_store_close(store);
     return 0;
 }

@@ -3,6 +3,7 @@
  * pages in the order of their ids, whatever happens meanwhile.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "store/scan/sorted_scan.h"
 
 enum { PAGES = 600, SEGMENT = 40000 }; /* with use_small_sizes(), a log is full with a quarter of this */
@@ -84,7 +85,7 @@ static unsigned scan_sorted(struct wb_store *store, const struct wb_store_scan_o
 static unsigned count_segments(uint32_t bits, uint64_t bytes, bool wider)
 {
     struct wb_store *store = open_store(dir, WB_STORE_READ);
-    struct wb_repo_overview o;
+    struct wb_overview o;
     unsigned count = 0;
 
     must_ok(wb_repo_overview(wb_repo_of(store), &o));
@@ -128,14 +129,14 @@ static void test_same_as_log(void **state)
 static void test_split(void **state)
 {
     struct sights before = {0}, after = {0};
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
     (void)state;
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_pages(store, 0, PAGES, 0);
     put_pages(store, PAGES, 2 * PAGES, 0);
     scan_sorted(store, &(struct wb_store_scan_options){0}, &before);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     assert_true(counts.files >= 1);
     scan_sorted(store, &(struct wb_store_scan_options){0}, &after);
     compare_sights("after a split", &after, &before);
@@ -154,7 +155,7 @@ static void test_positions(void **state)
 {
     struct sights all = {0}, pieces = {0};
     struct wb_store_position position;
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     struct wb_store_scan *scan;
 
     (void)state;
@@ -172,7 +173,7 @@ static void test_positions(void **state)
         options.after = &position;
         put_pages(store, 0, 100, round);
         if (round % 5 == 2)
-            must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+            must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     }
     compare_sights("piece by piece", &pieces, &all);
     position.bytes[20] ^= 1;

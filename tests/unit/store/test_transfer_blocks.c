@@ -3,9 +3,10 @@
  * segments; what it leaves out of them: pages that were taken down, and damage; and how it spreads them over nodes.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 #include "store/batch/batched.h"
-#include "pagefile/append_block.h"
+#include "store/repo_block.h"
 
 enum { PAGES = 400, BLOCKS_MAX = 1000, SEGMENT = 64 << 10 };
 
@@ -62,11 +63,11 @@ static uint64_t count_waiting(struct wb_store *store)
     return stat.pages_waiting;
 }
 
-static struct wb_store_transfer_counts transfer(struct wb_store *store)
+static struct wb_move_transfer_counts transfer(struct wb_store *store)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
-    must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     return counts;
 }
 
@@ -106,7 +107,7 @@ static void find_segment(const char *dir, const struct wb_catalog_segment *row, 
 /* How many of the blocks are in a file of the store, except for what their headers say about commits and places. */
 static size_t count_in(const char *dir, struct wb_repo *repo, struct blocks *blocks)
 {
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     struct wb_buf all = WB_BUF_INIT, file;
     char path[DIR_MAX];
     size_t found = 0;
@@ -132,7 +133,7 @@ static size_t count_in(const char *dir, struct wb_repo *repo, struct blocks *blo
 /* Bytes of segments that are not of a narrow range. */
 static uint64_t wide_bytes(struct wb_repo *repo)
 {
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     uint64_t bytes = 0;
 
     must_ok(wb_repo_overview(repo, &o));
@@ -162,7 +163,7 @@ static void test_copied(void **state)
             put_all(store, 1000 * round);
             gather_blocks(batch->update, &blocks);
             size_t all = blocks.count;
-            struct wb_store_transfer_counts counts = transfer(store);
+            struct wb_move_transfer_counts counts = transfer(store);
             assert_int_equal(counts.added, round == 1 ? PAGES : 0);
             assert_int_equal(counts.replaced, round == 2 ? PAGES : 0);
             assert_int_equal(count_of(store, 1000 * round), PAGES);
@@ -275,7 +276,7 @@ static void take_down(struct late_takedown *late)
     late->done = true;
 }
 
-static void after_stage(void *context, const struct wb_store_stage *stage)
+static void after_stage(void *context, const struct wb_move_stage *stage)
 {
     struct late_takedown *late = context;
 
@@ -296,8 +297,8 @@ static bool after_some(void *context, uint64_t done, uint64_t total)
 static void test_taken_down_late(void **state)
 {
     static const char *const stages[] = {"id lists", "intersection", NULL, "transfer"};
-    struct wb_store_transfer_counts counts;
-    struct wb_store_compact_counts compacted;
+    struct wb_move_transfer_counts counts;
+    struct wb_move_compact_counts compacted;
     char update[DIR_MAX];
 
     (void)state;
@@ -308,10 +309,10 @@ static void test_taken_down_late(void **state)
             struct wb_store *store = new_batch(pairs[i], 1, late.dir);
             path_in(late.dir, "update/node101", update);
             put_all(store, 1000);
-            must_ok(wb_store_transfer(store, after_stage, &late, after_some, &late, &counts));
+            must_ok(wb_move_transfer(store, after_stage, &late, after_some, &late, &counts));
             must(late.done);
             assert_int_equal(count_of(store, 1000), PAGES - 1);
-            must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted));
+            must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compacted));
             assert_int_equal(files_with(late.dir, &late.victim), 0);
             assert_int_equal(files_with(update, &late.victim), 0);
             wb_store_close(store);
@@ -323,7 +324,7 @@ static void test_taken_down_late(void **state)
 /* The middle of the longest segment. */
 static void damage(const char *dir, struct wb_repo *repo)
 {
-    struct wb_repo_overview o = {0};
+    struct wb_overview o = {0};
     char path[DIR_MAX];
     size_t longest = 0;
 
@@ -339,7 +340,7 @@ static void damage(const char *dir, struct wb_repo *repo)
 /* Damage does not stop the rest, and does not replace what readers have. */
 static void test_damaged(void **state)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char dir[DIR_MAX], update[DIR_MAX];
 
     (void)state;
@@ -353,7 +354,7 @@ static void test_damaged(void **state)
         damage(update, wb_batched_update_log(wb_batched_of(store)));
         wb_store_close(store);
         store = open_store(dir, WB_STORE_WRITE);
-        assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
+        assert_int_equal(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
         uint64_t left = count_waiting(store);
         assert_true(left > 0 && left < PAGES / 10);
         assert_int_equal(counts.replaced, PAGES - left);
@@ -413,7 +414,7 @@ static void test_spread(void **state)
 
 /* What the catalog of the source knows about the pages of a parcel. */
 static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, struct wb_store_unpacker *unpacker,
-                     struct wb_buf *sites, struct wb_append_page *pages_out)
+                     struct wb_buf *sites, struct wb_repo_block_page *pages_out)
 {
     must_ok(wb_store_unpacker_open(unpacker, parcel));
     for (size_t i = 0; i < parcel->count; i++) {
@@ -421,7 +422,7 @@ static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, 
         must_ok(wb_store_unpacker_page(unpacker, i, &page));
         struct wb_slice site = wb_key_site(page.key);
         must_ok(wb_buf_append_slice(&sites[i], site));
-        pages_out[i] = (struct wb_append_page){
+        pages_out[i] = (struct wb_repo_block_page){
             .id = page.id,
             .slot = parcel->pages[i].slot,
             .site = wb_buf_slice(&sites[i]),
@@ -441,7 +442,7 @@ static void test_pending(void **state)
 {
     enum { FEW = 8 };
     char from_dir[DIR_MAX], to_dir[DIR_MAX];
-    struct wb_append_page pages[FEW];
+    struct wb_repo_block_page pages[FEW];
     struct wb_buf sites[FEW] = {0};
     struct wb_store_unpacker *unpacker;
     struct wb_store_parcel parcel;
@@ -461,7 +462,7 @@ static void test_pending(void **state)
     describe(to, &parcel, unpacker, sites, pages);
     struct spec before = page_spec(1, 500), newer = page_spec(2, 2000);
     must_ok(put_spec(to, &before)); /* ops before and after those of the block */
-    assert_int_equal(wb_append_whole(wb_repo_of(to), parcel.bytes, pages, FEW), 1);
+    assert_int_equal(wb_repo_put_block(wb_repo_of(to), parcel.bytes, pages, FEW), 1);
     must_ok(put_spec(to, &newer));
     for (unsigned committed = 0; committed < 2; committed++) {
         for (uint32_t i = 0; i < FEW; i++) {

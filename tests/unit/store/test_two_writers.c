@@ -4,6 +4,7 @@
  * bytes are stored after all, and a revisit waits for its original.
  */
 #include "store_support.h"
+#include "move/move.h"
 
 static char dir[DIR_MAX];
 
@@ -151,11 +152,11 @@ static void test_policy_changed(void **state)
 {
     struct spec returned = page(1, 1, 4000);
     struct two t = begin_with_return(WB_STORE_KEEP_ALL, 0, returned);
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
     (void)state;
     must_ok(wb_store_set_history(t.other, &(struct wb_store_history){WB_STORE_KEEP_NEWEST, 0}));
-    must_ok(wb_store_compact(t.other, NULL, NULL, NULL, NULL, &compact));
+    must_ok(wb_move_compact(t.other, NULL, NULL, NULL, NULL, &compact));
     assert_int_equal(compact.versions, 1);
     assert_int_equal(commit_counting(t.one).replaced, 1);
     assert_true(reader_holds(returned));
