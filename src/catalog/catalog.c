@@ -9,7 +9,7 @@
  * wb_catalog_call() then asks the tree whether there is a newer state. If so, the failure
  * is not damage, and the read is repeated with a state that is held.
  */
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 
 enum {
     HISTORY_KEY_BYTES = WB_PAGEID_BYTES + 2,

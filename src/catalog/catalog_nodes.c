@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 
 enum {
     RETIRED_KEY_BYTES = 8,

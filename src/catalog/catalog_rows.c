@@ -11,7 +11,7 @@
  *
  * This file never checks a checksum: the tree has done that before we see a row.
  */
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 
 #include <stdlib.h>
 

@@ -34,7 +34,7 @@
 #define WB_CATALOG_HISTORY_H
 
 #include "base/vec.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 
 /* One version. */
 struct wb_history_version {

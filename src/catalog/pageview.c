@@ -229,7 +229,8 @@ static int add_capture(struct wb_pageview *view, const struct wb_pageview_change
     if (err < 0)
         return err;
     latest = wb_history_latest(history);
-    bool newest = latest && wb_history_last_ms(history, latest) == change->time_ms && *outcome_out <= WB_STORE_PUT_CAPTURE;
+    bool newest =
+        latest && wb_history_last_ms(history, latest) == change->time_ms && *outcome_out <= WB_STORE_PUT_CAPTURE;
     if (newest && change->has_lifetime) {
         view->lifetime = change->lifetime;
         view->lifetime_count = change->lifetime_count;
@@ -255,8 +256,8 @@ static int touch(struct wb_pageview *view, const struct wb_pageview_change *chan
     return err;
 }
 
-int wb_pageview_apply(struct wb_pageview *view, const struct wb_pageview_change *change,
-                      const struct wb_moment *moment, enum wb_store_outcome *outcome_out)
+int wb_pageview_apply(struct wb_pageview *view, const struct wb_pageview_change *change, const struct wb_moment *moment,
+                      enum wb_store_outcome *outcome_out)
 {
     WB_CHECK(moment->epoch > 0);
     *outcome_out = WB_STORE_PUT_KNOWN;

@@ -2,13 +2,13 @@
 #ifndef WB_CATALOG_PAGEVIEW_H
 #define WB_CATALOG_PAGEVIEW_H
 
-#include "catalog/catalog.h"
+#include "catalog/catalog_tables.h"
 #include "catalog/history.h"
 
 /*
  * A view of one page: its past (history.h) together with what the catalog keeps about its latest version. A commit
- * loads a view, applies changes of the page, and saves it. A writer does the same without saving, to see its own changes
- * before they are committed.
+ * loads a view, applies changes of the page, and saves it. A writer does the same without saving, to see its own
+ * changes before they are committed.
  *
  *   load ---> apply, apply, ... ---> trim ---> save
  */
@@ -78,15 +78,15 @@ enum wb_pageview_change_kind {
 /* What happens to a page. */
 struct wb_pageview_change {
     enum wb_pageview_change_kind kind;
-    int64_t time_ms;                   /* of a capture: when; of a removal: since when the page has been gone */
-    uint64_t content;                  /* of a capture (wb_history_content); of a touch: 0, or what was seen */
-    uint64_t replaces;                 /* a content of its time that it replaces, because it is longer; or 0 */
-    bool forgotten;                    /* of a touch: that content was forgotten, and others of its time came later */
-    bool has_bytes;                    /* they are stored if the content is not there yet: the following are known */
+    int64_t time_ms;   /* of a capture: when; of a removal: since when the page has been gone */
+    uint64_t content;  /* of a capture (wb_history_content); of a touch: 0, or what was seen */
+    uint64_t replaces; /* a content of its time that it replaces, because it is longer; or 0 */
+    bool forgotten;    /* of a touch: that content was forgotten, and others of its time came later */
+    bool has_bytes;    /* they are stored if the content is not there yet: the following are known */
     struct wb_catalog_place place;
     uint32_t body_bytes, stored_bytes;
     uint16_t status;
-    bool has_lifetime;                 /* the following are known */
+    bool has_lifetime; /* the following are known */
     uint16_t lifetime, lifetime_count;
 };
 
@@ -100,8 +100,8 @@ struct wb_moment {
  * Applies a change to the view. The outcome tells what became of a capture; of other changes it is PUT_KNOWN if they
  * changed nothing, and PUT_NEW if they did.
  */
-int wb_pageview_apply(struct wb_pageview *view, const struct wb_pageview_change *change,
-                      const struct wb_moment *moment, enum wb_store_outcome *outcome_out);
+int wb_pageview_apply(struct wb_pageview *view, const struct wb_pageview_change *change, const struct wb_moment *moment,
+                      enum wb_store_outcome *outcome_out);
 
 /* The entry of the latest version. There must be one. */
 void wb_pageview_entry(struct wb_pageview *view, struct wb_catalog_entry *entry_out);

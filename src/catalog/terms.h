@@ -11,7 +11,7 @@
 /* Which versions are kept although they are no longer the latest and no snapshot holds them. */
 struct wb_store_history {
     enum wb_store_keep {
-        WB_STORE_KEEP_NEWEST,   /* none */
+        WB_STORE_KEEP_NEWEST, /* none */
         WB_STORE_KEEP_ALL,
         WB_STORE_KEEP_COUNT,    /* of each page the `value` newest versions, the latest included */
         WB_STORE_KEEP_DURATION, /* those that were the latest at some moment of the last `value` milliseconds */
@@ -47,8 +47,8 @@ static inline bool wb_store_time_is_ahead(int64_t time_ms, int64_t now_ms)
  * it waits in the repository, and becomes a capture when the content arrives.
  */
 struct wb_store_revisit {
-    struct wb_pageid id;       /* the page that was seen */
-    struct wb_slice site;      /* its site */
+    struct wb_pageid id;  /* the page that was seen */
+    struct wb_slice site; /* its site */
     int64_t time_ms;
     bool has_sha1;
     bool not_modified;
@@ -95,8 +95,8 @@ struct wb_store_snapshot {
 
 /* Something that verify or compact found. */
 struct wb_store_finding {
-    bool problem;        /* true: damage; false: a note, such as leftovers of a crash, which are harmless */
-    const char *file;    /* relative to the repository */
+    bool problem;     /* true: damage; false: a note, such as leftovers of a crash, which are harmless */
+    const char *file; /* relative to the repository */
     uint64_t offset;
     const char *message;
 };

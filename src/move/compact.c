@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "move/move.h"
-#include "pagefile/segment_tail.h"
+#include "pagefile/pagefile.h"
 #include "move/mover.h"
 
 struct compaction {
@@ -138,7 +138,7 @@ static int replace_all(struct compaction *c, bool grouping)
 {
     struct wb_mover *mover = &c->mover;
     struct wb_overview o = {0};
-    int err = wb_repo_overview(mover->repo, &o);
+    int err = wb_pagefile_overview(&mover->repo->files, &o);
 
     for (size_t i = 0; i < o.rows.count; i++)
         if (grouping ? wants(c, &o.rows.items[i]) : mover->ops->needs_work(mover, &o.rows.items[i]))

@@ -366,7 +366,7 @@ static int make_copy(struct wb_convert *convert, const char *from, const char *t
 }
 
 int wb_move_convert(const char *from, const char *to, const struct wb_store_options *options,
-                     const struct wb_move_convert_sink *sink, struct wb_move_convert_counts *counts_out)
+                    const struct wb_move_convert_sink *sink, struct wb_move_convert_counts *counts_out)
 {
     struct wb_convert convert = {.sink = sink};
     struct wb_store_options made = *options;

@@ -21,9 +21,9 @@ struct wb_move_compact_counts {
     uint64_t versions; /* old versions that were given up, because nobody keeps them any more */
     uint64_t moved;    /* old versions that were put next to newer ones of the same page */
     uint64_t bytes_before, bytes_after;
-    uint64_t skipped;  /* files that another process is writing to, or whose node is down */
-    uint64_t damaged;  /* damaged places that were kept as they are, because they contain live pages */
-    uint64_t dropped;  /* damaged places that were removed, because all their pages were dead */
+    uint64_t skipped; /* files that another process is writing to, or whose node is down */
+    uint64_t damaged; /* damaged places that were kept as they are, because they contain live pages */
+    uint64_t dropped; /* damaged places that were removed, because all their pages were dead */
 };
 
 /*
@@ -33,7 +33,7 @@ struct wb_move_compact_counts {
  * damage remains; see counts_out. progress and found may be NULL.
  */
 int wb_move_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-                     void *found_context, struct wb_move_compact_counts *counts_out);
+                    void *found_context, struct wb_move_compact_counts *counts_out);
 
 /*
  * The same, for whoever compacts again and again: a file is copied only if a quarter of it can be freed, or if it has
@@ -41,7 +41,7 @@ int wb_move_compact(struct wb_store *store, wb_store_progress progress, void *pr
  * and not much more than a quarter of a file is dead.
  */
 int wb_move_compact_worthwhile(struct wb_store *store, wb_store_progress progress, void *progress_context,
-                                wb_store_found found, void *found_context, struct wb_move_compact_counts *counts_out);
+                               wb_store_found found, void *found_context, struct wb_move_compact_counts *counts_out);
 
 /* ---- nodes ------------------------------------------------------------------------------------------------ */
 
@@ -53,7 +53,7 @@ int wb_move_compact_worthwhile(struct wb_store *store, wb_store_progress progres
  * removed by another process.
  */
 int wb_move_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
-                      uint32_t *number_out);
+                     uint32_t *number_out);
 
 /* Moves all pages away from the node, then forgets it. WB_E_NOTFOUND; WB_E_INVALID: it is the last one of its role. */
 int wb_move_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
@@ -93,8 +93,8 @@ struct wb_move_transfer_counts {
  * stay on the update nodes, and the next transfer brings them. Then it returns WB_E_DOWN, and counts_out says how many
  * wait for which node. In the same way damaged pages stay there: WB_E_CORRUPT.
  */
-int wb_move_transfer(struct wb_store *store, wb_move_each_stage stage, void *stage_context,
-                      wb_store_progress progress, void *progress_context, struct wb_move_transfer_counts *counts_out);
+int wb_move_transfer(struct wb_store *store, wb_move_each_stage stage, void *stage_context, wb_store_progress progress,
+                     void *progress_context, struct wb_move_transfer_counts *counts_out);
 
 /* ---- conversion -------------------------------------------------------------------------------------------- */
 
@@ -136,6 +136,6 @@ struct wb_move_convert_sink {
  * parent does not exist, or it is inside a repository. WB_E_BUSY: another process makes a repository there.
  */
 int wb_move_convert(const char *from, const char *to, const struct wb_store_options *options,
-                     const struct wb_move_convert_sink *sink, struct wb_move_convert_counts *counts_out);
+                    const struct wb_move_convert_sink *sink, struct wb_move_convert_counts *counts_out);
 
 #endif

@@ -11,7 +11,7 @@
  * carried over to the new ones when they are published. If there are several, the pages of each are counted again then.
  */
 #include "move/mover.h"
-#include "pagefile/segment_tail.h"
+#include "pagefile/pagefile.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"

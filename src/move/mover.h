@@ -26,7 +26,7 @@
 #ifndef WB_MOVE_MOVER_H
 #define WB_MOVE_MOVER_H
 
-#include "pagefile/segment_live.h"
+#include "pagefile/pagefile.h"
 #include "move/move.h"
 #include "store/inside.h"
 
@@ -57,7 +57,7 @@ struct wb_mover {
     uint32_t magic;
     struct wb_repo *repo;
     const struct wb_move_ops *ops;
-    struct wb_file lock;           /* compact.lock, if it is held during the whole run */
+    struct wb_file lock; /* compact.lock, if it is held during the whole run */
     wb_store_progress progress;
     void *progress_context;
     const char *stopped;                     /* what to say if progress() ends the run */

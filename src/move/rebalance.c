@@ -13,7 +13,7 @@
 #include "os/path.h"
 #include "os/random.h"
 #include "move/rebalance.h"
-#include "pagefile/segment_tail.h"
+#include "pagefile/pagefile.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -503,8 +503,7 @@ static int say_removed(uint32_t number, int err)
 }
 
 /* From the moment when the node is leaving. */
-static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context,
-                      struct wb_settled *settled_out)
+static int empty_node(struct nodes_change *c, wb_store_progress progress, void *context, struct wb_settled *settled_out)
 {
     struct wb_catalog_summary summary;
     struct wb_settled s = {0};

@@ -155,7 +155,7 @@ static int settle_round(struct settling *s)
     struct wb_mover *mover = &s->mover;
     struct wb_overview o = {0};
     uint64_t left = 0;
-    int err = wb_repo_overview(mover->repo, &o);
+    int err = wb_pagefile_overview(&mover->repo->files, &o);
 
     s->moved = s->busy = s->result.stuck = 0;
     for (int pass = 0; pass < 2 && err == 0; pass++) {

@@ -166,8 +166,8 @@ static int refuse_design(struct wb_store *store)
     return wb_fail(WB_E_INVALID, "transfer is for batch designs: the design of this repository is %s", design);
 }
 
-int wb_move_transfer(struct wb_store *store, wb_move_each_stage stage, void *stage_context,
-                      wb_store_progress progress, void *progress_context, struct wb_move_transfer_counts *counts_out)
+int wb_move_transfer(struct wb_store *store, wb_move_each_stage stage, void *stage_context, wb_store_progress progress,
+                     void *progress_context, struct wb_move_transfer_counts *counts_out)
 {
     struct transfer_watch w = {.each = stage, .context = stage_context, .began_ns = wb_clock_mono_ns()};
     struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;

@@ -19,7 +19,7 @@ struct block_bringing {
     struct wb_transfer *t;
     struct wb_block_index index;
     struct wb_store_unpacker *unpacker;
-    WB_VEC(struct wb_repo_block_page) pages;      /* what is known of the pages of a block ... */
+    WB_VEC(struct wb_repo_block_page) pages;  /* what is known of the pages of a block ... */
     WB_VEC(struct wb_transfer_page *) listed; /* ... and the same pages in the list */
     const struct wb_transfer_site *site;      /* of the last page: its neighbours mostly have the same */
 };

@@ -13,7 +13,7 @@
 #include "move/move.h"
 #include "os/clock.h"
 #include "move/transfer.h"
-#include "pagefile/append_block.h"
+#include "pagefile/pagefile.h"
 
 #include <stdio.h>
 

@@ -14,7 +14,7 @@
 #include "move/move.h"
 #include "os/clock.h"
 #include "move/transfer.h"
-#include "pagefile/append_block.h"
+#include "pagefile/pagefile.h"
 
 #include <stdlib.h>
 

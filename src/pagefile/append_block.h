@@ -17,8 +17,8 @@ struct wb_append_page {
 
 /*
  * Appends a block, of which these must be all pages: each becomes a put that is placed already. Returns 1; 0 if they do
- * not belong to one bin, that to which they would go if they were put, so that they must be put one by one; or an error.
- * Only for organisations that consist of segments (wb_pagefile_kind.whole_blocks).
+ * not belong to one bin, that to which they would go if they were put, so that they must be put one by one; or an
+ * error. Only for organisations that consist of segments (wb_pagefile_kind.whole_blocks).
  */
 int wb_append_whole(struct wb_pagefile *files, struct wb_slice block, const struct wb_append_page *pages, size_t count);
 

@@ -319,8 +319,8 @@ static int flight_new(struct wb_pagefile *files, size_t count, struct wb_flight 
         WB_CHECK(!put->placed);
         WB_CHECK(put->record.len > 0);
         flight->digests[i] = (struct wb_record_digest){put->record.ptr, put->record.len, put->body_bytes};
-        flight->pages[i] = (struct wb_block_page){
-            .id = put->id, .record = wb_buf_slice(&put->record), .site = put->site_hash};
+        flight->pages[i] =
+            (struct wb_block_page){.id = put->id, .record = wb_buf_slice(&put->record), .site = put->site_hash};
     }
     cut_blocks(flight, order, count, writer->builders);
     wb_free(order);

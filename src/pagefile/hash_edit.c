@@ -202,11 +202,8 @@ static int note_place(struct wb_pagefile_edit *edit, struct wb_pageid id, const 
     WB_CHECK(kind == WB_HASH_NOTE_DEAD || kind == WB_HASH_NOTE_PUT);
     if (err < 0)
         return err;
-    struct wb_hash_note note = {.id = id,
-                                .file = row->number,
-                                .kind = kind,
-                                .place = place->place,
-                                .stored_bytes = place->stored_bytes};
+    struct wb_hash_note note = {
+        .id = id, .file = row->number, .kind = kind, .place = place->place, .stored_bytes = place->stored_bytes};
     if (kind == WB_HASH_NOTE_PUT) {
         note.index = put_of(edit, &place->place);
         struct wb_hash_target *target = wb_hash_target(edit->hash, row->number);
@@ -319,8 +316,8 @@ int wb_hash_add_put(struct wb_pagefile_edit *edit, const struct wb_hash_note *no
     return wb_vec_push(&draft->items, item);
 }
 
-int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
-                  bool *there_out)
+int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_pageid id,
+                  struct wb_catalog_entry *entry_out, bool *there_out)
 {
     struct wb_catalog_segment row;
     struct wb_pageview *view = &edit->hash->view;
@@ -398,9 +395,9 @@ static int merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, u
 {
     struct wb_catalog_segment *row;
     int err = wb_pagefile_edit_row(edit, target->number, &row);
-    return err < 0 ? err
-                   : wb_hash_merge(edit, target, &(struct wb_bin){row->node, row->range}, 1,
-                                   wb_hash_buckets_for(bytes));
+    return err < 0
+               ? err
+               : wb_hash_merge(edit, target, &(struct wb_bin){row->node, row->range}, 1, wb_hash_buckets_for(bytes));
 }
 
 static int write_target(struct wb_pagefile_edit *edit, struct wb_hash_target *target)

@@ -126,8 +126,8 @@ static int add_page(void *context, struct wb_pageview *view)
 }
 
 /* Adds what the catalog knows of all pages of a bucket. */
-static int add_pages(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
-                     uint64_t number)
+static int add_pages(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                     const struct wb_bucket_file *file, uint64_t number)
 {
     struct lost_pages lost = {edit, target, &edit->files->hash->bucket};
     struct wb_pageid first = {.hi = number ? wb_bucket_edge(file, number - 1) + 1 : file->range.prefix};
@@ -138,8 +138,8 @@ static int add_pages(struct wb_pagefile_edit *edit, const struct wb_hash_target 
 }
 
 /* Adds the versions that this transaction ends, which the state before still has. */
-static int add_ended(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
-                     struct wb_bucket *bucket)
+static int add_ended(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                     const struct wb_bucket_file *file, struct wb_bucket *bucket)
 {
     const struct wb_hash_note *notes = target->count ? edit->hash->notes.items + target->first : NULL;
     int err = 0;
@@ -190,8 +190,8 @@ static void clear_bucket(struct wb_bucket *bucket, uint64_t number)
     bucket->overflow_at = bucket->overflow_bytes = 0;
 }
 
-int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
-                      uint64_t number)
+int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                      const struct wb_bucket_file *file, uint64_t number)
 {
     struct wb_hash *own = edit->files->hash;
     struct wb_bucket *bucket = &own->bucket;
@@ -211,7 +211,8 @@ int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target
     return err;
 }
 
-int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file)
+int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                     const struct wb_bucket_file *file)
 {
     struct wb_bucket *bucket = &edit->files->hash->bucket;
     size_t copies = bucket->pages.count;
@@ -223,8 +224,8 @@ int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target 
     return err;
 }
 
-int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
-                      uint64_t number, uint64_t *end)
+int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                      const struct wb_bucket_file *file, uint64_t number, uint64_t *end)
 {
     struct wb_bucket *bucket = &edit->files->hash->bucket;
     struct wb_bucket_origin origin = {file->key, number, wb_bucket_at(file, number)};

@@ -425,8 +425,9 @@ static int write_files(struct wb_pagefile_edit *edit, struct wb_hash_target *tar
         m.note_count = target->count;
         err = make_row(edit, &old, &bins[i], i == 0, &rows[i]);
         if (err == 0)
-            err = write_file(&m, &rows[i],
-                             count > 1 ? wb_hash_buckets_for(share_of(old.map_at, &rows[i].range, &old.range)) : buckets);
+            err =
+                write_file(&m, &rows[i],
+                           count > 1 ? wb_hash_buckets_for(share_of(old.map_at, &rows[i].range, &old.range)) : buckets);
         live += m.versions;
         past += m.old;
         if (count > 1) {

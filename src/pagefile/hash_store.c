@@ -266,9 +266,9 @@ static int recover(struct wb_pagefile *files, uint32_t node)
 static bool needs_work(const struct wb_pagefile *files, const struct wb_catalog_segment *row)
 {
     uint64_t ideal = wb_hash_buckets_for(row->map_at), dead = row->pages - row->live;
-    bool much = files->thrifty
-                    ? row->bytes_dead > row->bytes / WB_PAGEFILE_WORTHWHILE || dead > row->pages / WB_PAGEFILE_WORTHWHILE
-                    : row->bytes_dead || dead;
+    bool much = files->thrifty ? row->bytes_dead > row->bytes / WB_PAGEFILE_WORTHWHILE ||
+                                     dead > row->pages / WB_PAGEFILE_WORTHWHILE
+                               : row->bytes_dead || dead;
 
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live <= row->pages);
@@ -348,7 +348,8 @@ static int repair(struct wb_pagefile *files)
         err = repair_with(files, NULL);
     wb_catalog_rows_release(&o.rows);
     /* Damage, or a node that cannot be used, does not keep anybody from using the rest. */
-    bool harmless = err == WB_E_CORRUPT || (wb_nodes_failed(files->nodes, err) && !wb_catalog_uncertain(files->catalog));
+    bool harmless =
+        err == WB_E_CORRUPT || (wb_nodes_failed(files->nodes, err) && !wb_catalog_uncertain(files->catalog));
     return harmless ? 0 : err;
 }
 

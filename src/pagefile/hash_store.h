@@ -192,12 +192,12 @@ int wb_hash_target_file(struct wb_pagefile_edit *edit, const struct wb_hash_targ
 size_t wb_hash_note_seek(const struct wb_hash_note *notes, size_t count, struct wb_pageid id);
 
 /* Adds the record of a put to a draft. If it was not in memory, it is in the arena then. */
-int wb_hash_add_put(struct wb_pagefile_edit *edit, const struct wb_hash_note *note, bool old, struct wb_bucket_draft *draft,
-                    struct wb_arena *arena);
+int wb_hash_add_put(struct wb_pagefile_edit *edit, const struct wb_hash_note *note, bool old,
+                    struct wb_bucket_draft *draft, struct wb_arena *arena);
 
 /* The entry of the page, if its latest version is in this file; loads the page into hash->view. */
-int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_pageid id, struct wb_catalog_entry *entry_out,
-                  bool *there_out);
+int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_pageid id,
+                  struct wb_catalog_entry *entry_out, bool *there_out);
 
 /* Changes the buckets that the target's notes concern (hash_sweep.c). */
 int wb_hash_sweep(struct wb_pagefile_edit *edit, struct wb_hash_target *target);
@@ -212,15 +212,16 @@ int wb_hash_repair(struct wb_pagefile_edit *edit, struct wb_hash_target *target,
  * the catalog says are in it, as if it had been read, but without a block: none of its versions can be read. The bytes
  * that are in its place go to hash->damaged.
  */
-int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
-                      uint64_t number);
+int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                      const struct wb_bucket_file *file, uint64_t number);
 
 /* A bucket was read: adds the versions to log->hash->bucket that should be in it, but are not. */
-int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file);
+int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                     const struct wb_bucket_file *file);
 
 /* The same as the first, and keeps the bytes in an extent at *end, which moves on. The versions point to it. */
-int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target, const struct wb_bucket_file *file,
-                      uint64_t number, uint64_t *end);
+int wb_hash_set_aside(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
+                      const struct wb_bucket_file *file, uint64_t number, uint64_t *end);
 
 /* Remembers that so many more versions of a bucket are lost; the first call also why: the current error. */
 int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *file, uint64_t number, uint64_t lost);
@@ -230,8 +231,8 @@ uint64_t wb_hash_damage_tell(const struct wb_hash_edit *hash, wb_store_found fou
 
 /*
  * Writes a file for each bin from the file of a target and its notes (hash_merge.c). The first one takes the number of
- * the file, with the next revision; the others become new files whose origin it is. If there are several, the target has
- * no notes, and each has as many buckets as it needs; otherwise so many.
+ * the file, with the next revision; the others become new files whose origin it is. If there are several, the target
+ * has no notes, and each has as many buckets as it needs; otherwise so many.
  */
 int wb_hash_merge(struct wb_pagefile_edit *edit, struct wb_hash_target *target, const struct wb_bin *bins, size_t count,
                   uint64_t buckets);

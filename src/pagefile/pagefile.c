@@ -188,7 +188,7 @@ int wb_pagefile_identify(struct wb_page *page, struct wb_pageid id, const struct
 }
 
 int wb_pagefile_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
-                 struct wb_page *page_out)
+                     struct wb_page *page_out)
 {
     int err = wb_page_decode(record, page_out);
 
@@ -304,8 +304,7 @@ int wb_pagefile_pending(struct wb_pagefile *files, size_t number, struct wb_buf 
         return files->kind->pending(files, put, record_out);
     int err = wb_buf_append_slice(record_out, wb_buf_slice(&put->record));
     if (err == 0)
-        err = wb_page_record_digest(
-            &(struct wb_record_digest){record_out->ptr, record_out->len, put->body_bytes}, 1);
+        err = wb_page_record_digest(&(struct wb_record_digest){record_out->ptr, record_out->len, put->body_bytes}, 1);
     return err;
 }
 

@@ -29,7 +29,6 @@
 #include "base/vec.h"
 #include "block/block.h"
 #include "catalog/catalog.h"
-#include "catalog/pageview.h"
 #include "pagefile/append_run.h"
 #include "pagefile/segment.h"
 #include "place/place.h"
@@ -77,19 +76,19 @@ struct wb_hash_edit;
 struct wb_pagefile {
     uint32_t magic;
     const struct wb_pagefile_kind *kind;
-    const char *dir;                        /* of the repository; borrowed ... */
+    const char *dir; /* of the repository; borrowed ... */
     const struct wb_superblock *superblock;
-    struct wb_catalog *catalog;             /* ... is another one when it was opened again */
-    struct wb_catalog_txn *reader;          /* for single reads; parked between calls */
-    struct wb_nodes *nodes;                 /* as of the last read ... */
-    struct wb_busy *busy;                   /* ... up to here. NULL: single reads are not counted */
-    bool write;                             /* the repository was opened for writing */
-    bool thrifty;                           /* compaction leaves what is not worthwhile */
-    struct wb_parts parts;                  /* which segment has a place, after segments were split */
-    struct wb_pagefile_writer *writer;      /* NULL if it was opened for reading */
-    bool replaced;                          /* a commit has replaced a file, which can be deleted soon */
-    size_t failed_nodes;                    /* in this commit: how often a node could not be written */
-    uint64_t to_come;                       /* of images, as a conversion expects them: new files have room for them */
+    struct wb_catalog *catalog;        /* ... is another one when it was opened again */
+    struct wb_catalog_txn *reader;     /* for single reads; parked between calls */
+    struct wb_nodes *nodes;            /* as of the last read ... */
+    struct wb_busy *busy;              /* ... up to here. NULL: single reads are not counted */
+    bool write;                        /* the repository was opened for writing */
+    bool thrifty;                      /* compaction leaves what is not worthwhile */
+    struct wb_parts parts;             /* which segment has a place, after segments were split */
+    struct wb_pagefile_writer *writer; /* NULL if it was opened for reading */
+    bool replaced;                     /* a commit has replaced a file, which can be deleted soon */
+    size_t failed_nodes;               /* in this commit: how often a node could not be written */
+    uint64_t to_come;                  /* of images, as a conversion expects them: new files have room for them */
 
     /* Segments that are open, replaced in turn (segment_open.c), and their blocks. */
     struct wb_segment_reader source;
@@ -106,14 +105,14 @@ struct wb_pagefile {
 struct wb_put {
     struct wb_pageid id;
     uint64_t site_hash;
-    uint32_t site;                 /* its number among the sites of the writer, in the order in which they came */
+    uint32_t site; /* its number among the sites of the writer, in the order in which they came */
     uint32_t body_bytes;
     struct wb_buf record;          /* until it is in a file */
     struct wb_catalog_place place; /* known when it is placed ... */
     uint32_t stored_bytes;         /* ... and so is this, at the latest */
     bool placed;
-    bool digested;                 /* the record has its digests, and sha1 is known */
-    uint8_t sha1[WB_SHA1_BYTES];   /* of the body, at the latest when it is placed */
+    bool digested;                                  /* the record has its digests, and sha1 is known */
+    uint8_t sha1[WB_SHA1_BYTES];                    /* of the body, at the latest when it is placed */
     uint64_t staged_at, staged_bytes, staged_check; /* the record is in a file, and not in `record` (hash_stage.c) */
 };
 
@@ -249,7 +248,7 @@ struct wb_pagefile_edit {
     struct wb_catalog_segment *rows;    /* by segment number; a row with number 0 has not been read yet */
     bool *dirty;                        /* by segment number: the row must be written */
     size_t row_count;
-    struct wb_hash_edit *hash;          /* of the kind with buckets; otherwise NULL */
+    struct wb_hash_edit *hash; /* of the kind with buckets; otherwise NULL */
 };
 
 /* The transaction has begun, and its summary was read. Release it even if this fails. */
@@ -312,8 +311,8 @@ struct wb_pagefile_kind {
     bool divided;          /* ranges of ids have files of their own (hashed_log.h): a writer appends to many */
     bool whole_blocks;     /* blocks of other repositories can be appended as they are (append_block.h) */
     uint32_t new_files;    /* so many files a commit can begin, at most */
-    uint64_t (*file_limit)(const struct wb_pagefile *files);  /* a file this large takes no more pages; NULL: none */
-    size_t (*group_limit)(const struct wb_pagefile *files);   /* a group of records this large is full */
+    uint64_t (*file_limit)(const struct wb_pagefile *files); /* a file this large takes no more pages; NULL: none */
+    size_t (*group_limit)(const struct wb_pagefile *files);  /* a group of records this large is full */
 
     /* What the kind keeps beside the rest of the handle. May be NULL. */
     int (*open)(struct wb_pagefile *files);
@@ -357,8 +356,8 @@ struct wb_pagefile_kind {
                 struct wb_buf *record_out);
 
     /*
-     * Calls each() for the records of all versions that the state of files->reader has, each place once, in the order of
-     * the disk. What is damaged is passed over. The state must be held.
+     * Calls each() for the records of all versions that the state of files->reader has, each place once, in the order
+     * of the disk. What is damaged is passed over. The state must be held.
      */
     int (*each_record)(struct wb_pagefile *files, wb_pagefile_each_record each, void *context);
 
@@ -398,5 +397,13 @@ const struct wb_pagefile_kind *wb_pagefile_kind(enum wb_organisation_kind organi
 /* dir, superblock and what else is borrowed are filled in. Release it even if this fails. */
 int wb_pagefile_init(struct wb_pagefile *files);
 void wb_pagefile_release(struct wb_pagefile *files);
+
+/* The rest of the door: what commits, scans, verification and the mover do with files. */
+#include "pagefile/append_block.h"
+#include "pagefile/append_sync.h"
+#include "pagefile/hash_verify.h"
+#include "pagefile/segment_live.h"
+#include "pagefile/segment_tail.h"
+#include "pagefile/sorted_source.h"
 
 #endif

@@ -86,8 +86,8 @@ int wb_pagefile_edit_row_of(struct wb_pagefile_edit *edit, const struct wb_catal
             return err;
         edit->rows[number].number = err == 0 ? number : 0;
     }
-    bool here = number < edit->row_count && edit->rows[number].number &&
-                wb_catalog_range_has(&edit->rows[number].range, id);
+    bool here =
+        number < edit->row_count && edit->rows[number].number && wb_catalog_range_has(&edit->rows[number].range, id);
     if (!here) {
         int err = wb_parts_row_of(edit->txn, &edit->files->parts, number, id, &found);
         if (err < 0)

@@ -110,4 +110,3 @@ int wb_pagefile_purge(struct wb_pagefile *files)
 
     return err < 0 || count.rows == 0 ? err : purge_files(&p);
 }
-

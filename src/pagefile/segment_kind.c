@@ -86,9 +86,10 @@ static int remove_file(struct wb_node *node, uint32_t number, uint32_t revision)
 }
 
 #define SEGMENT_FUNCTIONS                                                                                              \
-    .whole_blocks = true, .recover = wb_segment_recover, .sealed_at = sealed_at, .seal = wb_segment_seal_any,                               \
-    .flush_start = wb_flush_start, .flush_all = wb_flush_all, .flush_drop = wb_flush_drop, .pending = pending,        \
-    .read = wb_segment_read_place, .each_record = wb_segment_each_record, .name = wb_segment_name, .parse_name = wb_segment_name_parse, .remove = remove_file
+    .whole_blocks = true, .recover = wb_segment_recover, .sealed_at = sealed_at, .seal = wb_segment_seal_any,          \
+    .flush_start = wb_flush_start, .flush_all = wb_flush_all, .flush_drop = wb_flush_drop, .pending = pending,         \
+    .read = wb_segment_read_place, .each_record = wb_segment_each_record, .name = wb_segment_name,                     \
+    .parse_name = wb_segment_name_parse, .remove = remove_file
 
 const struct wb_pagefile_kind wb_pagefile_log = {
     SEGMENT_FUNCTIONS,
@@ -97,10 +98,6 @@ const struct wb_pagefile_kind wb_pagefile_log = {
 };
 
 const struct wb_pagefile_kind wb_pagefile_hashed_log = {
-    SEGMENT_FUNCTIONS,
-    .divided = true,
-    .file_limit = hashed_limit,
-    .group_limit = hashed_group_limit,
-    .splits = wb_hashed_splits,
-    .sorted = &wb_sorted_log,
+    SEGMENT_FUNCTIONS,          .divided = true,          .file_limit = hashed_limit, .group_limit = hashed_group_limit,
+    .splits = wb_hashed_splits, .sorted = &wb_sorted_log,
 };

@@ -49,7 +49,8 @@ static struct wb_segment *make_place(struct wb_pagefile *files)
 }
 
 /* Returns an open file of the segment, from the cache if it is there. */
-static int cached_segment(struct wb_pagefile *files, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
+static int cached_segment(struct wb_pagefile *files, const struct wb_catalog_segment *row,
+                          struct wb_segment **segment_out)
 {
     WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(files->reader->kind >= WB_CATALOG_TXN_AWAKE);

@@ -344,4 +344,3 @@ void wb_tails_release(struct wb_pagefile *files)
     if (any && files->kind->divided) /* seals are looked for in the newest segments, which may be of other ranges */
         wb_segment_seal_any(files, commit);
 }
-

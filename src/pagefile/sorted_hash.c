@@ -1,6 +1,6 @@
 /*
- * sorted_hash.c - the source of sorted scans that reads buckets (sorted_source.h). Each bucket is read once. All versions
- * that a scan shows are pinned, so they are in their buckets, whatever commits happen in the meantime.
+ * sorted_hash.c - the source of sorted scans that reads buckets (sorted_source.h). Each bucket is read once. All
+ * versions that a scan shows are pinned, so they are in their buckets, whatever commits happen in the meantime.
  */
 #include "base/check.h"
 #include "base/error.h"

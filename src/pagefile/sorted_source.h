@@ -30,12 +30,12 @@ enum { WB_SORTED_TEXTS = 4 };
 
 /* The pages whose records are in memory, or are about to be. */
 struct wb_sorted_chunk {
-    struct wb_catalog_txn *txn;     /* the newest state, held while a source loads the chunk */
-    const struct wb_catalog_rows *rows; /* all rows of segments in it */
-    bool facts;                     /* wanted of each record: only its digests and its head (wb_block_read_head) */
-    bool alone;                     /* no other scan passes over other parts at the same time, in another thread */
-    WB_VEC(struct wb_sorted_item) items;   /* in ascending order of ids */
-    uint64_t bytes;                        /* of their records, about */
+    struct wb_catalog_txn *txn;          /* the newest state, held while a source loads the chunk */
+    const struct wb_catalog_rows *rows;  /* all rows of segments in it */
+    bool facts;                          /* wanted of each record: only its digests and its head (wb_block_read_head) */
+    bool alone;                          /* no other scan passes over other parts at the same time, in another thread */
+    WB_VEC(struct wb_sorted_item) items; /* in ascending order of ids */
+    uint64_t bytes;                      /* of their records, about */
     struct wb_buf texts[WB_SORTED_TEXTS];  /* the records, in any order; all empty when a source begins to load */
     WB_VEC(struct wb_error_copy) errors;   /* damage that was found, to be returned by the scan */
     WB_VEC(struct wb_sorted_damage) known; /* damage that was reported by this scan before */

@@ -44,7 +44,7 @@ struct wb_nodes {
     uint32_t first, last;          /* the numbers that a node can get */
     uint64_t version;              /* of the rows (wb_catalog_version) */
     WB_VEC(struct wb_known_node) items; /* in the order of their numbers */
-    uint8_t takers[WB_CELLS];      /* hash distribution: the node that takes each cell, as an index of items */
+    uint8_t takers[WB_CELLS];           /* hash distribution: the node that takes each cell, as an index of items */
     size_t turn;                   /* uniform distribution: the node that takes new pages */
 };
 

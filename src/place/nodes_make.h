@@ -11,7 +11,7 @@
 
 #include "base/vec.h"
 #include "catalog/catalog.h"
-#include "place/options.h"
+#include "place/init_options.h"
 
 struct wb_superblock;
 

@@ -2,7 +2,7 @@
  * place.h - the door of place: on which node, in which file does a page belong?
  *
  *   design.h       the notation of designs
- *   options.h      what is decided when a repository is created
+ *   init_options.h what is decided when a repository is created
  *   superblock.h   the file that makes a directory a repository, and says of which design
  *
  *   node.h         a directory that holds files of pages; its identity, its files
@@ -29,7 +29,7 @@
 #include "place/node.h"
 #include "place/nodes.h"
 #include "place/nodes_make.h"
-#include "place/options.h"
+#include "place/init_options.h"
 #include "place/parts.h"
 #include "place/share.h"
 #include "place/superblock.h"

@@ -134,8 +134,8 @@ struct wb_store_ops {
     int (*scan_check)(struct wb_store *store, const struct wb_store_scan_options *options);
 
     /*
-     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves this out. It must work
-     * while nodes are down.
+     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves this out. It must
+     * work while nodes are down.
      */
     int (*node_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                      void *context);

@@ -49,8 +49,6 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "catalog/catalog.h"
-#include "catalog/history.h"
-#include "catalog/pageview.h"
 #include "pagefile/pagefile.h"
 #include "place/place.h"
 #include "store/organisation.h"
@@ -118,14 +116,14 @@ struct wb_op {
     enum wb_op_kind kind;
     struct wb_pageid id;
     uint32_t site;                   /* index into the writer's sites */
-    uint32_t put;                    /* of a put or copy: the number of its record (wb_pagefile_writer.puts), plus one */
+    uint32_t put; /* of a put or copy: the number of its record (wb_pagefile_writer.puts), plus one */
     int64_t previous;                /* the op before this one that concerns the same page; -1: there is none */
     int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
     uint64_t content;                /* of a put or capture (wb_history_content); of a touch: 0, or what was seen */
     uint64_t replaces;               /* of a put: a content of its time that it replaces, because it is longer; or 0 */
     enum wb_catalog_event_kind event; /* of an event */
-    struct wb_buf record;            /* of a capture: see below */
-    struct wb_catalog_entry entry;   /* of a put; its place and stored_bytes are those of its record, in the commit */
+    struct wb_buf record;             /* of a capture: see below */
+    struct wb_catalog_entry entry;    /* of a put; its place and stored_bytes are those of its record, in the commit */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
     bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
     bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
@@ -330,7 +328,6 @@ int wb_repo_node_each(struct wb_store *store, int (*each)(void *context, const s
 /* The newest summary. */
 int wb_repo_summary(struct wb_repo *repo, struct wb_catalog_summary *summary_out);
 
-int wb_repo_overview(struct wb_repo *repo, struct wb_overview *overview_out);
 
 /* ---- pages in a transaction (repo_edit.c) --------------------------------------------------------- */
 

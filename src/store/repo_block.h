@@ -5,7 +5,7 @@
 #ifndef WB_STORE_REPO_BLOCK_H
 #define WB_STORE_REPO_BLOCK_H
 
-#include "pagefile/append_block.h"
+#include "pagefile/pagefile.h"
 #include "store/repo.h"
 
 /* A page of the block, and what the other catalog knows about it. */

@@ -25,11 +25,10 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "pagefile/segment_tail.h"
+#include "pagefile/pagefile.h"
 #include "store/repo.h"
 #include "store/repo_ops.h"
 #include "store/repo_event.h"
-#include "pagefile/append_sync.h"
 
 #include <stdlib.h>
 
@@ -44,7 +43,7 @@ struct log_commit {
     struct wb_store_commit_counts counts;
     uint32_t *order;         /* the ops, sorted by page id, then in the order in which they came */
     struct wb_append_sync sync; /* of their bytes */
-    WB_VEC(uint32_t) puts;   /* of the page that is being changed */
+    WB_VEC(uint32_t) puts;      /* of the page that is being changed */
     WB_VEC(struct wb_op *) to_store; /* captures that must become puts: the transaction is abandoned */
 };
 

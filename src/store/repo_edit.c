@@ -109,8 +109,8 @@ static int gather_places_into(struct wb_pageview *view, struct wb_place_used **i
         const struct wb_history_version *version = &view->history.versions.items[i];
         WB_CHECK(version->place.segment != WB_PAGEVIEW_PENDING_SEGMENT);
         if (version->place.segment)
-            (*items)[n++] = (struct wb_place_used){version->place, version->stored_bytes, version->arrived,
-                                                        version->ceased == 0};
+            (*items)[n++] =
+                (struct wb_place_used){version->place, version->stored_bytes, version->arrived, version->ceased == 0};
     }
     if (n > 1)
         qsort(*items, n, sizeof **items, compare_places);

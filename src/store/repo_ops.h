@@ -5,7 +5,7 @@
 #ifndef WB_STORE_REPO_OPS_H
 #define WB_STORE_REPO_OPS_H
 
-#include "catalog/pageview.h"
+#include "catalog/catalog.h"
 #include "store/repo.h"
 
 /* The last op of the page; those before it are found through `previous`. False if there are none. */

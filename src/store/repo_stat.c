@@ -9,33 +9,6 @@
 
 /* ---- the catalog's state ------------------------------------------------------------------------ */
 
-struct overview_read {
-    struct wb_repo *repo;
-    struct wb_overview overview;
-};
-
-static int read_overview(void *context)
-{
-    struct overview_read *r = context;
-    int err = wb_catalog_summary_get(&r->repo->reader, &r->overview.summary);
-
-    WB_CHECK(r->repo->magic == WB_REPO_MAGIC);
-    WB_CHECK(r->overview.rows.count == 0);
-    return err < 0 ? err : wb_catalog_rows_read(&r->repo->reader, &r->overview.rows);
-}
-
-int wb_repo_overview(struct wb_repo *repo, struct wb_overview *overview_out)
-{
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-
-    struct overview_read r = {.repo = repo};
-    int err = wb_repo_read(repo, read_overview, &r);
-
-    WB_CHECK(err == 0 || r.overview.rows.count == 0);
-    *overview_out = r.overview;
-    return err;
-}
-
 struct summary_read {
     struct wb_repo *repo;
     struct wb_catalog_summary *summary;
@@ -118,7 +91,7 @@ int wb_repo_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     struct wb_repo *repo = wb_repo_of(store);
     struct wb_repo_readable readable = {0};
     struct wb_overview o = {0};
-    int err = wb_repo_overview(repo, &o);
+    int err = wb_pagefile_overview(&repo->files, &o);
 
     WB_CHECK(stat_out->pages == 0);
     if (err == 0)

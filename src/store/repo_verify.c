@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "pagefile/hash_verify.h"
+#include "pagefile/pagefile.h"
 #include "store/repo_verify.h"
 
 #include <stdarg.h>

@@ -54,7 +54,7 @@
 #include "base/buf.h"
 #include "base/date.h"
 #include "catalog/terms.h"
-#include "place/options.h"
+#include "place/init_options.h"
 #include "page/page.h"
 
 /* The largest body that any organisation accepts. */

@@ -28,7 +28,7 @@ static int find_down(struct wb_repo *repo, struct nodes_down *down)
 static int look_at_segments(const struct wb_disk_scan *scan, const struct nodes_down *down, uint32_t *node_out)
 {
     struct wb_overview overview;
-    int err = wb_repo_overview(scan->repo, &overview);
+    int err = wb_pagefile_overview(&scan->repo->files, &overview);
 
     WB_CHECK(*node_out == 0);
     for (size_t i = 0; i < overview.rows.count && err == 0 && !scan->gone_phase; i++) {

@@ -19,7 +19,7 @@
 #ifndef WB_STORE_SORTED_SCAN_H
 #define WB_STORE_SORTED_SCAN_H
 
-#include "pagefile/sorted_source.h"
+#include "pagefile/pagefile.h"
 #include "store/repo.h"
 #include "store/scan/scan_pack.h"
 

@@ -273,7 +273,7 @@ static int do_divide(void)
     struct wb_repo *repo = wb_repo_of(store);
     const struct wb_bin halves[] = {{1, {.bits = 1}}, {1, {.prefix = (uint64_t)1 << 63, .bits = 1}}};
     struct wb_overview o = {0};
-    int err = wb_repo_overview(repo, &o);
+    int err = wb_pagefile_overview(&repo->files, &o);
 
     for (size_t i = 0; i < o.rows.count && err == 0; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];

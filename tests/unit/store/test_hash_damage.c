@@ -96,7 +96,7 @@ static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MA
     char name[WB_SEGMENT_NAME_MAX];
     const char *node;
 
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     must(o.rows.count > 0);
     struct wb_catalog_segment row = o.rows.items[chance_below(&rig->chance, o.rows.count)];
     must_ok(wb_nodes_dir(&repo->nodes, row.node, &node));
@@ -236,7 +236,7 @@ static void remove_node(struct rig *rig)
     size_t count = wb_nodes_count(&repo->nodes);
     if (count > 1)
         told(wb_move_node_remove(rig->store, wb_nodes_number(&repo->nodes, chance_below(&rig->chance, count)), NULL,
-                                  NULL),
+                                 NULL),
              "was removed, but");
 }
 

@@ -72,7 +72,7 @@ static struct widths read_widths(void)
     struct widths widths = {0};
     struct wb_overview o;
 
-    must_ok(wb_repo_overview(wb_repo_of(store), &o));
+    must_ok(wb_pagefile_overview(&wb_repo_of(store)->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
         must(row->range.bits == 0 || row->range.bits == 4);

@@ -77,7 +77,7 @@ static void must_be_settled(struct wb_store *store)
     struct wb_store_stat stat;
     struct wb_overview o;
 
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         size_t count = wb_settle_plan(&repo->nodes, &o.rows.items[i], bins);
         must(count == 1 && bins[0].node == o.rows.items[i].node);
@@ -277,7 +277,7 @@ static void damage_one(struct wb_store *store, uint64_t *chance)
     const char *node;
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
 
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     must(o.rows.count > 0);
     const struct wb_catalog_segment *row = &o.rows.items[chance_below(chance, o.rows.count)];
     must_ok(wb_nodes_dir(&repo->nodes, row->node, &node));

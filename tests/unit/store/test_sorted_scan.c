@@ -88,7 +88,7 @@ static unsigned count_segments(uint32_t bits, uint64_t bytes, bool wider)
     struct wb_overview o;
     unsigned count = 0;
 
-    must_ok(wb_repo_overview(wb_repo_of(store), &o));
+    must_ok(wb_pagefile_overview(&wb_repo_of(store)->files, &o));
     for (size_t i = 0; i < o.rows.count; i++)
         count += (wider ? o.rows.items[i].range.bits < bits : o.rows.items[i].range.bits >= bits) &&
                  o.rows.items[i].bytes >= bytes;

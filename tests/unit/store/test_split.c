@@ -35,8 +35,7 @@ static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsig
         return 1;
     }
     struct wb_catalog_range low = {.prefix = range.prefix, .bits = range.bits + 1};
-    struct wb_catalog_range high = {.prefix = range.prefix | (uint64_t)1 << (63 - range.bits),
-                                    .bits = range.bits + 1};
+    struct wb_catalog_range high = {.prefix = range.prefix | (uint64_t)1 << (63 - range.bits), .bits = range.bits + 1};
     size_t count = choose_bins(low, chance, depth - 1, bins);
     return count + choose_bins(high, chance, depth - 1, bins + count);
 }
@@ -50,7 +49,7 @@ static int divide_one(struct wb_store *store, uint64_t *chance)
     int err = 0;
 
     wb_tails_release(&repo->files);
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
         const struct wb_bin whole = {1, row.range};
@@ -362,7 +361,7 @@ static void test_dead_bytes(void **state)
     }
     commit_store(store);
     wb_tails_release(&repo->files);
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     must_ok(wb_move_file(repo, &o.rows.items[0], bins, RANGES, WB_MOVE_REFUSE));
     wb_catalog_rows_release(&o.rows);
     for (uint64_t digit = 0; digit < FULL_RANGES; digit++)
@@ -374,7 +373,7 @@ static void test_dead_bytes(void **state)
         }
     commit_store(store);
     must_ok(wb_pagefile_purge(&repo->files)); /* the file that was split */
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         beyond += o.rows.items[i].bytes_dead > o.rows.items[i].bytes;
         bytes += o.rows.items[i].bytes;
@@ -419,7 +418,7 @@ static void test_late_and_dead(void **state)
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     struct wb_repo *repo = wb_repo_of(store);
     put_many(store, 80);
-    must_ok(wb_repo_overview(repo, &before));
+    must_ok(wb_pagefile_overview(&repo->files, &before));
     assert_int_equal(before.rows.count, 1);
     must_ok(wb_move_file(repo, &before.rows.items[0], halves, COUNT(halves), WB_MOVE_REFUSE));
     must(wb_move_file(repo, &before.rows.items[0], halves, COUNT(halves), WB_MOVE_REFUSE) == WB_E_BUSY);
@@ -431,14 +430,14 @@ static void test_late_and_dead(void **state)
         if (spec.number % 10)
             must_ok(remove_spec(store, &spec, false));
     commit_store(store);
-    must_ok(wb_repo_overview(repo, &before));
+    must_ok(wb_pagefile_overview(&repo->files, &before));
     for (size_t i = 0; i < before.rows.count; i++) {
         const struct wb_bin whole = {1, before.rows.items[i].range};
         must(before.rows.items[i].pages > before.rows.items[i].live);
         live += before.rows.items[i].live;
         must_ok(wb_move_file(repo, &before.rows.items[i], &whole, 1, WB_MOVE_REFUSE));
     }
-    must_ok(wb_repo_overview(repo, &after));
+    must_ok(wb_pagefile_overview(&repo->files, &after));
     assert_int_equal(after.rows.count, before.rows.count);
     for (size_t i = 0; i < after.rows.count; i++) {
         assert_int_equal(after.rows.items[i].pages, after.rows.items[i].live);

@@ -112,7 +112,7 @@ static size_t count_in(const char *dir, struct wb_repo *repo, struct blocks *blo
     char path[DIR_MAX];
     size_t found = 0;
 
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         find_segment(dir, &o.rows.items[i], path);
         must_ok(wb_path_read(path, 64 << 20, &file));
@@ -136,7 +136,7 @@ static uint64_t wide_bytes(struct wb_repo *repo)
     struct wb_overview o = {0};
     uint64_t bytes = 0;
 
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++)
         bytes += o.rows.items[i].range.bits == 0 ? o.rows.items[i].bytes : 0;
     wb_catalog_rows_release(&o.rows);
@@ -328,7 +328,7 @@ static void damage(const char *dir, struct wb_repo *repo)
     char path[DIR_MAX];
     size_t longest = 0;
 
-    must_ok(wb_repo_overview(repo, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     must(o.rows.count > 0);
     for (size_t i = 0; i < o.rows.count; i++)
         longest = o.rows.items[i].bytes > o.rows.items[longest].bytes ? i : longest;
