@@ -166,7 +166,7 @@ static int make_waiting(struct convert_waiting *w)
 static int find_waiting(struct wb_convert *convert)
 {
     struct convert_waiting w = {.convert = convert, .entries = true};
-    int err = wb_catalog_entry_each(&convert->source->txn, WB_CATALOG_PAGES, look_at_waiting_entry, &w);
+    int err = wb_catalog_entry_each(&convert->source->txn, look_at_waiting_entry, &w);
 
     w.entries = false;
     if (err == 0)

@@ -74,8 +74,7 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     int err = parcel->bytes.len < WB_BLOCK_HEADER_BYTES ? WB_E_CORRUPT : wb_block_head_read(parcel->bytes.ptr, &head);
 
     WB_CHECK(parcel->count > 0);
-    if (!t->to->files.kind->whole_blocks || err < 0 || head.bytes != parcel->bytes.len || head.count != parcel->count ||
-        head.format != WB_BLOCK_FORMAT)
+    if (!t->to->files.kind->whole_blocks || err < 0 || head.bytes != parcel->bytes.len || head.count != parcel->count)
         return err < 0 && err != WB_E_CORRUPT ? err : 0;
     err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
     wb_vec_clear(&b->pages);

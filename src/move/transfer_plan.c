@@ -76,7 +76,7 @@ int wb_transfer_list(struct wb_transfer *t)
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     if (err == 0)
-        err = wb_catalog_entry_each(&t->waiting, WB_CATALOG_PAGES, list_page, t);
+        err = wb_catalog_entry_each(&t->waiting, list_page, t);
     pasts.entries = t->pages.count;
     if (err == 0)
         err = wb_catalog_history_each(&t->waiting, (struct wb_pageid){0}, list_past, &pasts);
