@@ -99,7 +99,8 @@ uint64_t wb_importer_pages(const struct wb_importer *importer)
     return importer->commit.added + importer->commit.replaced + importer->commit.past;
 }
 
-uint64_t wb_importer_barred(const struct wb_importer *importer)
+/* Pages and revisits that were kept out because they were taken down. */
+static uint64_t count_barred(const struct wb_importer *importer)
 {
     return importer->barred + importer->commit.barred;
 }
@@ -114,7 +115,7 @@ void wb_importer_count(const struct wb_importer *importer, struct wb_import *imp
         .captures = importer->commit.captures,
         .older = importer->commit.older,
         .revisits = importer->revisits,
-        .barred = wb_importer_barred(importer),
+        .barred = count_barred(importer),
         .errors = importer->errors,
         .unreadable = importer->unreadable,
         .damaged = importer->commit.damaged,

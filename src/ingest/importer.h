@@ -69,9 +69,6 @@ int wb_importer_finish(struct wb_importer *importer);
 /* Pages that are stored durably: new ones, and new versions of stored ones. */
 uint64_t wb_importer_pages(const struct wb_importer *importer);
 
-/* Pages and revisits that were kept out because they were taken down. */
-uint64_t wb_importer_barred(const struct wb_importer *importer);
-
 /* Everything that was counted so far. */
 void wb_importer_count(const struct wb_importer *importer, struct wb_import *import_out);
 void wb_importer_release(struct wb_importer *importer);

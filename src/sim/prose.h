@@ -5,9 +5,6 @@
 #include "sim/chance.h"
 #include "sim/pen.h"
 
-/* The lower-case word with this number; the smaller the number, the more common the word. */
-struct wb_slice wb_prose_word(uint32_t number);
-
 /* A noun, for titles and paths. */
 struct wb_slice wb_prose_noun(uint32_t number);
 

@@ -216,7 +216,8 @@ static void log_request(struct wb_respond *r, const struct wb_asked *asked, stru
     wb_asklog_add(&r->log, entry, asked->target);
 }
 
-struct wb_world_moment wb_respond_moment(const struct wb_respond *respond, int64_t mono_ns)
+/* Converts a reading of the monotonic clock into a moment of the web. */
+static struct wb_world_moment moment_of(const struct wb_respond *respond, int64_t mono_ns)
 {
     double real = (double)(mono_ns - respond->start_ns) / 1e9;
 
@@ -225,7 +226,7 @@ struct wb_world_moment wb_respond_moment(const struct wb_respond *respond, int64
 
 int wb_respond(struct wb_respond *respond, const struct wb_asked *asked, int64_t mono_ns, struct wb_reply *reply_out)
 {
-    struct wb_world_moment now = wb_respond_moment(respond, mono_ns);
+    struct wb_world_moment now = moment_of(respond, mono_ns);
     struct wb_asklog_entry entry = {.page = WB_PLAN_NONE};
     bool alias;
     uint32_t raw, page = WB_PLAN_NONE;

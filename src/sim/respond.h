@@ -31,9 +31,6 @@ struct wb_respond {
 int wb_respond_init(const struct wb_sim_options *options, struct wb_respond *respond_out);
 void wb_respond_release(struct wb_respond *respond);
 
-/* Converts a reading of the monotonic clock into a moment of the web. */
-struct wb_world_moment wb_respond_moment(const struct wb_respond *respond, int64_t mono_ns);
-
 /* Replies to any valid HTTP request; fails only if memory runs out. */
 int wb_respond(struct wb_respond *respond, const struct wb_asked *asked, int64_t mono_ns, struct wb_reply *reply_out);
 

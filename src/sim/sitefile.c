@@ -22,6 +22,21 @@ static void write_groups(struct wb_pen *pen)
                     "user-agent: *\nDisallow: /*.cgi$\nDisallow: /*/print?\n");
 }
 
+/* The path of the sitemap that robots.txt mentions. */
+static const char *map_path(enum wb_world_map map)
+{
+    switch (map) {
+    case WB_MAP_INDEX:
+        return "/sitemap_index.xml";
+    case WB_MAP_GZ:
+        return "/sitemap.xml.gz";
+    case WB_MAP_TEXT:
+        return "/sitemap.txt";
+    default:
+        return "/sitemap.xml";
+    }
+}
+
 void wb_sitefile_robots(const struct wb_world *world, uint32_t site, struct wb_pen *pen)
 {
     const struct wb_world_site *s = &world->site[site];
@@ -38,22 +53,8 @@ void wb_sitefile_robots(const struct wb_world *world, uint32_t site, struct wb_p
     if (s->map != WB_MAP_NONE) {
         wb_pen_str(pen, "\nSitemap: http://");
         wb_world_host(world, site, false, pen);
-        wb_pen_str(pen, wb_sitefile_map_path(s->map));
+        wb_pen_str(pen, map_path(s->map));
         wb_pen_char(pen, '\n');
-    }
-}
-
-const char *wb_sitefile_map_path(enum wb_world_map map)
-{
-    switch (map) {
-    case WB_MAP_INDEX:
-        return "/sitemap_index.xml";
-    case WB_MAP_GZ:
-        return "/sitemap.xml.gz";
-    case WB_MAP_TEXT:
-        return "/sitemap.txt";
-    default:
-        return "/sitemap.xml";
     }
 }
 
@@ -125,7 +126,7 @@ bool wb_sitefile_map(const struct wb_world *world, uint32_t site, struct wb_slic
     *gzip_out = false;
     if (s->map == WB_MAP_NONE)
         return false;
-    if (wb_slice_equal(path, wb_slice_str(wb_sitefile_map_path(s->map)))) {
+    if (wb_slice_equal(path, wb_slice_str(map_path(s->map)))) {
         *gzip_out = s->map == WB_MAP_GZ;
         if (s->map == WB_MAP_INDEX)
             write_index(world, site, pen);

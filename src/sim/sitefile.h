@@ -7,9 +7,6 @@
 /* Writes robots.txt. The site must have one. */
 void wb_sitefile_robots(const struct wb_world *world, uint32_t site, struct wb_pen *pen);
 
-/* The path of the sitemap that robots.txt mentions. */
-const char *wb_sitefile_map_path(enum wb_world_map map);
-
 /*
  * If the path is that of one of the site's sitemaps, writes it and returns true. *gzip_out says
  * that it must be sent compressed (its name ends in .gz).

@@ -45,9 +45,6 @@ int wb_answer(struct wb_answerer *answerer, const struct wb_asked *asked, const 
 /* Compresses bytes with gzip; the result is valid until the next call. */
 int wb_answer_gzip(struct wb_answerer *answerer, struct wb_slice bytes, struct wb_slice *packed_out);
 
-/* "Sun, 06 Nov 1994 08:49:37 GMT" */
-void wb_answer_date(int64_t time_ms, char text_out[32]);
-
 const char *wb_answer_reason(int status);
 
 #endif

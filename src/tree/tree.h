@@ -101,7 +101,10 @@ typedef int (*wb_tree_each_row)(void *context, struct wb_slice key, struct wb_sl
 int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each,
                  void *context);
 
-/* The same from a key on: rows with smaller keys are left out, and pages that contain only such rows are not read. */
+/*
+ * A test seam. The same from a key on: rows with smaller keys are left out, and pages that contain only such rows are
+ * not read.
+ */
 int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
                       wb_tree_each_row each, void *context);
 

@@ -21,7 +21,8 @@
 
 /* ---- writing pages ------------------------------------------------------------------------ */
 
-int wb_tree_out_flush(struct wb_tree *tree)
+/* Writes the pages that wait in memory. */
+static int flush_out(struct wb_tree *tree)
 {
     struct wb_tree_out *out = &tree->out;
     uint32_t count = out->count;
@@ -53,7 +54,7 @@ int wb_tree_out_write(struct wb_tree *tree, uint32_t number, const char *page)
             return WB_E_NOMEM;
     }
     if (out->count == WB_TREE_OUT_PAGES || (out->count && number != out->first + out->count))
-        err = wb_tree_out_flush(tree);
+        err = flush_out(tree);
     if (err < 0)
         return err;
     if (out->count == 0)
@@ -104,7 +105,7 @@ int wb_tree_write_changed(struct wb_tree *tree)
         if (tree->next.roots[i].ref.page == WB_TREE_IN_MEMORY)
             err = write_below(tree, &tree->next.roots[i].ref);
     WB_CHECK(err < 0 || tree->changed_count == 0);
-    return err < 0 ? err : wb_tree_out_flush(tree); /* because they may be read again from the file */
+    return err < 0 ? err : flush_out(tree); /* because they may be read again from the file */
 }
 
 /* ---- the commit -------------------------------------------------------------------------------- */
@@ -122,7 +123,7 @@ static int write_all(struct wb_tree *tree)
     if (err == 0)
         err = wb_tree_space_write(tree);
     if (err == 0)
-        err = wb_tree_out_flush(tree);
+        err = flush_out(tree);
     if (err == 0)
         err = wb_tree_root_write(tree, 1, &tree->newest);
     return err < 0 ? err : wb_file_sync(&tree->file);
