@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "move/move.h"
 #include "os/file.h"
 #include "os/path.h"
 #include "store/store.h"
@@ -96,7 +97,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
     char *dir = wb_path_join(job->dir, "store");
     struct wb_store *store = NULL;
     struct wb_store_stat before = {0}, after = {0};
-    struct wb_store_compact_counts done = {0};
+    struct wb_move_compact_counts done = {0};
     double seconds = 0, cpu = 0, copy = 0;
     int err = dir ? fill_store(job, corpus, dir) : WB_E_NOMEM;
 
@@ -111,7 +112,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
     seconds = bench_seconds();
     cpu = bench_cpu_seconds();
     if (err == 0)
-        err = wb_store_compact(store, NULL, NULL, NULL, NULL, &done);
+        err = wb_move_compact(store, NULL, NULL, NULL, NULL, &done);
     seconds = bench_seconds() - seconds;
     cpu = bench_cpu_seconds() - cpu;
     if (err == 0)

@@ -1,5 +1,5 @@
 /*
- * bench_disk.c - the paper's simulator (sim/disk.h) and its study of bucket sizes. Prints one JSON line per figure.
+ * bench_disk.c - the paper's simulator (disk.h) and its study of bucket sizes. Prints one JSON line per figure.
  *
  *   bench_disk model                            the operations of Table S-4 on the model of the paper's disk
  *   bench_disk files DIR BYTES SECONDS          the same on files in DIR, each operation for so many seconds
@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "bench.h"
-#include "sim/bucketstudy.h"
-#include "sim/disk.h"
+#include "bucketstudy.h"
+#include "disk.h"
 #include "store/store.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
  */
 #include "base/error.h"
 #include "bench.h"
-#include "design/design.h"
+#include "place/design.h"
 #include "os/path.h"
 #include "store/store.h"
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "bench_edit.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <fcntl.h>
@@ -205,9 +206,9 @@ int bench_twin(const struct versions_job *job, struct corpus *corpus)
             err = commit_both(&t, true);
     }
     for (size_t k = 0; k < 2 && err == 0; k++) {
-        struct wb_store_compact_counts done = {0};
+        struct wb_move_compact_counts done = {0};
 
-        err = wb_store_compact(t.stores[k], NULL, NULL, NULL, NULL, &done);
+        err = wb_move_compact(t.stores[k], NULL, NULL, NULL, NULL, &done);
         if (err == 0)
             printf("{\"bench\":\"twin\",\"with\":%zu,\"disk\":%llu}\n", k,
                    (unsigned long long)bench_dir_bytes(t.dirs[k]));

@@ -16,8 +16,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bench_edit.h"
+#include "move/move.h"
 #include "os/path.h"
-#include "store/files/segment.h"
+#include "pagefile/segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,7 +240,7 @@ static int print_bytes(const struct versions_job *job, const char *when)
 static int run_compact(const struct versions_job *job, struct corpus *corpus)
 {
     struct wb_store *store = NULL;
-    struct wb_store_compact_counts done = {0};
+    struct wb_move_compact_counts done = {0};
     double start, cpu;
     int err = print_bytes(job, "before");
 
@@ -250,7 +251,7 @@ static int run_compact(const struct versions_job *job, struct corpus *corpus)
     start = bench_seconds();
     cpu = bench_cpu_seconds();
     if (err == 0)
-        err = wb_store_compact(store, NULL, NULL, NULL, NULL, &done);
+        err = wb_move_compact(store, NULL, NULL, NULL, NULL, &done);
     start = bench_seconds() - start;
     cpu = bench_cpu_seconds() - cpu;
     wb_store_close(store);

@@ -14,7 +14,8 @@
 #include "base/mem.h"
 #include "block/block.h"
 #include "mend_block.h"
-#include "store/files/segment.h"
+#include "os/nameless.h"
+#include "pagefile/segment.h"
 
 enum { RAW_MAX = 4 << 20 }; /* a block with a correct checksum may claim any length; skip those that need more memory */
 
@@ -135,27 +136,22 @@ static void try_block(struct wb_block_reader *reader, const char *block, size_t 
 
 /* ---- walking a segment ---------------------------------------------------------------------------------- */
 
-/* A node whose only file has these bytes after the header of a segment. */
-static int answer(void *context, struct wb_slice request_bytes, struct wb_buf *out)
+/* A segment of a node, with these bytes after its header. */
+static struct wb_segment segment_of(struct wb_node *node, const char *bytes, size_t size)
 {
-    const struct wb_slice *bytes = context;
-    struct wb_node_request request;
-    struct wb_node_reply reply = {0};
-    char name[WB_NODE_NAME_MAX];
+    struct wb_segment segment = WB_SEGMENT_INIT;
 
-    WB_CHECK(wb_node_request_decode(request_bytes, name, &request) == 0);
-    if (request.kind == WB_NODE_READ) {
-        WB_CHECK(request.offset >= WB_SEGMENT_HEADER_BYTES);
-        uint64_t at = request.offset - WB_SEGMENT_HEADER_BYTES, left = at < bytes->len ? bytes->len - at : 0;
-        reply.bytes = wb_slice(bytes->ptr + bytes->len - left, left < request.length ? left : (size_t)request.length);
-    }
-    return wb_node_reply_encode(&reply, out);
+    segment.magic = WB_SEGMENT_MAGIC;
+    segment.number = 1;
+    segment.file.node = node;
+    WB_CHECK(wb_nameless_memory(&segment.file.file) == 0);
+    segment.file.path = segment.file.file.path;
+    WB_CHECK(wb_file_write_at(&segment.file.file, WB_SEGMENT_HEADER_BYTES, bytes, size) == 0);
+    return segment;
 }
 
 static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_t size)
 {
-    struct wb_slice file = wb_slice(bytes, size);
-    struct wb_segment segment = WB_SEGMENT_INIT;
     struct wb_node *node;
     struct wb_segment_walk walk;
     struct wb_block_head head;
@@ -164,10 +160,8 @@ static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_
     size_t steps = 0;
     int more;
 
-    WB_CHECK(wb_node_open_wire("node", answer, &file, &node) == 0);
-    WB_CHECK(wb_node_file_open(node, "pages/00000001.seg", false, &segment.file) == 0);
-    segment.magic = WB_SEGMENT_MAGIC;
-    segment.number = 1;
+    WB_CHECK(wb_node_open(".", NULL, &node) == 0); /* closing the segment closes it */
+    struct wb_segment segment = segment_of(node, bytes, size);
     wb_segment_walk_init(&walk, &segment, WB_SEGMENT_HEADER_BYTES + size);
     while ((more = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         WB_CHECK(more == 1 || more == WB_E_CORRUPT || more == WB_E_NEWER);
@@ -178,7 +172,6 @@ static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_
     }
     wb_segment_walk_release(&walk);
     wb_segment_close(&segment);
-    wb_node_close(node);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

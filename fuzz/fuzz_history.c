@@ -3,7 +3,7 @@
  * history.h, is the same after it has been written and read again, and can be added to, trimmed and looked at.
  */
 #include "base/check.h"
-#include "store/catalog/history.h"
+#include "catalog/history.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

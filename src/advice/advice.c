@@ -266,12 +266,13 @@ static void judge(const struct wb_advice_costs *costs, const struct wb_advice_lo
 {
     struct wb_design design;
     bool known = wb_design_nth(number, &design);
+
+    WB_CHECK(known);
     struct page_costs c = costs_of(costs, &design, most(load->update_ratio, RATIO_MIN));
     struct load_work w = work_of(&c, load);
     bool avoid = design.read.distribution == WB_DISTRIBUTION_UNIFORM;
     double busy;
 
-    WB_CHECK(known);
     *a = (struct wb_advice){.design = design};
     if (design.batch && load->nodes > 1)
         busy = busy_apart(&w, load->nodes, &a->update_nodes);

@@ -8,7 +8,7 @@
 #ifndef WB_ADVICE_ADVICE_H
 #define WB_ADVICE_ADVICE_H
 
-#include "design/design.h"
+#include "place/design.h"
 
 /* ---- costs --------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * cmd_compact.c - webbase compact: shows what wb_store_compact() does to free the space of dead pages.
+ * cmd_compact.c - webbase compact: shows what wb_move_compact() does to free the space of dead pages.
  *
  *   rewrote 1 file with 1 page: 399 bytes became 362
  *   gave up 2 old versions that nobody keeps any more
@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "move/move.h"
 #include "os/stop.h"
 #include "store/store.h"
 
@@ -56,7 +57,7 @@ static void on_damage(void *context, const struct wb_store_finding *finding)
     show->err = show->err < 0 ? show->err : err;
 }
 
-static int write_json(const struct wb_store_compact_counts *result)
+static int write_json(const struct wb_move_compact_counts *result)
 {
     struct wb_json j;
 
@@ -73,7 +74,7 @@ static int write_json(const struct wb_store_compact_counts *result)
     return wb_output_object_end(&j);
 }
 
-static int write_words(const struct wb_store_compact_counts *result)
+static int write_words(const struct wb_move_compact_counts *result)
 {
     int err = wb_output_printf("rewrote %" PRIu64 " file%s with %" PRIu64 " page%s: %" PRIu64
                                " bytes became %" PRIu64 "\n",
@@ -95,7 +96,7 @@ static int write_words(const struct wb_store_compact_counts *result)
 int wb_cmd_compact(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
-    struct wb_store_compact_counts result;
+    struct wb_move_compact_counts result;
     struct wb_progress progress;
     struct compact_show show = {.json = options->json};
 
@@ -104,7 +105,7 @@ int wb_cmd_compact(const struct wb_options *options)
     if (err < 0)
         goto done;
     wb_progress_init(&progress, "compact");
-    err = wb_store_compact(store, on_progress, &progress, on_damage, &show, &result);
+    err = wb_move_compact(store, on_progress, &progress, on_damage, &show, &result);
     wb_progress_clear();
     if (err == 0)
         err = show.err;

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cycle/cycle.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "os/stop.h"
 
@@ -41,7 +42,7 @@ static bool on_progress(void *context, const char *step, uint64_t done, uint64_t
     return !wb_stop_requested();
 }
 
-static void on_lost(void *context, struct wb_slice url, const struct wb_store_lost *lost)
+static void on_lost(void *context, struct wb_slice url, const struct wb_move_lost *lost)
 {
     struct convert_show *show = context;
     char id[WB_PAGEID_HEX + 1], time[WB_DATE_TEXT_MAX];
@@ -72,7 +73,7 @@ static void on_lost(void *context, struct wb_slice url, const struct wb_store_lo
 }
 
 static int say(const struct wb_options *options, const struct wb_design *design,
-               const struct wb_store_convert_counts *counts, int64_t ms)
+               const struct wb_move_convert_counts *counts, int64_t ms)
 {
     char text[WB_DESIGN_TEXT_MAX];
     struct wb_json j;
@@ -97,7 +98,7 @@ static int say(const struct wb_options *options, const struct wb_design *design,
 
 int wb_cmd_convert(const struct wb_options *options)
 {
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
     struct wb_design_args args;
     struct convert_show show = {.json = options->json};
     struct wb_cycle_sink sink = {.progress = on_progress, .context = &show};

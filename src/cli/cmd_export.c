@@ -2,15 +2,14 @@
  * cmd_export.c - webbase export: writes pages to a web archive (WARC or WACZ): the latest state, that of a snapshot, or
  * with --versions every capture. With --facts it writes what is known about pages (cmd_export_facts.c).
  *
- * The archive appears under its name when it is complete (exportfile.c). Pages that cannot be read are reported and
- * left out, and the exit status is 1.
+ * The archive appears under its name when it is complete (os/newfile.h). Pages that cannot be read are reported
+ * and left out, and the exit status is 1.
  */
 #include "answer/answer.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/cmd_export_facts.h"
-#include "cli/exportfile.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -18,6 +17,7 @@
 #include "cli/select_args.h"
 #include "ingest/ingest.h"
 #include "os/clock.h"
+#include "os/newfile.h"
 #include "os/stop.h"
 #include "warc/warc.h"
 
@@ -28,7 +28,7 @@ struct archive_export {
     const char *path;      /* "-": standard output */
     bool wacz;
     enum wb_warc_coding coding;
-    struct wb_exportfile file;
+    struct wb_newfile file;
     struct wb_selection selection;
     struct wb_store *store;
     struct wb_waczpen *pen;        /* with --wacz; then it owns the writer */
@@ -44,7 +44,7 @@ static int write_file(void *context, const void *bytes, size_t len)
 {
     struct archive_export *e = context;
 
-    return wb_exportfile_write(&e->file, bytes, len);
+    return wb_newfile_write(&e->file, bytes, len);
 }
 
 static int write_stdout(void *context, const void *bytes, size_t len)
@@ -99,7 +99,7 @@ static int open_writer(struct archive_export *e)
 
 static int open_target(struct archive_export *e, const struct wb_options *options)
 {
-    int err = to_stdout(e) ? 0 : wb_exportfile_open(&e->file, e->path, wb_options_flag(options, "force"));
+    int err = to_stdout(e) ? 0 : wb_newfile_open(&e->file, e->path, wb_options_flag(options, "force"));
 
     if (err < 0)
         return err;
@@ -113,7 +113,7 @@ static int finish_target(struct archive_export *e)
     if (err < 0)
         return err;
     e->records += e->wacz ? wb_waczpen_archives(e->pen) : 0; /* each begins with a warcinfo record */
-    return to_stdout(e) ? wb_output_flush() : wb_exportfile_finish(&e->file);
+    return to_stdout(e) ? wb_output_flush() : wb_newfile_finish(&e->file);
 }
 
 static void close_target(struct archive_export *e)
@@ -122,7 +122,7 @@ static void close_target(struct archive_export *e)
         wb_waczpen_close(e->pen);
     else
         wb_warc_writer_free(e->writer);
-    wb_exportfile_close(&e->file);
+    wb_newfile_close(&e->file);
 }
 
 static int write_page(struct archive_export *e, const struct wb_page *page)
@@ -318,8 +318,10 @@ static int check_options(const struct wb_options *options)
 int wb_cmd_export(const struct wb_options *options)
 {
     const char *wacz = wb_options_text(options, "wacz");
-    struct archive_export e = {.path = wacz ? wacz : wb_options_text(options, "warc"), .wacz = wacz != NULL,
-                               .file = WB_EXPORTFILE_INIT, .selection = WB_SELECTION_INIT,
+    struct archive_export e = {.path = wacz ? wacz : wb_options_text(options, "warc"),
+                               .wacz = wacz != NULL,
+                               .file = WB_NEWFILE_INIT,
+                               .selection = WB_SELECTION_INIT,
                                .versions = wb_options_flag(options, "versions")};
     int err = check_options(options);
 

@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "move/move.h"
 #include "os/stop.h"
 #include "store/store.h"
 
@@ -122,7 +123,7 @@ static int add(struct wb_store *store, const struct wb_options *options)
     uint32_t number;
 
     wb_progress_init(&progress, "nodes add");
-    int err = wb_store_node_add(store, options->args[1], wb_options_flag(options, "update"), on_progress, &progress,
+    int err = wb_move_node_add(store, options->args[1], wb_options_flag(options, "update"), on_progress, &progress,
                                 &number);
     wb_progress_clear();
     return err < 0 ? err : say_done(options, number, options->args[1], "added");
@@ -136,7 +137,7 @@ static int remove_one(struct wb_store *store, const struct wb_options *options)
     if (!wb_slice_to_u64(wb_slice_str(options->args[1]), &number) || number > UINT32_MAX)
         return wb_fail(WB_E_NOTFOUND, "there is no node %s", options->args[1]);
     wb_progress_init(&progress, "nodes remove");
-    int err = wb_store_node_remove(store, (uint32_t)number, on_progress, &progress);
+    int err = wb_move_node_remove(store, (uint32_t)number, on_progress, &progress);
     wb_progress_clear();
     return err < 0 ? err : say_done(options, (uint32_t)number, NULL, "removed");
 }

@@ -1,5 +1,5 @@
 /*
- * cmd_transfer.c - webbase transfer: shows what wb_store_transfer() does to bring waiting pages to the read nodes.
+ * cmd_transfer.c - webbase transfer: shows what wb_move_transfer() does to bring waiting pages to the read nodes.
  *
  *   isolate        12 ms
  *   transfer      340 ms   1000 pages
@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "os/stop.h"
 #include "store/store.h"
@@ -43,7 +44,7 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !wb_stop_requested();
 }
 
-static void on_stage(void *context, const struct wb_store_stage *stage)
+static void on_stage(void *context, const struct wb_move_stage *stage)
 {
     struct transfer_show *show = context;
     struct wb_json j;
@@ -69,7 +70,7 @@ static void on_stage(void *context, const struct wb_store_stage *stage)
 }
 
 /* What waits for a node that cannot be used. */
-static int write_wait(bool json, const struct wb_store_transfer_wait *wait)
+static int write_wait(bool json, const struct wb_move_transfer_wait *wait)
 {
     struct wb_json j;
 
@@ -83,7 +84,7 @@ static int write_wait(bool json, const struct wb_store_transfer_wait *wait)
     return wb_output_object_end(&j);
 }
 
-static int write_result(bool json, const struct wb_store_transfer_counts *counts)
+static int write_result(bool json, const struct wb_move_transfer_counts *counts)
 {
     struct wb_json j;
     int err = 0;
@@ -106,7 +107,7 @@ static int write_result(bool json, const struct wb_store_transfer_counts *counts
 int wb_cmd_transfer(const struct wb_options *options)
 {
     struct transfer_show show = {.json = options->json};
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     struct wb_store *store = NULL;
     struct wb_error_copy why;
 
@@ -115,7 +116,7 @@ int wb_cmd_transfer(const struct wb_options *options)
     if (err < 0)
         return err;
     wb_progress_init(&show.progress, "transfer");
-    err = wb_store_transfer(store, on_stage, &show, on_progress, &show, &counts);
+    err = wb_move_transfer(store, on_stage, &show, on_progress, &show, &counts);
     wb_progress_clear();
     wb_error_save(err, &why);
     if (err == 0 || counts.finished) {

@@ -125,11 +125,11 @@ static int run_all(struct stream_worker *list, unsigned workers, wb_stream_worke
 
 int wb_stream_workers(unsigned workers, bool in_turn, wb_stream_worker run, void *context)
 {
-    struct stream_worker *list = wb_alloc_zero(workers, sizeof(*list));
     struct worker_results results = {0};
-    int err = list ? open_outputs(list, workers, in_turn) : WB_E_NOMEM;
 
     WB_CHECK(workers > 0);
+    struct stream_worker *list = wb_alloc_zero(workers, sizeof(*list));
+    int err = list ? open_outputs(list, workers, in_turn) : WB_E_NOMEM;
     if (err == 0)
         err = run_all(list, workers, run, context, &results);
     if (err == 0 && results.failed)

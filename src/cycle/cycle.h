@@ -21,6 +21,7 @@
 #include "cycle/pushlist.h"
 #include "cycle/refresh.h"
 #include "index/index.h"
+#include "move/move.h"
 #include "webdb/webdb.h"
 
 /* Called during a step: `done` of `total` (0: unknown) of what `step` names. Return false to stop cleanly. */
@@ -147,13 +148,13 @@ int wb_cycle_index(const struct wb_update_options *update, const struct wb_index
 /* ---- convert -------------------------------------------------------------------------------------- */
 
 /*
- * Copies a repository into a new one of another design: all that the store has (wb_store_convert), the newest edition
+ * Copies a repository into a new one of another design: all that the store has (wb_move_convert), the newest edition
  * of webdb, and the journal. Indexes, streams and the state of crawls are not copied. lost() is called for each version
  * that cannot be read, with the URL of its page as webdb knows it; empty if it does not. lost may be NULL.
  */
-typedef void (*wb_convert_lost)(void *context, struct wb_slice url, const struct wb_store_lost *lost);
+typedef void (*wb_convert_lost)(void *context, struct wb_slice url, const struct wb_move_lost *lost);
 int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
-               const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_store_convert_counts *counts_out);
+               const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_move_convert_counts *counts_out);
 
 /* ---- run ------------------------------------------------------------------------------------------ */
 

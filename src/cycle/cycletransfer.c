@@ -1,5 +1,6 @@
 /* cycletransfer.c - in a batch design, readers see what was crawled after a transfer, and an index is a reader. */
 #include "cycle/cycletransfer.h"
+#include "move/move.h"
 #include "os/stop.h"
 #include "store/store.h"
 
@@ -14,7 +15,7 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
 
 int wb_cycle_transfer(const char *dir, const struct wb_cycle_sink *sink, bool *partly_out)
 {
-    struct wb_store_transfer_counts counts = {0};
+    struct wb_move_transfer_counts counts = {0};
     struct wb_store *store = NULL;
     struct wb_store_stat stat = {0};
     struct wb_error_copy why;
@@ -23,7 +24,7 @@ int wb_cycle_transfer(const char *dir, const struct wb_cycle_sink *sink, bool *p
     if (err == 0)
         err = wb_store_stat(store, &stat);
     if (err == 0 && stat.design.batch)
-        err = wb_store_transfer(store, NULL, NULL, on_progress, (void *)(uintptr_t)sink, &counts);
+        err = wb_move_transfer(store, NULL, NULL, on_progress, (void *)(uintptr_t)sink, &counts);
     *partly_out = err == WB_E_DOWN && counts.finished;
     wb_error_save(err, &why);
     wb_store_close(store);

@@ -205,7 +205,7 @@ bool wb_httpd_also_has_address(const struct wb_httpd *httpd, struct wb_slice hos
  */
 int wb_httpd_run(struct wb_httpd *httpd);
 
-/* A test seam: programs are stopped by signals. From any thread, and from signal handlers. */
+/* A test seam, from any thread: the program stops on signals (os/stop.h). */
 void wb_httpd_stop(struct wb_httpd *httpd);
 
 /* From any thread: sources that said WB_HTTP_LATER are asked again soon. */

@@ -142,13 +142,13 @@ static int refuse_same(const struct wb_emulate_options *options)
 int wb_emulate(const struct wb_emulate_options *options, const struct wb_ingest_sink *sink,
                struct wb_import *counts_out)
 {
-    struct emulation *e = wb_alloc_zero(1, sizeof *e);
     struct wb_store *target = NULL;
 
+    WB_CHECK(options->rate > 0);
     *counts_out = (struct wb_import){.files = 0};
+    struct emulation *e = wb_alloc_zero(1, sizeof *e);
     if (!e)
         return WB_E_NOMEM;
-    WB_CHECK(options->rate > 0);
     e->options = options;
     e->sink = sink;
     e->most = options->pages ? options->pages : UINT64_MAX;

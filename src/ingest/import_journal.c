@@ -220,11 +220,11 @@ static size_t cut_into_jobs(struct wb_import_item *list, struct pending_list *pe
 
 int wb_import_journal_begin(struct wb_import_journal *journal, struct wb_import_item *list)
 {
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && list);
     size_t count = cut_into_jobs(list, NULL);
     struct pending_list *pending = wb_alloc(sizeof *pending + count * sizeof *pending->jobs);
     int err = 0;
 
-    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && list);
     if (!pending)
         return WB_E_NOMEM;
     *pending = (struct pending_list){.journal = journal, .list = list, .jobs_left = count};

@@ -86,7 +86,7 @@ int wb_importer_commit(struct wb_importer *importer)
     if (err < 0)
         return err;
     importer->uncommitted = 0;
-    return wb_import_revisit_settle(importer);
+    return wb_import_revisit_retry(importer);
 }
 
 int wb_importer_finish(struct wb_importer *importer)
@@ -99,12 +99,6 @@ uint64_t wb_importer_pages(const struct wb_importer *importer)
     return importer->commit.added + importer->commit.replaced + importer->commit.past;
 }
 
-/* Pages and revisits that were kept out because they were taken down. */
-static uint64_t count_barred(const struct wb_importer *importer)
-{
-    return importer->barred + importer->commit.barred;
-}
-
 void wb_importer_count(const struct wb_importer *importer, struct wb_import *import_out)
 {
     *import_out = (struct wb_import){
@@ -115,7 +109,7 @@ void wb_importer_count(const struct wb_importer *importer, struct wb_import *imp
         .captures = importer->commit.captures,
         .older = importer->commit.older,
         .revisits = importer->revisits,
-        .barred = count_barred(importer),
+        .barred = importer->barred + importer->commit.barred,
         .errors = importer->errors,
         .unreadable = importer->unreadable,
         .damaged = importer->commit.damaged,
@@ -126,9 +120,9 @@ void wb_importer_release(struct wb_importer *importer)
 {
     wb_buf_release(&importer->body);
     wb_vec_release(&importer->matching);
-    wb_vec_release(&importer->unsettled);
+    wb_vec_release(&importer->not_found);
     wb_arena_release(&importer->matching_text);
-    wb_arena_release(&importer->unsettled_text);
+    wb_arena_release(&importer->not_found_text);
     wb_url_release(&importer->url);
     wb_buf_release(&importer->key);
     wb_import_journal_close(importer->journal);

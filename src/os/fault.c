@@ -1,4 +1,7 @@
-/* fault.c - one armed fault for the whole process. Operations are counted atomically, because threads write too. */
+/*
+ * fault.c - one armed fault, and one judge, for the whole process. Operations are counted atomically, because threads
+ * write too.
+ */
 #include "os/fault.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -6,7 +9,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-static atomic_uint armed_kinds;
+static atomic_uint armed_kinds, judged_kinds;
+static _Atomic wb_fault_judge judge_of_files;
+static void *_Atomic judge_context;
 static _Atomic uint64_t strike_at, counted;
 static atomic_int strike_error;
 static atomic_bool struck;
@@ -54,10 +59,19 @@ bool wb_fault_struck(void)
     return struck;
 }
 
-bool wb_fault_strikes(enum wb_fault_kind kind)
+void wb_fault_ask(wb_fault_judge judge, void *context)
+{
+    judge_context = context;
+    judge_of_files = judge;
+    judged_kinds = judge ? WB_FAULT_ANY & ~WB_FAULT_ALLOC : 0;
+}
+
+bool wb_fault_strikes(enum wb_fault_kind kind, const char *path)
 {
     int error = count_operation(kind);
 
+    if (error == 0 && atomic_load_explicit(&judged_kinds, memory_order_relaxed) & kind)
+        error = judge_of_files(judge_context, kind, path);
     if (error)
         errno = error;
     return error != 0;

@@ -1,8 +1,8 @@
 /*
- * fault.h - a test seam: makes the Nth operation of a kind fail.
+ * fault.h - a test seam: makes the Nth operation of a kind fail, or lets a test judge each operation on a file.
  *
  * Every file operation of src/os asks wb_fault_strikes() first, and so does every allocation of src/base after
- * wb_fault_arm() was called. Only tests arm a fault; without one, asking costs one load. A fault test runs an
+ * wb_fault_arm() was called. Only tests arm a fault; without one, asking costs two loads. A fault test runs an
  * operation again and again and lets the 1st, 2nd, 3rd... step fail, until one run comes through without a failure:
  *
  *   for (uint64_t n = 1;; n++) {
@@ -38,7 +38,15 @@ void wb_fault_disarm(void);
 uint64_t wb_fault_count(void);
 bool wb_fault_struck(void);
 
+/*
+ * From now on, judge() is asked before every operation on a file or directory, in the thread that does it. It returns
+ * the errno with which the operation fails, or 0; and it may wait, which makes a disk slow. NULL: from now on, nobody
+ * is asked. To be called while no operation is under way.
+ */
+typedef int (*wb_fault_judge)(void *context, enum wb_fault_kind kind, const char *path);
+void wb_fault_ask(wb_fault_judge judge, void *context);
+
 /* For operations that report through errno: returns true if this one must fail now, with errno set. */
-bool wb_fault_strikes(enum wb_fault_kind kind);
+bool wb_fault_strikes(enum wb_fault_kind kind, const char *path);
 
 #endif

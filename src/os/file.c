@@ -35,12 +35,11 @@ int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
         mode |= O_EXCL;
     if (flags & WB_FILE_TRUNCATE)
         mode |= O_TRUNC;
-    if (flags & WB_FILE_DIRECT)
-        mode |= O_DIRECT;
     char *copy = wb_strdup(path);
     if (!copy)
         return WB_E_NOMEM;
-    int fd = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : open(path, mode | O_CLOEXEC, flags & WB_FILE_PRIVATE ? 0600 : 0666);
+    mode_t access = flags & WB_FILE_PRIVATE ? 0600 : 0666;
+    int fd = wb_fault_strikes(WB_FAULT_OPEN, path) ? -1 : open(path, mode | O_CLOEXEC, access);
     if (fd < 0) {
         wb_free(copy);
         if (errno == ENOENT)
@@ -67,7 +66,7 @@ int wb_file_read_at(const struct wb_file *file, uint64_t offset, void *bytes_out
 
     *got_out = 0;
     WB_CHECK(file->fd >= 0);
-    if (wb_fault_strikes(WB_FAULT_READ))
+    if (wb_fault_strikes(WB_FAULT_READ, file->path))
         return wb_fail_errno("cannot read %s", file->path);
     while (*got_out < len) {
         ssize_t n = pread(file->fd, to + *got_out, len - *got_out, (off_t)(offset + *got_out));
@@ -100,7 +99,7 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
     const char *from = bytes;
     size_t done = 0;
     /* A disk that fails seldom fails cleanly: the fault leaves half of the bytes behind. */
-    bool failing = wb_fault_strikes(WB_FAULT_WRITE);
+    bool failing = wb_fault_strikes(WB_FAULT_WRITE, file->path);
     size_t end = failing ? len / 2 : len;
     int error = errno;
 
@@ -123,7 +122,7 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
 int wb_file_sync(const struct wb_file *file)
 {
     WB_CHECK(file->fd >= 0);
-    if (wb_fault_strikes(WB_FAULT_SYNC) || fdatasync(file->fd) != 0)
+    if (wb_fault_strikes(WB_FAULT_SYNC, file->path) || fdatasync(file->fd) != 0)
         return wb_fail_errno("cannot sync %s", file->path);
     return 0;
 }
@@ -131,7 +130,7 @@ int wb_file_sync(const struct wb_file *file)
 int wb_file_truncate(const struct wb_file *file, uint64_t size)
 {
     WB_CHECK(file->fd >= 0);
-    if (wb_fault_strikes(WB_FAULT_WRITE) || ftruncate(file->fd, (off_t)size) != 0)
+    if (wb_fault_strikes(WB_FAULT_WRITE, file->path) || ftruncate(file->fd, (off_t)size) != 0)
         return wb_fail_errno("cannot truncate %s", file->path);
     return 0;
 }
@@ -194,11 +193,6 @@ void wb_file_sequential(const struct wb_file *file)
 void wb_file_write_back(const struct wb_file *file, uint64_t offset, uint64_t len)
 {
     sync_file_range(file->fd, (off_t)offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
-}
-
-void wb_file_forget(const struct wb_file *file)
-{
-    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
 void wb_file_discard(const struct wb_file *file, uint64_t offset, uint64_t len)

@@ -34,7 +34,6 @@ enum wb_file_flags {
     WB_FILE_NEW = 1 << 2,      /* with CREATE: WB_E_INVALID if the file exists */
     WB_FILE_TRUNCATE = 1 << 3, /* cut it to zero bytes */
     WB_FILE_PRIVATE = 1 << 4,  /* with CREATE: only the owner may read it */
-    WB_FILE_DIRECT = 1 << 5,   /* past the page cache: memory, offsets and lengths are whole blocks. May be refused */
 };
 
 /* WB_E_NOTFOUND if there is no such file. */
@@ -81,9 +80,6 @@ void wb_file_sequential(const struct wb_file *file);
 
 /* The kernel should begin to write this part to disk. It is not durable before wb_file_sync(). */
 void wb_file_write_back(const struct wb_file *file, uint64_t offset, uint64_t len);
-
-/* The kernel should not keep the file in memory; what is not yet written to disk stays there. */
-void wb_file_forget(const struct wb_file *file);
 
 /* This part is no longer needed: its disk space can be freed. Afterwards it may read as zeros. */
 void wb_file_discard(const struct wb_file *file, uint64_t offset, uint64_t len);

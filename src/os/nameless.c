@@ -36,7 +36,7 @@ int wb_nameless_open(const char *dir, struct wb_file *file_out)
     *file_out = WB_FILE_INIT;
     if (!copy)
         return WB_E_NOMEM;
-    fd = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    fd = wb_fault_strikes(WB_FAULT_OPEN, dir) ? -1 : open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
         fd = make_and_remove(dir);
     if (fd < 0) {
@@ -56,7 +56,7 @@ int wb_nameless_memory(struct wb_file *file_out)
     *file_out = WB_FILE_INIT;
     if (!name)
         return WB_E_NOMEM;
-    fd = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : memfd_create("webbase", MFD_CLOEXEC);
+    fd = wb_fault_strikes(WB_FAULT_OPEN, name) ? -1 : memfd_create("webbase", MFD_CLOEXEC);
     if (fd < 0) {
         int err = wb_fail_errno("cannot make %s", name);
         wb_free(name);
@@ -77,7 +77,7 @@ int wb_nameless_map(const char *dir, size_t bytes, void **memory_out)
     if (err < 0)
         return err;
     errno = 0;
-    if (!wb_fault_strikes(WB_FAULT_WRITE))
+    if (!wb_fault_strikes(WB_FAULT_WRITE, dir))
         errno = posix_fallocate(file.fd, 0, (off_t)bytes);
     if (errno)
         err = wb_fail_errno("cannot take %zu bytes for a temporary file in %s", bytes, dir);

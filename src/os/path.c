@@ -33,7 +33,7 @@ enum wb_path_kind wb_path_kind(const char *path)
 
 int wb_path_rename(const char *from, const char *to)
 {
-    if (wb_fault_strikes(WB_FAULT_RENAME) || rename(from, to) != 0)
+    if (wb_fault_strikes(WB_FAULT_RENAME, to) || rename(from, to) != 0)
         return wb_fail_errno("cannot rename %s to %s", from, to);
     return 0;
 }
@@ -115,7 +115,7 @@ char *wb_path_real(const char *path)
 /* If we may not read the directory it cannot be synced, which is an error only if it must be readable. */
 static int sync_dir(const char *path, bool must_be_readable)
 {
-    int fd = wb_fault_strikes(WB_FAULT_SYNC) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = wb_fault_strikes(WB_FAULT_SYNC, path) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0 && errno == EACCES && !must_be_readable)
         return 0;
@@ -157,7 +157,7 @@ int wb_path_sync_parent(const char *path)
  */
 static int make_dir(const char *path, bool last)
 {
-    bool made = !wb_fault_strikes(WB_FAULT_OPEN) && mkdir(path, 0777) == 0;
+    bool made = !wb_fault_strikes(WB_FAULT_OPEN, path) && mkdir(path, 0777) == 0;
 
     if (!made && (errno != EEXIST || wb_path_kind(path) != WB_PATH_DIR))
         return wb_fail_errno("cannot make the directory %s", path);
@@ -296,7 +296,7 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 int wb_path_each(const char *path, int (*each)(void *context, const struct wb_path_entry *entry), void *context)
 {
     struct dirent **names = NULL;
-    int count = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : scandir(path, &names, skip_dots, compare_names);
+    int count = wb_fault_strikes(WB_FAULT_OPEN, path) ? -1 : scandir(path, &names, skip_dots, compare_names);
     int err = 0;
 
     if (count < 0)

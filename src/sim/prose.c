@@ -74,7 +74,7 @@ static const struct wb_slice japanese[] = {
 #define COUNT(table) ((uint32_t)(sizeof(table) / sizeof *(table)))
 
 /* The lower-case word with this number; the smaller the number, the more common the word. */
-static struct wb_slice word_of(uint32_t number)
+static struct wb_slice common_word(uint32_t number)
 {
     return words[number % COUNT(words)];
 }
@@ -96,7 +96,7 @@ void wb_prose_title(struct wb_pen *pen, uint64_t name)
 
     put_capital(pen, wb_prose_noun(wb_chance_dice_next(&dice)));
     wb_pen_char(pen, ' ');
-    wb_pen_slice(pen, word_of(wb_chance_dice_below(&dice, 20)));
+    wb_pen_slice(pen, common_word(wb_chance_dice_below(&dice, 20)));
     wb_pen_char(pen, ' ');
     put_capital(pen, wb_prose_noun(wb_chance_dice_next(&dice)));
 }

@@ -217,7 +217,7 @@ static void log_request(struct wb_respond *r, const struct wb_asked *asked, stru
 }
 
 /* Converts a reading of the monotonic clock into a moment of the web. */
-static struct wb_world_moment moment_of(const struct wb_respond *respond, int64_t mono_ns)
+static struct wb_world_moment moment_at(const struct wb_respond *respond, int64_t mono_ns)
 {
     double real = (double)(mono_ns - respond->start_ns) / 1e9;
 
@@ -226,7 +226,7 @@ static struct wb_world_moment moment_of(const struct wb_respond *respond, int64_
 
 int wb_respond(struct wb_respond *respond, const struct wb_asked *asked, int64_t mono_ns, struct wb_reply *reply_out)
 {
-    struct wb_world_moment now = moment_of(respond, mono_ns);
+    struct wb_world_moment now = moment_at(respond, mono_ns);
     struct wb_asklog_entry entry = {.page = WB_PLAN_NONE};
     bool alias;
     uint32_t raw, page = WB_PLAN_NONE;

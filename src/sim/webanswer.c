@@ -52,7 +52,7 @@ const char *wb_answer_reason(int status)
 }
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
-static void format_date(int64_t time_ms, char text_out[32])
+static void write_date(int64_t time_ms, char text_out[32])
 {
     time_t seconds = (time_t)(time_ms / 1000 - (time_ms % 1000 < 0));
     struct tm tm;
@@ -83,7 +83,7 @@ static const char *date_now(struct wb_answerer *answerer)
 
     if (now_ms / 1000 != answerer->date_s) {
         answerer->date_s = now_ms / 1000;
-        format_date(now_ms, answerer->date);
+        write_date(now_ms, answerer->date);
     }
     return answerer->date;
 }
@@ -161,7 +161,7 @@ int wb_answer(struct wb_answerer *answerer, const struct wb_asked *asked, const 
     if (answer->etag)
         snprintf(etag, sizeof etag, "\"%016" PRIx64 "\"", wb_hash64(body.ptr, body.len));
     if (answer->modified_ms)
-        format_date(answer->modified_ms, modified);
+        write_date(answer->modified_ms, modified);
     bool same = answer->status == 200 && client_has(asked, etag, modified);
     if (pack && !same && (err = wb_answer_gzip(answerer, body, &body)) < 0)
         return err;

@@ -5,7 +5,7 @@
  * arguments, clears output parameters, and calls through the two tables below. It knows
  * nothing about how pages are stored. There are three implementations:
  *
- *   log.c      the engine behind all incremental designs, whatever their organisation
+ *   repo.c      the engine behind all incremental designs, whatever their organisation
  *   batched.c  batch designs: two such stores in one
  *   twin.c     in tests: a store in plain memory, the shortest complete example. The traces of
  *              test_model.c compare the others with it, call by call
@@ -129,28 +129,16 @@ struct wb_store_ops {
 
     /* ---- optional: may be NULL ---- */
 
-    /*
-     * Frees the space of dead pages, after committing what was put before. An
-     * organisation that frees space as it goes leaves this out; wb_store_compact() then
-     * only commits.
-     */
-    int (*compact)(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-                   void *found_context, struct wb_store_compact_counts *counts_out);
-
     /* WB_E_BUSY if scan_open() would have to wait. An organisation whose scans never wait leaves this out. */
     int (*scan_ready)(struct wb_store *store);
     int (*scan_check)(struct wb_store *store, const struct wb_store_scan_options *options);
 
     /*
-     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves all three out; the
-     * calls then fail. node_each() must work while nodes are down. The door has checked neither the directory nor the
-     * number.
+     * Nodes (store_nodes.h). An organisation that knows only the repository's own directory leaves this out. It must
+     * work while nodes are down.
      */
     int (*node_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                      void *context);
-    int (*node_add)(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
-                    uint32_t *number_out);
-    int (*node_remove)(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
 };
 
 enum { WB_STORE_MAGIC = 0x57425354, WB_STORE_SCAN_MAGIC = 0x57425343 };
@@ -160,7 +148,7 @@ struct wb_store {
     uint32_t magic;
     enum wb_store_mode mode;
     const struct wb_store_ops *ops;
-    bool thrifty; /* during wb_store_compact_worthwhile() */
+    bool thrifty; /* during wb_move_compact_worthwhile() */
 };
 
 /* The first member of every organisation's scan. */
@@ -180,12 +168,6 @@ void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct 
 
 /* The error of every call that names a page which is not there. */
 int wb_store_not_found(void);
-
-/* Returns true if a stored time is so far in the future that only a wrong clock explains it. */
-static inline bool wb_store_time_is_ahead(int64_t time_ms, int64_t now_ms)
-{
-    return time_ms > now_ms + WB_STORE_AHEAD_MS;
-}
 
 struct wb_superblock;
 
@@ -211,6 +193,8 @@ struct wb_organisation {
     int (*verify)(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
 };
+
+#define WB_BATCHED_UPDATE_DIR "update" /* of a batch design, in the repository: the part that waits */
 
 extern const struct wb_organisation wb_organisation_log;
 extern const struct wb_organisation wb_organisation_batch; /* two stores of other organisations (batched.h) */

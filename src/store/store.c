@@ -16,10 +16,8 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "store/batch/batched.h"
-#include "store/nodes/nodes_make.h"
+#include "place/place.h"
 #include "store/organisation.h"
-#include "store/superblock.h"
 
 #include <stdio.h>
 
@@ -482,29 +480,6 @@ int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     *stat_out = (struct wb_store_stat){0};
     return store->ops->stat(store, stat_out);
-}
-
-int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-                     void *found_context, struct wb_store_compact_counts *counts_out)
-{
-    WB_CHECK(store->magic == WB_STORE_MAGIC);
-    WB_CHECK(store->mode == WB_STORE_WRITE);
-    *counts_out = (struct wb_store_compact_counts){0};
-    if (!store->ops->compact) {
-        struct wb_store_commit_counts ignored = {0};
-        return store->ops->commit(store, &ignored);
-    }
-    return store->ops->compact(store, progress, progress_context, found, found_context, counts_out);
-}
-
-int wb_store_compact_worthwhile(struct wb_store *store, wb_store_progress progress, void *progress_context,
-                                wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out)
-{
-    WB_CHECK(!store->thrifty);
-    store->thrifty = true;
-    int err = wb_store_compact(store, progress, progress_context, found, found_context, counts_out);
-    store->thrifty = false;
-    return err;
 }
 
 int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,

@@ -53,7 +53,8 @@
 
 #include "base/buf.h"
 #include "base/date.h"
-#include "design/design.h"
+#include "catalog/terms.h"
+#include "place/init_options.h"
 #include "page/page.h"
 
 /* The largest body that any organisation accepts. */
@@ -64,36 +65,10 @@ struct wb_store;
 
 enum wb_store_mode { WB_STORE_READ, WB_STORE_WRITE };
 
-/* Which versions are kept although they are no longer the latest and no snapshot holds them. */
-struct wb_store_history {
-    enum wb_store_keep {
-        WB_STORE_KEEP_NEWEST,   /* none */
-        WB_STORE_KEEP_ALL,
-        WB_STORE_KEEP_COUNT,    /* of each page the `value` newest versions, the latest included */
-        WB_STORE_KEEP_DURATION, /* those that were the latest at some moment of the last `value` milliseconds */
-    } keep;
-    uint64_t value; /* at most WB_STORE_HISTORY_VALUE_MAX, so that it can be subtracted from any time */
-};
-#define WB_STORE_HISTORY_VALUE_MAX ((uint64_t)INT64_MAX / 2)
-
 /* The policy in words: "newest", "all", "3", "30d". Durations: s, m, h, d, w, y. WB_E_INVALID names the text. */
 #define WB_STORE_HISTORY_TEXT_MAX 32
 int wb_store_history_parse(struct wb_slice text, struct wb_store_history *history_out);
 void wb_store_history_format(const struct wb_store_history *history, char text_out[WB_STORE_HISTORY_TEXT_MAX]);
-
-/* Nodes to be made: directories of the caller's choice, or, if dirs is NULL, a number of them in the repository. */
-struct wb_store_node_list {
-    const char *const *dirs;
-    size_t count; /* 0: one node */
-};
-
-struct wb_store_options {
-    struct wb_design design;                      /* all zero means the default, Incr[hash,log] */
-    struct wb_store_history history;              /* all zero means newest */
-    struct wb_store_node_list nodes;              /* in a batch design, the read nodes */
-    struct wb_store_node_list update_nodes;       /* batch designs only */
-    uint32_t first_node;                          /* the number of the first node; 0 means 1 */
-};
 
 /*
  * Creates a repository in dir, and dir itself if necessary. options may be NULL.
@@ -122,17 +97,6 @@ void wb_store_close(struct wb_store *store);
 
 /* ---- writing ---------------------------------------------------------------- */
 
-/* What wb_store_put() did with a page. This is a forecast: the commit decides again and counts. */
-enum wb_store_outcome {
-    WB_STORE_PUT_NEW,     /* stored: the repository had no page with this id */
-    WB_STORE_PUT_VERSION, /* stored: a new version, which becomes the latest */
-    WB_STORE_PUT_CAPTURE, /* its content is stored already: it is a further capture */
-    WB_STORE_PUT_PAST,    /* stored as a version that is not the latest */
-    WB_STORE_PUT_KNOWN,   /* nothing changes: there is a capture of this page and time */
-    WB_STORE_PUT_OLDER,   /* not stored: the history policy keeps nothing that old */
-    WB_STORE_PUT_BARRED,  /* not stored: the page or its site was taken down */
-};
-
 /*
  * Adds a copy of the page to what the next commit stores. If the page has no digests,
  * they are computed. outcome_out may be NULL.
@@ -142,7 +106,6 @@ enum wb_store_outcome {
  * whose time is plausible; otherwise one bad clock would lock out all later versions for
  * years.
  */
-#define WB_STORE_AHEAD_MS WB_DAY_MS
 int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 
 /* The latest version was seen again at time_ms: a capture without bytes. Renews its lifetime. WB_E_NOTFOUND. */
@@ -177,26 +140,7 @@ struct wb_store_commit_counts {
  */
 int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout);
 
-/* ---- revisits -------------------------------------------------------------------------- */
-
-/*
- * A revisit is a capture without bytes: the page was seen at time_ms and had the same content
- * as its original, an older capture of the same page or of another one. The original is known by
- * its digest, or by its time (to the second), or it is whatever the page was just before
- * (not_modified). If the page has that content, the revisit becomes a capture of it. Otherwise
- * it waits in the repository, and becomes a capture when the content arrives.
- */
-struct wb_store_revisit {
-    struct wb_pageid id;       /* the page that was seen */
-    struct wb_slice site;      /* its site */
-    int64_t time_ms;
-    bool has_sha1;
-    bool not_modified;
-    uint8_t sha1[WB_SHA1_BYTES];
-    int64_t original_ms;       /* 0: not known */
-    struct wb_pageid original; /* the page of the original: the same id, or that of a copy */
-    struct wb_slice url;       /* of the page that was seen; may be empty if the original is the same page */
-};
+/* ---- revisits (struct wb_store_revisit in terms.h) ------------------------------------------------------- */
 
 /* The outcome is CAPTURE, KNOWN, OLDER, BARRED, or NEW: it waits for its original. outcome_out may be NULL. */
 int wb_store_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
@@ -222,16 +166,6 @@ int wb_store_waiting_each(struct wb_store *store, struct wb_pageid original,
  * transaction. So nothing that is barred gets in, no matter when or by which process it
  * was put.
  */
-enum wb_store_bar_kind { WB_STORE_BAR_PAGE, WB_STORE_BAR_SITE };
-
-struct wb_store_bar {
-    enum wb_store_bar_kind kind;
-    struct wb_pageid id;  /* the page, if kind is WB_STORE_BAR_PAGE */
-    struct wb_slice site; /* the site; for a page, the site it belongs to */
-    bool except;          /* an exception instead of a bar: allows this page although its site is barred */
-    int64_t time_ms;      /* when it was set */
-};
-
 /*
  * Sets a bar, durably. Everything that was put before is committed first. A bar on a
  * site ends the exceptions of its pages. Pages that are already stored stay until they
@@ -271,30 +205,6 @@ int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_p
                        size_t *count_out);
 
 /* ---- snapshots and history --------------------------------------------------------------- */
-
-#define WB_STORE_NAME_MAX 64
-
-/* Who keeps a snapshot. It lives as long as somebody holds it whose time has not run out. */
-struct wb_store_holder {
-    enum wb_store_holder_kind {
-        WB_STORE_HOLDER_PERSON, /* at most one, without a name of its own: whoever sealed it, or named it */
-        WB_STORE_HOLDER_GENERATION,
-        WB_STORE_HOLDER_STREAM,
-    } kind;
-    char name[WB_STORE_NAME_MAX + 1];
-    int64_t expires_ms; /* 0: never */
-};
-
-struct wb_store_snapshot {
-    uint32_t number;                  /* from 1; numbers are never used again */
-    char name[WB_STORE_NAME_MAX + 1]; /* empty if it has none */
-    uint64_t epoch;                   /* what is visible in it: versions that had arrived and not ceased by then */
-    int64_t time_ms;                  /* when it was sealed */
-    int64_t expires_ms;               /* when its last holder lets go; 0: never */
-    uint64_t pages;                   /* when it was sealed */
-    struct wb_store_holder *holders;
-    size_t holder_count;
-};
 
 /* 1 to 64 letters, digits, '.', '_' or '-', and not a number. WB_E_INVALID says what is wrong. */
 int wb_store_name_check(struct wb_slice name);
@@ -354,11 +264,14 @@ struct wb_store_version {
     struct wb_store_spot spot; /* so that reading many versions of a page does not read its history for each */
 };
 
-/* Everything that is known about the past of a page. */
+/*
+ * Everything that is known about the past of a page. The first captures of its versions ascend; further ones of a
+ * version that only a snapshot keeps may come after some of the versions behind it.
+ */
 struct wb_store_timeline {
     struct wb_store_version *versions; /* oldest first */
     size_t count;
-    int64_t *times;                    /* of all captures, in order; may be equal in neighbours */
+    int64_t *times;                    /* of all captures, version by version; those of each version ascend */
     size_t time_count;
     int64_t gone_ms;                   /* since when the page has been gone; 0 if it has a latest version */
 };
@@ -583,47 +496,6 @@ struct wb_store_stat {
     uint64_t pages_waiting; /* in a batch design: different pages on the update nodes */
 };
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out);
-
-/* Something that verify or compact found. */
-struct wb_store_finding {
-    bool problem;        /* true: damage; false: a note, such as leftovers of a crash, which are harmless */
-    const char *file;    /* relative to the repository */
-    uint64_t offset;
-    const char *message;
-};
-typedef void (*wb_store_found)(void *context, const struct wb_store_finding *finding);
-
-/* Called now and then with the bytes done and the total. Returning false stops the work cleanly: WB_E_STOPPED. */
-typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
-
-struct wb_store_compact_counts {
-    uint64_t files;    /* rewritten or deleted */
-    uint64_t pages;    /* versions that remain in the rewritten files */
-    uint64_t versions; /* old versions that were given up, because nobody keeps them any more */
-    uint64_t moved;    /* old versions that were put next to newer ones of the same page */
-    uint64_t bytes_before, bytes_after;
-    uint64_t skipped;  /* files that another process is writing to, or whose node is down */
-    uint64_t damaged;  /* damaged places that were kept as they are, because they contain live pages */
-    uint64_t dropped;  /* damaged places that were removed, because all their pages were dead */
-};
-
-/*
- * Gives up the versions that nobody keeps any more, and frees the space of everything that is dead. Damage does
- * not stop it. Each damaged place is passed to found(), as a problem if it remains
- * and as a note if it is gone, and everything else is compacted. Returns 0 even if
- * damage remains; see counts_out. progress and found may be NULL.
- */
-int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-                     void *found_context, struct wb_store_compact_counts *counts_out);
-
-/*
- * The same, for whoever compacts again and again: a file is copied only if a quarter of it can be freed, or if it has
- * something that was taken down. So each byte that dies pays for a few that are copied, however often this is called,
- * and not much more than a quarter of a file is dead.
- */
-enum { WB_STORE_WORTHWHILE = 4 };
-int wb_store_compact_worthwhile(struct wb_store *store, wb_store_progress progress, void *progress_context,
-                                wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out);
 
 struct wb_store_verify_counts {
     uint64_t pages, problems, notes;

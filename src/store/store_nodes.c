@@ -37,31 +37,3 @@ int wb_store_node_each(struct wb_store *store, int (*each)(void *context, const 
     WB_CHECK(each != NULL);
     return store->ops->node_each ? store->ops->node_each(store, each, context) : no_nodes();
 }
-
-int wb_store_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
-                      uint32_t *number_out)
-{
-    uint32_t ignored;
-
-    WB_CHECK(store->magic == WB_STORE_MAGIC);
-    WB_CHECK(store->mode == WB_STORE_WRITE);
-    if (!number_out)
-        number_out = &ignored;
-    *number_out = 0;
-    if (!store->ops->node_add)
-        return no_nodes();
-    if (dir[0] == '\0')
-        return wb_fail(WB_E_INVALID, "the directory of a node has an empty name");
-    return store->ops->node_add(store, dir, update, progress, context, number_out);
-}
-
-int wb_store_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
-{
-    WB_CHECK(store->magic == WB_STORE_MAGIC);
-    WB_CHECK(store->mode == WB_STORE_WRITE);
-    if (!store->ops->node_remove)
-        return no_nodes();
-    if (number == 0)
-        return wb_fail(WB_E_NOTFOUND, "there is no node 0");
-    return store->ops->node_remove(store, number, progress, context);
-}

@@ -183,10 +183,10 @@ static int read_blob_ends(const struct wb_file *file, const char *kind, uint64_t
                           uint64_t *sum_out)
 {
     char head[BLOB_END_BYTES], foot[BLOB_END_BYTES];
-    int err = wb_file_size(file, size_out);
 
-    *bytes_out = *sum_out = 0;
     WB_CHECK(file->fd >= 0);
+    *bytes_out = *sum_out = 0;
+    int err = wb_file_size(file, size_out);
     if (err < 0)
         return err;
     if (*size_out < 2 * BLOB_END_BYTES)
@@ -209,10 +209,10 @@ int wb_blob_open(const char *path, const char *kind, struct wb_blob *blob_out)
     struct wb_file file = WB_FILE_INIT;
     uint64_t size = 0, bytes = 0, sum = 0;
     void *map = NULL;
-    int err = wb_file_open(path, WB_FILE_READ, &file);
 
     WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
     *blob_out = WB_BLOB_INIT;
+    int err = wb_file_open(path, WB_FILE_READ, &file);
     if (err == 0)
         err = read_blob_ends(&file, kind, &size, &bytes, &sum);
     if (err == 0)
@@ -222,7 +222,6 @@ int wb_blob_open(const char *path, const char *kind, struct wb_blob *blob_out)
         return err;
     *blob_out = (struct wb_blob){
         .data = (const char *)map + BLOB_END_BYTES, .bytes = bytes, .map = map, .map_bytes = (size_t)size};
-    WB_CHECK(bytes <= size - 2 * BLOB_END_BYTES); /* check_blob_foot() has compared them */
     blob_out->path = wb_strdup(path);
     blob_out->checked = wb_alloc_zero(wb_pieces_of(bytes) + 1, sizeof *blob_out->checked);
     if (!blob_out->path || !blob_out->checked)
@@ -263,10 +262,10 @@ int wb_blob_check(const struct wb_blob *blob, uint64_t offset, uint64_t length)
 static int verify_sums(const struct wb_file *file, uint64_t bytes, uint64_t sum, wb_table_found found, void *context)
 {
     size_t len = (size_t)(8 * wb_pieces_of(bytes));
-    char *sums = wb_alloc(len + 1);
-    int err = sums ? wb_file_read_exact(file, BLOB_END_BYTES + bytes, sums, len) : WB_E_NOMEM;
 
     WB_CHECK(file->fd >= 0);
+    char *sums = wb_alloc(len + 1);
+    int err = sums ? wb_file_read_exact(file, BLOB_END_BYTES + bytes, sums, len) : WB_E_NOMEM;
     if (sums && (err < 0 || wb_hash64(sums, len) != sum)) {
         found(context, file->path, BLOB_END_BYTES + bytes, err < 0 ? wb_error_message() : "the checksums are damaged");
         err = 0;
@@ -279,11 +278,11 @@ int wb_blob_verify(const char *path, const char *kind, wb_table_found found, voi
 {
     struct wb_file file = WB_FILE_INIT;
     uint64_t size = 0, bytes = 0, sum = 0;
-    int err = wb_file_open(path, WB_FILE_READ, &file);
 
     WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    *bytes_out = 0;
     WB_CHECK(found != NULL);
+    *bytes_out = 0;
+    int err = wb_file_open(path, WB_FILE_READ, &file);
     if (err == 0)
         err = read_blob_ends(&file, kind, &size, &bytes, &sum);
     if (err == 0) {

@@ -155,8 +155,6 @@ static int damaged_column(const char *path, const char *part)
 
 static int check_head(const char *head, const char *kind, size_t record_bytes, const char *path)
 {
-    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    WB_CHECK(record_bytes > 0);
     if (memcmp(head, "WBCOLUMN", 8) != 0)
         return wb_fail(WB_E_CORRUPT, "%s is not a column", path);
     if (wb_get64(head + 56) != wb_hash64(head, 56))
@@ -198,12 +196,12 @@ static int read_column_ends(const struct wb_file *file, const char *kind, size_t
                             uint64_t *count_out)
 {
     char head[COLUMN_END_BYTES], foot[COLUMN_END_BYTES];
-    int err = wb_file_size(file, size_out);
 
-    *count_out = 0;
     WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
     WB_CHECK(record_bytes > 0);
     WB_CHECK(record_bytes <= COLUMN_RECORD_MAX);
+    *count_out = 0;
+    int err = wb_file_size(file, size_out);
     if (err < 0)
         return err;
     if (*size_out < COLUMN_END_BYTES)
@@ -229,9 +227,6 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
     void *map = NULL;
     int err = wb_file_open(path, WB_FILE_READ, &file);
 
-    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    WB_CHECK(record_bytes > 0);
-    WB_CHECK(record_bytes <= COLUMN_RECORD_MAX);
     *column_out = WB_COLUMN_INIT;
     if (err == 0)
         err = read_column_ends(&file, kind, record_bytes, &size, &count);
@@ -242,7 +237,6 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
         return err;
     *column_out = (struct wb_column){.records = (const char *)map + COLUMN_END_BYTES, .count = count,
                                      .record_bytes = record_bytes, .map = map, .map_bytes = (size_t)size};
-    WB_CHECK(count * record_bytes <= size - 2 * COLUMN_END_BYTES); /* check_foot() has compared them */
     column_out->path = wb_strdup(path);
     column_out->checked = wb_alloc_zero(wb_pieces_of(count * record_bytes) + 1, sizeof *column_out->checked);
     if (!column_out->path || !column_out->checked) {
@@ -279,11 +273,10 @@ int wb_column_verify(const char *path, const char *kind, size_t record_bytes, wb
 {
     struct wb_file file = WB_FILE_INIT;
     uint64_t size = 0, count = 0;
-    int err = wb_file_open(path, WB_FILE_READ, &file);
 
-    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    *records_out = 0;
     WB_CHECK(found != NULL);
+    *records_out = 0;
+    int err = wb_file_open(path, WB_FILE_READ, &file);
     if (err == 0)
         err = read_column_ends(&file, kind, record_bytes, &size, &count);
     if (err == 0) {

@@ -73,11 +73,10 @@ static void check_at_block(const struct wb_cursor *cursor)
 
 int wb_cursor_open(struct wb_table *table, struct wb_cursor **cursor_out)
 {
-    struct wb_cursor *cursor = wb_alloc_zero(1, sizeof *cursor);
-
-    WB_CHECK(table->places != NULL);
-    *cursor_out = NULL;
     WB_CHECK(table->magic == TABLE_MAGIC);
+    WB_CHECK(table->places != NULL);
+    struct wb_cursor *cursor = wb_alloc_zero(1, sizeof *cursor);
+    *cursor_out = NULL;
     if (!cursor)
         return WB_E_NOMEM;
     cursor->magic = CURSOR_MAGIC;
@@ -114,13 +113,13 @@ void wb_cursor_close(struct wb_cursor *cursor)
 /* The bytes of a block as they are in the file. As long as blocks are read in order, each read is twice as long. */
 static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice *bytes_out)
 {
+    WB_CHECK(block < cursor->table->foot.blocks);
     const struct wb_table_block_place *place = &cursor->table->places[block];
     size_t size = (size_t)(place[1].offset - place->offset);
     bool in_order = block == cursor->last_read + 1;
 
-    *bytes_out = WB_SLICE_EMPTY;
-    WB_CHECK(block < cursor->table->foot.blocks);
     WB_CHECK(size > TABLE_BLOCK_HEAD_BYTES);
+    *bytes_out = WB_SLICE_EMPTY;
     cursor->last_read = block;
     if (cursor->ahead.len >= size && place->offset >= cursor->ahead_at &&
         place->offset - cursor->ahead_at <= cursor->ahead.len - size) {
@@ -152,9 +151,9 @@ static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice 
 static int fill_slot(struct wb_cursor *cursor, struct slot *slot, uint64_t block, struct wb_slice bytes)
 {
     const struct wb_table *table = cursor->table;
-    uint64_t offset = table->places[block].offset;
 
     WB_CHECK(block < table->foot.blocks);
+    uint64_t offset = table->places[block].offset;
     WB_CHECK(bytes.len == table->places[block + 1].offset - offset);
     slot->block = NO_BLOCK;
     if (slot->raw.cap > 2 * SLOT_BYTES_MAX)
@@ -198,7 +197,6 @@ static int load_block(struct wb_cursor *cursor, uint64_t block, const struct slo
     err = fill_slot(cursor, slot, block, bytes);
     if (err < 0)
         return err;
-    WB_CHECK(slot->block == block);
     slot->used = cursor->loads;
     *slot_out = slot;
     return 0;
@@ -238,10 +236,9 @@ static int enter_block(struct wb_cursor *cursor)
 /* Moves on to the next block and reports this one. */
 static int leave_damaged(struct wb_cursor *cursor)
 {
-    uint64_t offset = cursor->table->places[cursor->block].offset;
-
     check_at_block(cursor);
     WB_CHECK(!cursor->held);
+    uint64_t offset = cursor->table->places[cursor->block].offset;
     move_before(cursor, cursor->block + 1);
     return wb_fail(WB_E_CORRUPT, "%s: the records of the block at %llu are damaged", cursor->table->file.path,
                    (unsigned long long)offset);
@@ -303,12 +300,10 @@ int wb_cursor_next(struct wb_cursor *cursor, struct wb_table_record *record_out)
 /* Moves to the restart point of this number in the loaded block. */
 static int move_to_restart(struct wb_cursor *cursor, uint32_t restart)
 {
-    const struct wb_table_block_view *view = &cursor->at->view;
-    uint32_t place = wb_table_block_restart(view, restart);
-
     check_at_block(cursor);
-    WB_CHECK(cursor->at->block == cursor->block);
+    const struct wb_table_block_view *view = &cursor->at->view;
     WB_CHECK(restart < wb_table_block_restart_count(view->records));
+    uint32_t place = wb_table_block_restart(view, restart);
     if (place >= view->end)
         return leave_damaged(cursor);
     cursor->p = view->raw + place;
@@ -320,12 +315,11 @@ static int move_to_restart(struct wb_cursor *cursor, uint32_t restart)
 /* Moves to the last restart point of the loaded block whose key is not greater than key, or to the first one. */
 static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
 {
+    check_at_block(cursor);
     const struct wb_table_block_view *view = &cursor->at->view;
     const char *end = view->raw + view->end;
     uint32_t low = 0, high = wb_table_block_restart_count(view->records);
 
-    check_at_block(cursor);
-    WB_CHECK(cursor->at->block == cursor->block);
     WB_CHECK(high > 0);
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -383,7 +377,6 @@ static int seek_number(struct wb_cursor *cursor, uint64_t number)
         int more = next_in_block(cursor);
         err = more < 0 ? more : more == 0 ? leave_damaged(cursor) : 0;
     }
-    WB_CHECK(err < 0 || cursor->index == index);
     return err;
 }
 
@@ -391,7 +384,6 @@ int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_table
 {
     int err = wb_cursor_seek(cursor, key);
 
-    WB_CHECK(cursor->magic == CURSOR_MAGIC);
     *record_out = (struct wb_table_record){0};
     if (err < 0)
         return err;

@@ -122,11 +122,9 @@ int wb_merge_edit(struct wb_merge *merge, struct wb_table_record *edit_out)
 /* The next key has edits. Copies it, because reading the next edit invalidates this one. */
 static int begin_edits(struct wb_merge *merge)
 {
-    struct wb_slice key = edit_key(merge);
-
     check_merge(merge);
-    WB_CHECK(merge->edit_ahead == AHEAD_READY);
     WB_CHECK(!merge->editing);
+    struct wb_slice key = edit_key(merge);
     if (merge->any && wb_slice_compare(wb_buf_slice(&merge->key), key) > 0)
         return wb_fail(WB_E_INVALID, "the edits are not in the order of the keys that they concern");
     wb_buf_clear(&merge->key);
@@ -166,6 +164,5 @@ int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_ta
         merge->old_ahead = AHEAD_NONE;
     }
     *key_out = order <= 0 ? merge->old_record.key : wb_buf_slice(&merge->key);
-    WB_CHECK(merge->editing || old_out->key.ptr); /* a key comes from the old table, from an edit, or from both */
     return 1;
 }

@@ -26,7 +26,6 @@ int wb_pieces_create(struct wb_pieces_writer *writer, const char *path, const ch
     if (err == 0)
         err = wb_file_write_at(&writer->file, 0, head, PIECES_END_BYTES);
     writer->written = PIECES_END_BYTES;
-    WB_CHECK(writer->sums.len == 0);
     return err;
 }
 
@@ -92,10 +91,9 @@ uint64_t wb_pieces_file_bytes(const struct wb_pieces_writer *writer)
 
 int wb_pieces_finish(struct wb_pieces_writer *writer, const char foot[PIECES_END_BYTES])
 {
-    int err = wb_buf_append(&writer->sums, foot, PIECES_END_BYTES);
-
     WB_CHECK(writer->pending.len == 0);
     WB_CHECK(writer->file.fd >= 0);
+    int err = wb_buf_append(&writer->sums, foot, PIECES_END_BYTES);
     if (err == 0)
         err = wb_file_write_at(&writer->file, writer->written, writer->sums.ptr, writer->sums.len);
     return err == 0 ? wb_file_sync(&writer->file) : err;
@@ -116,7 +114,6 @@ static int check_piece(const struct wb_pieces *pieces, uint64_t n)
     uint64_t at = n * PIECE_BYTES, left = pieces->bytes - at;
     size_t len = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
 
-    WB_CHECK(pieces->checked != NULL);
     WB_CHECK(at < pieces->bytes);
     uint64_t sum = wb_table_checksum_at(wb_hash64(pieces->data + at, len), PIECES_END_BYTES + at);
     if (wb_get64(pieces->data + pieces->bytes + 8 * n) != sum)

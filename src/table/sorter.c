@@ -34,12 +34,12 @@ static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_ou
 {
     enum { AHEAD = 8 };
     struct wb_sorter_run_writer writer;
-    const struct wb_sorter_entry *entries = wb_sorter_chunk_entries(chunk);
     struct wb_slice last = WB_SLICE_EMPTY;
     int err = 0;
 
     WB_CHECK(chunk->count > 0);
     WB_CHECK(chunk->memory != NULL);
+    const struct wb_sorter_entry *entries = wb_sorter_chunk_entries(chunk);
     if (chunk->file.fd < 0)
         err = wb_nameless_open(chunk->sorter->dir, &chunk->file);
     if (err < 0)
@@ -68,10 +68,9 @@ static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_ou
 /* Inserts a run in its place by order. The caller holds the lock: runs may be finished in any order. */
 static int add_run(struct wb_sorter *sorter, const struct wb_sorter_run *run)
 {
-    int err = wb_vec_push(&sorter->runs, *run);
-
     WB_CHECK(run->bytes > 0);
     WB_CHECK(run->order < sorter->next_order);
+    int err = wb_vec_push(&sorter->runs, *run);
     if (err < 0)
         return err;
     struct wb_sorter_run *runs = sorter->runs.items;
@@ -105,9 +104,9 @@ static void write_job(void *context)
 {
     struct wb_sorter_chunk *chunk = context;
     struct wb_sorter_run run = {0};
-    int err = write_run(chunk, &run);
 
     WB_CHECK(chunk->sorter->magic == SORTER_MAGIC);
+    int err = write_run(chunk, &run);
     finish_writing(chunk, err, &run);
 }
 
@@ -153,6 +152,7 @@ static void set_sizes(struct wb_sorter *sorter, const struct wb_sorter_options *
     sorter->memory_bytes = memory;
     sorter->block_bytes = block < BLOCK_MIN ? BLOCK_MIN : block > BLOCK_MAX ? BLOCK_MAX : block;
     sorter->chunk_count = options->threads + 1 < most ? options->threads + 1 : (unsigned)most;
+    WB_CHECK(sorter->chunk_count > 0);
     size_t writers = sorter->chunk_count > 1 ? sorter->chunk_count - 1 : 1;
     size_t writing = writers * wb_sorter_run_writer_cost(sorter->block_bytes);
     size_t pump = wb_sorter_pump_cost(sorter->block_bytes);
@@ -162,9 +162,6 @@ static void set_sizes(struct wb_sorter *sorter, const struct wb_sorter_options *
     if (sorter->chunk_bytes > CHUNK_MAX)
         sorter->chunk_bytes = CHUNK_MAX;
     sorter->record_max = memory / 8 < sorter->chunk_bytes ? memory / 8 : sorter->chunk_bytes;
-    WB_CHECK(sorter->chunk_count > 0);
-    WB_CHECK(sorter->chunk_count * sorter->chunk_bytes <= memory);
-    WB_CHECK(sorter->record_max > 0);
 }
 
 int wb_sorter_open(const struct wb_sorter_options *options, struct wb_sorter **sorter_out)
@@ -303,10 +300,10 @@ static int begin_spilling(struct wb_sorter *sorter)
 /* The chunk that was being filled is full: has it sorted. */
 static int hand_over_chunk(struct wb_sorter *sorter)
 {
+    check_sorter(sorter);
     struct wb_sorter_chunk *chunk = sorter->filling;
     int err;
 
-    check_sorter(sorter);
     WB_CHECK(chunk != NULL);
     pthread_mutex_lock(&sorter->lock);
     WB_CHECK(chunk->state == CHUNK_FILLING);
@@ -361,11 +358,11 @@ static int next_chunk(struct wb_sorter *sorter)
 
 int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice value)
 {
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
+    WB_CHECK(!sorter->sorted);
     struct wb_sorter_chunk *chunk = sorter->filling;
     size_t need = ENTRY_HEAD_BYTES + key.len + value.len, entry = sizeof(struct wb_sorter_entry);
 
-    WB_CHECK(sorter->magic == SORTER_MAGIC);
-    WB_CHECK(!sorter->sorted);
     if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX || need + entry > sorter->record_max)
         return wb_fail(WB_E_LIMIT,
                        "a record is too large to sort in %zu bytes of memory: its key has %zu bytes, its value %zu",
@@ -398,14 +395,14 @@ int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice
 /* All records are in memory, in one or more sorted chunks: starts the merge of these. */
 static int merge_memory(struct wb_sorter *sorter)
 {
-    struct wb_sorter_input **inputs = wb_alloc_zero(sorter->chunk_count, sizeof *inputs);
-    size_t count = 0;
-    int err = inputs ? 0 : WB_E_NOMEM;
-
     check_sorter(sorter);
     WB_CHECK(sorter->sorted);
     WB_CHECK(sorter->stat.runs == 0);
     WB_CHECK(!sorter->spilling);
+    struct wb_sorter_input **inputs = wb_alloc_zero(sorter->chunk_count, sizeof *inputs);
+    size_t count = 0;
+    int err = inputs ? 0 : WB_E_NOMEM;
+
     /* Without spilling, chunks are used from the first to the last, so that is also the order of their records. */
     for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
         struct wb_sorter_chunk *chunk = &sorter->chunks[i];

@@ -82,7 +82,6 @@ int wb_sorter_readers_init(struct wb_sorter_readers *readers, struct wb_pool *po
         if (!readers->zstd[readers->zstd_free])
             return wb_fail_nomem();
     }
-    WB_CHECK(readers->zstd_free == threads + 1); /* one per thread and one for the merge */
     return 0;
 }
 
@@ -103,7 +102,6 @@ static ZSTD_DCtx *take_zstd(struct wb_sorter_readers *readers)
     pthread_mutex_lock(&readers->lock);
     WB_CHECK(readers->zstd_free > 0);
     ZSTD_DCtx *zstd = readers->zstd[--readers->zstd_free];
-    WB_CHECK(zstd != NULL);
     pthread_mutex_unlock(&readers->lock);
     return zstd;
 }
@@ -177,18 +175,16 @@ size_t wb_sorter_input_run_cost(const struct wb_sorter_run *run, size_t block_by
     size_t window = wb_sorter_input_window_min(block_bytes);
 
     WB_CHECK(run->key_max <= WB_TABLE_KEY_MAX);
-    WB_CHECK(window >= RUN_HEAD_BYTES + block_bytes); /* a whole block fits */
     return sizeof(struct run_input) + window + raw + run->large_max + run->key_max + 256;
 }
 
 /* Reads until the window holds at least `need` bytes. *there_out is false if the run has ended. */
 static int fill_window(struct run_input *r, size_t need, bool *there_out)
 {
-    size_t have = r->window_end - r->window_start;
-
     check_window(r);
-    *there_out = true;
     WB_CHECK(need <= r->window_bytes);
+    size_t have = r->window_end - r->window_start;
+    *there_out = true;
     if (have >= need)
         return 0;
     uint64_t left = r->run.bytes - r->read;
@@ -205,7 +201,6 @@ static int fill_window(struct run_input *r, size_t need, bool *there_out)
         return err;
     r->read += want;
     r->window_end += want;
-    WB_CHECK(r->window_end >= need);
     return 0;
 }
 
@@ -215,12 +210,12 @@ static int fill_window(struct run_input *r, size_t need, bool *there_out)
  */
 static int unpack_block(struct run_input *r, const char *head)
 {
+    check_window(r);
     size_t stored = wb_get32(head), raw = wb_get32(head + 4);
     uint32_t codec = wb_get32(head + 12);
     const char *bytes = head + RUN_HEAD_BYTES;
     char *to = r->raw[r->ahead];
 
-    check_window(r);
     WB_CHECK(r->block_bytes > 0);
     WB_CHECK(!r->run.packed || to != NULL);
     if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8))
@@ -249,7 +244,6 @@ static int read_ahead(struct run_input *r)
     bool there;
     int err = fill_window(r, RUN_HEAD_BYTES, &there);
 
-    check_window(r);
     r->block_len = r->large_size = 0;
     if (err < 0 || !there)
         return err;
@@ -288,11 +282,11 @@ static void read_ahead_job(void *context)
 /* Copies the part of a large block that is in the window, and reads the rest from the file. */
 static int read_large(struct run_input *r)
 {
+    check_window(r);
     size_t have = r->window_end - r->window_start, part = have < r->large_size ? have : r->large_size;
     struct wb_table_record_head head;
     int err = 0;
 
-    check_window(r);
     WB_CHECK(r->large != NULL);
     WB_CHECK(r->large_size <= r->run.large_max);
     memcpy(r->large, r->window + r->window_start, part);

@@ -22,11 +22,10 @@ enum {
  */
 static size_t input_budget(const struct wb_sorter *sorter)
 {
-    size_t writer = wb_sorter_run_writer_cost(sorter->block_bytes), pump = wb_sorter_pump_cost(sorter->block_bytes);
-    size_t taken = (writer > pump ? writer : pump) + sorter->readers.zstd_count * READER_ZSTD_BYTES;
-
     WB_CHECK(sorter->magic == SORTER_MAGIC);
     WB_CHECK(sorter->readers_ready);
+    size_t writer = wb_sorter_run_writer_cost(sorter->block_bytes), pump = wb_sorter_pump_cost(sorter->block_bytes);
+    size_t taken = (writer > pump ? writer : pump) + sorter->readers.zstd_count * READER_ZSTD_BYTES;
     return sorter->memory_bytes > 2 * taken ? sorter->memory_bytes - taken : sorter->memory_bytes / 2;
 }
 
@@ -43,14 +42,14 @@ static size_t total_cost(const struct wb_sorter *sorter, const struct wb_sorter_
 static int open_tree(struct wb_sorter *sorter, const struct wb_sorter_run *runs, size_t count,
                      struct wb_sorter_tree *tree)
 {
+    WB_CHECK(count > 0);
+    for (size_t i = 1; i < count; i++)
+        WB_CHECK(runs[i - 1].order < runs[i].order);
     struct wb_sorter_input **inputs = wb_alloc_zero(count, sizeof *inputs);
     size_t budget = input_budget(sorter), cost = total_cost(sorter, runs, count);
     size_t window = wb_sorter_input_window_min(sorter->block_bytes);
     int err = 0;
 
-    WB_CHECK(count > 0);
-    for (size_t i = 1; i < count; i++)
-        WB_CHECK(runs[i - 1].order < runs[i].order);
     if (!inputs)
         return WB_E_NOMEM;
     /* Memory that is left over makes the windows larger. */
@@ -147,13 +146,13 @@ static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t e
 
 int wb_sorter_merge_runs(struct wb_sorter *sorter)
 {
+    WB_CHECK(sorter->spilling);
+    WB_CHECK(sorter->sorted);
+    WB_CHECK(sorter->runs.count > 0);
     size_t cost, first = 0, budget = input_budget(sorter);
     const struct wb_sorter_run *runs = sorter->runs.items;
     int err = 0;
 
-    WB_CHECK(sorter->spilling);
-    WB_CHECK(sorter->sorted);
-    WB_CHECK(sorter->runs.count > 0);
     while (err == 0 && sorter->runs.count > 2 && (cost = total_cost(sorter, runs, sorter->runs.count)) > budget) {
         size_t count = first + 1 < sorter->runs.count ? choose_runs(sorter, first, cost - budget) : 0;
         if (count >= 2)

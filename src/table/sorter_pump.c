@@ -50,7 +50,6 @@ static bool put_record(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch 
     if (record->value.len)
         memcpy(to + PUMP_RECORD_HEAD + record->key.len, record->value.ptr, record->value.len);
     batch->used += need;
-    WB_CHECK(batch->used <= pump->batch_bytes);
     return true;
 }
 
@@ -62,17 +61,14 @@ static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *
     WB_CHECK(pump->tree != NULL);
     WB_CHECK(batch->large == NULL); /* the taker has moved on from it */
     batch->used = batch->taken = 0;
-    batch->large = NULL;
     for (;;) {
         if (!pump->waiting) {
             int more = wb_sorter_tree_next(pump->tree, &pump->waiting, &shared);
             if (more != 1)
                 return more;
         }
-        if (!put_record(pump, batch, pump->waiting)) {
-            WB_CHECK(batch->used > 0); /* an empty batch takes any record */
+        if (!put_record(pump, batch, pump->waiting))
             return 1;
-        }
         pump->waiting = NULL;
         if (batch->large)
             return 1;
@@ -165,9 +161,9 @@ static int take_merged(struct wb_sorter_pump *pump, struct wb_table_record *reco
 {
     const struct wb_sorter_input *input;
     size_t shared;
-    int more = wb_sorter_tree_next(pump->tree, &input, &shared);
 
     WB_CHECK(!pump->threaded);
+    int more = wb_sorter_tree_next(pump->tree, &input, &shared);
     if (more == 1)
         *record_out = (struct wb_table_record){.key = input->key, .value = input->value};
     return more;

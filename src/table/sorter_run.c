@@ -73,10 +73,8 @@ void wb_sorter_run_writer_release(struct wb_sorter_run_writer *writer)
 
 static int write_bytes(struct wb_sorter_run_writer *writer, const void *bytes, size_t len)
 {
-    int err = len ? wb_file_write_at(writer->run.file, writer->run.offset + writer->run.bytes, bytes, len) : 0;
-
     WB_CHECK(len == 0 || bytes != NULL);
-    WB_CHECK(writer->run.file->fd >= 0);
+    int err = len ? wb_file_write_at(writer->run.file, writer->run.offset + writer->run.bytes, bytes, len) : 0;
     if (err == 0)
         writer->run.bytes += len;
     return err;
@@ -86,7 +84,6 @@ static int write_pending(struct wb_sorter_run_writer *writer)
 {
     int err = write_bytes(writer, writer->pending.ptr, writer->pending.len);
 
-    WB_CHECK(writer->pending.len <= writer->pending.cap);
     wb_buf_clear(&writer->pending);
     return err;
 }
@@ -117,6 +114,7 @@ static int pack_block(struct wb_sorter_run_writer *writer)
         err = write_pending(writer);
     if (err < 0)
         return err;
+    WB_CHECK(writer->pending.cap - writer->pending.len >= RUN_HEAD_BYTES + bound);
     char *head = writer->pending.ptr + writer->pending.len, *stored = head + RUN_HEAD_BYTES;
     size_t size = SIZE_MAX;
     if (writer->zstd)
@@ -131,7 +129,6 @@ static int pack_block(struct wb_sorter_run_writer *writer)
     }
     put_run_head(head, size, writer->raw.len, wb_hash32(stored, size), codec);
     writer->pending.len += RUN_HEAD_BYTES + size;
-    WB_CHECK(writer->pending.len <= writer->pending.cap);
     wb_buf_clear(&writer->raw);
     return 0;
 }
@@ -150,9 +147,9 @@ static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fres
 {
     char head[RUN_HEAD_BYTES];
     size_t size;
-    int err = pack_block(writer);
 
     WB_CHECK(TABLE_RECORD_HEAD_MAX + fresh.len + value.len > writer->block_bytes);
+    int err = pack_block(writer);
     if (err == 0)
         err = write_pending(writer);
     if (err < 0)
@@ -202,19 +199,15 @@ int wb_sorter_run_writer_add(struct wb_sorter_run_writer *writer, struct wb_slic
     if (value.len)
         memcpy(p + fresh.len, value.ptr, value.len);
     writer->raw.len = (size_t)(p - writer->raw.ptr) + fresh.len + value.len;
-    WB_CHECK(writer->raw.len <= writer->block_bytes);
     return 0;
 }
 
 int wb_sorter_run_writer_finish(struct wb_sorter_run_writer *writer, struct wb_sorter_run *run_out)
 {
-    int err = pack_block(writer);
-
     WB_CHECK(writer->run.file != NULL);
+    int err = pack_block(writer);
     if (err == 0)
         err = write_pending(writer);
-    WB_CHECK(err < 0 || writer->raw.len == 0);
-    WB_CHECK(err < 0 || writer->pending.len == 0);
     *run_out = writer->run;
     return err;
 }

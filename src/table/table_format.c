@@ -100,10 +100,9 @@ size_t wb_table_block_builder_size_with(const struct wb_table_block_builder *bui
 /* fresh: the bytes of the key that the previous key does not have. */
 static int append_record(struct wb_buf *raw, size_t shared, struct wb_slice fresh, struct wb_slice value)
 {
-    int err = wb_buf_reserve(raw, TABLE_RECORD_HEAD_MAX + fresh.len + value.len);
-
     WB_CHECK(shared + fresh.len <= WB_TABLE_KEY_MAX);
     WB_CHECK(value.len <= WB_TABLE_VALUE_MAX);
+    int err = wb_buf_reserve(raw, TABLE_RECORD_HEAD_MAX + fresh.len + value.len);
     if (err < 0)
         return err;
     raw->len += wb_put_varint(raw->ptr + raw->len, shared);
@@ -147,9 +146,8 @@ int wb_table_block_builder_add(struct wb_table_block_builder *builder, struct wb
 
 int wb_table_block_builder_finish(struct wb_table_block_builder *builder, struct wb_buf *raw)
 {
-    int err = wb_buf_append_slice(raw, wb_buf_slice(&builder->restarts));
-
     WB_CHECK(builder->restarts.len / 4 == wb_table_block_restart_count(builder->records));
+    int err = wb_buf_append_slice(raw, wb_buf_slice(&builder->restarts));
     WB_CHECK(raw->len - builder->start <= TABLE_RAW_MAX);
     wb_buf_clear(&builder->restarts);
     builder->records = 0;
@@ -165,13 +163,12 @@ void wb_table_block_builder_release(struct wb_table_block_builder *builder)
 int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_block_type type,
                         struct wb_buf *packed)
 {
-    size_t start = packed->len, bound = ZSTD_compressBound(raw.len);
-    int err = wb_buf_reserve(packed, TABLE_BLOCK_HEAD_BYTES + bound);
-
     WB_CHECK(zstd != NULL);
     WB_CHECK(records > 0);
     WB_CHECK(raw.len > 4 * (size_t)wb_table_block_restart_count(records));
     WB_CHECK(raw.len <= TABLE_RAW_MAX);
+    size_t start = packed->len, bound = ZSTD_compressBound(raw.len);
+    int err = wb_buf_reserve(packed, TABLE_BLOCK_HEAD_BYTES + bound);
     if (err < 0)
         return err;
     char *head = packed->ptr + start, *stored = head + TABLE_BLOCK_HEAD_BYTES;
@@ -250,7 +247,5 @@ int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offse
     if (err < 0)
         return err;
     *view_out = (struct wb_table_block_view){raw_out->ptr, records, raw_bytes - (uint32_t)restarts};
-    WB_CHECK(view_out->end > 0);
-    WB_CHECK(view_out->end < raw_out->len);
     return 0;
 }

@@ -96,13 +96,13 @@ static const char *check_records(struct table_check *check, uint64_t block, cons
 
 static int check_block(struct table_check *check, uint64_t block)
 {
+    WB_CHECK(block < check->table->foot.blocks);
     const struct wb_table_block_place *place = &check->table->places[block];
     size_t size = (size_t)(place[1].offset - place->offset);
     struct wb_table_block_view view;
     const char *wrong = NULL;
     int err;
 
-    WB_CHECK(block < check->table->foot.blocks);
     WB_CHECK(size > TABLE_BLOCK_HEAD_BYTES);
     wb_buf_clear(&check->bytes);
     err = wb_buf_reserve(&check->bytes, size);
@@ -147,11 +147,10 @@ static int check_all(struct table_check *check)
 int wb_table_verify(const char *path, const char *kind, wb_table_found found, void *context, uint64_t *records_out)
 {
     struct table_check check = {.path = path, .found = found, .context = context};
-    int err = wb_table_open(path, kind, &check.table);
 
-    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    *records_out = 0;
     WB_CHECK(found != NULL);
+    *records_out = 0;
+    int err = wb_table_open(path, kind, &check.table);
     if (err == WB_E_CORRUPT || err == WB_E_NEWER) {
         report(&check, 0, wb_error_message());
         return 0;

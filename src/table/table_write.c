@@ -154,8 +154,6 @@ static void set_options(struct wb_table_writer *writer, const struct wb_table_op
         writer->options.block_bytes = TABLE_BLOCK_MAX;
     if (options->level == 0)
         writer->options.level = TABLE_LEVEL_DEFAULT;
-    WB_CHECK(writer->options.block_bytes >= TABLE_BLOCK_MIN);
-    WB_CHECK(writer->options.block_bytes <= TABLE_BLOCK_MAX);
 }
 
 int wb_table_create(const char *path, const struct wb_table_options *options, struct wb_table_writer **writer_out)
@@ -229,10 +227,9 @@ static void pack_batch(void *context)
 
 static int flush_pending(struct wb_table_writer *writer)
 {
-    int err = wb_file_write_at(&writer->file, writer->written, writer->pending.ptr, writer->pending.len);
-
     check_writer(writer);
     WB_CHECK(writer->error.code == 0);
+    int err = wb_file_write_at(&writer->file, writer->written, writer->pending.ptr, writer->pending.len);
     if (err < 0)
         return err;
     writer->written += writer->pending.len;
@@ -248,9 +245,8 @@ static int flush_pending(struct wb_table_writer *writer)
 /* Appends a compressed block to the file. Its offset is known now, so the checksum is completed in place. */
 static int write_block(struct wb_table_writer *writer, char *block, size_t size)
 {
-    uint64_t offset = writer->written + writer->pending.len;
-
     check_writer(writer);
+    uint64_t offset = writer->written + writer->pending.len;
     WB_CHECK(offset >= TABLE_HEAD_BYTES);
     WB_CHECK(size == wb_table_block_size(block));
     wb_put64(block, wb_table_checksum_at(wb_get64(block), offset));
@@ -262,13 +258,11 @@ static int write_block(struct wb_table_writer *writer, char *block, size_t size)
 
 static int close_index_block(struct wb_table_writer *writer, ZSTD_CCtx *zstd)
 {
-    uint32_t records = writer->index_block.records;
-
     check_writer(writer);
     WB_CHECK(writer->index_raw.len > 0);
+    uint32_t records = writer->index_block.records;
     WB_CHECK(records > 0);
     int err = wb_table_block_builder_finish(&writer->index_block, &writer->index_raw);
-
     if (err == 0)
         err = wb_table_block_pack(zstd, wb_buf_slice(&writer->index_raw), records, TABLE_BLOCK_INDEX,
                                   &writer->index_packed);
@@ -316,13 +310,13 @@ static void empty_batch(struct wb_table_writer *writer, struct write_batch *batc
 /* Waits for the oldest busy batch, writes it, and makes it free. */
 static int write_oldest(struct wb_table_writer *writer)
 {
+    check_writer(writer);
+    WB_CHECK(writer->error.code == 0);
     struct write_batch *batch = &writer->batches[writer->oldest];
     const struct batch_block *blocks = batch->blocks.items;
     size_t count = batch->blocks.count, packed_start = 0, key_start = 0;
     int err;
 
-    check_writer(writer);
-    WB_CHECK(writer->error.code == 0);
     WB_CHECK(count > 0);
     pthread_mutex_lock(&writer->lock);
     WB_CHECK(batch->busy);
@@ -362,12 +356,11 @@ static int write_all(struct wb_table_writer *writer)
  */
 static int hand_over(struct wb_table_writer *writer)
 {
+    check_writer(writer);
     struct write_batch *batch = &writer->batches[writer->filling];
     bool large = batch->raw.len > LARGE_BYTES;
     int err = 0;
 
-    check_writer(writer);
-    WB_CHECK(writer->filling < writer->batch_count);
     WB_CHECK(!batch->busy);
     WB_CHECK(writer->block.records == 0); /* a block never spans two batches */
     if (batch->blocks.count == 0)
@@ -398,10 +391,10 @@ static int hand_over(struct wb_table_writer *writer)
 /* Ends the current block. The batch is handed over when it has enough blocks. */
 static int close_block(struct wb_table_writer *writer)
 {
+    check_writer(writer);
     struct write_batch *batch = &writer->batches[writer->filling];
     struct batch_block block = {.records = writer->block.records, .key_end = batch->keys.len};
 
-    check_writer(writer);
     WB_CHECK(!batch->busy);
     WB_CHECK(block.records > 0);
     int err = wb_table_block_builder_finish(&writer->block, &batch->raw);
@@ -439,9 +432,8 @@ static int add_record(struct wb_table_writer *writer, struct wb_slice key, size_
 
 int wb_table_add(struct wb_table_writer *writer, struct wb_slice key, struct wb_slice value)
 {
-    struct wb_slice last = wb_buf_slice(&writer->block.last_key);
-
     check_writer(writer);
+    struct wb_slice last = wb_buf_slice(&writer->block.last_key);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
     if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX)

@@ -102,16 +102,10 @@ int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsign
                  void *context);
 
 /*
- * A test seam. The same from a key on: rows with smaller keys are left out, and pages that contain only such rows are
- * not read.
- */
-int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
-                      wb_tree_each_row each, void *context);
-
-/*
- * The same, but a damaged page does not end the walk: damaged() is called instead, while the error's message names the
- * page, and the walk goes on behind all rows of that page. A non-zero return of damaged() ends the walk and is
- * returned. Only for states that are held: pages of others may be gone without being damaged.
+ * The same from a key on: rows with smaller keys are left out, and pages that contain only such rows are not read. If
+ * damaged is not NULL, a damaged page does not end the walk: damaged() is called instead, while the error's message
+ * names the page, and the walk goes on behind all rows of that page. A non-zero return of damaged() ends the walk and
+ * is returned. With damaged(), only for states that are held: pages of others may be gone without being damaged.
  */
 typedef int (*wb_tree_passed)(void *context);
 int wb_tree_each_sound(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,

@@ -136,10 +136,11 @@ static struct wb_tree_node **add_place(struct wb_tree_nodes *nodes)
 /* Finds a place in the ring: a new one, or that of a page that has to go. NULL if all pages are in use. */
 static struct wb_tree_node **make_place(struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     struct wb_tree_nodes *nodes = &tree->nodes;
     unsigned most = nodes_max(tree);
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(nodes->count <= WB_TREE_NODES_MAX);
     if (wb_kept_pressed(&nodes->pressed) && nodes->count > most / 2)
         most = nodes->count / 2;
@@ -228,7 +229,6 @@ int wb_tree_node_peek(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tab
 {
     int found = find_node(tree, ref, table, 0, node_out), err;
 
-    WB_CHECK(found <= 0 || *node_out);
     *page_out = found > 0 ? (*node_out)->page : room;
     if (found != 0)
         return found < 0 ? found : 0;
@@ -242,7 +242,6 @@ int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tab
 {
     int found = find_node(tree, ref, table, level, node_out);
 
-    WB_CHECK(found <= 0 || *node_out);
     if (found != 0)
         return found < 0 ? found : 0;
     struct wb_tree_node **place = make_place(tree);
@@ -270,11 +269,11 @@ void wb_tree_node_unpin(struct wb_tree_node *node)
 int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node **node_out)
 {
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writing);
     WB_CHECK(!from || wb_tree_page_count(from) > 0);
 
     struct wb_tree_node *node = wb_alloc(sizeof *node);
 
-    WB_CHECK(tree->writing);
     *node_out = NULL;
     if (!node)
         return WB_E_NOMEM;
@@ -320,10 +319,10 @@ void wb_tree_node_written(struct wb_tree *tree, struct wb_tree_node *node, struc
     WB_CHECK(node->dirty);
     WB_CHECK(ref.page >= WB_TREE_FIRST_PAGE);
     WB_CHECK(ref.page != WB_TREE_IN_MEMORY);
+    WB_CHECK(node->pins == 0);
 
     struct wb_tree_node **place = make_place(tree);
 
-    WB_CHECK(node->pins == 0);
     unlink_changed(tree, node);
     if (!place) {
         wb_free(node);

@@ -210,7 +210,7 @@ int wb_tree_spoil(struct wb_tree *tree, int err);
 
 /* ---- tree_commit.c ---- */
 
-/* Writes a page to its place in the file; it may wait in memory for its neighbours. */
+/* Writes a page to its place in the file; it may wait in memory until wb_tree_write_changed() returns. */
 int wb_tree_out_write(struct wb_tree *tree, uint32_t number, const char *page);
 
 /* Gives every changed page a place and writes it. Afterwards there are no changed pages. */

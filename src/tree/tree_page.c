@@ -54,30 +54,28 @@ void wb_tree_page_init(char *page, enum wb_tree_kind kind, unsigned table, unsig
 
 struct wb_slice wb_tree_page_value(const char *page, unsigned i)
 {
-    const char *cell = wb_tree_page_cell(page, i);
-
     WB_CHECK(is_leaf(page));
     WB_CHECK(i < wb_tree_page_count(page));
+    const char *cell = wb_tree_page_cell(page, i);
     return wb_slice(cell + ROW_HEAD + wb_get16(cell), wb_get16(cell + 2));
 }
 
 struct wb_tree_ref wb_tree_page_ref(const char *page, unsigned i)
 {
-    const char *cell = wb_tree_page_cell(page, i);
-
     WB_CHECK(!is_leaf(page));
     WB_CHECK(i < wb_tree_page_count(page));
+    const char *cell = wb_tree_page_cell(page, i);
     return (struct wb_tree_ref){wb_get32(cell), wb_get64(cell + 4)};
 }
 
 void wb_tree_page_set_ref(char *page, unsigned i, struct wb_tree_ref ref)
 {
     WB_CHECK(ref.page != 0);
+    WB_CHECK(!is_leaf(page));
+    WB_CHECK(i < wb_tree_page_count(page));
 
     char *cell = page + offset_of(page, i);
 
-    WB_CHECK(!is_leaf(page));
-    WB_CHECK(i < wb_tree_page_count(page));
     wb_put32(cell, ref.page);
     wb_put64(cell + 4, ref.check);
 }
@@ -149,7 +147,6 @@ static unsigned lower_bound(const char *page, struct wb_slice key, bool *equal_o
         else
             to = middle;
     }
-    WB_CHECK(from == to);
     return from;
 }
 
@@ -165,10 +162,10 @@ bool wb_tree_page_find(const char *page, struct wb_slice key, unsigned *index_ou
 unsigned wb_tree_page_child(const char *page, struct wb_slice key)
 {
     bool equal;
-    unsigned i = lower_bound(page, key, &equal);
 
     WB_CHECK(!is_leaf(page));
-    WB_CHECK((equal || i > 0)); /* the first key is empty, so no key is smaller */
+    unsigned i = lower_bound(page, key, &equal);
+    WB_CHECK(equal || i > 0); /* the first key is empty, so no key is smaller */
     return equal ? i : i - 1;
 }
 
@@ -213,11 +210,12 @@ static void place_cell(char *page, unsigned i, struct wb_slice cell)
     WB_CHECK(cell.len >= ROW_HEAD);
     WB_CHECK(cell.len <= WB_TREE_CELL_MAX);
 
-    unsigned count = wb_tree_page_count(page), low = low_of(page) - (unsigned)cell.len;
+    unsigned count = wb_tree_page_count(page);
     char *offset = page + WB_TREE_HEADER_BYTES + OFFSET_BYTES * i;
 
     WB_CHECK(i <= count);
-    WB_CHECK(low >= WB_TREE_HEADER_BYTES + OFFSET_BYTES * (count + 1));
+    WB_CHECK(low_of(page) >= WB_TREE_HEADER_BYTES + OFFSET_BYTES * (count + 1) + cell.len);
+    unsigned low = low_of(page) - (unsigned)cell.len;
     memcpy(page + low, cell.ptr, cell.len);
     memmove(offset + OFFSET_BYTES, offset, OFFSET_BYTES * (count - i));
     wb_put16(offset, (uint16_t)low);
@@ -237,12 +235,10 @@ static void close_gaps(char *page)
 {
     char old[WB_TREE_PAGE_BYTES];
 
-    WB_CHECK(wb_tree_page_count(page) < CELLS_MAX);
     memcpy(old, page, sizeof old);
     clear_cells(page);
     for (unsigned i = 0; i < wb_tree_page_count(old); i++)
         place_cell(page, i, cell_of(old, i));
-    WB_CHECK(wb_tree_page_count(page) == wb_tree_page_count(old));
 }
 
 bool wb_tree_page_insert(char *page, unsigned i, struct wb_slice cell)
@@ -272,9 +268,8 @@ void wb_tree_page_remove(char *page, unsigned i)
 
 bool wb_tree_page_replace(char *page, unsigned i, struct wb_slice cell)
 {
-    struct wb_slice old = cell_of(page, i);
-
     WB_CHECK(i < wb_tree_page_count(page));
+    struct wb_slice old = cell_of(page, i);
     if (old.len != cell.len)
         return false;
     memcpy(page + offset_of(page, i), cell.ptr, cell.len);
@@ -311,8 +306,6 @@ static unsigned middle_of(const struct wb_slice *cells, unsigned count)
             cut = i;
         }
     }
-    WB_CHECK(cut > 0);
-    WB_CHECK(cut < count);
     WB_CHECK(best <= WB_TREE_ROOM);
     return cut;
 }
@@ -357,8 +350,6 @@ size_t wb_tree_page_split(char *left, char *right, unsigned i, struct wb_slice c
     memcpy(right, left, WB_TREE_PAGE_BYTES);
     for (unsigned k = 0; k < count; k++)
         place_cell(k < cut ? left : right, k < cut ? k : k - cut, cells[k]);
-    WB_CHECK(wb_tree_page_count(left) == cut);
-    WB_CHECK(wb_tree_page_count(right) == count - cut);
     size_t len = separate(left, right, separator_out);
     if (!is_leaf(right))
         wb_tree_page_open_first(right);

@@ -46,7 +46,6 @@ int wb_tree_pins_settle(struct wb_tree *tree)
     struct wb_tree_state before, now;
     int err = wb_tree_look(tree, &before);
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     /*
      * At most one transaction can be under way that began before our pins. It has ended if nobody is
      * writing now, or if something was committed since.

@@ -108,13 +108,12 @@ int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigne
     WB_CHECK(state->txn > 0);
     WB_CHECK(key.len > 0);
     WB_CHECK(key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
 
     const struct wb_tree_root *root = &state->roots[table];
     struct wb_tree_path path;
     int err = wb_tree_usable(tree);
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC);
-    WB_CHECK(table < WB_TREE_TABLES_MAX);
     *len_out = 0;
     if (err < 0)
         return err;
@@ -178,12 +177,13 @@ static int pass_over(struct tree_walk *w, int err)
 /* Walks over the leaf at ref. */
 static int walk_to_leaf(struct tree_walk *w, struct wb_tree_ref ref, struct wb_slice low, struct wb_slice high)
 {
+    WB_CHECK(w->tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(w->brief);
+
     struct wb_tree_node *node;
     const char *page, *wrong;
     int err = wb_tree_node_peek(w->tree, ref, w->table, w->room, &node, &page);
 
-    WB_CHECK(w->brief);
-    WB_CHECK(w->tree->magic == WB_TREE_MAGIC);
     if (err < 0)
         return err;
     wrong = wb_tree_bounds_check(page, low, high);
@@ -198,11 +198,11 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
                       struct wb_slice high)
 {
     WB_CHECK(w->tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(level < WB_TREE_LEVELS_MAX);
 
     struct wb_tree_node *node;
     int err = wb_tree_node_load(w->tree, ref, w->table, level, &node);
 
-    WB_CHECK(level < WB_TREE_LEVELS_MAX);
     if (err < 0)
         return err;
     const char *wrong = wb_tree_bounds_check(node->page, low, high);
@@ -227,27 +227,20 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
 int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each,
                  void *context)
 {
-    return wb_tree_each_from(tree, state, table, WB_SLICE_EMPTY, each, context);
-}
-
-int wb_tree_each_from(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
-                      wb_tree_each_row each, void *context)
-{
-    return wb_tree_each_sound(tree, state, table, from, each, NULL, context);
+    return wb_tree_each_sound(tree, state, table, WB_SLICE_EMPTY, each, NULL, context);
 }
 
 int wb_tree_each_sound(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
                        wb_tree_each_row each, wb_tree_passed damaged, void *context)
 {
     WB_CHECK(state->txn > 0);
+    WB_CHECK(each != NULL);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
 
     const struct wb_tree_root *root = &state->roots[table];
     struct tree_walk w;
     int err = wb_tree_usable(tree);
 
-    WB_CHECK(each != NULL);
-    WB_CHECK(tree->magic == WB_TREE_MAGIC);
-    WB_CHECK(table < WB_TREE_TABLES_MAX);
     if (err < 0 || root->ref.page == 0)
         return err;
     w.tree = tree;

@@ -50,13 +50,14 @@ unsigned wb_tree_space_of(const struct wb_tree_space *space, uint32_t page)
 
 static void set(struct wb_tree_space *space, uint32_t page, unsigned value)
 {
-    struct wb_tree_map *map = &space->maps.items[page / PAGES_PER_MAP];
-    uint32_t i = page % PAGES_PER_MAP;
-    uint8_t *byte = (uint8_t *)map->page + WB_TREE_HEADER_BYTES + i / 2;
-
-    WB_CHECK(map->page != NULL);
     WB_CHECK(page / PAGES_PER_MAP < space->maps.count);
     WB_CHECK(value < 16);
+
+    struct wb_tree_map *map = &space->maps.items[page / PAGES_PER_MAP];
+    uint32_t i = page % PAGES_PER_MAP;
+
+    WB_CHECK(map->page != NULL);
+    uint8_t *byte = (uint8_t *)map->page + WB_TREE_HEADER_BYTES + i / 2;
     *byte = (uint8_t)((*byte & ~(15u << (i % 2 * 4))) | value << (i % 2 * 4));
     map->dirty = true;
     space->index[page / PAGES_PER_MAP / MAPS_PER_INDEX].dirty = true;
@@ -207,7 +208,7 @@ static uint64_t first_needed(const struct wb_tree_space *space, uint64_t born, u
     return newest;
 }
 
-/* Unites two classes. Their pages are needed by whoever may need a page of either. */
+/* Unites two classes. Their pages are needed by all readers that may need a page of either. */
 static void unite(struct wb_tree *tree, unsigned a, unsigned b)
 {
     struct wb_tree_class *into = &tree->next.classes[a], from = tree->next.classes[b];
@@ -238,19 +239,18 @@ static void make_room(struct wb_tree *tree)
             classes[order[best]].pages + classes[order[best + 1]].pages)
             best = i;
     unite(tree, order[best], order[best + 1]);
-    WB_CHECK(classes[order[best + 1]].pages == 0);
 }
 
 int wb_tree_space_begin(struct wb_tree *tree)
 {
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writing);
+    WB_CHECK(tree->next.txn == tree->newest.txn + 1);
 
     struct wb_tree_state *next = &tree->next;
     struct wb_tree_space *space = &tree->space;
     int err = wb_tree_space_read(tree, next, space, NULL, NULL);
 
-    WB_CHECK(tree->writing);
-    WB_CHECK(next->txn == tree->newest.txn + 1);
     space->cursor = WB_TREE_FIRST_PAGE;
     if (err == 0)
         err = find_held(tree);
@@ -457,11 +457,11 @@ int wb_tree_space_write(struct wb_tree *tree)
         struct wb_tree_ref ref;
         if (!space->maps.items[m].placed)
             continue;
+        WB_CHECK(space->index[m / MAPS_PER_INDEX].placed); /* it changes too */
         err = write_part(tree, &space->maps.items[m], &ref);
         char *at = space->index[m / MAPS_PER_INDEX].page + WB_TREE_HEADER_BYTES + m % MAPS_PER_INDEX * REF_BYTES;
         wb_put32(at, ref.page);
         wb_put64(at + 4, ref.check);
-        WB_CHECK(space->index[m / MAPS_PER_INDEX].placed);
     }
     for (size_t i = 0; i * MAPS_PER_INDEX < space->maps.count && err == 0; i++)
         if (space->index[i].placed)
@@ -470,7 +470,7 @@ int wb_tree_space_write(struct wb_tree *tree)
 }
 
 /* Ends a transaction for one part. keep: what was changed is now on disk; otherwise it must be read again. */
-static void settle(struct wb_tree_map *map, bool keep)
+static void end_changes(struct wb_tree_map *map, bool keep)
 {
     WB_CHECK(map->placed == 0 || map->dirty);
     if (map->dirty && !keep)
@@ -479,22 +479,20 @@ static void settle(struct wb_tree_map *map, bool keep)
     map->placed = 0;
 }
 
-void wb_tree_space_settle(struct wb_tree_space *space)
+void wb_tree_space_keep(struct wb_tree_space *space)
 {
-    WB_CHECK(space->maps.count <= space->maps.cap);
     for (size_t i = 0; i < space->maps.count; i++)
-        settle(&space->maps.items[i], true);
+        end_changes(&space->maps.items[i], true);
     for (size_t i = 0; i < WB_TREE_SPACE_MAX; i++)
-        settle(&space->index[i], true);
+        end_changes(&space->index[i], true);
 }
 
 void wb_tree_space_forget(struct wb_tree_space *space)
 {
-    WB_CHECK(space->maps.count <= space->maps.cap);
     for (size_t i = 0; i < space->maps.count; i++)
-        settle(&space->maps.items[i], false);
+        end_changes(&space->maps.items[i], false);
     for (size_t i = 0; i < WB_TREE_SPACE_MAX; i++)
-        settle(&space->index[i], false);
+        end_changes(&space->index[i], false);
 }
 
 void wb_tree_space_release(struct wb_tree_space *space)

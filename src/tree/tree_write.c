@@ -26,7 +26,7 @@ _Static_assert(SMALL < JOINED && JOINED < (int)WB_TREE_ROOM, "a page that was jo
  * If an interrupted commit has left two different copies of the root record, this decides:
  * writes the newer state to both copies, durably.
  */
-static int settle_roots(struct wb_tree *tree)
+static int repair_roots(struct wb_tree *tree)
 {
     WB_CHECK(tree->writable);
     WB_CHECK(tree->writing);
@@ -53,7 +53,6 @@ int wb_tree_begin(struct wb_tree *tree)
 {
     int err = wb_tree_usable(tree);
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(!tree->writing);
     WB_CHECK(!tree->changed);
     if (err == 0 && !tree->writable)
@@ -64,7 +63,7 @@ int wb_tree_begin(struct wb_tree *tree)
         return err;
     tree->writing = true;
     tree->failed = false;
-    err = settle_roots(tree);
+    err = repair_roots(tree);
     if (err == 0) {
         tree->next = tree->newest;
         tree->next.txn++;
@@ -72,7 +71,6 @@ int wb_tree_begin(struct wb_tree *tree)
     }
     if (err < 0)
         wb_tree_abort(tree);
-    WB_CHECK(err < 0 || (tree->next.txn == tree->newest.txn + 1 && tree->changed_count == 0));
     return err;
 }
 
@@ -111,12 +109,13 @@ int wb_tree_spoil(struct wb_tree *tree, int err)
 /* Replaces a page of a path by a copy that may be changed, and makes the page above point to the copy. */
 static int make_changeable(struct wb_tree *tree, struct wb_tree_root *root, struct wb_tree_path *path, unsigned level)
 {
-    struct wb_tree_node *node = path->nodes[level], *copy;
-    int err;
-
     WB_CHECK(!tree->failed);
     WB_CHECK(tree->writing);
     WB_CHECK(level < path->depth);
+
+    struct wb_tree_node *node = path->nodes[level], *copy;
+    int err;
+
     WB_CHECK(node->pins > 0);
     if (node->dirty)
         return 0;
@@ -144,7 +143,6 @@ static int open_path(struct wb_tree *tree, unsigned table, struct wb_slice key, 
     struct wb_tree_root *root = &tree->next.roots[table];
     int err = wb_tree_descend(tree, root, table, key, path_out);
 
-    WB_CHECK(tree->next.roots[table].ref.page != 0);
     for (unsigned level = path_out->depth; err == 0 && level-- > 0;)
         err = make_changeable(tree, root, path_out, level);
     if (err < 0)
@@ -228,9 +226,9 @@ static int plant(struct wb_tree *tree, unsigned table, struct wb_slice cell)
 
 int wb_tree_begin_change(struct wb_tree *tree, unsigned table)
 {
-    WB_CHECK(tree->next.txn == tree->newest.txn + 1);
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(tree->writing);
+    WB_CHECK(tree->next.txn == tree->newest.txn + 1);
     WB_CHECK(table < WB_TREE_TABLES_MAX);
     if (tree->failed)
         return wb_fail(WB_E_IO, "%s: this transaction has failed", tree->file.path);
@@ -244,7 +242,6 @@ static bool put_near(struct wb_tree *tree, unsigned table, struct wb_slice key, 
     struct wb_tree_node *leaf = wb_tree_near(tree, table, key);
     unsigned i;
 
-    WB_CHECK(tree->writing);
     if (!leaf)
         return false;
     if (wb_tree_page_find(leaf->page, key, &i))
@@ -321,13 +318,13 @@ static int find_neighbour(struct wb_tree *tree, unsigned table, const char *abov
                           size_t used, struct wb_tree_node **neighbour_out)
 {
     WB_CHECK(tree->writing);
+    WB_CHECK(i < wb_tree_page_count(above));
+    WB_CHECK(wb_tree_page_level(above) == level + 1);
 
     size_t separator = level ? WB_TREE_KEY_MAX : 0; /* joining two branches adds a key */
     struct wb_slice low = WB_SLICE_EMPTY, high = {NULL, 0};
     int err = wb_tree_node_load(tree, wb_tree_page_ref(above, i), table, level, neighbour_out);
 
-    WB_CHECK(i < wb_tree_page_count(above));
-    WB_CHECK(wb_tree_page_level(above) == level + 1);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     wb_tree_bounds_below(above, i, &low, &high);
@@ -368,11 +365,11 @@ static int join_right(struct wb_tree *tree, struct wb_tree_path *path, unsigned 
 {
     struct wb_tree_node *above = path->nodes[level + 1], *node = path->nodes[level];
     unsigned i = path->index[level + 1] + 1;
-    int err = neighbour->dirty ? 0 : wb_tree_space_give(tree, neighbour->ref.page, wb_tree_page_txn(neighbour->page));
 
     WB_CHECK(i < wb_tree_page_count(above->page));
     WB_CHECK(node->dirty);
     WB_CHECK(above->dirty);
+    int err = neighbour->dirty ? 0 : wb_tree_space_give(tree, neighbour->ref.page, wb_tree_page_txn(neighbour->page));
     if (err == 0) {
         wb_tree_page_join(node->page, neighbour->page, wb_tree_page_key(above->page, i));
         remove_pointer(above->page, i);
@@ -387,12 +384,12 @@ static int join_right(struct wb_tree *tree, struct wb_tree_path *path, unsigned 
 static int join(struct wb_tree *tree, unsigned table, struct wb_tree_path *path, unsigned level)
 {
     WB_CHECK(tree->writing);
+    WB_CHECK(level + 1 < path->depth);
 
     struct wb_tree_node *above = path->nodes[level + 1], *neighbour = NULL;
     unsigned i = path->index[level + 1];
     size_t used = wb_tree_page_used(path->nodes[level]->page);
 
-    WB_CHECK(level + 1 < path->depth);
     if (used >= SMALL || wb_tree_page_count(above->page) < 2)
         return 0;
     int err = find_neighbour(tree, table, above->page, i > 0 ? i - 1 : i + 1, level, used, &neighbour);
@@ -459,7 +456,6 @@ static bool delete_near(struct wb_tree *tree, unsigned table, struct wb_slice ke
     struct wb_tree_node *leaf = wb_tree_near(tree, table, key);
     unsigned i;
 
-    WB_CHECK(tree->writing);
     if (!leaf || !wb_tree_page_find(leaf->page, key, &i))
         return false;
     size_t row = WB_TREE_ROW_HEAD + key.len + wb_tree_page_value(leaf->page, i).len + 2; /* with its offset */

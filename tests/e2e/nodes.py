@@ -370,24 +370,39 @@ def requests_under_way_are_counted_until_their_process_is_killed(folder):
         process.stdout.close()
         assert total('stream') == left, table(repo)
     assert all(row['state'] == 'idle' for row in table(repo).values()), table(repo)
-    # A writer that is stopped now and then, until it has pages that are not committed.
+
+    # A command that is stopped now and then, until it is counted; then it is killed.
+    def counted(kind, state, next_command):
+        running = [subprocess.Popen(next_command(), stdout=subprocess.DEVNULL)]
+
+        def look():
+            if running[-1].poll() is not None:
+                running.append(subprocess.Popen(next_command(), stdout=subprocess.DEVNULL))
+            running[-1].send_signal(signal.SIGSTOP)
+            if total(kind) > 0:
+                return True
+            running[-1].send_signal(signal.SIGCONT)
+            return False
+
+        until(look)
+        assert kind == 'get' or state in [row['state'] for row in table(repo).values()], table(repo)
+        running[-1].send_signal(signal.SIGKILL)
+        running[-1].wait()
+        assert total(kind) == 0 and all(row['state'] == 'idle' for row in table(repo).values()), table(repo)
+
+    # A writer has pages that are not committed.
     source = archive(folder / 'more.warc', some_pages(rng('more'), 5000, 'www.beta.example'))
-    writers = [subprocess.Popen(command(repo, 'import', source), stdout=subprocess.DEVNULL)]
+    counted('put', 'storing', lambda: command(repo, 'import', source))
+    # A page is read.
+    counted('get', 'idle', lambda: command(repo, 'get', pages[0].url))
+    # Pages are moved to a node, which is added and removed in turn.
+    third = folder / 'third'
 
-    def storing():
-        if writers[-1].poll() is not None:
-            writers.append(subprocess.Popen(command(repo, 'import', source), stdout=subprocess.DEVNULL))
-        writers[-1].send_signal(signal.SIGSTOP)
-        if total('put') > 0:
-            return True
-        writers[-1].send_signal(signal.SIGCONT)
-        return False
+    def change():
+        numbers = table(repo)
+        return command(repo, 'nodes', *(('add', third) if len(numbers) == 2 else ('remove', max(numbers))))
 
-    until(storing)
-    assert 'storing' in [row['state'] for row in table(repo).values()], table(repo)
-    writers[-1].send_signal(signal.SIGKILL)
-    writers[-1].wait()
-    assert total('put') == 0 and all(row['state'] == 'idle' for row in table(repo).values()), table(repo)
+    counted('put', 'storing', change)
     verified(repo)
 
 

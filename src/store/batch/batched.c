@@ -28,17 +28,17 @@ static struct wb_superblock read_superblock(const struct wb_superblock *superblo
     return part;
 }
 
-struct wb_log *wb_batched_read_log(struct wb_batched *batch)
+struct wb_repo *wb_batched_read_log(struct wb_batched *batch)
 {
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
-    return wb_log_of(batch->read);
+    return wb_repo_of(batch->read);
 }
 
-struct wb_log *wb_batched_update_log(struct wb_batched *batch)
+struct wb_repo *wb_batched_update_log(struct wb_batched *batch)
 {
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(batch->update != NULL);
-    return wb_log_of(batch->update);
+    return wb_repo_of(batch->update);
 }
 
 /* ---- creating ---------------------------------------------------------------------------------------------- */
@@ -184,14 +184,9 @@ static int batch_open(const char *dir, const struct wb_superblock *superblock, e
 /* ---- verifying ----------------------------------------------------------------------------------------------- */
 
 /* Puts the directory before the names of the files. */
-struct prefixed_found {
-    wb_store_found found;
-    void *context;
-};
-
-static void pass_prefixed(void *context, const struct wb_store_finding *finding)
+void wb_batched_pass_update(void *context, const struct wb_store_finding *finding)
 {
-    const struct prefixed_found *p = context;
+    const struct wb_batched_found *p = context;
     struct wb_store_finding prefixed = *finding;
     char name[512];
 
@@ -211,7 +206,7 @@ static int take_event(void *context, const struct wb_catalog_event *event)
 }
 
 /* Reads the rows of table events, which the verification of a part does not know. */
-static int verify_events(const char *dir, struct prefixed_found *prefixed, struct wb_store_verify_counts *counts)
+static int verify_events(const char *dir, struct wb_batched_found *prefixed, struct wb_store_verify_counts *counts)
 {
     struct wb_catalog *catalog = NULL;
     struct wb_catalog_txn txn = {0};
@@ -224,7 +219,7 @@ static int verify_events(const char *dir, struct prefixed_found *prefixed, struc
         err = wb_catalog_event_each(&txn, take_event, NULL);
     if (err == WB_E_CORRUPT && counts->problems == 0) { /* otherwise it was reported already */
         counts->problems++;
-        pass_prefixed(prefixed, &(struct wb_store_finding){true, WB_CATALOG_NAME, 0, wb_error_message()});
+        wb_batched_pass_update(prefixed, &(struct wb_store_finding){true, WB_CATALOG_NAME, 0, wb_error_message()});
     }
     wb_catalog_txn_abort(&txn);
     wb_catalog_close(catalog);
@@ -236,7 +231,7 @@ static int batch_verify(const char *dir, const struct wb_superblock *superblock,
                         struct wb_store_verify_counts *counts_out)
 {
     struct wb_superblock part = read_superblock(superblock);
-    struct prefixed_found prefixed = {found, found_context};
+    struct wb_batched_found prefixed = {found, found_context};
     struct wb_store_verify_counts there = {0};
     char *path = wb_path_join(dir, WB_BATCHED_UPDATE_DIR);
     int err = path ? wb_organisation_find(&part.design)
@@ -245,10 +240,10 @@ static int batch_verify(const char *dir, const struct wb_superblock *superblock,
 
     WB_CHECK(superblock->design.batch);
     if (err == 0)
-        err = wb_store_verify(path, pass_prefixed, &prefixed, progress, progress_context, &there);
+        err = wb_store_verify(path, wb_batched_pass_update, &prefixed, progress, progress_context, &there);
     if (err == WB_E_NOTFOUND) { /* it belongs to the repository */
         there.problems++;
-        pass_prefixed(&prefixed, &(struct wb_store_finding){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
+        wb_batched_pass_update(&prefixed, &(struct wb_store_finding){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
         err = 0;
     } else if (err == 0 && there.problems == 0) {
         err = verify_events(path, &prefixed, &there);
@@ -336,7 +331,7 @@ static int batch_get_many(struct wb_store *store, const struct wb_pageid *ids, s
 
 static int batch_position_compare(const struct wb_store_position *a, const struct wb_store_position *b)
 {
-    return wb_log_position_compare(a, b);
+    return wb_disk_scan_position_compare(a, b);
 }
 
 /* ---- the repository as a whole ------------------------------------------------------------------------------- */
@@ -364,13 +359,13 @@ static int count_event(void *context, const struct wb_catalog_event *event)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-int wb_batched_count_waiting(struct wb_log *update, uint64_t *pages_out)
+int wb_batched_count_waiting(struct wb_repo *update, uint64_t *pages_out)
 {
     struct waiting_count c = {0};
     struct wb_catalog_summary summary = {0};
     int err = wb_catalog_txn_read(update->catalog, &c.txn);
 
-    WB_CHECK(update->magic == WB_LOG_MAGIC);
+    WB_CHECK(update->magic == WB_REPO_MAGIC);
     if (err == 0)
         err = wb_catalog_summary_get(&c.txn, &summary);
     if (err == 0)
@@ -405,34 +400,6 @@ static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     stat_out->bytes_dead += there.bytes_dead;
     stat_out->bytes_stored += outside; /* the directory of the update part is in it already */
     return 0;
-}
-
-static int batch_compact(struct wb_store *store, wb_store_progress progress, void *progress_context,
-                         wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out)
-{
-    struct wb_batched *batch = wb_batched_of(store);
-    struct prefixed_found prefixed = {found, found_context};
-    struct wb_store_compact_counts there = {0};
-    struct wb_store_commit_counts ignored = {0};
-    int err = wb_batched_commit(store, &ignored);
-
-    WB_CHECK(store->mode == WB_STORE_WRITE);
-    batch->read->thrifty = batch->update->thrifty = store->thrifty;
-    if (err == 0)
-        err = wb_store_compact(batch->read, progress, progress_context, found, found_context, counts_out);
-    if (err == 0)
-        err = wb_store_compact(batch->update, progress, progress_context, pass_prefixed, &prefixed, &there);
-    batch->read->thrifty = batch->update->thrifty = false;
-    counts_out->files += there.files;
-    counts_out->pages += there.pages;
-    counts_out->versions += there.versions;
-    counts_out->moved += there.moved;
-    counts_out->bytes_before += there.bytes_before;
-    counts_out->bytes_after += there.bytes_after;
-    counts_out->skipped += there.skipped;
-    counts_out->damaged += there.damaged;
-    counts_out->dropped += there.dropped;
-    return err;
 }
 
 static int batch_scan_check(struct wb_store *store, const struct wb_store_scan_options *options)
@@ -477,10 +444,7 @@ static const struct wb_store_ops batch_ops = {
     .scan_holds = wb_batched_scan_holds,
     .scan_close = wb_batched_scan_close,
     .stat = batch_stat,
-    .compact = batch_compact,
     .node_each = wb_batched_node_each,
-    .node_add = wb_batched_node_add,
-    .node_remove = wb_batched_node_remove,
 };
 
 bool wb_batched_is(const struct wb_store *store)

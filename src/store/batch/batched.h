@@ -24,12 +24,18 @@
 #ifndef WB_STORE_BATCHED_H
 #define WB_STORE_BATCHED_H
 
-#include "store/log/log_event.h"
+#include "store/repo_event.h"
 
-#define WB_BATCHED_UPDATE_DIR "update"
 #define WB_BATCHED_GATE_NAME "transfer.gate"
 
 enum { WB_BATCHED_MAGIC = 0x57424241 };
+
+/* What is found on the update nodes is reported with the name of their folder before that of the file. */
+struct wb_batched_found {
+    wb_store_found found;
+    void *context;
+};
+void wb_batched_pass_update(void *context, const struct wb_store_finding *finding);
 
 /* ---- what will be (batched_outlook.c) -------------------------------------------------------------------- */
 
@@ -78,8 +84,8 @@ bool wb_batched_is(const struct wb_store *store);
 struct wb_batched *wb_batched_of(struct wb_store *store);
 
 /* The two parts as logs. A reader opens its update part when it is first asked for. */
-struct wb_log *wb_batched_read_log(struct wb_batched *batch);
-struct wb_log *wb_batched_update_log(struct wb_batched *batch);
+struct wb_repo *wb_batched_read_log(struct wb_batched *batch);
+struct wb_repo *wb_batched_update_log(struct wb_batched *batch);
 int wb_batched_open_update(struct wb_batched *batch);
 
 /* Fills batch->outlook. Only for writers. */
@@ -142,10 +148,6 @@ enum { WB_BATCHED_FIRST_NODE = 101 }; /* of the update nodes */
 
 int wb_batched_node_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_node *node),
                          void *context);
-int wb_batched_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
-                        uint32_t *number_out);
-int wb_batched_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context);
-
 /* Bytes on update nodes that are not in the repository's directory. */
 int wb_batched_outside_bytes(struct wb_batched *batch, uint64_t *bytes_out);
 
@@ -184,6 +186,6 @@ int wb_batched_gate_clear(struct wb_batched_gate *gate, wb_store_progress progre
 void wb_batched_gate_leave(struct wb_batched_gate *gate);
 
 /* The number of pages that wait. */
-int wb_batched_count_waiting(struct wb_log *update, uint64_t *pages_out);
+int wb_batched_count_waiting(struct wb_repo *update, uint64_t *pages_out);
 
 #endif

@@ -55,26 +55,3 @@ int wb_batched_outside_bytes(struct wb_batched *batch, uint64_t *bytes_out)
     *bytes_out = there.outside_bytes;
     return err;
 }
-
-int wb_batched_node_add(struct wb_store *store, const char *dir, bool update, wb_store_progress progress, void *context,
-                        uint32_t *number_out)
-{
-    struct wb_batched *batch = wb_batched_of(store);
-    struct wb_store_commit_counts ignored = {0};
-    int err = wb_batched_commit(store, &ignored);
-
-    WB_CHECK(store->mode == WB_STORE_WRITE);
-    return err < 0 ? err
-                   : wb_store_node_add(update ? batch->update : batch->read, dir, false, progress, context, number_out);
-}
-
-int wb_batched_node_remove(struct wb_store *store, uint32_t number, wb_store_progress progress, void *context)
-{
-    struct wb_batched *batch = wb_batched_of(store);
-    struct wb_store_commit_counts ignored = {0};
-    int err = wb_batched_commit(store, &ignored);
-
-    WB_CHECK(store->mode == WB_STORE_WRITE);
-    struct wb_store *part = number >= WB_BATCHED_FIRST_NODE ? batch->update : batch->read;
-    return err < 0 ? err : wb_store_node_remove(part, number, progress, context);
-}

@@ -67,12 +67,12 @@ int wb_batched_outlook_add(struct wb_batched_outlook *outlook, int64_t time_ms, 
 }
 
 /* A version of this content; while the outlook is computed, the view of the update nodes must stay as it is. */
-static int find_rival(struct wb_batched *batch, struct wb_log *part, bool waits, struct wb_pageid id, uint64_t content,
+static int find_rival(struct wb_batched *batch, struct wb_repo *part, bool waits, struct wb_pageid id, uint64_t content,
                       struct wb_history_version *found_out)
 {
     struct wb_history *history = waits ? batch->outlook.waiting : NULL;
-    struct wb_log_view *view;
-    int err = history ? 0 : wb_log_view(part, id, &view);
+    struct wb_pageview *view;
+    int err = history ? 0 : wb_repo_view(part, id, &view);
 
     WB_CHECK(content != 0);
     if (err < 0)
@@ -90,12 +90,12 @@ static int read_rival(void *context, struct wb_pageid id, const struct wb_histor
 {
     struct wb_batched *batch = context;
     bool waits = version->place.segment == WB_BATCHED_UPDATE_SEGMENT;
-    struct wb_log *part = waits ? wb_batched_update_log(batch) : wb_batched_read_log(batch);
+    struct wb_repo *part = waits ? wb_batched_update_log(batch) : wb_batched_read_log(batch);
     struct wb_history_version found;
     int err = find_rival(batch, part, waits, id, version->content, &found);
 
     WB_CHECK(version->place.segment != 0);
-    return err < 0 ? err : wb_log_read_version(part, id, &found, page_out, mem_out);
+    return err < 0 ? err : wb_repo_read_version(part, id, &found, page_out, mem_out);
 }
 
 int wb_batched_outlook_put(struct wb_batched *batch, const struct wb_page *page, enum wb_store_outcome *outcome_out)
@@ -106,7 +106,7 @@ int wb_batched_outlook_put(struct wb_batched *batch, const struct wb_page *page,
                                          .segment = WB_BATCHED_UPDATE_SEGMENT,
                                          .body_bytes = page->body.len,
                                          .status = page->status};
-    int covered = wb_log_rival(&o->history, page, read_rival, batch, &capture.replaces);
+    int covered = wb_repo_rival(&o->history, page, read_rival, batch, &capture.replaces);
 
     *outcome_out = WB_STORE_PUT_KNOWN;
     if (covered != 0)
@@ -202,7 +202,7 @@ static int take_capture(struct wb_batched *batch, struct wb_pageid id, const str
     struct wb_page page;
 
     WB_CHECK(version->count > 0);
-    if (segment == 0 || !wb_log_has_rival(&o->history, time_ms, version)) {
+    if (segment == 0 || !wb_repo_has_rival(&o->history, time_ms, version)) {
         struct wb_batched_capture capture = {.time_ms = time_ms,
                                              .content = version->content,
                                              .segment = segment,
@@ -210,7 +210,7 @@ static int take_capture(struct wb_batched *batch, struct wb_pageid id, const str
                                              .status = version->status};
         return add(o, &capture, &ignored);
     }
-    int err = wb_log_read_version(wb_batched_update_log(batch), id, version, &page, &memory);
+    int err = wb_repo_read_version(wb_batched_update_log(batch), id, version, &page, &memory);
     if (err == 0) {
         page.time_ms = time_ms;
         err = wb_batched_outlook_put(batch, &page, &ignored);
@@ -248,10 +248,10 @@ static int take_update(struct wb_batched *batch, struct wb_pageid id, const stru
 
 int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id)
 {
-    struct wb_log *read = wb_batched_read_log(batch), *update = wb_batched_update_log(batch);
+    struct wb_repo *read = wb_batched_read_log(batch), *update = wb_batched_update_log(batch);
     struct wb_batched_outlook *o = &batch->outlook;
-    struct wb_log_view *view;
-    int err = wb_log_view(read, id, &view);
+    struct wb_pageview *view;
+    int err = wb_repo_view(read, id, &view);
 
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(batch->store.mode == WB_STORE_WRITE);
@@ -262,9 +262,9 @@ int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id)
     if (err == 0)
         err = take_read(batch, &view->history);
     if (err == 0)
-        err = wb_log_event_of(update, id, gather_event, o);
+        err = wb_repo_event_of(update, id, gather_event, o);
     if (err == 0)
-        err = wb_log_view(update, id, &view);
+        err = wb_repo_view(update, id, &view);
     if (err < 0)
         return err;
     o->epoch = read->writer->moment.epoch;

@@ -26,11 +26,11 @@ static int64_t newest_until(const struct wb_history *history, int64_t time_ms)
 /* Which of the two parts has the version of a time that a writer means. */
 static int part_of_time(struct wb_batched *batch, struct wb_pageid id, int64_t time_ms, struct wb_store **part_out)
 {
-    struct wb_log_view *here, *there;
-    int err = wb_log_view(wb_batched_read_log(batch), id, &here);
+    struct wb_pageview *here, *there;
+    int err = wb_repo_view(wb_batched_read_log(batch), id, &here);
 
     if (err == 0)
-        err = wb_log_view(wb_batched_update_log(batch), id, &there);
+        err = wb_repo_view(wb_batched_update_log(batch), id, &there);
     if (err < 0)
         return err;
     WB_CHECK(here != there);
@@ -44,8 +44,8 @@ static int part_of_time(struct wb_batched *batch, struct wb_pageid id, int64_t t
 static int get_content(struct wb_store *part, struct wb_pageid id, uint64_t content, bool latest_only,
                        struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    struct wb_log_view *view;
-    int err = wb_log_view(wb_log_of(part), id, &view);
+    struct wb_pageview *view;
+    int err = wb_repo_view(wb_repo_of(part), id, &view);
 
     WB_CHECK(content != 0);
     if (err < 0)
@@ -58,7 +58,7 @@ static int get_content(struct wb_store *part, struct wb_pageid id, uint64_t cont
     const struct wb_history_version *found = latest_only ? NULL : wb_history_find(&view->history, content);
     if (!found)
         return 0;
-    err = wb_log_read_version(wb_log_of(part), id, found, page_out, mem_out);
+    err = wb_repo_read_version(wb_repo_of(part), id, found, page_out, mem_out);
     return err < 0 ? err : 1;
 }
 
@@ -139,7 +139,7 @@ int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb
 {
     struct wb_batched *batch = wb_batched_of(store);
     size_t waiting = 0, here = 0;
-    struct wb_log_view *view;
+    struct wb_pageview *view;
 
     WB_CHECK(*count_out == 0);
     if (store->mode == WB_STORE_READ)
@@ -149,7 +149,7 @@ int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb
         err = wb_store_list_site(batch->read, site, ids_out + waiting, max - waiting, &here);
     *count_out = waiting;
     for (size_t i = waiting; i < waiting + here && err == 0; i++) { /* each page once */
-        err = wb_log_view(wb_batched_update_log(batch), ids_out[i], &view);
+        err = wb_repo_view(wb_batched_update_log(batch), ids_out[i], &view);
         if (err == 0 && view->history.versions.count == 0)
             ids_out[(*count_out)++] = ids_out[i];
     }

@@ -27,7 +27,7 @@ static void count(struct wb_batched *batch, enum wb_store_outcome outcome)
 /* Whether the read nodes forget everything but the latest version of a page. */
 static bool forgets(struct wb_batched *batch)
 {
-    const struct wb_log_writer *writer = wb_batched_read_log(batch)->writer;
+    const struct wb_repo_writer *writer = wb_batched_read_log(batch)->writer;
 
     WB_CHECK(writer->moment_known);
     return writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
@@ -63,14 +63,14 @@ static int put_event(struct wb_batched *batch, const struct wb_catalog_event *ev
 {
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     WB_CHECK(event->site.ptr || event->site.len == 0);
-    return wb_log_put_event(wb_batched_update_log(batch), event);
+    return wb_repo_put_event(wb_batched_update_log(batch), event);
 }
 
 /* Puts that a content was seen again; if a page of this moment waits already, it was seen after that one. */
 static int put_capture_event(struct wb_batched *batch, struct wb_catalog_event *event)
 {
-    struct wb_log_view *view;
-    int err = wb_log_view(wb_batched_update_log(batch), event->id, &view);
+    struct wb_pageview *view;
+    int err = wb_repo_view(wb_batched_update_log(batch), event->id, &view);
     size_t ignored;
 
     WB_CHECK(event->content != 0);
@@ -105,18 +105,18 @@ int wb_batched_touch(struct wb_store *store, struct wb_pageid id, int64_t time_m
 /* The page leaves both parts, and so does everything that waits for it. */
 static int remove_everywhere(struct wb_batched *batch, struct wb_pageid id, struct wb_slice site, int64_t time_ms)
 {
-    struct wb_log *update = wb_batched_update_log(batch);
+    struct wb_repo *update = wb_batched_update_log(batch);
     bool events = batch->outlook.events.count > 0;
     int there = wb_store_remove(batch->update, id, site, time_ms, true);
 
-    WB_CHECK(update->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(update->writer->magic == WB_REPO_WRITER_MAGIC);
     if (there < 0 && there != WB_E_NOTFOUND)
         return there;
     if (there == WB_E_NOTFOUND && events) { /* the op takes the events away */
-        struct wb_log_op op = {.kind = WB_LOG_OP_REMOVE_EVERYWHERE, .id = id, .time_ms = time_ms};
-        int err = wb_log_site_index(update->writer, site, &op.site);
+        struct wb_op op = {.kind = WB_OP_REMOVE_EVERYWHERE, .id = id, .time_ms = time_ms};
+        int err = wb_repo_site_index(update->writer, site, &op.site);
         if (err == 0)
-            err = wb_log_op_add(update, &op);
+            err = wb_op_add(update, &op);
         if (err < 0)
             return err;
     }
@@ -214,9 +214,9 @@ static int find_original(struct wb_batched *batch, const struct wb_store_revisit
         return 0;
     }
     if (batch->outlook.waits)
-        err = wb_log_revisit_content(wb_batched_update_log(batch), revisit, content_out);
+        err = wb_repo_revisit_content(wb_batched_update_log(batch), revisit, content_out);
     if (err == 0 && *content_out == 0)
-        err = wb_log_revisit_content(wb_batched_read_log(batch), revisit, content_out);
+        err = wb_repo_revisit_content(wb_batched_read_log(batch), revisit, content_out);
     /* What will be forgotten with the next transfer is as good as gone. */
     if (err == 0 && *content_out && !wb_history_find(&batch->outlook.history, *content_out))
         *content_out = 0;
@@ -239,7 +239,7 @@ int wb_batched_put_revisit(struct wb_store *store, const struct wb_store_revisit
     if (barred) /* which is counted there */
         return wb_store_put_revisit(batch->update, revisit, outcome_out);
     if (event.content == 0) { /* it waits for its original, first on the update nodes */
-        err = wb_log_wait_revisit(wb_batched_update_log(batch), revisit, outcome_out);
+        err = wb_repo_wait_revisit(wb_batched_update_log(batch), revisit, outcome_out);
         event.kind = WB_CATALOG_EVENT_NAME;
         return err < 0 || *outcome_out != WB_STORE_PUT_NEW ? err : put_event(batch, &event);
     }
@@ -249,7 +249,7 @@ int wb_batched_put_revisit(struct wb_store *store, const struct wb_store_revisit
     if (err == 0 && *outcome_out <= WB_STORE_PUT_PAST) {
         *outcome_out = *outcome_out == WB_STORE_PUT_PAST && forgets(batch) ? WB_STORE_PUT_OLDER : WB_STORE_PUT_CAPTURE;
         /* Of what is the latest version there, the update nodes must know the captures, or they might forget it. */
-        err = there ? wb_log_put_content(wb_batched_update_log(batch), &event) : put_capture_event(batch, &event);
+        err = there ? wb_repo_put_content(wb_batched_update_log(batch), &event) : put_capture_event(batch, &event);
     }
     if (err == 0)
         count(batch, *outcome_out);
@@ -272,7 +272,7 @@ int wb_batched_commit(struct wb_store *store, struct wb_store_commit_counts *cou
         batch->forecast.barred = there.barred;
         wb_store_counts_add(counts_inout, &batch->forecast);
     } else {
-        wb_log_ops_clear(wb_batched_read_log(batch)); /* nothing of it is stored */
+        wb_ops_clear(wb_batched_read_log(batch)); /* nothing of it is stored */
     }
     batch->forecast = (struct wb_store_commit_counts){0};
     return err;

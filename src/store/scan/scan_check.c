@@ -3,21 +3,21 @@
  * before the first byte, because afterwards nothing but a cut can say that something is missing.
  */
 #include "base/check.h"
-#include "store/scan/log_scan.h"
+#include "store/scan/disk_scan.h"
 #include "store/scan/sorted_scan.h"
 
 /* The nodes that are down. */
 struct nodes_down WB_VEC_OF(uint32_t);
 
-static int find_down(struct wb_log *log, struct nodes_down *down)
+static int find_down(struct wb_repo *repo, struct nodes_down *down)
 {
     struct wb_node *ignored;
-    int err = wb_log_nodes_renew(log);
+    int err = wb_pagefile_renew_nodes(&repo->files);
 
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
-    for (size_t i = 0; i < log->nodes.items.count && err == 0; i++) {
-        uint32_t number = log->nodes.items.items[i].row.number;
-        err = wb_log_nodes_find(&log->nodes, number, &ignored);
+    WB_CHECK(repo->magic == WB_REPO_MAGIC);
+    for (size_t i = 0; i < repo->nodes.items.count && err == 0; i++) {
+        uint32_t number = repo->nodes.items.items[i].row.number;
+        err = wb_nodes_find(&repo->nodes, number, &ignored);
         if (err == WB_E_DOWN)
             err = wb_vec_push(down, number);
     }
@@ -25,10 +25,10 @@ static int find_down(struct wb_log *log, struct nodes_down *down)
 }
 
 /* Segments are read in the order of their numbers, whatever is visible in them. */
-static int look_at_segments(const struct wb_log_scan *scan, const struct nodes_down *down, uint32_t *node_out)
+static int look_at_segments(const struct wb_disk_scan *scan, const struct nodes_down *down, uint32_t *node_out)
 {
-    struct wb_log_overview overview;
-    int err = wb_log_overview(scan->log, &overview);
+    struct wb_overview overview;
+    int err = wb_pagefile_overview(&scan->repo->files, &overview);
 
     WB_CHECK(*node_out == 0);
     for (size_t i = 0; i < overview.rows.count && err == 0 && !scan->gone_phase; i++) {
@@ -40,26 +40,26 @@ static int look_at_segments(const struct wb_log_scan *scan, const struct nodes_d
             if (down->items[k] == row->node)
                 *node_out = row->node;
     }
-    wb_log_rows_release(&overview.rows);
+    wb_catalog_rows_release(&overview.rows);
     return err;
 }
 
-int wb_log_scan_check(struct wb_store *store, const struct wb_store_scan_options *options)
+int wb_disk_scan_check(struct wb_store *store, const struct wb_store_scan_options *options)
 {
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     struct wb_store_scan *scan = NULL;
     struct nodes_down down = {0};
     struct wb_node *ignored;
     uint32_t node = 0;
-    int err = find_down(log, &down);
+    int err = find_down(repo, &down);
 
     WB_CHECK(options->without_count == 0);
     if (err == 0 && down.count)
-        err = wb_log_scan_open(store, options, &scan);
+        err = wb_disk_scan_open(store, options, &scan);
     if (err == 0 && scan)
         err = wb_sorted_scan_is(scan) ? wb_sorted_scan_needs(scan, down.items, down.count, &node)
-                                      : look_at_segments((const struct wb_log_scan *)scan, &down, &node);
+                                      : look_at_segments((const struct wb_disk_scan *)scan, &down, &node);
     wb_store_scan_close(scan);
     wb_vec_release(&down);
-    return err == 0 && node ? wb_log_nodes_find(&log->nodes, node, &ignored) : err; /* it may be back by now */
+    return err == 0 && node ? wb_nodes_find(&repo->nodes, node, &ignored) : err; /* it may be back by now */
 }

@@ -125,7 +125,7 @@ static int pass_entries(void *context)
 /* The entry of a version that need not be the latest one. */
 static struct wb_catalog_entry entry_of(const struct wb_sorted_scan *scan, const struct wb_history_version *version)
 {
-    const struct wb_log_view *view = &scan->view;
+    const struct wb_pageview *view = &scan->view;
 
     WB_CHECK(version->arrived > 0);
     return (struct wb_catalog_entry){
@@ -150,7 +150,7 @@ static int look_back(struct wb_sorted_scan *scan)
     for (size_t i = 0; i < scan->chunk.items.count; i++) {
         struct wb_sorted_item *item = &scan->chunk.items.items[i];
         if (item->entry.place.segment == 0) {
-            int err = wb_log_view_load(&scan->txn, scan->summary.gone > 0, item->id, &scan->view);
+            int err = wb_pageview_load(&scan->txn, scan->summary.gone > 0, item->id, &scan->view);
             if (err == WB_E_CORRUPT && (err = wb_sorted_catalog_damaged(&scan->chunk)) == 0)
                 continue;
             if (err < 0)
@@ -168,7 +168,7 @@ static int look_back(struct wb_sorted_scan *scan)
 
 struct gone_walk {
     struct pick *pick;
-    struct wb_log_epochs held; /* what the rule points to */
+    struct wb_epochs held; /* what the rule points to */
     struct wb_history_rule rule;
     size_t first; /* the items from here on are of this walk */
     uint64_t bytes;
@@ -206,7 +206,7 @@ static int take_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     WB_CHECK(g->first <= scan->chunk.items.count);
     if (wb_pageid_compare(id, g->pick->reached) > 0 || is_behind(scan, id))
         return 1;
-    wb_log_view_clear(&scan->view, id);
+    wb_pageview_clear(&scan->view, id);
     int err = wb_history_decode(bytes, &scan->view.history, &site);
     if (err < 0 && err != WB_E_NOMEM) {
         (void)wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
@@ -248,7 +248,7 @@ static int add_gone(struct pick *p, struct wb_pageid from)
 {
     struct wb_sorted_scan *scan = p->scan;
     struct gone_walk g = {.pick = p, .first = scan->chunk.items.count};
-    int err = wb_log_held(&scan->txn, wb_clock_wall_ms(), &g.held);
+    int err = wb_epochs_held(&scan->txn, wb_clock_wall_ms(), &g.held);
 
     WB_CHECK(scan->summary.gone > 0);
     g.rule = (struct wb_history_rule){scan->summary.history, g.held.items, g.held.count, wb_clock_wall_ms()};
@@ -279,7 +279,7 @@ static int drop_left_out(struct wb_sorted_scan *scan)
     for (size_t i = 0; i < scan->chunk.items.count; i++) {
         struct wb_sorted_item *item = &scan->chunk.items.items[i];
         bool left_out = false;
-        int err = wb_log_row_of(&scan->txn, &scan->parts, item->entry.place.segment, item->id, &row);
+        int err = wb_parts_row_of(&scan->txn, &scan->parts, item->entry.place.segment, item->id, &row);
         if (err < 0)
             return err;
         for (size_t k = 0; k < scan->without_count && !left_out; k++)
@@ -329,7 +329,7 @@ int wb_sorted_is_there(struct wb_sorted_scan *scan, const struct wb_sorted_item 
     *there_out = err == 0 && entry.epoch == item->entry.epoch;
     if (*there_out || (err < 0 && err != WB_E_NOTFOUND))
         return err;
-    err = wb_log_view_load(&scan->txn, true, item->id, &scan->view);
+    err = wb_pageview_load(&scan->txn, true, item->id, &scan->view);
     for (size_t i = 0; i < scan->view.history.versions.count && err == 0; i++)
         if (scan->view.history.versions.items[i].arrived == item->entry.epoch)
             *there_out = true;

@@ -1,7 +1,7 @@
 /*
  * sorted_scan.c - returns all pages of one state in the order of their ids, each exactly once (sorted_scan.h).
  *
- * As in a scan of a log (log_scan.c), the state is an epoch, which the scan pins, so that every version that is
+ * As in a scan of a log (disk_scan.c), the state is an epoch, which the scan pins, so that every version that is
  * visible in it stays until the scan ends. A state of the catalog is held only while a chunk is being loaded. Between
  * calls the scan has no file open: the records of its chunk are in memory, a few dozen megabytes.
  *
@@ -51,7 +51,7 @@ static struct wb_sorted_scan *scan_of(struct wb_store_scan *base)
 
 /* ---- positions ---------------------------------------------------------------------------------------- */
 
-/* A position is the id of a page. Its first byte distinguishes it from one in a log (log_parcel.c). */
+/* A position is the id of a page. Its first byte distinguishes it from one in a log (disk_parcel.c). */
 enum {
     POSITION_SORTED = 2,
     POSITION_HAS_ID_AT = 1,
@@ -63,13 +63,13 @@ static void put_position(const struct wb_sorted_scan *scan, struct wb_store_posi
 {
     char *bytes = position_out->bytes;
 
-    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(scan->repo->magic == WB_REPO_MAGIC);
     memset(bytes, 0, WB_STORE_POSITION_BYTES);
     bytes[0] = POSITION_SORTED;
     bytes[POSITION_HAS_ID_AT] = scan->has_told;
     if (scan->has_told)
         wb_pageid_put(scan->told, bytes + POSITION_ID_AT);
-    wb_put64(bytes + POSITION_CHECK_AT, wb_hash64_seeded(bytes, POSITION_CHECK_AT, scan->log->content_seed));
+    wb_put64(bytes + POSITION_CHECK_AT, wb_hash64_seeded(bytes, POSITION_CHECK_AT, scan->repo->content_seed));
 }
 
 static void sorted_tell(const struct wb_store_scan *base, struct wb_store_position *position_out)
@@ -99,10 +99,10 @@ static int take_position(const struct wb_sorted_scan *scan, const struct wb_stor
 {
     const char *bytes = position->bytes;
 
-    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(scan->repo->magic == WB_REPO_MAGIC);
     if (bytes[0] != POSITION_SORTED ||
-        wb_get64(bytes + POSITION_CHECK_AT) != wb_hash64_seeded(bytes, POSITION_CHECK_AT, scan->log->content_seed))
-        return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->log->dir);
+        wb_get64(bytes + POSITION_CHECK_AT) != wb_hash64_seeded(bytes, POSITION_CHECK_AT, scan->repo->content_seed))
+        return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->repo->dir);
     *has_out = bytes[POSITION_HAS_ID_AT];
     *id_out = wb_pageid_get(bytes + POSITION_ID_AT);
     return 0;
@@ -114,14 +114,14 @@ static void sorted_close(struct wb_store_scan *base)
 {
     struct wb_sorted_scan *scan = scan_of(base);
 
-    wb_busy_end(&scan->log->busy, &scan->busy);
+    wb_busy_end(&scan->repo->busy, &scan->busy);
     if (scan->context)
         scan->source->close(scan->context);
     wb_catalog_txn_abort(&scan->txn);
     wb_catalog_close(scan->catalog); /* which ends the pin */
-    wb_log_rows_release(&scan->rows);
+    wb_catalog_rows_release(&scan->rows);
     wb_vec_release(&scan->parts);
-    wb_log_view_release(&scan->view);
+    wb_pageview_release(&scan->view);
     wb_vec_release(&scan->chunk.items);
     wb_vec_release(&scan->chunk.errors);
     wb_vec_release(&scan->chunk.known);
@@ -173,42 +173,42 @@ static int take_options(struct wb_sorted_scan *scan, const struct wb_store_scan_
     if (err == 0 && options->until)
         err = take_position(scan, options->until, &has_until, &scan->until);
     if (err == 0 && !has_until)
-        err = wb_fail(WB_E_INVALID, "a scan of %s cannot end at this position", scan->log->dir);
+        err = wb_fail(WB_E_INVALID, "a scan of %s cannot end at this position", scan->repo->dir);
     scan->has_reached =
         scan->has_told && scan->told.hi >= scan->first; /* a position of another part may be before it */
     scan->reached = scan->told;
     return err;
 }
 
-int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
+int wb_sorted_scan_open(struct wb_repo *repo, const struct wb_sorted_source *source,
                         const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
 {
     struct wb_sorted_scan *scan = wb_alloc_zero(1, sizeof *scan);
 
-    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(source->chunk_bytes > 0);
     *scan_out = NULL;
     if (!scan)
         return WB_E_NOMEM;
-    wb_store_scan_init(&scan->scan, &log->store);
+    wb_store_scan_init(&scan->scan, &repo->store);
     scan->scan.ops = &sorted_ops;
-    scan->log = log;
+    scan->repo = repo;
     scan->source = source;
     int err = take_options(scan, options);
     if (err == 0)
-        err = source->open(log, &scan->context);
+        err = source->open(&repo->files, &scan->context);
     if (err == 0)
-        err = wb_catalog_open(log->dir, WB_TREE_READ, &scan->catalog);
+        err = wb_catalog_open(repo->dir, WB_TREE_READ, &scan->catalog);
     if (err == 0)
-        err = wb_log_pin_epoch(scan->catalog, options->snapshot, &scan->epoch);
+        err = wb_repo_pin_epoch(scan->catalog, options->snapshot, &scan->epoch);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
         sorted_close(&scan->scan);
         return wb_error_restore(&why);
     }
-    scan->busy = wb_busy_begin(&log->busy, WB_BUSY_STREAM, wb_log_nodes_number(&log->nodes, 0),
-                               wb_log_nodes_number(&log->nodes, wb_log_nodes_count(&log->nodes) - 1));
+    scan->busy = wb_busy_begin(&repo->busy, WB_BUSY_STREAM, wb_nodes_number(&repo->nodes, 0),
+                               wb_nodes_number(&repo->nodes, wb_nodes_count(&repo->nodes) - 1));
     scan->renewed_ms = wb_clock_wall_ms();
     *scan_out = &scan->scan;
     return 0;
@@ -237,22 +237,6 @@ static int begin(struct wb_sorted_scan *scan)
     return 0;
 }
 
-int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t at)
-{
-    struct wb_error_copy why;
-
-    wb_error_save(WB_E_CORRUPT, &why);
-    for (size_t i = 0; i < chunk->known.count; i++)
-        if (chunk->known.items[i].segment == segment && chunk->known.items[i].at == at)
-            return 0;
-    int err = wb_vec_push(&chunk->errors, why);
-    if (err == 0) {
-        err = wb_vec_push(&chunk->known, (struct wb_sorted_damage){segment, at});
-        chunk->errors.count -= err < 0;
-    }
-    return err;
-}
-
 int wb_sorted_catalog_damaged(struct wb_sorted_chunk *chunk)
 {
     return wb_sorted_damaged(chunk, 0, wb_hash64(wb_error_message(), strlen(wb_error_message())));
@@ -268,7 +252,7 @@ static int load_held(struct wb_sorted_scan *scan, struct wb_pageid *reached_out,
     for (size_t i = 0; i < WB_SORTED_TEXTS; i++)
         wb_buf_clear(&chunk->texts[i]);
     if (err == 0)
-        err = wb_log_rows_read(&scan->txn, &scan->rows);
+        err = wb_catalog_rows_read(&scan->txn, &scan->rows);
     int more = err == 0 ? wb_sorted_pick(scan, reached_out) : err;
     if (more < 0)
         return more;
@@ -299,7 +283,7 @@ static int find_node(struct wb_sorted_scan *scan, const uint32_t *nodes, size_t 
     WB_CHECK(*node_out == 0);
     for (size_t i = 0; i < scan->chunk.items.count && *node_out == 0; i++) {
         const struct wb_sorted_item *item = &scan->chunk.items.items[i];
-        int err = wb_log_row_of(&scan->txn, &scan->parts, item->entry.place.segment, item->id, &row);
+        int err = wb_parts_row_of(&scan->txn, &scan->parts, item->entry.place.segment, item->id, &row);
         if (err < 0)
             return err;
         for (size_t k = 0; k < count && *node_out == 0; k++)
@@ -321,9 +305,9 @@ int wb_sorted_scan_needs(struct wb_store_scan *base, const uint32_t *nodes, size
         int err = begin(scan);
         if (err == 0)
             err = wb_catalog_summary_get(&scan->txn, &scan->summary);
-        wb_log_rows_release(&scan->rows);
+        wb_catalog_rows_release(&scan->rows);
         if (err == 0)
-            err = wb_log_rows_read(&scan->txn, &scan->rows);
+            err = wb_catalog_rows_read(&scan->txn, &scan->rows);
         more = err == 0 ? wb_sorted_pick(scan, &reached) : err;
         wb_vec_clear(&scan->chunk.errors); /* whoever reads the pages is told */
         wb_vec_clear(&scan->chunk.known);
@@ -348,7 +332,7 @@ static int load_chunk(struct wb_sorted_scan *scan)
 
     WB_CHECK(!scan->ended);
     WB_CHECK(scan->index == scan->chunk.items.count);
-    wb_log_rows_release(&scan->rows);
+    wb_catalog_rows_release(&scan->rows);
     if (err == 0)
         err = load_held(scan, &reached, &more);
     wb_catalog_txn_abort(&scan->txn);
@@ -409,10 +393,10 @@ static int read_item(struct wb_sorted_scan *scan, const struct wb_sorted_item *i
         err = wb_page_decode(record, page_out);
     }
     if (err == 0)
-        err = wb_log_page_identify(page_out, item->id, &item->entry);
+        err = wb_pagefile_identify(page_out, item->id, &item->entry);
     if (err == WB_E_CORRUPT) {
         strcpy(why, wb_error_message());
-        return wb_fail(err, "%s: segment %u, block %llu: %s", scan->log->dir, item->entry.place.segment,
+        return wb_fail(err, "%s: segment %u, block %llu: %s", scan->repo->dir, item->entry.place.segment,
                        (unsigned long long)item->entry.place.logical, why);
     }
     if (err < 0)

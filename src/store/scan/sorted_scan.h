@@ -14,85 +14,21 @@
  *
  *   sorted_scan.c   the scan itself: options, pages, parcels, positions
  *   sorted_pick.c   takes the items of a chunk from the catalog
- *   sorted_log.c    the source that reads segments, for hashed-log ...
- *   sorted_pieces.c ... with several threads
+ *   pagefile/sorted_source.h  what a source is
  */
 #ifndef WB_STORE_SORTED_SCAN_H
 #define WB_STORE_SORTED_SCAN_H
 
-#include "store/log/log.h"
+#include "pagefile/pagefile.h"
+#include "store/repo.h"
 #include "store/scan/scan_pack.h"
 
-/* A page that the scan is to return. */
-struct wb_sorted_item {
-    struct wb_pageid id;
-    struct wb_catalog_entry entry; /* of the version that the state shows; entry.place says where it is */
-    size_t at;                     /* set by the source: where its record is in a text of the chunk ... */
-    uint32_t text;                 /* ... which is this one ... */
-    size_t bytes;                  /* ... and its length; 0: it cannot be read, and that has been reported */
-};
-
-/* A damaged part of a file that was reported once. */
-struct wb_sorted_damage {
-    uint32_t segment;
-    uint64_t at;
-};
-
-enum { WB_SORTED_TEXTS = 4 };
-
-/* The pages whose records are in memory, or are about to be. */
-struct wb_sorted_chunk {
-    struct wb_catalog_txn *txn;     /* the newest state, held while a source loads the chunk */
-    const struct wb_log_rows *rows; /* all rows of segments in it */
-    bool facts;                     /* wanted of each record: only its digests and its head (wb_block_read_head) */
-    bool alone;                     /* no other scan passes over other parts at the same time, in another thread */
-    WB_VEC(struct wb_sorted_item) items;   /* in ascending order of ids */
-    uint64_t bytes;                        /* of their records, about */
-    struct wb_buf texts[WB_SORTED_TEXTS];  /* the records, in any order; all empty when a source begins to load */
-    WB_VEC(struct wb_error_copy) errors;   /* damage that was found, to be returned by the scan */
-    WB_VEC(struct wb_sorted_damage) known; /* damage that was reported by this scan before */
-};
-
-/*
- * What a source must implement. Its functions are called by the thread that runs the scan, and so is
- * wb_sorted_damaged(), but they may use other threads; of the wb_log only what
- * never changes may be used: dir, superblock, content_seed, and functions that say so.
- */
-struct wb_sorted_source {
-    size_t chunk_bytes; /* so many bytes of records are a good amount to load at once */
-    int (*open)(struct wb_log *log, void **context_out);
-    void (*close)(void *context);
-
-    /*
-     * The files were listed anew. Returns through *edge_out the greatest value of id.hi such that ids from `hi` to
-     * there are kept together: in the same files, or the same bucket.
-     */
-    int (*edge)(void *context, const struct wb_log_rows *rows, uint64_t hi, uint64_t *edge_out);
-
-    /*
-     * Appends the records of all items to chunk->texts, and sets where each is. Checks that a record belongs to its id.
-     * What is damaged is passed to wb_sorted_damaged(), once for each damaged part, and the items in it keep
-     * `bytes` 0. Any other error ends the work and is returned; the whole chunk is loaded again then. If items from
-     * somewhere on cannot be had now, because a node is down, a source may cut them off (items.count) and load the
-     * others, if there are any: so pages before them are delivered. The next chunk begins with those that were cut off.
-     */
-    int (*load)(void *context, struct wb_sorted_chunk *chunk);
-};
-extern const struct wb_sorted_source wb_sorted_log;
-extern const struct wb_sorted_source wb_sorted_hash; /* hash_source.c */
-
-/*
- * Remembers the current error, WB_E_CORRUPT, for the scan to return, unless this part of a file was reported by this
- * scan before. Returns 0, or WB_E_NOMEM.
- */
-int wb_sorted_damaged(struct wb_sorted_chunk *chunk, uint32_t segment, uint64_t at);
-
-/* The same for a place of the catalog, which the message names. */
+/* Remembers damage of a place of the catalog, which the current message names (wb_sorted_damaged()). */
 int wb_sorted_catalog_damaged(struct wb_sorted_chunk *chunk);
 
-/* A scan of a repository whose scans are sorted; wb_log_scan_open() calls it. The scan has its own table of functions.
+/* A scan of a repository whose scans are sorted; wb_disk_scan_open() calls it. The scan has its own table of functions.
  */
-int wb_sorted_scan_open(struct wb_log *log, const struct wb_sorted_source *source,
+int wb_sorted_scan_open(struct wb_repo *repo, const struct wb_sorted_source *source,
                         const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
 
 /* Whether a scan is of this kind. */
@@ -108,7 +44,7 @@ int wb_sorted_scan_needs(struct wb_store_scan *scan, const uint32_t *nodes, size
 
 struct wb_sorted_scan {
     struct wb_store_scan scan; /* must be the first member */
-    struct wb_log *log;        /* only what does not change is used */
+    struct wb_repo *repo;      /* only what does not change is used */
     const struct wb_sorted_source *source;
     void *context;              /* of the source */
     struct wb_catalog *catalog; /* a handle of its own, because the scan may run in another thread than the store */
@@ -122,15 +58,15 @@ struct wb_sorted_scan {
     bool facts, gone;
     const uint32_t *without; /* nodes whose pages are left out; borrowed */
     size_t without_count;
-    struct wb_log_parts parts; /* to find the nodes of pages */
+    struct wb_parts parts; /* to find the nodes of pages */
 
     /* ---- the newest state of the catalog ---- */
     struct wb_catalog_txn txn;
     uint64_t state; /* its number */
     int64_t renewed_ms;
     struct wb_catalog_summary summary;
-    struct wb_log_rows rows; /* all segments */
-    struct wb_log_view view;
+    struct wb_catalog_rows rows; /* all segments */
+    struct wb_pageview view;
 
     /* ---- where the scan is ---- */
     struct wb_pageid told; /* the page that was returned last, or the position from which it went on */

@@ -41,6 +41,7 @@ static int remove_file(void **state)
 {
     (void)state;
     wb_fault_disarm();
+    wb_fault_ask(NULL, NULL);
     unlink(path);
     return 0;
 }
@@ -224,6 +225,42 @@ static void test_discard(void **state)
     wb_file_close(&file);
 }
 
+static int judge(void *context, enum wb_fault_kind kind, const char *judged)
+{
+    unsigned *kinds = context;
+
+    if (strcmp(judged, path) != 0)
+        return 0;
+    *kinds |= kind;
+    return kind == WB_FAULT_WRITE ? ENOSPC : 0;
+}
+
+static void test_judged(void **state)
+{
+    struct wb_file file, other;
+    unsigned kinds = 0;
+    char other_path[96], c;
+    size_t got;
+
+    (void)state;
+    snprintf(other_path, sizeof other_path, "%s-2", path);
+    assert_int_equal(wb_file_open(other_path, WB_FILE_WRITE | WB_FILE_CREATE, &other), 0);
+    wb_fault_ask(judge, &kinds);
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file), 0);
+    assert_int_equal(wb_file_write_at(&other, 0, "abcd", 4), 0);
+    assert_int_equal(kinds, WB_FAULT_OPEN);
+    assert_int_equal(wb_file_write_at(&file, 0, "abcd", 4), WB_E_IO);
+    assert_non_null(strstr(wb_error_message(), path));
+    assert_int_equal(wb_file_sync(&file), 0);
+    assert_int_equal(wb_file_read_at(&file, 0, &c, 1, &got), 0);
+    assert_int_equal(kinds, WB_FAULT_OPEN | WB_FAULT_WRITE | WB_FAULT_SYNC | WB_FAULT_READ);
+    wb_fault_ask(NULL, NULL);
+    assert_int_equal(wb_file_write_at(&file, 0, "abcd", 4), 0);
+    wb_file_close(&file);
+    wb_file_close(&other);
+    unlink(other_path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +270,7 @@ int main(void)
         cmocka_unit_test_teardown(test_looking_is_in_nobodys_way, remove_file),
         cmocka_unit_test_teardown(test_faults, remove_file),
         cmocka_unit_test_teardown(test_discard, remove_file),
+        cmocka_unit_test_teardown(test_judged, remove_file),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

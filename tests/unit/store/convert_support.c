@@ -1,6 +1,7 @@
 /* convert_support.c - repositories for the tests of conversions (convert_support.h). */
 #include "convert_support.h"
 #include "base/hash.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <sys/stat.h>
@@ -85,14 +86,14 @@ static void change_something(struct wb_store *store, uint64_t *chance, int64_t t
 void fill(struct wb_store *store, uint64_t *chance, bool batch, int64_t start_ms)
 {
     unsigned rounds = 4 + (unsigned)chance_below(chance, 4);
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
     for (unsigned round = 0; round < rounds; round++) {
         for (unsigned i = 0; i < 40; i++)
             change_something(store, chance, start_ms + round * 1000 + i * 10);
         commit_store(store);
         if (batch && round + 1 < rounds)
-            must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+            must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
         if (round % 2 == 0 && round + 1 < rounds)
             seal_store(store);
     }
@@ -103,26 +104,26 @@ void make_source(const char *dir, size_t design, uint64_t *chance)
     static const struct wb_store_history policies[] = {
         {WB_STORE_KEEP_ALL, 0}, {WB_STORE_KEEP_COUNT, 3}, {WB_STORE_KEEP_NEWEST, 0}, {WB_STORE_KEEP_ALL, 0}};
     struct wb_store_options options = options_of(design);
-    struct wb_store_compact_counts compacted;
+    struct wb_move_compact_counts compacted;
 
     options.history = policies[chance_below(chance, COUNT(policies))];
     must_ok(wb_store_create(dir, &options));
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     fill(store, chance, options.design.batch, 1000000);
     if (chance_one_in(chance, 2))
-        must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted));
+        must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compacted));
     wb_store_close(store);
 }
 
-const struct wb_store_convert_sink quiet = {.progress = NULL};
+const struct wb_move_convert_sink quiet = {.progress = NULL};
 
 void convert(const char *from, const char *to, size_t design)
 {
     struct wb_store_options options = options_of(design);
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
     struct wb_store_stat stat;
 
-    must_ok(wb_store_convert(from, to, &options, &quiet, &counts));
+    must_ok(wb_move_convert(from, to, &options, &quiet, &counts));
     struct wb_store *store = open_store(to, WB_STORE_READ);
     must_ok(wb_store_stat(store, &stat));
     must(stat.pages == counts.pages && stat.versions == counts.versions);
@@ -225,14 +226,14 @@ void compare_dirs(const char *a, const char *b)
 /* The same things happen to both; afterwards they must still be alike. */
 void go_on(const char *a, bool a_batch, const char *b, bool b_batch, uint64_t chance)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     struct wb_store *x = open_store(a, WB_STORE_WRITE), *y = open_store(b, WB_STORE_WRITE);
     uint64_t same = chance;
 
     if (a_batch)
-        must_ok(wb_store_transfer(x, NULL, NULL, NULL, NULL, &counts));
+        must_ok(wb_move_transfer(x, NULL, NULL, NULL, NULL, &counts));
     if (b_batch)
-        must_ok(wb_store_transfer(y, NULL, NULL, NULL, NULL, &counts));
+        must_ok(wb_move_transfer(y, NULL, NULL, NULL, NULL, &counts));
     compare_stores(x, y);
     for (unsigned i = 0; i < 30; i++) {
         change_something(x, &chance, 3000000 + i * 10);

@@ -3,6 +3,7 @@
 #define WB_TESTS_CONVERT_SUPPORT_H
 
 #include "model_compare.h"
+#include "move/move.h"
 
 enum { NODE_MAX = 3, DESIGNS = 9, CONVERT_SITES = 5, CONVERT_NUMBERS = 9 }; /* sites, and pages of each */
 
@@ -11,7 +12,7 @@ struct convert_design {
     size_t nodes, update_nodes;
 };
 extern const struct convert_design designs[DESIGNS];
-extern const struct wb_store_convert_sink quiet;
+extern const struct wb_move_convert_sink quiet;
 
 struct wb_store_options options_of(size_t i);
 /* Writes for a while; in a batch design everything but the last part is transferred. */

@@ -1,8 +1,9 @@
 /* fault_operations.c - see fault_operations.h. */
 #include "fault_operations.h"
-#include "store/nodes/log_split.h"
+#include "move/move.h"
+#include "move/mover.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/hash_store.h"
 #include "parcel_support.h"
 
 char template_dir[DIR_MAX], work_dir[DIR_MAX];
@@ -178,12 +179,12 @@ static int do_set_history(void)
 
 int do_forget(void)
 {
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
     int err = wb_store_set_history(store, &(struct wb_store_history){WB_STORE_KEEP_NEWEST, 0});
 
     if (err == 0)
         err = wb_store_drop(store, 1);
-    return err < 0 ? err : wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
+    return err < 0 ? err : wb_move_compact(store, NULL, NULL, NULL, NULL, &compact);
 }
 
 static int note_nothing(void *context, size_t index, int err, const struct wb_page *page)
@@ -261,30 +262,29 @@ static int do_parcels(void)
 
 int do_compact(void)
 {
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
-    return wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
+    return wb_move_compact(store, NULL, NULL, NULL, NULL, &compact);
 }
 
 /* Divides a segment in two, then moves all of them to where they are. */
 static int do_divide(void)
 {
-    struct wb_log *log = wb_log_of(store);
-    const struct wb_log_child halves[] = {{{0, 1}, 1}, {{(uint64_t)1 << 63, 1}, 1}};
-    struct wb_log_overview o = {0};
-    int err = wb_log_overview(log, &o);
+    struct wb_repo *repo = wb_repo_of(store);
+    const struct wb_bin halves[] = {{1, {.bits = 1}}, {1, {.prefix = (uint64_t)1 << 63, .bits = 1}}};
+    struct wb_overview o = {0};
+    int err = wb_pagefile_overview(&repo->files, &o);
 
-    for (size_t i = 0; i < o.rows.count && err == 0 && log->hash; i++)
-        err = wb_hash_settle_file(log, &o.rows.items[i], halves, COUNT(halves), NULL);
-    for (size_t i = 0; i < o.rows.count && err == 0 && !log->hash; i++) {
+    for (size_t i = 0; i < o.rows.count && err == 0; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
-        err = row->range.bits == 0 && i % 2 ? wb_log_split(log, row->number, halves, COUNT(halves))
-                                            : wb_log_move(log, row->number, 1, false);
+        const struct wb_bin whole = {1, row->range};
+        bool divide = row->range.bits == 0 && (i % 2 || repo->files.hash);
+        err = wb_move_file(repo, row, divide ? halves : &whole, divide ? COUNT(halves) : 1, WB_MOVE_REFUSE);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     if (err == 0)
-        err = wb_log_purge(log);
-    wb_log_decide(log);
+        err = wb_pagefile_purge(&repo->files);
+    wb_repo_decide(repo);
     return err;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "model_trace.h"
 #include "twin.h"
+#include "move/move.h"
 
 struct lost_holders {
     struct {
@@ -34,8 +35,8 @@ void step_convert(struct trace *t)
                         .organisation = (enum wb_organisation_kind)chance_below(&t->chance, 3)},
         .nodes = {NULL, 1 + chance_below(&t->chance, 3)},
     };
-    struct wb_store_convert_sink sink = {.progress = NULL};
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_sink sink = {.progress = NULL};
+    struct wb_move_convert_counts counts;
     struct lost_holders lost = {.count = 0};
     char to[DIR_MAX], design[WB_DESIGN_TEXT_MAX];
 
@@ -48,7 +49,7 @@ void step_convert(struct trace *t)
         end_walk(&t->walks[i]);
     wb_store_close(t->p.log);
     test_dir(to);
-    must_ok(wb_store_convert(t->dir, to, &options, &sink, &counts));
+    must_ok(wb_move_convert(t->dir, to, &options, &sink, &counts));
     remove_tree(t->dir);
     strcpy(t->dir, to);
     t->p.log = open_store(t->dir, WB_STORE_WRITE);

@@ -6,6 +6,7 @@
 #define WB_TESTS_STORE_SHARED_REPOSITORY_H
 
 #include "store_support.h"
+#include "move/move.h"
 
 #include <dirent.h>
 
@@ -37,9 +38,9 @@ static inline int compact_once(void *context)
 {
     const bool *expect_work = context;
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact));
     must(!*expect_work || compact.files > 0 || test_design().read.organisation == WB_ORGANISATION_HASH);
     wb_store_close(store);
     return 0;

@@ -5,6 +5,7 @@
  */
 #include "base/date.h"
 #include "store_support.h"
+#include "move/move.h"
 #include "os/clock.h"
 #include "os/file.h"
 
@@ -130,7 +131,7 @@ static void test_pages_in_hand(void **state)
     struct spec secret = page(1, 3, 1000), revisited = page(2, 99, 0);
     struct wb_store_revisit revisit = {
         .id = spec_id(&revisited), .site = spec_site(&revisited, &room), .time_ms = 5, .original = spec_id(&revisited)};
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
     struct wb_store_stat stat;
 
     (void)state;
@@ -152,7 +153,7 @@ static void test_pages_in_hand(void **state)
     /* In logs, its bytes were already in the segment; the next compaction removes them. Buckets are written later. */
     assert_int_equal(files_with(dir, &secret) != 0, test_design().read.organisation != WB_ORGANISATION_HASH);
     wb_store_close(crawler);
-    must_ok(wb_store_compact(other, NULL, NULL, NULL, NULL, &compact));
+    must_ok(wb_move_compact(other, NULL, NULL, NULL, NULL, &compact));
     wb_store_close(other);
     wb_store_close(open_store(dir, WB_STORE_WRITE));
     assert_int_equal(files_with(dir, &secret), 0);

@@ -4,6 +4,7 @@
  * moment. Then transfers that are killed, that meet, and that must wait for readers.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <signal.h>
@@ -26,11 +27,11 @@ static void create_design(const char *dir, const char *design, struct wb_store_h
     must_ok(wb_store_create(dir, &options));
 }
 
-static struct wb_store_transfer_counts transfer(struct wb_store *store)
+static struct wb_move_transfer_counts transfer(struct wb_store *store)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
-    must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     return counts;
 }
 
@@ -246,7 +247,7 @@ static void reopen(struct pair *p)
     p->batch = open_store(p->batch_dir, WB_STORE_WRITE);
 }
 
-static void end_before_emptying(void *context, const struct wb_store_stage *stage)
+static void end_before_emptying(void *context, const struct wb_move_stage *stage)
 {
     (void)context;
     if (strcmp(stage->name, "transfer") == 0)
@@ -256,9 +257,9 @@ static void end_before_emptying(void *context, const struct wb_store_stage *stag
 static int transfer_half(void *context)
 {
     const struct pair *p = context;
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
-    wb_store_transfer(open_store(p->batch_dir, WB_STORE_WRITE), end_before_emptying, NULL, NULL, NULL, &counts);
+    wb_move_transfer(open_store(p->batch_dir, WB_STORE_WRITE), end_before_emptying, NULL, NULL, NULL, &counts);
     return 1;
 }
 
@@ -321,7 +322,7 @@ static void compare_designs(const char *design, struct wb_store_history history,
     transfer(p.batch);
     compare_readers(&p);
     verify_clean(p.batch_dir);
-    struct wb_store_transfer_counts nothing = transfer(p.batch);
+    struct wb_move_transfer_counts nothing = transfer(p.batch);
     assert_int_equal(nothing.added + nothing.replaced, 0);
     wb_store_close(p.plain);
     wb_store_close(p.batch);
@@ -455,7 +456,7 @@ static void test_killed(void **state)
 }
 
 /* Stages are reported once each, in the order of the paper. */
-static void note_stage(void *context, const struct wb_store_stage *stage)
+static void note_stage(void *context, const struct wb_move_stage *stage)
 {
     strcat(strcat(context, stage->name), ",");
     assert_true(stage->ms >= 0);
@@ -475,7 +476,7 @@ static void test_readers(void **state)
     struct plain_model m = {.design = designs[0]};
     struct wb_store_scan_options all = {0};
     struct wb_store_scan *first, *second;
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char stages[200] = "";
     unsigned asked = 0;
 
@@ -487,12 +488,12 @@ static void test_readers(void **state)
     put_some(&m);
     struct wb_store *writer = open_store(m.dir, WB_STORE_WRITE), *reader = open_store(m.dir, WB_STORE_READ);
     must_ok(wb_store_scan_open(reader, &all, &first));
-    assert_int_equal(wb_store_transfer(writer, NULL, NULL, stop_at_once, &asked, &counts), WB_E_STOPPED);
+    assert_int_equal(wb_move_transfer(writer, NULL, NULL, stop_at_once, &asked, &counts), WB_E_STOPPED);
     assert_int_equal(asked, 1);
     must_ok(wb_store_scan_open(reader, &all, &second));
     wb_store_scan_close(second);
     wb_store_scan_close(first);
-    must_ok(wb_store_transfer(writer, note_stage, stages, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(writer, note_stage, stages, NULL, NULL, &counts));
     assert_int_equal(counts.added, MANY);
     assert_string_equal(stages, "isolate,id lists,intersection,transfer,index,empty,compact,restart,");
     wb_store_close(reader);
@@ -507,7 +508,7 @@ static void test_two_at_once(void **state)
     struct plain_model m = {.design = designs[0]};
     struct wb_store_scan_options all = {0};
     struct wb_store_scan *scan;
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
     (void)state;
     test_dir(m.dir);
@@ -523,7 +524,7 @@ static void test_two_at_once(void **state)
     int a = end_child(first), b = end_child(second);
     assert_true(a == 0 || b == 0); /* the other one may have been refused */
     struct wb_store *writer = open_store(m.dir, WB_STORE_WRITE);
-    must_ok(wb_store_transfer(writer, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(writer, NULL, NULL, NULL, NULL, &counts));
     assert_int_equal(counts.added + counts.replaced, 0);
     wb_store_close(writer);
     arrive(&m);
@@ -534,7 +535,7 @@ static void test_two_at_once(void **state)
 static void test_damage(void **state)
 {
     struct plain_model m = {.design = designs[0]};
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     struct wb_store_stat stat;
     char path[DIR_MAX];
 
@@ -555,7 +556,7 @@ static void test_damage(void **state)
         path_in(m.dir, "update/node101/pages/00000001.seg", path);
     flip_byte(path, file_bytes(path) / 2, 1);
     struct wb_store *store = open_store(m.dir, WB_STORE_WRITE);
-    assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
+    assert_int_equal(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
     must_ok(wb_store_stat(store, &stat));
     assert_int_equal(stat.pages, MANY);
     assert_true(stat.pages_waiting > 0);
@@ -570,14 +571,14 @@ static void test_damage(void **state)
 
 static void test_refused(void **state)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char dir[DIR_MAX];
 
     (void)state;
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_INVALID);
+    assert_int_equal(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), "Incr[hash,log]"));
     wb_store_close(store);
 }

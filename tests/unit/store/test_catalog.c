@@ -128,12 +128,13 @@ static void test_segments(void **state)
                                      .epoch_max = UINT64_MAX,
                                      .lead_dead = UINT32_MAX,
                                      .node = 3,
-                                     .range = {(uint64_t)5 << 61, 3},
+                                     .range = {.prefix = (uint64_t)5 << 61, .bits = 3},
                                      .origin = 6,
                                      .split = true};
     struct wb_catalog_segment read;
 
     (void)state;
+    wb_cells_add(&row.range.gaps, 700);
     assert_int_equal(wb_catalog_segment_get(&txn, 7, &read), WB_E_NOTFOUND);
     must_ok(wb_catalog_segment_put(&txn, &row));
     must_ok(wb_catalog_segment_get(&txn, 7, &read));
@@ -141,8 +142,11 @@ static void test_segments(void **state)
                 read.logical_end == 2 && read.pages == 5 && read.live == 4 && read.old == 3 && read.bytes_dead == 6 &&
                 read.touched == 7 && read.removed == 8 && read.map_at == 9 && read.map_count == 10 &&
                 read.epoch_min == UINT64_MAX - 1 && read.epoch_max == UINT64_MAX && read.lead_dead == UINT32_MAX);
-    assert_true(read.node == 3 && read.range.prefix == (uint64_t)5 << 61 && read.range.bits == 3 && read.origin == 6 &&
-                read.split);
+    assert_true(read.node == 3 && wb_catalog_range_equal(&read.range, &row.range) && read.origin == 6 && read.split);
+    row.range.gaps = (struct wb_cells){.words = {0}};
+    must_ok(wb_catalog_segment_put(&txn, &row));
+    must_ok(wb_catalog_segment_get(&txn, 7, &read));
+    assert_true(wb_catalog_range_equal(&read.range, &row.range));
     must_ok(wb_catalog_segment_delete(&txn, 7));
     assert_int_equal(wb_catalog_segment_get(&txn, 7, &read), WB_E_NOTFOUND);
 }

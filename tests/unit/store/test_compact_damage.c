@@ -3,6 +3,7 @@
  * reported with file and offset, no page that could be read is lost, and damage that no page needs is removed.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 
 enum { PAGES = 60, SITES = 3, FINDINGS_MAX = 64 };
@@ -41,12 +42,12 @@ static struct spec page(uint32_t number, int64_t time_ms)
 static void make_repository_of(uint64_t segment_bytes, size_t block_bytes)
 {
     /* Large enough for a lead and frames beside it. */
-    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
-                                         .hashed_bytes = segment_bytes / 4,
-                                         .block_bytes = block_bytes,
-                                         .group_bytes = 2 * block_bytes,
-                                         .giant_bytes = 1 << 20,
-                                         .spare_bytes = 1 << 20};
+    wb_pagefile_sizes = (struct wb_pagefile_sizes){.segment_bytes = segment_bytes,
+                                                   .hashed_bytes = segment_bytes / 4,
+                                                   .block_bytes = block_bytes,
+                                                   .group_bytes = 2 * block_bytes,
+                                                   .giant_bytes = 1 << 20,
+                                                   .spare_bytes = 1 << 20};
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
@@ -68,13 +69,13 @@ static void make_repository(uint64_t segment_bytes)
     make_repository_of(segment_bytes, 120 << 10);
 }
 
-static struct wb_store_compact_counts compact(struct findings *findings)
+static struct wb_move_compact_counts compact(struct findings *findings)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts result;
+    struct wb_move_compact_counts result;
 
     *findings = (struct findings){0};
-    must_ok(wb_store_compact(store, NULL, NULL, note, findings, &result));
+    must_ok(wb_move_compact(store, NULL, NULL, note, findings, &result));
     wb_store_close(store);
     wb_store_close(open_store(dir, WB_STORE_WRITE)); /* deletes the files that were replaced */
     return result;
@@ -174,7 +175,7 @@ static void damage_and_compact(uint64_t offset_in_block)
     store = open_store(dir, WB_STORE_READ);
     must_ok(wb_store_stat(store, &sound));
     wb_store_close(store);
-    struct wb_store_compact_counts result = compact(&findings);
+    struct wb_move_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 1);
     assert_int_equal(result.dropped, 0);
     assert_int_equal(findings.count, 1);
@@ -246,7 +247,7 @@ static void test_dead_block(void **state)
     uint64_t at = find_block(path, 0);
     flip_byte(path, at + 24, 0x55);
     assert_int_not_equal(verify_count(dir, false).problems, 0);
-    struct wb_store_compact_counts result = compact(&findings);
+    struct wb_move_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 0);
     assert_int_equal(result.dropped, 1);
     assert_true(!findings.list[0].problem && findings.list[0].offset == at);
@@ -292,7 +293,7 @@ static void test_frames(void **state)
         flip_byte(path, at, 0x55);
         unsigned readable = read_all(before);
         assert_true(readable < PAGES && !before[i]);
-        struct wb_store_compact_counts result = compact(&findings);
+        struct wb_move_compact_counts result = compact(&findings);
         assert_int_equal(result.damaged, 1);
         assert_int_equal(findings.count, 1);
         assert_true(findings.list[0].problem && findings.list[0].offset <= at);
@@ -348,7 +349,7 @@ static void test_takedown_beside_damage(void **state)
     wb_store_close(store);
     readable = read_all(before);
     assert_int_equal(readable, PAGES - 2);
-    struct wb_store_compact_counts result = compact(&findings);
+    struct wb_move_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 1);
     assert_non_null(strstr(findings.list[0].message, "taken down"));
     assert_int_equal(files_with(dir, &victim), 0);
@@ -381,7 +382,7 @@ static void test_segment_header(void **state)
     path_in(dir, WB_SEGMENT_DIR "/00000001.seg", path);
     flip_byte(path, 20, 0x55);
     unsigned readable = read_all(before);
-    struct wb_store_compact_counts result = compact(&findings);
+    struct wb_move_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 1);
     assert_string_equal(findings.list[0].file, WB_SEGMENT_DIR "/00000001.seg");
     assert_true(result.files >= 1);
@@ -426,7 +427,7 @@ static void test_anywhere(void **state)
         commit_store(store);
         wb_store_close(store);
         unsigned readable = read_all(before);
-        struct wb_store_compact_counts result = compact(&findings);
+        struct wb_move_compact_counts result = compact(&findings);
         assert_int_equal(result.damaged + result.dropped, findings.count);
         assert_int_equal(read_all(after), readable);
         assert_memory_equal(before, after, sizeof before);

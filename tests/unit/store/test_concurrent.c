@@ -5,6 +5,7 @@
  */
 #include "conversation.h"
 #include "shared_repository.h"
+#include "move/move.h"
 #include "os/file.h"
 
 #include <signal.h>
@@ -98,11 +99,11 @@ static int read_rounds(void *context)
 static int compact_rounds(void *context)
 {
     const struct worker *w = context;
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
     for (unsigned round = 0; round < w->rounds; round++) {
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-        must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
+        must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact));
         wb_store_close(store);
         usleep(2000);
     }
@@ -343,9 +344,9 @@ static bool go_on(void *context, uint64_t done, uint64_t total)
 static int compact_with_pause(void *context)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
-    must_ok(wb_store_compact(store, go_on, context, NULL, NULL, &compact));
+    must_ok(wb_move_compact(store, go_on, context, NULL, NULL, &compact));
     wb_store_close(store);
     return 0;
 }
@@ -353,10 +354,10 @@ static int compact_with_pause(void *context)
 static int compact_refused(void *context)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
     (void)context;
-    must(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact) == WB_E_BUSY);
+    must(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact) == WB_E_BUSY);
     must(strstr(wb_error_message(), dir) && strstr(wb_error_message(), "another compaction"));
     wb_store_close(store);
     return 0;

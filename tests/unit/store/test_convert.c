@@ -10,6 +10,7 @@
 #include "../faultkinds.h"
 #include "convert_support.h"
 #include "base/checked_text.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <signal.h>
@@ -157,7 +158,7 @@ static void test_stopped(void **state)
     uint64_t chance = test_seed();
     char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], one[DIR_MAX], two[DIR_MAX], three[DIR_MAX];
     const char *nodes[] = {one, two}, *update_nodes[] = {three};
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
     unsigned last = 1;
 
     (void)state;
@@ -172,10 +173,10 @@ static void test_stopped(void **state)
     for (int err = WB_E_STOPPED; err < 0; last++) {
         struct wb_store_options options = options_of(6 + last % 3);
         struct stopping stopping = {.last = last};
-        struct wb_store_convert_sink sink = {.progress = stop_now, .context = &stopping};
+        struct wb_move_convert_sink sink = {.progress = stop_now, .context = &stopping};
         options.nodes = (struct wb_store_node_list){nodes, 2};
         options.update_nodes = (struct wb_store_node_list){update_nodes, 1};
-        err = wb_store_convert(from, to, &options, &sink, &counts);
+        err = wb_move_convert(from, to, &options, &sink, &counts);
         must(err == 0 || err == WB_E_STOPPED);
         struct wb_store *store = NULL;
         must(wb_store_open(to, WB_STORE_READ, &store) == (err < 0 ? WB_E_INVALID : 0));
@@ -200,9 +201,9 @@ static void write_file(const char *path, const char *text)
 static void refuse(const char *from, const char *to, const char *words)
 {
     struct wb_store_options options = options_of(0);
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
 
-    must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_INVALID);
+    must(wb_move_convert(from, to, &options, &quiet, &counts) == WB_E_INVALID);
     if (!strstr(wb_error_message(), words))
         fprintf(stderr, "%s\n", wb_error_message());
     must(strstr(wb_error_message(), words) != NULL);
@@ -264,9 +265,9 @@ static void test_unfinished_with_other_files(void **state)
     uint64_t chance = test_seed();
     char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], path[DIR_MAX];
     struct stopping stopping = {.last = 1};
-    struct wb_store_convert_sink sink = {.progress = stop_now, .context = &stopping};
+    struct wb_move_convert_sink sink = {.progress = stop_now, .context = &stopping};
     struct wb_store_options options = options_of(0);
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
 #define ID "id 0123456789abcdef0123456789abcdef\n"
 
     (void)state;
@@ -274,7 +275,7 @@ static void test_unfinished_with_other_files(void **state)
     test_dir(targets);
     path_in(targets, "to", to);
     make_source(from, 0, &chance);
-    must(wb_store_convert(from, to, &options, &sink, &counts) == WB_E_STOPPED);
+    must(wb_move_convert(from, to, &options, &sink, &counts) == WB_E_STOPPED);
     path_in(to, "thesis.txt", path);
     write_file(path, "years of work");
     uint64_t before = hash_tree(to);
@@ -284,14 +285,14 @@ static void test_unfinished_with_other_files(void **state)
     path_in(to, "webbase.unfinished", path);
     for (uint64_t at = 0; at < file_bytes(path); at++) {
         uint8_t was = flip_byte(path, at, 1);
-        must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_CORRUPT);
+        must(wb_move_convert(from, to, &options, &quiet, &counts) == WB_E_CORRUPT);
         flip_byte(path, at, 1);
         (void)was;
     }
     static const char *const wrong[] = {"", "id 12\n", ID "nodes /x\n", ID "node /missing\nid 1\n", ID "\n"};
     for (size_t i = 0; i < COUNT(wrong); i++) {
         write_mark(path, wrong[i]);
-        must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_CORRUPT);
+        must(wb_move_convert(from, to, &options, &quiet, &counts) == WB_E_CORRUPT);
         must(strstr(wb_error_message(), path) != NULL);
     }
     write_mark(path, ID "node /missing\nnode /missing/too\n");
@@ -308,11 +309,11 @@ static void test_unfinished_with_other_files(void **state)
 static bool strike(const char *from, const char *to, size_t design, size_t fault, uint64_t nth)
 {
     struct wb_store_options options = options_of(design);
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
     struct wb_store *store = NULL;
 
     wb_fault_arm(fault_kinds[fault].kind, nth, fault_kinds[fault].error);
-    int err = wb_store_convert(from, to, &options, &quiet, &counts);
+    int err = wb_move_convert(from, to, &options, &quiet, &counts);
     bool struck = wb_fault_struck();
     wb_fault_disarm();
     /* A path that could not be made for lack of memory is invalid, but the message says why. */

@@ -4,6 +4,7 @@
  * node is down or the catalog is damaged, there is no copy.
  */
 #include "convert_support.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <unistd.h>
@@ -15,7 +16,7 @@ struct losses {
     const char *file; /* that each message names; NULL: any */
 };
 
-static void note_lost(void *context, const struct wb_store_lost *lost)
+static void note_lost(void *context, const struct wb_move_lost *lost)
 {
     struct losses *losses = context;
 
@@ -35,7 +36,7 @@ static bool is_lost(const struct losses *losses, struct wb_pageid id)
 
 /* Pages that have lost nothing are as in the source; of the others, the copy has what could be read, and no more. */
 static void compare_with_losses(const char *to, const char *sound, const struct losses *losses,
-                                const struct wb_store_convert_counts *counts)
+                                const struct wb_move_convert_counts *counts)
 {
     struct wb_store *x = open_store(to, WB_STORE_READ), *y = open_store(sound, WB_STORE_READ);
     struct pair p = {.log = x, .twin = y, .committed = true};
@@ -69,8 +70,8 @@ static int convert_damaged(const char *from, const char *sound, const char *to, 
                            uint64_t *chance)
 {
     struct losses losses = {.file = strcmp(file, "catalog.wbt") == 0 ? NULL : strrchr(file, '/') + 1};
-    struct wb_store_convert_sink sink = {.lost = note_lost, .context = &losses};
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_sink sink = {.lost = note_lost, .context = &losses};
+    struct wb_move_convert_counts counts;
     struct wb_store_options options = options_of(design);
     char path[DIR_MAX];
 
@@ -78,7 +79,7 @@ static int convert_damaged(const char *from, const char *sound, const char *to, 
     uint64_t at = chance_below(chance, file_bytes(path));
     uint8_t mask = (uint8_t)(1 + chance_below(chance, 255));
     flip_byte(path, at, mask);
-    int err = wb_store_convert(from, to, &options, &sink, &counts);
+    int err = wb_move_convert(from, to, &options, &sink, &counts);
     flip_byte(path, at, mask);
     must(err == 0 || err == WB_E_CORRUPT || err == WB_E_NEWER);
     must(losses.file == NULL || err == 0 || err == WB_E_NEWER);
@@ -173,8 +174,8 @@ static void test_missing_file(void **state)
     uint64_t chance = test_seed();
     char from[DIR_MAX], targets[DIR_MAX], to[DIR_MAX], path[DIR_MAX];
     struct losses losses = {.file = "number 1, revision 0"};
-    struct wb_store_convert_sink sink = {.lost = note_lost, .context = &losses};
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_sink sink = {.lost = note_lost, .context = &losses};
+    struct wb_move_convert_counts counts;
     struct wb_store_options options = options_of(2);
     struct wb_store_stat before, after;
 
@@ -190,7 +191,7 @@ static void test_missing_file(void **state)
     wb_store_close(store);
     path_in(from, "pages/00000001.seg", path);
     must(unlink(path) == 0);
-    must_ok(wb_store_convert(from, to, &options, &sink, &counts));
+    must_ok(wb_move_convert(from, to, &options, &sink, &counts));
     must(counts.lost > 0 && counts.lost == losses.ids.count);
     store = open_store(to, WB_STORE_READ);
     must_ok(wb_store_stat(store, &after));
@@ -242,7 +243,7 @@ static void test_down(void **state)
         const char *node;
     } cases[] = {{1, 2, "node2"}, {4, 1, "node1"}, {8, 102, "update/node102"}};
     struct wb_store_options options = options_of(0);
-    struct wb_store_convert_counts counts;
+    struct wb_move_convert_counts counts;
 
     (void)state;
     use_small_sizes(60000);
@@ -254,7 +255,7 @@ static void test_down(void **state)
         make_source_with(from, cases[i].design, cases[i].number, &chance);
         path_in(from, cases[i].node, node);
         must(rename(node, away) == 0);
-        must(wb_store_convert(from, to, &options, &quiet, &counts) == WB_E_DOWN);
+        must(wb_move_convert(from, to, &options, &quiet, &counts) == WB_E_DOWN);
         must(strstr(wb_error_message(), "node") != NULL && strstr(wb_error_message(), "unfinished") == NULL);
         must(wb_path_kind(to) == WB_PATH_NONE);
         must(rename(away, node) == 0);

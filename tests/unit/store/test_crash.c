@@ -11,6 +11,7 @@
  * must be there from its acknowledged commit until the one that drops it, and contain exactly what was there then.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <fcntl.h>
@@ -106,8 +107,8 @@ static void acknowledge(const struct writer *w, unsigned commits)
 
 static void compact_store(struct wb_store *store)
 {
-    struct wb_store_compact_counts compact;
-    int err = wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
+    struct wb_move_compact_counts compact;
+    int err = wb_move_compact(store, NULL, NULL, NULL, NULL, &compact);
 
     must(err == 0 || (shared && err == WB_E_BUSY));
 }
@@ -481,7 +482,7 @@ static void test_leftovers_of_a_creation(void **state)
 struct loss {
     char dir[DIR_MAX];
     uint64_t chance;
-    struct wb_log *log;
+    struct wb_repo *repo;
 };
 
 /* Damages the bytes after the committed ones of a segment: what was written but not synced may be anything. */
@@ -518,15 +519,15 @@ static void lose(const char *dir, const struct wb_catalog_segment *row, uint64_t
 static int lose_of_rows(void *context)
 {
     struct loss *loss = context;
-    struct wb_log_rows rows;
+    struct wb_catalog_rows rows;
 
-    must_ok(wb_catalog_txn_wake(&loss->log->reader));
-    must_ok(wb_log_rows_read(&loss->log->reader, &rows));
-    wb_catalog_txn_park(&loss->log->reader);
+    must_ok(wb_catalog_txn_wake(&loss->repo->reader));
+    must_ok(wb_catalog_rows_read(&loss->repo->reader, &rows));
+    wb_catalog_txn_park(&loss->repo->reader);
     for (size_t i = 0; i < rows.count; i++)
         if (!rows.items[i].sealed)
             lose(loss->dir, &rows.items[i], &loss->chance);
-    wb_log_rows_release(&rows);
+    wb_catalog_rows_release(&rows);
     return 0;
 }
 
@@ -535,8 +536,8 @@ static int lose_tails(void *context)
     struct loss *loss = context;
     struct wb_store *store = open_store(loss->dir, WB_STORE_READ);
 
-    loss->log = wb_log_of(store);
-    must_ok(wb_catalog_call(loss->log->catalog, lose_of_rows, loss));
+    loss->repo = wb_repo_of(store);
+    must_ok(wb_catalog_call(loss->repo->catalog, lose_of_rows, loss));
     wb_store_close(store);
     return 0;
 }
@@ -553,7 +554,7 @@ static void test_power_loss(void **state)
         int fds[2];
         /* Small groups, so that uncommitted blocks reach the file. */
         use_small_sizes(i % 2 ? 40000 : 4000000);
-        wb_log_sizes.group_bytes = 4000;
+        wb_pagefile_sizes.group_bytes = 4000;
         test_dir(w.dir);
         must(run_child(create, w.dir) == 0);
         must(pipe(fds) == 0);

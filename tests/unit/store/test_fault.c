@@ -7,6 +7,7 @@
  */
 #include "../faultkinds.h"
 #include "fault_operations.h"
+#include "move/move.h"
 
 /* ---- one fault --------------------------------------------------------------------------------------- */
 
@@ -244,7 +245,7 @@ static void test_forgetting(void **state)
 
     (void)state;
     for (uint64_t nth = 1;; nth += test_stride_of(&chance, 8 + 4 * nth)) { /* at most twice as far, and one more */
-        struct wb_store_compact_counts compact;
+        struct wb_move_compact_counts compact;
         struct wb_store_stat stat;
         prepare(&plain);
         wb_fault_arm(WB_FAULT_WRITE, nth, ENOSPC);
@@ -257,7 +258,7 @@ static void test_forgetting(void **state)
         err = wb_store_drop(store, 1);
         must(err == 0 || err == WB_E_NOTFOUND);
         must_ok(wb_store_drop(store, 2));
-        must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
+        must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact));
         must_ok(wb_store_stat(store, &stat));
         must(stat.versions == stat.pages && stat.bytes_dead == 0);
         check_after();
@@ -269,13 +270,13 @@ static void test_forgetting(void **state)
 static void test_stopped_compaction(void **state)
 {
     const struct operation plain = {"compact", do_compact, false, false, 0, 0, 0};
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
     (void)state;
     for (uint64_t steps = 0;; steps += test_stride_of(&chance, 8 + 4 * steps)) {
         uint64_t left = steps;
         prepare(&plain);
-        int err = wb_store_compact(store, stop_at_once, &left, NULL, NULL, &compact);
+        int err = wb_move_compact(store, stop_at_once, &left, NULL, NULL, &compact);
         must(err == 0 || err == WB_E_STOPPED);
         check_after();
         if (err == 0)

@@ -7,7 +7,8 @@
  * to flip; if it dies, the parent starts another one for the rest.
  */
 #include "parcel_support.h"
-#include "store/files/bucket.h"
+#include "move/move.h"
+#include "pagefile/bucket.h"
 #include "base/hash.h"
 #include "os/file.h"
 
@@ -85,7 +86,7 @@ static void remember(struct repository *repository)
 /* Segments as written and compacted, old versions in two snapshots, revisits, a page removed everywhere. */
 static void build(struct repository *repository, bool remove_last)
 {
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
     use_small_sizes(6000);
     test_dir(repository->dir);
@@ -96,7 +97,7 @@ static void build(struct repository *repository, bool remove_last)
     put_round(store, 1);
     must_ok(remove_spec(store, &(struct spec){.site = 1, .number = 1}, true));
     commit_store(store);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact));
     must(compact.files > 0 || test_design().read.organisation == WB_ORGANISATION_HASH);
     must(seal_store(store) == 2);
     put_round(store, 2);
@@ -483,7 +484,7 @@ static int write_all(void *context)
 {
     const char *dir = context;
     struct wb_store *store;
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
     const struct wb_store_holder person = {.kind = WB_STORE_HOLDER_PERSON};
     struct wb_store_snapshot snapshot;
     bool ok = true;
@@ -500,7 +501,7 @@ static int write_all(void *context)
     wb_store_snapshot_release(&snapshot);
     ok = damaged_error(wb_store_drop(store, 1)) == 0 && ok;
     ok = damaged_error(wb_store_set_history(store, &(struct wb_store_history){WB_STORE_KEEP_NEWEST, 0})) == 0 && ok;
-    ok = damaged_error(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact)) == 0 && ok;
+    ok = damaged_error(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact)) == 0 && ok;
     wb_store_close(store);
     verify_count(dir, false);
     return ok ? 1 : 0;

@@ -5,6 +5,7 @@
  */
 #include "store_support.h"
 #include "base/kept.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <malloc.h>
@@ -52,9 +53,9 @@ static void put_some(struct rig *rig, unsigned count, bool same)
 static void tidy(uint64_t *copied_inout)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
-    must_ok(wb_store_compact_worthwhile(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact_worthwhile(store, NULL, NULL, NULL, NULL, &counts));
     *copied_inout += counts.bytes_after;
     wb_store_close(store);
 }

@@ -4,8 +4,9 @@
  * divided and moved. A page that is lost says so, and where; verify reports it until it is replaced or removed.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/hash_store.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>
@@ -90,18 +91,18 @@ static void reopen(struct rig *rig)
 /* The file of some row, and the row. */
 static struct wb_catalog_segment some_file(struct rig *rig, char path_out[DIR_MAX])
 {
-    struct wb_log *log = wb_log_of(rig->store);
-    struct wb_log_overview o;
+    struct wb_repo *repo = wb_repo_of(rig->store);
+    struct wb_overview o;
     char name[WB_SEGMENT_NAME_MAX];
     const char *node;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     must(o.rows.count > 0);
     struct wb_catalog_segment row = o.rows.items[chance_below(&rig->chance, o.rows.count)];
-    must_ok(wb_log_node_dir(log, row.node, &node));
+    must_ok(wb_nodes_dir(&repo->nodes, row.node, &node));
     wb_bucket_name(row.number, row.revision, name);
     path_in(node, name, path_out);
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     return row;
 }
 
@@ -110,8 +111,9 @@ static void damage(struct rig *rig, bool certainly)
 {
     char path[DIR_MAX];
     struct wb_catalog_segment row = some_file(rig, path);
-    uint64_t buckets = WB_BUCKET_FILE_HEADER_BYTES + row.map_count * wb_log_sizes.bucket_bytes;
-    uint64_t at = WB_BUCKET_FILE_HEADER_BYTES + chance_below(&rig->chance, row.map_count) * wb_log_sizes.bucket_bytes +
+    uint64_t buckets = WB_BUCKET_FILE_HEADER_BYTES + row.map_count * wb_pagefile_sizes.bucket_bytes;
+    uint64_t at = WB_BUCKET_FILE_HEADER_BYTES +
+                  chance_below(&rig->chance, row.map_count) * wb_pagefile_sizes.bucket_bytes +
                   chance_below(&rig->chance, certainly || chance_one_in(&rig->chance, 2) ? WB_BUCKET_HEAD_BYTES : 1000);
 
     if (!certainly && row.bytes > buckets && chance_one_in(&rig->chance, 3))
@@ -202,10 +204,10 @@ static void count_finding(void *context, const struct wb_store_finding *finding)
 
 static void compact(struct rig *rig)
 {
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     uint64_t before = rig->found;
 
-    must_ok(wb_store_compact(rig->store, NULL, NULL, count_finding, rig, &counts));
+    must_ok(wb_move_compact(rig->store, NULL, NULL, count_finding, rig, &counts));
     assert_int_equal(rig->found - before, counts.damaged);
     must(count_fates(rig, LOST) || counts.damaged == 0);
 }
@@ -222,19 +224,20 @@ static void add_node(struct rig *rig)
 
     snprintf(name, sizeof name, "disk%u", rig->nodes_added++);
     path_in(rig->beside, name, path);
-    told(wb_store_node_add(rig->store, path, false, NULL, NULL, NULL), "was added, but");
+    told(wb_move_node_add(rig->store, path, false, NULL, NULL, NULL), "was added, but");
 }
 
 static void remove_node(struct rig *rig)
 {
-    struct wb_log *log = wb_log_of(rig->store);
+    struct wb_repo *repo = wb_repo_of(rig->store);
     struct wb_catalog_summary summary;
 
-    must_ok(wb_log_summary(log, &summary)); /* reading anything takes up the newest table of nodes */
-    size_t count = wb_log_nodes_count(&log->nodes);
+    must_ok(wb_repo_summary(repo, &summary)); /* reading anything takes up the newest table of nodes */
+    size_t count = wb_nodes_count(&repo->nodes);
     if (count > 1)
-        told(wb_store_node_remove(rig->store, wb_log_nodes_number(&log->nodes, chance_below(&rig->chance, count)), NULL,
-                                  NULL), "was removed, but");
+        told(wb_move_node_remove(rig->store, wb_nodes_number(&repo->nodes, chance_below(&rig->chance, count)), NULL,
+                                 NULL),
+             "was removed, but");
 }
 
 /* A commit that fails somewhere. Nothing of it may be seen. */
@@ -355,14 +358,15 @@ static void test_all_doors(void **state)
 /* Writes a bucket back as it was before, as a disk does that has lost a write. Returns false if nothing had changed. */
 static bool lose_write(const char *before, const char *path, uint64_t bucket)
 {
-    char *old = malloc(wb_log_sizes.bucket_bytes), *new = malloc(wb_log_sizes.bucket_bytes);
-    long at = (long)(WB_BUCKET_FILE_HEADER_BYTES + bucket * wb_log_sizes.bucket_bytes);
+    char *old = malloc(wb_pagefile_sizes.bucket_bytes), *new = malloc(wb_pagefile_sizes.bucket_bytes);
+    long at = (long)(WB_BUCKET_FILE_HEADER_BYTES + bucket * wb_pagefile_sizes.bucket_bytes);
     FILE *from = fopen(before, "rb"), *to = fopen(path, "r+b");
 
     must(old && new &&from &&to &&fseek(from, at, SEEK_SET) == 0 && fseek(to, at, SEEK_SET) == 0);
-    must(fread(old, wb_log_sizes.bucket_bytes, 1, from) == 1 && fread(new, wb_log_sizes.bucket_bytes, 1, to) == 1);
-    bool changed = memcmp(old, new, wb_log_sizes.bucket_bytes) != 0;
-    must(fseek(to, at, SEEK_SET) == 0 && fwrite(old, wb_log_sizes.bucket_bytes, 1, to) == 1);
+    must(fread(old, wb_pagefile_sizes.bucket_bytes, 1, from) == 1 &&
+         fread(new, wb_pagefile_sizes.bucket_bytes, 1, to) == 1);
+    bool changed = memcmp(old, new, wb_pagefile_sizes.bucket_bytes) != 0;
+    must(fseek(to, at, SEEK_SET) == 0 && fwrite(old, wb_pagefile_sizes.bucket_bytes, 1, to) == 1);
     must(fclose(from) == 0 && fclose(to) == 0);
     free(old);
     free(new);
@@ -376,7 +380,7 @@ static void test_lost_write(void **state)
     use_small_sizes(9000);
     for (unsigned round = 0; round < 6; round++) {
         struct rig rig = {.chance = round};
-        struct wb_store_compact_counts counts;
+        struct wb_move_compact_counts counts;
         char path[DIR_MAX], copy[DIR_MAX];
         make(&rig, "Incr[hash,hash]", 1);
         struct wb_catalog_segment row = some_file(&rig, path);
@@ -389,14 +393,14 @@ static void test_lost_write(void **state)
         uint64_t bucket = 0;
         while (!lose_write(copy, path, bucket))
             bucket++;
-        wb_bucket_file_close(&wb_log_of(rig.store)->hash->files.open.items[0]);
+        wb_bucket_file_close(&wb_repo_of(rig.store)->files.hash->files.open.items[0]);
         must(verify_count(rig.dir, false).problems > 0);
         if (round % 2) {
             struct spec spec = spec_of(1, ++rig.clock);
             must_ok(remove_spec(rig.store, &spec, true));
             rig.next[1].fate = ABSENT;
             must_commit(&rig);
-            must_ok(wb_store_compact(rig.store, NULL, NULL, count_finding, &rig, &counts));
+            must_ok(wb_move_compact(rig.store, NULL, NULL, count_finding, &rig, &counts));
             must(rig.found > 0 && counts.damaged == rig.found);
         } else {
             add_node(&rig);

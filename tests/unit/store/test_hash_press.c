@@ -5,7 +5,8 @@
  */
 #include "store_support.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/append_block.h"
+#include "pagefile/hash_store.h"
 
 #include <errno.h>
 
@@ -51,12 +52,12 @@ static bool holds_pages(struct wb_store *store, uint32_t first, uint32_t last, u
 /* Gives the writer another number of threads. */
 static void use_threads(struct wb_store *store, unsigned threads)
 {
-    struct wb_log_writer *writer = wb_log_of(store)->writer;
+    struct wb_repo_writer *writer = wb_repo_of(store)->writer;
 
-    wb_pool_free(writer->pool);
-    wb_log_builders_free(writer->builders);
-    must_ok(wb_log_builders_new(threads ? threads : 1, &writer->builders));
-    must_ok(wb_pool_new(threads, &writer->pool));
+    wb_pool_free(writer->files.pool);
+    wb_builders_free(writer->files.builders);
+    must_ok(wb_builders_new(threads ? threads : 1, &writer->files.builders));
+    must_ok(wb_pool_new(threads, &writer->files.pool));
 }
 
 static char *read_bytes(const char *path, size_t *bytes_out)
@@ -179,10 +180,10 @@ static void test_in_flight(void **state)
         bool flew = false;
         for (uint32_t i = 0; i < 60; i++) {
             put_pages(store, i, i + 1, round);
-            flew = flew || wb_log_of(store)->hash->flight;
+            flew = flew || wb_repo_of(store)->files.hash->flight;
             must(holds_pages(store, i > 3 ? i - 3 : 0, i + 1, round));
         }
-        must(flew && wb_log_of(store)->hash->staged_bytes > 0);
+        must(flew && wb_repo_of(store)->files.hash->staged_bytes > 0);
         must(holds_pages(store, 0, 60, round));
         if (round == 1)
             commit_store(store);

@@ -3,8 +3,9 @@
  * for their bucket, commits that fail at every step, and nodes that come and go before a commit.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/fault.h"
-#include "store/hash/hash_store.h"
+#include "pagefile/hash_store.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>
@@ -57,15 +58,15 @@ static void test_one_read(void **state)
     commit_store(store);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_READ);
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     struct spec first = page(0, 3000);
     must(holds_spec(store, &first)); /* opens the files */
-    must(log->hash->files.rows.count == 1 && log->hash->files.rows.items[0].map_count > 2);
+    must(repo->files.hash->files.rows.count == 1 && repo->files.hash->files.rows.items[0].map_count > 2);
     unsigned longer = 0;
     for (uint32_t i = 0; i < PAGES; i++) {
         struct spec spec = page(i, 3000);
         uint64_t reads = count_reads(store, spec_id(&spec));
-        unsigned overflows = log->hash->bucket.overflow_bytes > 0;
+        unsigned overflows = repo->files.hash->bucket.overflow_bytes > 0;
         assert_int_equal(reads, 1 + 1 + overflows);
         longer += overflows;
     }
@@ -88,8 +89,8 @@ static void test_staging(void **state)
         struct spec spec = page(i, i % 9 == 4 ? 60000 : 4000);
         must_ok(put_spec(store, &spec));
     }
-    must(wb_log_of(store)->hash->staged_bytes > wb_log_sizes.pending_bytes);
-    path_in(dir, WB_HASH_STAGING_NAME, staging);
+    must(wb_repo_of(store)->files.hash->staged_bytes > wb_pagefile_sizes.pending_bytes);
+    path_in(dir, WB_PAGEFILE_STAGING_NAME, staging);
     assert_int_equal(access(staging, F_OK), -1);
     for (unsigned round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 60; i++) {
@@ -99,7 +100,7 @@ static void test_staging(void **state)
         if (round == 0)
             commit_store(store);
     }
-    assert_int_equal(wb_log_of(store)->hash->staged_bytes, 0);
+    assert_int_equal(wb_repo_of(store)->files.hash->staged_bytes, 0);
     wb_store_close(store);
     verify_clean(dir);
     use_usual_sizes();
@@ -155,7 +156,7 @@ static void test_failed_sweeps(void **state)
 /* After a takedown and a compaction, no file has the bytes. */
 static void test_takedown(void **state)
 {
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
     struct wb_store *store;
     unsigned seen = 0;
 
@@ -174,7 +175,7 @@ static void test_takedown(void **state)
         seen += files_with(dir, &secret); /* 0 if its bytes are partly in the bucket, and partly in its overflow */
         must_ok(remove_spec(store, &secret, true));
         commit_store(store);
-        must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
+        must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compact));
         wb_store_close(store);
         wb_store_close(open_store(dir, WB_STORE_WRITE));
         assert_int_equal(files_with(dir, &secret), 0);
@@ -204,9 +205,9 @@ static void test_nodes_that_change(void **state)
             must_ok(put_spec(store, &spec));
         }
         if (round % 2 == 0)
-            must_ok(wb_store_node_add(other, path, false, NULL, NULL, &number));
+            must_ok(wb_move_node_add(other, path, false, NULL, NULL, &number));
         else
-            must_ok(wb_store_node_remove(other, number, NULL, NULL));
+            must_ok(wb_move_node_remove(other, number, NULL, NULL));
         wb_store_close(other);
         commit_store(store);
         for (uint32_t i = 0; i < PAGES; i++) {
@@ -314,7 +315,7 @@ static void keep_message(void *context, const struct wb_store_finding *finding)
 static void test_compaction_with_a_node_down(void **state)
 {
     struct wb_store_options options = {.nodes = {.count = 2}, .design.read.organisation = WB_ORGANISATION_HASH};
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     char node[DIR_MAX], away[DIR_MAX], message[DIR_MAX] = "";
 
     (void)state;
@@ -336,10 +337,10 @@ static void test_compaction_with_a_node_down(void **state)
     path_in(dir, "away", away);
     must(rename(node, away) == 0);
     store = open_store(dir, WB_STORE_WRITE);
-    must_ok(wb_store_compact(store, NULL, NULL, keep_message, message, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, keep_message, message, &counts));
     must(counts.files == 1 && counts.skipped == 1 && counts.damaged == 0 && strstr(message, "node 1 is down"));
     must(rename(away, node) == 0);
-    must_ok(wb_store_compact(store, NULL, NULL, keep_message, message, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, keep_message, message, &counts));
     must(counts.files == 1 && counts.skipped == 0);
     wb_store_close(store);
     verify_clean(dir);

@@ -4,6 +4,7 @@
  * test_sorted_scan.c has the same with small logs, and more of it.
  */
 #include "store_support.h"
+#include "move/move.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -69,9 +70,9 @@ static struct widths read_widths(void)
 {
     struct wb_store *store = open_store(dir, WB_STORE_READ);
     struct widths widths = {0};
-    struct wb_log_overview o;
+    struct wb_overview o;
 
-    must_ok(wb_log_overview(wb_log_of(store), &o));
+    must_ok(wb_pagefile_overview(&wb_repo_of(store)->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         const struct wb_catalog_segment *row = &o.rows.items[i];
         must(row->range.bits == 0 || row->range.bits == 4);
@@ -83,7 +84,7 @@ static struct widths read_widths(void)
         widths.whole_bytes += row->bytes;
         widths.largest = row->bytes > widths.largest ? row->bytes : widths.largest;
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     wb_store_close(store);
     return widths;
 }
@@ -112,10 +113,10 @@ static void check_pages(uint32_t count)
 static int compact_in_child(void *context)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
     syncs_left = *(unsigned *)context;
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     wb_store_close(store);
     return 0;
 }
@@ -157,7 +158,7 @@ static void test_real_size(void **state)
     (void)state;
     test_dir(dir);
     must_ok(wb_store_create(dir, &(struct wb_store_options){.design.read.organisation = WB_ORGANISATION_HASHED_LOG}));
-    assert_int_equal(wb_log_sizes.hashed_bytes, FULL);
+    assert_int_equal(wb_pagefile_sizes.hashed_bytes, FULL);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_pages(store, 0, FIRST);
     struct widths first = read_widths();

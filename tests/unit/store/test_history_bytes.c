@@ -4,7 +4,7 @@
  */
 #include "store_support.h"
 #include "base/bytes.h"
-#include "store/catalog/history.h"
+#include "catalog/history.h"
 
 /* ---- random histories ------------------------------------------------------------------------------- */
 

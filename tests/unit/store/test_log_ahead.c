@@ -5,9 +5,11 @@
  */
 #include "store_support.h"
 #include "base/mem.h"
+#include "move/move.h"
+#include "os/fault.h"
 #include "os/file.h"
 #include "os/path.h"
-#include "store/scan/log_ahead.h"
+#include "store/scan/scan_ahead.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -50,8 +52,8 @@ static void make(char repo[DIR_MAX], enum wb_distribution distribution, size_t n
 struct rows {
     struct wb_catalog *catalog;
     struct wb_catalog_txn txn;
-    struct wb_log_rows list;
-    struct wb_log_nodes nodes;
+    struct wb_catalog_rows list;
+    struct wb_nodes nodes;
     struct wb_superblock superblock;
 };
 
@@ -61,16 +63,16 @@ static void read_rows(const char *repo, struct rows *rows)
     must_ok(wb_superblock_read(repo, &rows->superblock));
     must_ok(wb_catalog_open(repo, WB_TREE_READ, &rows->catalog));
     must_ok(wb_catalog_txn_read(rows->catalog, &rows->txn));
-    must_ok(wb_log_rows_read(&rows->txn, &rows->list));
-    wb_log_nodes_init(&rows->nodes, repo, &rows->superblock);
-    must_ok(wb_log_nodes_refresh(&rows->nodes, &rows->txn));
+    must_ok(wb_catalog_rows_read(&rows->txn, &rows->list));
+    wb_nodes_init(&rows->nodes, repo, &rows->superblock);
+    must_ok(wb_nodes_refresh(&rows->nodes, &rows->txn));
     must(rows->list.count > 2 * NODES_MAX);
 }
 
 static void release_rows(struct rows *rows)
 {
-    wb_log_nodes_release(&rows->nodes);
-    wb_log_rows_release(&rows->list);
+    wb_nodes_release(&rows->nodes);
+    wb_catalog_rows_release(&rows->list);
     wb_catalog_txn_abort(&rows->txn);
     wb_catalog_close(rows->catalog);
 }
@@ -80,18 +82,18 @@ static void file_of(struct rows *rows, const struct wb_catalog_segment *row, cha
     char name[WB_SEGMENT_NAME_MAX];
     struct wb_node *node;
 
-    must_ok(wb_log_nodes_find(&rows->nodes, row->node, &node));
+    must_ok(wb_nodes_find(&rows->nodes, row->node, &node));
     wb_segment_name(row->number, row->revision, name);
     snprintf(path_out, DIR_MAX, "%s/%s", wb_node_label(node), name);
 }
 
-static void plan(struct wb_log_ahead *ahead, struct rows *rows, size_t first, size_t count)
+static void plan(struct wb_scan_ahead *ahead, struct rows *rows, size_t first, size_t count)
 {
-    wb_log_ahead_plan(ahead, &rows->nodes, rows->superblock.id, &rows->list.items[first], count);
+    wb_scan_ahead_plan(ahead, &rows->nodes, rows->superblock.id, &rows->list.items[first], count);
 }
 
 /* Takes a segment, and compares all its bytes with those of its file. Returns false if it was not read ahead. */
-static bool take_and_compare(struct wb_log_ahead *ahead, struct rows *rows, const struct wb_catalog_segment *row)
+static bool take_and_compare(struct wb_scan_ahead *ahead, struct rows *rows, const struct wb_catalog_segment *row)
 {
     struct wb_segment segment;
     struct wb_segment_ahead *bytes;
@@ -100,7 +102,7 @@ static bool take_and_compare(struct wb_log_ahead *ahead, struct rows *rows, cons
     const char *got;
     size_t have;
 
-    if (!wb_log_ahead_take(ahead, row, &segment, &bytes))
+    if (!wb_scan_ahead_take(ahead, row, &segment, &bytes))
         return false;
     file_of(rows, row, path);
     must_ok(wb_path_read(path, 1 << 20, &expected));
@@ -111,7 +113,7 @@ static bool take_and_compare(struct wb_log_ahead *ahead, struct rows *rows, cons
     assert_memory_equal(got, expected.ptr + 64, 10);
     assert_false(bytes->wait(bytes, row->bytes, 1, &got, &have));
     assert_false(bytes->wait(bytes, UINT64_MAX, 1, &got, &have));
-    wb_log_ahead_give_back(bytes);
+    wb_scan_ahead_give_back(bytes);
     wb_segment_close(&segment);
     wb_buf_release(&expected);
     return true;
@@ -121,27 +123,27 @@ static bool take_and_compare(struct wb_log_ahead *ahead, struct rows *rows, cons
 
 static void test_bytes(void **state)
 {
-    struct wb_log_ahead *ahead;
+    struct wb_scan_ahead *ahead;
     char repo[DIR_MAX];
     struct rows rows;
 
     (void)state;
     make(repo, WB_DISTRIBUTION_UNIFORM, 3);
     read_rows(repo, &rows);
-    must_ok(wb_log_ahead_new(1, &ahead));
+    must_ok(wb_scan_ahead_new(1, &ahead));
     for (size_t i = 0; i < rows.list.count; i++) {
         plan(ahead, &rows, i, rows.list.count - i);
         assert_true(take_and_compare(ahead, &rows, &rows.list.items[i]));
         assert_false(take_and_compare(ahead, &rows, &rows.list.items[i])); /* once */
     }
-    wb_log_ahead_free(ahead);
+    wb_scan_ahead_free(ahead);
     release_rows(&rows);
 }
 
 /* There is room for a few; those that are not wanted any more make room for others. */
 static void test_room(void **state)
 {
-    struct wb_log_ahead *ahead;
+    struct wb_scan_ahead *ahead;
     char repo[DIR_MAX];
     struct rows rows;
     size_t found = 0;
@@ -149,7 +151,7 @@ static void test_room(void **state)
     (void)state;
     make(repo, WB_DISTRIBUTION_HASH, NODES_MAX);
     read_rows(repo, &rows);
-    must_ok(wb_log_ahead_new(1, &ahead));
+    must_ok(wb_scan_ahead_new(1, &ahead));
     plan(ahead, &rows, 0, rows.list.count);
     while (found < rows.list.count && take_and_compare(ahead, &rows, &rows.list.items[found]))
         found++;
@@ -166,21 +168,21 @@ static void test_room(void **state)
     other.node++;
     assert_false(take_and_compare(ahead, &rows, &other));
     assert_true(take_and_compare(ahead, &rows, &rows.list.items[5]));
-    wb_log_ahead_free(ahead);
-    must_ok(wb_log_ahead_new(8, &ahead)); /* of eight scans, each has less */
+    wb_scan_ahead_free(ahead);
+    must_ok(wb_scan_ahead_new(8, &ahead)); /* of eight scans, each has less */
     plan(ahead, &rows, 0, rows.list.count);
     for (found = 0; take_and_compare(ahead, &rows, &rows.list.items[found]);)
         found++;
     assert_int_equal(found, 2);
     plan(ahead, &rows, 3, 2); /* freed while they are being read */
-    wb_log_ahead_free(ahead);
+    wb_scan_ahead_free(ahead);
     release_rows(&rows);
 }
 
 /* A file that is missing or too short is left to those who read it themselves. */
 static void test_damage(void **state)
 {
-    struct wb_log_ahead *ahead;
+    struct wb_scan_ahead *ahead;
     struct wb_segment segment;
     struct wb_segment_ahead *bytes;
     char repo[DIR_MAX], path[DIR_MAX];
@@ -191,37 +193,40 @@ static void test_damage(void **state)
     (void)state;
     make(repo, WB_DISTRIBUTION_UNIFORM, 2);
     read_rows(repo, &rows);
-    must_ok(wb_log_ahead_new(1, &ahead));
+    must_ok(wb_scan_ahead_new(1, &ahead));
     file_of(&rows, &rows.list.items[0], path);
     must_ok(wb_path_unlink(path));
     file_of(&rows, &rows.list.items[1], path);
     assert_int_equal(truncate(path, 1000), 0);
     plan(ahead, &rows, 0, 3);
-    assert_false(wb_log_ahead_take(ahead, &rows.list.items[0], &segment, &bytes));
-    assert_true(wb_log_ahead_take(ahead, &rows.list.items[1], &segment, &bytes));
+    assert_false(wb_scan_ahead_take(ahead, &rows.list.items[0], &segment, &bytes));
+    assert_true(wb_scan_ahead_take(ahead, &rows.list.items[1], &segment, &bytes));
     assert_false(bytes->wait(bytes, 0, rows.list.items[1].bytes, &got, &have));
-    wb_log_ahead_give_back(bytes);
+    wb_scan_ahead_give_back(bytes);
     wb_segment_close(&segment);
     assert_true(take_and_compare(ahead, &rows, &rows.list.items[2]));
-    wb_log_ahead_free(ahead);
+    wb_scan_ahead_free(ahead);
     release_rows(&rows);
 }
 
 /* ---- nodes do not wait for each other ----------------------------------------------------------------------- */
 
-/* A node behind a gate. */
+/* A gate in front of all files of a directory. */
 struct gate {
-    struct wb_node *behind;
+    const char *dir;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool open;
     unsigned waiting;
 };
 
-static int pass_gate(void *context, struct wb_slice request, struct wb_buf *reply)
+static int pass_gate(void *context, enum wb_fault_kind kind, const char *path)
 {
     struct gate *gate = context;
 
+    (void)kind;
+    if (strncmp(path, gate->dir, strlen(gate->dir)) != 0)
+        return 0;
     pthread_mutex_lock(&gate->lock);
     gate->waiting++;
     pthread_cond_broadcast(&gate->changed);
@@ -229,7 +234,7 @@ static int pass_gate(void *context, struct wb_slice request, struct wb_buf *repl
         pthread_cond_wait(&gate->changed, &gate->lock);
     gate->waiting--;
     pthread_mutex_unlock(&gate->lock);
-    return wb_node_serve(gate->behind, request, reply);
+    return 0;
 }
 
 static size_t first_of_node(const struct rows *rows, uint32_t node)
@@ -242,24 +247,24 @@ static size_t first_of_node(const struct rows *rows, uint32_t node)
     return i;
 }
 
-/* While a node does not answer, others are read; and when it does, so is it. */
+/* While a disk does not answer, others are read; and when it does, so is it. */
 static void test_in_parallel(void **state)
 {
     struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    struct wb_log_ahead *ahead;
+    struct wb_scan_ahead *ahead;
     char repo[DIR_MAX];
     struct rows rows;
 
     (void)state;
     make(repo, WB_DISTRIBUTION_UNIFORM, 2);
     read_rows(repo, &rows);
-    struct wb_log_node *slow = &rows.nodes.items.items[0];
-    gate.behind = slow->reach;
-    must_ok(wb_node_open_wire(slow->dir, pass_gate, &gate, &slow->reach));
+    struct wb_known_node *slow = &rows.nodes.items.items[0];
+    gate.dir = slow->dir;
+    wb_fault_ask(pass_gate, &gate);
     struct wb_catalog_segment two[] = {rows.list.items[first_of_node(&rows, slow->row.number)],
                                        rows.list.items[first_of_node(&rows, rows.nodes.items.items[1].row.number)]};
-    must_ok(wb_log_ahead_new(1, &ahead));
-    wb_log_ahead_plan(ahead, &rows.nodes, rows.superblock.id, two, 2);
+    must_ok(wb_scan_ahead_new(1, &ahead));
+    wb_scan_ahead_plan(ahead, &rows.nodes, rows.superblock.id, two, 2);
     pthread_mutex_lock(&gate.lock);
     while (gate.waiting == 0)
         pthread_cond_wait(&gate.changed, &gate.lock);
@@ -271,9 +276,9 @@ static void test_in_parallel(void **state)
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.lock);
     assert_true(take_and_compare(ahead, &rows, &two[0]));
-    wb_log_ahead_free(ahead);
+    wb_scan_ahead_free(ahead);
+    wb_fault_ask(NULL, NULL);
     release_rows(&rows);
-    wb_node_close(gate.behind);
 }
 
 /* ---- scans -------------------------------------------------------------------------------------------------- */
@@ -358,7 +363,7 @@ static void test_scans(void **state)
 static void test_changes(void **state)
 {
     struct sights found = {0}, expected = {0}, down = {0};
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     struct wb_store_scan *scan;
     struct made made = {0};
     char repo[DIR_MAX];
@@ -368,7 +373,8 @@ static void test_changes(void **state)
     struct wb_store *reader = open_store(repo, WB_STORE_READ);
     expect_pages(reader, 1000, &expected);
     must_ok(wb_store_scan_open(reader, &(struct wb_store_scan_options){0}, &scan));
-    assert_true(scan_some(scan, 5, WITHOUT_LIFETIME, &found));
+    /* The first block. What is visible of a block is asked when the scan reaches it, so no page of it may be left. */
+    assert_true(scan_some(scan, 6, WITHOUT_LIFETIME, &found));
     put_pages(repo, 0, PAGES, 2000);
     struct wb_store *store = open_store(repo, WB_STORE_WRITE);
     for (uint32_t i = 0; i < PAGES; i += 3) {
@@ -379,7 +385,7 @@ static void test_changes(void **state)
         made_release(&made);
     }
     commit_store(store);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     wb_store_close(store);
     size_t before = found.count;
     drain_scan(scan, WITHOUT_LIFETIME, &found);

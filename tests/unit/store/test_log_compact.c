@@ -4,6 +4,7 @@
  * version of it was stored.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 
 static char dir[DIR_MAX];
@@ -14,11 +15,11 @@ static struct spec noise(uint32_t number, int64_t time_ms)
     return (struct spec){.site = 1, .number = number, .time_ms = time_ms, .size = 3000, .variant = 5};
 }
 
-static struct wb_store_compact_counts compact(struct wb_store *store)
+static struct wb_move_compact_counts compact(struct wb_store *store)
 {
-    struct wb_store_compact_counts result;
+    struct wb_move_compact_counts result;
 
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &result));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &result));
     return result;
 }
 
@@ -88,8 +89,8 @@ static void test_takedown_of_replaced(void **state)
     (void)state;
     for (uint32_t number = 3; number <= 35; number += 32) {
         use_small_sizes(100000);
-        wb_log_sizes.block_bytes = WB_BLOCK_RAW_TARGET;
-        wb_log_sizes.group_bytes = 1 << 20;
+        wb_pagefile_sizes.block_bytes = WB_BLOCK_RAW_TARGET;
+        wb_pagefile_sizes.group_bytes = 1 << 20;
         struct wb_store *store = new_store();
         put_pages(store, 0, 40, 1000);
         put_pages(store, number, 2, 2000);
@@ -125,7 +126,7 @@ static void test_space(void **state)
     put_pages(store, 50, 100, 2000);
     must_ok(wb_store_stat(store, &before));
     assert_true(before.bytes_dead > 50 * 3000);
-    struct wb_store_compact_counts result = compact(store);
+    struct wb_move_compact_counts result = compact(store);
     assert_true(result.files >= 1 && result.bytes_before - result.bytes_after > 50 * 3000);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_WRITE);
@@ -204,7 +205,7 @@ static void test_whole_segments(void **state)
         struct spec spec = noise(i, 1000);
         must_ok(remove_spec(store, &spec, false));
     }
-    struct wb_store_compact_counts result = compact(store);
+    struct wb_move_compact_counts result = compact(store);
     assert_int_equal(result.bytes_after, 0);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_WRITE);
@@ -246,7 +247,7 @@ static void test_many_whole_segments(void **state)
     struct spec last = noise(PAGES, 1000);
     must_ok(remove_spec(store, &last, false)); /* now nothing is alive in the other one's segment */
     commit_store(store);
-    struct wb_store_compact_counts result = compact(store);
+    struct wb_move_compact_counts result = compact(store);
     assert_int_equal(result.skipped, 1);
     must_ok(wb_store_stat(store, &after));
     assert_true(after.files <= PAGES / STAY + 1);

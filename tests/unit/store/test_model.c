@@ -11,6 +11,7 @@
  */
 #include "model_trace.h"
 #include "twin.h"
+#include "move/move.h"
 
 /* ---- writing ------------------------------------------------------------------------------------- */
 
@@ -225,12 +226,12 @@ static void step_history(struct trace *t)
 
 static void step_compact(struct trace *t)
 {
-    struct wb_store_compact_counts log_compact, twin_compact;
+    struct wb_move_compact_counts log_compact;
     struct wb_store_stat stat;
 
     say(t, "compact", NULL);
-    must_ok(wb_store_compact(t->p.log, NULL, NULL, NULL, NULL, &log_compact));
-    must_ok(wb_store_compact(t->p.twin, NULL, NULL, NULL, NULL, &twin_compact));
+    must_ok(wb_move_compact(t->p.log, NULL, NULL, NULL, NULL, &log_compact));
+    wb_twin_compact(t->p.twin);
     /*
      * The map may be larger than what was freed. And a version that was moved may have been in a lead, whose bytes stay
      * as long as others need them.

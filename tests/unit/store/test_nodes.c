@@ -4,7 +4,8 @@
  * with several of them by the other tests (WEBBASE_TEST_NODES).
  */
 #include "store_support.h"
-#include "node/node.h"
+#include "move/move.h"
+#include "place/node.h"
 #include "os/fault.h"
 #include "os/path.h"
 
@@ -331,8 +332,8 @@ static void expect_down(const struct rig *rig, size_t node)
     struct wb_store *store = open_store(rig->repo, WB_STORE_WRITE);
     assert_int_equal(count_lost(store, node), table.rows[node].pages);
     scan_fails(store, node);
-    struct wb_store_compact_counts counts;
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    struct wb_move_compact_counts counts;
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     seal_store(store);
     wb_store_close(store);
 }
@@ -497,11 +498,79 @@ static void test_full_hash(void **state)
     assert_int_equal(verify_clean(rig.repo).pages, 2 * PAGES);
 }
 
+/* The disk of a node, and what fails on it. */
+struct bad_disk {
+    const char *dir;
+    unsigned kinds;
+};
+
+static int fail_on_disk(void *context, enum wb_fault_kind kind, const char *path)
+{
+    const struct bad_disk *disk = context;
+
+    return kind & disk->kinds && strncmp(path, disk->dir, strlen(disk->dir)) == 0 ? EIO : 0;
+}
+
+/* Nothing can be read from one disk: its pages are missing, with a message that names it, until it can be read again.
+ */
+static void test_unreadable(void **state)
+{
+    struct bad_disk disk = {.kinds = WB_FAULT_OPEN | WB_FAULT_READ};
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+    struct rig rig;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        rig_make(&rig, i ? WB_DISTRIBUTION_UNIFORM : WB_DISTRIBUTION_HASH);
+        uint64_t lost = 0, there = read_table(rig.repo).rows[1].pages;
+        disk.dir = rig.dirs[1];
+        struct wb_store *store = open_store(rig.repo, WB_STORE_READ);
+        wb_fault_ask(fail_on_disk, &disk);
+        for (uint32_t k = 0; k < PAGES; k++) {
+            struct spec spec = page_number(k, 1000);
+            int err = wb_store_get(store, spec_id(&spec), &page, &memory);
+            must(err == 0 || ((err == WB_E_DOWN || err == WB_E_IO) && strstr(wb_error_message(), rig.dirs[1])));
+            lost += err < 0;
+        }
+        assert_int_equal(lost, there);
+        wb_fault_ask(NULL, NULL);
+        assert_int_equal(count_lost(store, 1), 0); /* the same handle */
+        wb_store_close(store);
+        expect_sound(&rig);
+    }
+    wb_buf_release(&memory);
+}
+
+/* Nothing can be written to one disk: pages that may be on any node go to the others. */
+static void test_unwritable(void **state)
+{
+    struct bad_disk disk = {.kinds = WB_FAULT_WRITE | WB_FAULT_SYNC};
+    struct rig rig;
+
+    (void)state;
+    rig_make(&rig, WB_DISTRIBUTION_UNIFORM);
+    struct table before = read_table(rig.repo);
+    disk.dir = rig.dirs[2];
+    struct wb_store *store = open_store(rig.repo, WB_STORE_WRITE);
+    wb_fault_ask(fail_on_disk, &disk);
+    put_pages(store, PAGES, PAGES, 1000);
+    commit_store(store);
+    put_pages(store, 2 * PAGES, PAGES, 1000);
+    commit_store(store);
+    wb_store_close(store);
+    wb_fault_ask(NULL, NULL);
+    struct table after = read_table(rig.repo);
+    assert_int_equal(after.pages, 3 * PAGES);
+    assert_int_equal(after.rows[2].pages, before.rows[2].pages);
+    assert_int_equal(verify_clean(rig.repo).pages, 3 * PAGES);
+}
+
 /* A page on a node that is down can be taken down; its bytes disappear with the first compaction after the return. */
 static void test_takedown(void **state)
 {
     struct rig rig;
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
     (void)state;
     rig_make(&rig, WB_DISTRIBUTION_UNIFORM);
@@ -517,13 +586,13 @@ static void test_takedown(void **state)
     must_ok(remove_spec(store, &spec, true));
     commit_store(store);
     assert_int_equal(wb_store_get(store, spec_id(&spec), &page, &memory), WB_E_NOTFOUND);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     assert_int_equal(counts.skipped, 1);
     wb_store_close(store);
     bring_back(&rig, 1);
     assert_int_equal(files_with(rig.dirs[1], &spec), 1);
     store = open_store(rig.repo, WB_STORE_WRITE);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     wb_store_close(store);
     assert_int_equal(files_with(rig.dirs[1], &spec), 0);
     assert_int_equal(verify_clean(rig.repo).pages, PAGES - 1);
@@ -567,14 +636,15 @@ static void test_first_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_in_use),
+        cmocka_unit_test(test_refused),          cmocka_unit_test(test_in_use),
         cmocka_unit_test(test_failing_creation), cmocka_unit_test(test_interrupted_creation),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_turns),        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_swapped),      cmocka_unit_test(test_put_hash),
-        cmocka_unit_test(test_put_uniform),  cmocka_unit_test(test_full_uniform),
-        cmocka_unit_test(test_full_hash),    cmocka_unit_test(test_takedown),
-        cmocka_unit_test(test_copy),         cmocka_unit_test(test_first_number),
+        cmocka_unit_test(test_shares),           cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_missing),          cmocka_unit_test(test_swapped),
+        cmocka_unit_test(test_put_hash),         cmocka_unit_test(test_put_uniform),
+        cmocka_unit_test(test_full_uniform),     cmocka_unit_test(test_full_hash),
+        cmocka_unit_test(test_unreadable),       cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_takedown),         cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_first_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  */
 #include "parcel_support.h"
 #include "os/path.h"
-#include "store/files/segment.h"
+#include "pagefile/segment.h"
 
 static char dir[DIR_MAX];
 

@@ -3,8 +3,9 @@
  * was interrupted can be repeated. Other processes read and write meanwhile.
  */
 #include "lines_support.h"
+#include "move/move.h"
 #include "os/fault.h"
-#include "store/nodes/log_rebalance.h"
+#include "move/rebalance.h"
 #include "store/store_nodes.h"
 
 #include <errno.h>
@@ -70,18 +71,18 @@ static int see_node(void *context, const struct wb_store_node *node)
 /* Everything is where the table says, and the nodes together have all pages. */
 static void must_be_settled(struct wb_store *store)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
+    struct wb_repo *repo = wb_repo_of(store);
+    struct wb_bin bins[WB_BINS_MAX];
     struct node_list list = {0};
     struct wb_store_stat stat;
-    struct wb_log_overview o;
+    struct wb_overview o;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
-        size_t count = wb_log_settle_plan(&log->nodes, &o.rows.items[i], children);
-        must(count == 1 && children[0].node == o.rows.items[i].node);
+        size_t count = wb_settle_plan(&repo->nodes, &o.rows.items[i], bins);
+        must(count == 1 && bins[0].node == o.rows.items[i].node);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     must_ok(wb_store_node_each(store, see_node, &list));
     must_ok(wb_store_stat(store, &stat));
     must(list.pages == stat.pages);
@@ -106,10 +107,10 @@ static int change_nodes(struct wb_store *store, uint64_t *chance)
                                                     : EIO);
     if (list.count < 2 || (list.count < 7 && chance_one_in(chance, 2))) {
         disk_path(disk_count++, path);
-        return wb_store_node_add(store, path, false, NULL, NULL, NULL);
+        return wb_move_node_add(store, path, false, NULL, NULL, NULL);
     }
     size_t gone = chance_below(chance, list.count);
-    int err = wb_store_node_remove(store, list.numbers[gone], NULL, NULL);
+    int err = wb_move_node_remove(store, list.numbers[gone], NULL, NULL);
     if (err == 0 && list.dirs[gone][0] == '/')
         remove_tree(list.dirs[gone]);
     return err;
@@ -167,17 +168,17 @@ static void test_refusals(void **state)
     struct node_list list = {0};
     must_ok(wb_store_node_each(store, see_node, &list));
     while (list.count > 1)
-        must_ok(wb_store_node_remove(store, list.numbers[--list.count], NULL, NULL));
-    assert_int_equal(wb_store_node_remove(store, list.numbers[0], NULL, NULL), WB_E_INVALID);
+        must_ok(wb_move_node_remove(store, list.numbers[--list.count], NULL, NULL));
+    assert_int_equal(wb_move_node_remove(store, list.numbers[0], NULL, NULL), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), "the last one"));
-    assert_int_equal(wb_store_node_remove(store, 77, NULL, NULL), WB_E_NOTFOUND);
+    assert_int_equal(wb_move_node_remove(store, 77, NULL, NULL), WB_E_NOTFOUND);
     assert_non_null(strstr(wb_error_message(), "77"));
     disk_path(disk_count++, path);
-    assert_int_equal(wb_store_node_add(store, path, true, NULL, NULL, &number), WB_E_INVALID);
-    must_ok(wb_store_node_add(store, path, false, NULL, NULL, &number));
-    assert_int_equal(wb_store_node_add(store, path, false, NULL, NULL, &number), WB_E_INVALID);
+    assert_int_equal(wb_move_node_add(store, path, true, NULL, NULL, &number), WB_E_INVALID);
+    must_ok(wb_move_node_add(store, path, false, NULL, NULL, &number));
+    assert_int_equal(wb_move_node_add(store, path, false, NULL, NULL, &number), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), "already"));
-    assert_int_equal(wb_store_node_add(store, dir, false, NULL, NULL, &number), WB_E_INVALID);
+    assert_int_equal(wb_move_node_add(store, dir, false, NULL, NULL, &number), WB_E_INVALID);
     wb_store_close(store);
     verify_clean(dir);
 }
@@ -198,19 +199,19 @@ static int change_nodes_forever(void *context)
 /* Completes what was interrupted, as the user would: the same command once more. */
 static void repeat_commands(struct wb_store *store)
 {
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     struct wb_catalog_summary summary;
 
-    must_ok(wb_log_summary(log, &summary));
-    for (size_t i = 0; i < log->nodes.items.count; i++) {
-        struct wb_catalog_node row = log->nodes.items.items[i].row;
+    must_ok(wb_repo_summary(repo, &summary));
+    for (size_t i = 0; i < repo->nodes.items.count; i++) {
+        struct wb_catalog_node row = repo->nodes.items.items[i].row;
         if (!row.arriving && !row.leaving)
             continue;
         if (row.arriving)
-            must_ok(wb_store_node_add(store, row.dir, false, NULL, NULL, NULL));
+            must_ok(wb_move_node_add(store, row.dir, false, NULL, NULL, NULL));
         else
-            must_ok(wb_store_node_remove(store, row.number, NULL, NULL));
-        must_ok(wb_log_summary(log, &summary));
+            must_ok(wb_move_node_remove(store, row.number, NULL, NULL));
+        must_ok(wb_repo_summary(repo, &summary));
         i = (size_t)-1;
     }
     must_be_settled(store);
@@ -271,19 +272,19 @@ static void read_each(struct wb_store *store, const struct lines *pages, uint64_
 /* Flips a byte in some segment. */
 static void damage_one(struct wb_store *store, uint64_t *chance)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_overview o;
+    struct wb_repo *repo = wb_repo_of(store);
+    struct wb_overview o;
     const char *node;
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     must(o.rows.count > 0);
     const struct wb_catalog_segment *row = &o.rows.items[chance_below(chance, o.rows.count)];
-    must_ok(wb_log_node_dir(log, row->node, &node));
+    must_ok(wb_nodes_dir(&repo->nodes, row->node, &node));
     wb_segment_name(row->number, row->revision, name);
     path_in(node, name, path);
     flip_byte(path, WB_SEGMENT_HEADER_BYTES + chance_below(chance, row->bytes - WB_SEGMENT_HEADER_BYTES), 0x10);
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
 }
 
 /* What can be read stays readable, and damage goes where its segment goes, so that it may still be repaired. */
@@ -438,43 +439,6 @@ static void test_beside_others(void **state)
     }
 }
 
-/* ---- ranges --------------------------------------------------------------------------------------------------------
- */
-
-/* Whatever comes and goes, each id belongs to one node. */
-static void test_ranges(void **state)
-{
-    (void)state;
-    seed = test_seed();
-    uint64_t chance = seed;
-    static struct wb_catalog_node rows[64];
-    size_t count = 1;
-
-    memset(rows, 0, sizeof rows);
-    rows[0] = (struct wb_catalog_node){.number = 1, .range_count = 1};
-    for (unsigned i = 0; i < 3000; i++) {
-        if (count < 2 || (count < 40 && chance_one_in(&chance, 2))) {
-            rows[count] = (struct wb_catalog_node){.number = i + 2};
-            must_ok(wb_log_ranges_take(rows, count, &rows[count]));
-            count++;
-        } else {
-            size_t gone = chance_below(&chance, count);
-            rows[gone].leaving = true;
-            must_ok(wb_log_ranges_give(rows, count, &rows[gone]));
-            must(rows[gone].range_count == 0);
-            rows[gone] = rows[--count];
-        }
-        for (unsigned k = 0; k < 20; k++) {
-            struct wb_pageid id = {.hi = chance_next(&chance)};
-            unsigned owners = 0;
-            for (size_t n = 0; n < count; n++)
-                for (uint32_t r = 0; r < rows[n].range_count; r++)
-                    owners += wb_catalog_range_has(&rows[n].ranges[r], id);
-            must(owners == 1);
-        }
-    }
-}
-
 static int reset(void **state)
 {
     (void)state;
@@ -499,17 +463,17 @@ static void test_numbers_never_come_again(void **state)
         for (unsigned i = 0; i < 4; i++) {
             struct wb_store *store = open_store(dir, WB_STORE_WRITE);
             disk_path(disk_count++, path);
-            must_ok(wb_store_node_add(store, path, false, NULL, NULL, &number));
+            must_ok(wb_move_node_add(store, path, false, NULL, NULL, &number));
             must(number > last);
-            must_ok(wb_store_node_remove(store, number, NULL, NULL));
+            must_ok(wb_move_node_remove(store, number, NULL, NULL));
             last = number;
             wb_store_close(store);
         }
         verify_clean(dir);
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-        wb_log_of(store)->nodes.last = last;
+        wb_repo_of(store)->nodes.last = last;
         disk_path(disk_count++, path);
-        must(wb_store_node_add(store, path, false, NULL, NULL, &number) == WB_E_LIMIT);
+        must(wb_move_node_add(store, path, false, NULL, NULL, &number) == WB_E_LIMIT);
         must(strstr(wb_error_message(), dir) != NULL && access(path, F_OK) != 0);
         wb_store_close(store);
     }
@@ -530,7 +494,7 @@ static void test_too_many_nodes(void **state)
     must_ok(wb_store_create(dir, &options));
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     disk_path(0, path);
-    must(wb_store_node_add(store, path, false, NULL, NULL, NULL) == WB_E_LIMIT);
+    must(wb_move_node_add(store, path, false, NULL, NULL, NULL) == WB_E_LIMIT);
     must(strstr(wb_error_message(), "64") != NULL);
     wb_store_close(store);
     verify_clean(dir);
@@ -539,7 +503,6 @@ static void test_too_many_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges),
         cmocka_unit_test_teardown(test_nothing_changes, reset),
         cmocka_unit_test_teardown(test_refusals, reset),
         cmocka_unit_test_teardown(test_killed, reset),

@@ -3,6 +3,7 @@
  * pages in the order of their ids, whatever happens meanwhile.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "store/scan/sorted_scan.h"
 
 enum { PAGES = 600, SEGMENT = 40000 }; /* with use_small_sizes(), a log is full with a quarter of this */
@@ -84,14 +85,14 @@ static unsigned scan_sorted(struct wb_store *store, const struct wb_store_scan_o
 static unsigned count_segments(uint32_t bits, uint64_t bytes, bool wider)
 {
     struct wb_store *store = open_store(dir, WB_STORE_READ);
-    struct wb_log_overview o;
+    struct wb_overview o;
     unsigned count = 0;
 
-    must_ok(wb_log_overview(wb_log_of(store), &o));
+    must_ok(wb_pagefile_overview(&wb_repo_of(store)->files, &o));
     for (size_t i = 0; i < o.rows.count; i++)
         count += (wider ? o.rows.items[i].range.bits < bits : o.rows.items[i].range.bits >= bits) &&
                  o.rows.items[i].bytes >= bytes;
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     wb_store_close(store);
     return count;
 }
@@ -105,18 +106,18 @@ static void test_same_as_log(void **state)
     (void)state;
     test_dir(other);
     create_as(other, WB_ORGANISATION_LOG);
-    struct wb_store *hashed = open_store(dir, WB_STORE_WRITE), *log = open_store(other, WB_STORE_WRITE);
+    struct wb_store *hashed = open_store(dir, WB_STORE_WRITE), *repo = open_store(other, WB_STORE_WRITE);
     for (uint32_t version = 0; version < 3; version++)
         for (uint32_t i = 0; i < PAGES; i += 150) {
             put_pages(hashed, i, i + 150 - version * 20, version);
-            put_pages(log, i, i + 150 - version * 20, version);
+            put_pages(repo, i, i + 150 - version * 20, version);
         }
     scan_sorted(hashed, &(struct wb_store_scan_options){0}, &sorted);
-    scan_all(log, &(struct wb_store_scan_options){0}, 0, &unsorted);
+    scan_all(repo, &(struct wb_store_scan_options){0}, 0, &unsorted);
     assert_int_equal(sorted.count, PAGES);
     compare_sights("log and hashed-log", &sorted, &unsorted);
     wb_store_close(hashed);
-    wb_store_close(log);
+    wb_store_close(repo);
     sights_release(&sorted);
     sights_release(&unsorted);
     remove_tree(other);
@@ -128,14 +129,14 @@ static void test_same_as_log(void **state)
 static void test_split(void **state)
 {
     struct sights before = {0}, after = {0};
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
     (void)state;
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     put_pages(store, 0, PAGES, 0);
     put_pages(store, PAGES, 2 * PAGES, 0);
     scan_sorted(store, &(struct wb_store_scan_options){0}, &before);
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     assert_true(counts.files >= 1);
     scan_sorted(store, &(struct wb_store_scan_options){0}, &after);
     compare_sights("after a split", &after, &before);
@@ -154,7 +155,7 @@ static void test_positions(void **state)
 {
     struct sights all = {0}, pieces = {0};
     struct wb_store_position position;
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     struct wb_store_scan *scan;
 
     (void)state;
@@ -172,7 +173,7 @@ static void test_positions(void **state)
         options.after = &position;
         put_pages(store, 0, 100, round);
         if (round % 5 == 2)
-            must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+            must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     }
     compare_sights("piece by piece", &pieces, &all);
     position.bytes[20] ^= 1;
@@ -305,7 +306,7 @@ static unsigned scan_in_chunks(struct wb_store *store, size_t bytes, const struc
     struct wb_store_scan *scan;
 
     source.chunk_bytes = bytes;
-    must_ok(wb_sorted_scan_open(wb_log_of(store), &source, options, &scan));
+    must_ok(wb_sorted_scan_open(wb_repo_of(store), &source, options, &scan));
     unsigned damaged = read_sorted(scan, options->facts ? WITHOUT_EPOCH : 0, sights);
     wb_store_scan_close(scan);
     return damaged;

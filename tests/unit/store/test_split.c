@@ -1,10 +1,12 @@
 /*
  * test_split.c - segments that are divided by page ids: nothing that a reader sees changes, not even the order of pages
  * or what a position means; scans that were under way go on; compaction and takedowns reach all parts; and a process
- * that is killed while it divides leaves everything as it was, or all of it done.
+ * that is killed while it divides leaves everything as it was, or all of it done. A plan that is late changes nothing.
  */
 #include "lines_support.h"
-#include "store/nodes/log_split.h"
+#include "move/move.h"
+#include "move/mover.h"
+#include "pagefile/segment_tail.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -25,37 +27,37 @@ static struct wb_store *new_store(uint64_t *chance, int64_t *clock)
 
 /* ---- dividing ------------------------------------------------------------------------------------------------ */
 
-/* Fills in the children of a range, some of which may be divided further. Returns how many there are. */
-static size_t choose_children(struct wb_catalog_range range, uint64_t *chance, unsigned depth,
-                              struct wb_log_child *children)
+/* Fills in the bins of a range, some of which may be divided further. Returns how many there are. */
+static size_t choose_bins(struct wb_catalog_range range, uint64_t *chance, unsigned depth, struct wb_bin *bins)
 {
     if (depth == 0 || range.bits >= 20 || (depth < 3 && chance_one_in(chance, 3))) {
-        children[0] = (struct wb_log_child){range, 1};
+        bins[0] = (struct wb_bin){1, range};
         return 1;
     }
-    struct wb_catalog_range low = {range.prefix, range.bits + 1};
-    struct wb_catalog_range high = {range.prefix | (uint64_t)1 << (63 - range.bits), range.bits + 1};
-    size_t count = choose_children(low, chance, depth - 1, children);
-    return count + choose_children(high, chance, depth - 1, children + count);
+    struct wb_catalog_range low = {.prefix = range.prefix, .bits = range.bits + 1};
+    struct wb_catalog_range high = {.prefix = range.prefix | (uint64_t)1 << (63 - range.bits), .bits = range.bits + 1};
+    size_t count = choose_bins(low, chance, depth - 1, bins);
+    return count + choose_bins(high, chance, depth - 1, bins + count);
 }
 
 /* Divides a random segment. Writers of other handles may have locked it. */
 static int divide_one(struct wb_store *store, uint64_t *chance)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_child children[WB_LOG_CHILDREN_MAX];
-    struct wb_log_overview o;
+    struct wb_repo *repo = wb_repo_of(store);
+    struct wb_bin bins[WB_BINS_MAX];
+    struct wb_overview o;
     int err = 0;
 
-    wb_log_tails_release(log);
-    must_ok(wb_log_overview(log, &o));
+    wb_tails_release(&repo->files);
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     if (o.rows.count) {
         struct wb_catalog_segment row = o.rows.items[chance_below(chance, o.rows.count)];
-        size_t count = choose_children(row.range, chance, 1 + (unsigned)chance_below(chance, 3), children);
-        err = chance_one_in(chance, 5) ? wb_log_move(log, row.number, 1, false)
-                                       : wb_log_split(log, row.number, children, count);
+        const struct wb_bin whole = {1, row.range};
+        size_t count = choose_bins(row.range, chance, 1 + (unsigned)chance_below(chance, 3), bins);
+        err = chance_one_in(chance, 5) ? wb_move_file(repo, &row, &whole, 1, WB_MOVE_REFUSE)
+                                       : wb_move_file(repo, &row, bins, count, WB_MOVE_REFUSE);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     return err;
 }
 
@@ -63,14 +65,14 @@ static void divide_some(struct wb_store *store, uint64_t *chance, unsigned times
 {
     for (unsigned i = 0; i < times; i++)
         must_ok(divide_one(store, chance));
-    must_ok(wb_log_purge(wb_log_of(store)));
+    must_ok(wb_pagefile_purge(&wb_repo_of(store)->files));
 }
 
 static void compact(struct wb_store *store)
 {
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
 
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
 }
 
 /* ---- tests ----------------------------------------------------------------------------------------------------- */
@@ -335,8 +337,8 @@ static int check_fragmentation(void *context, const struct wb_store_node *node)
  */
 static void test_dead_bytes(void **state)
 {
-    struct wb_log_child children[RANGES];
-    struct wb_log_overview o;
+    struct wb_bin bins[RANGES];
+    struct wb_overview o;
     struct wb_store_stat stat;
     uint64_t bytes = 0;
     unsigned beyond = 0;
@@ -346,10 +348,10 @@ static void test_dead_bytes(void **state)
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_log *log = wb_log_of(store);
+    struct wb_repo *repo = wb_repo_of(store);
     for (uint64_t digit = 0; digit < RANGES; digit++) {
         struct spec first = page_in_range(digit, 0), second = page_in_range(digit, 1), third = page_in_range(digit, 2);
-        children[digit] = (struct wb_log_child){{.prefix = digit << 60, .bits = 4}, 1};
+        bins[digit] = (struct wb_bin){1, {.prefix = digit << 60, .bits = 4}};
         third.size = 100; /* stays alive, so that what is dead must be estimated */
         must_ok(put_spec(store, &third));
         if (digit < FULL_RANGES) {
@@ -358,8 +360,10 @@ static void test_dead_bytes(void **state)
         }
     }
     commit_store(store);
-    wb_log_tails_release(log);
-    must_ok(wb_log_split(log, 1, children, RANGES));
+    wb_tails_release(&repo->files);
+    must_ok(wb_pagefile_overview(&repo->files, &o));
+    must_ok(wb_move_file(repo, &o.rows.items[0], bins, RANGES, WB_MOVE_REFUSE));
+    wb_catalog_rows_release(&o.rows);
     for (uint64_t digit = 0; digit < FULL_RANGES; digit++)
         for (unsigned i = 0; i < 2; i++) {
             struct spec spec = page_in_range(digit, i);
@@ -368,22 +372,81 @@ static void test_dead_bytes(void **state)
             must_ok(put_spec(store, &spec));
         }
     commit_store(store);
-    must_ok(wb_log_purge(log)); /* the file that was split */
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_pagefile_purge(&repo->files)); /* the file that was split */
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         beyond += o.rows.items[i].bytes_dead > o.rows.items[i].bytes;
         bytes += o.rows.items[i].bytes;
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     assert_true(beyond >= FULL_RANGES - 1); /* pages of one pair may be in the lead, which counts as nothing */
     must_ok(wb_store_stat(store, &stat));
     assert_in_range(stat.bytes_dead, bytes / 2, bytes);
     must_ok(wb_store_node_each(store, check_fragmentation, &fragmentation));
     assert_true(fragmentation > 0.5);
     compact(store);
-    must_ok(wb_log_purge(log));
+    must_ok(wb_pagefile_purge(&repo->files));
     must_ok(wb_store_stat(store, &stat));
     assert_int_equal(stat.bytes_dead, 0);
+    wb_store_close(store);
+    verify_clean(dir);
+}
+
+/* ---- plans that are late, and dead pages ---------------------------------------------------------------------- */
+
+static void put_many(struct wb_store *store, unsigned count)
+{
+    struct spec spec = {.site = 1, .time_ms = 1000, .size = 2000};
+
+    for (; spec.number < count; spec.number++)
+        must_ok(put_spec(store, &spec));
+    commit_store(store);
+    wb_tails_release(&wb_repo_of(store)->files);
+}
+
+/* A file that somebody else has divided since it was looked at stays as it is; one that is moved loses its dead pages.
+ */
+static void test_late_and_dead(void **state)
+{
+    const struct wb_bin halves[] = {{1, {.bits = 1}}, {1, {.prefix = (uint64_t)1 << 63, .bits = 1}}};
+    struct wb_overview before, after;
+    uint64_t live = 0;
+
+    (void)state;
+    test_dir(dir);
+    create_store(dir);
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    struct wb_repo *repo = wb_repo_of(store);
+    put_many(store, 80);
+    must_ok(wb_pagefile_overview(&repo->files, &before));
+    assert_int_equal(before.rows.count, 1);
+    must_ok(wb_move_file(repo, &before.rows.items[0], halves, COUNT(halves), WB_MOVE_REFUSE));
+    must(wb_move_file(repo, &before.rows.items[0], halves, COUNT(halves), WB_MOVE_REFUSE) == WB_E_BUSY);
+    wb_catalog_rows_release(&before.rows);
+    verify_clean(dir);
+
+    struct spec spec = {.site = 1, .time_ms = 2000, .size = 2000};
+    for (; spec.number < 80; spec.number++)
+        if (spec.number % 10)
+            must_ok(remove_spec(store, &spec, false));
+    commit_store(store);
+    must_ok(wb_pagefile_overview(&repo->files, &before));
+    for (size_t i = 0; i < before.rows.count; i++) {
+        const struct wb_bin whole = {1, before.rows.items[i].range};
+        must(before.rows.items[i].pages > before.rows.items[i].live);
+        live += before.rows.items[i].live;
+        must_ok(wb_move_file(repo, &before.rows.items[i], &whole, 1, WB_MOVE_REFUSE));
+    }
+    must_ok(wb_pagefile_overview(&repo->files, &after));
+    assert_int_equal(after.rows.count, before.rows.count);
+    for (size_t i = 0; i < after.rows.count; i++) {
+        assert_int_equal(after.rows.items[i].pages, after.rows.items[i].live);
+        assert_true(after.rows.items[i].bytes < before.rows.items[i].bytes);
+        live -= after.rows.items[i].live;
+    }
+    assert_int_equal(live, 0);
+    wb_catalog_rows_release(&before.rows);
+    wb_catalog_rows_release(&after.rows);
     wb_store_close(store);
     verify_clean(dir);
 }
@@ -402,6 +465,7 @@ int main(void)
         cmocka_unit_test_teardown(test_nothing_changes, reset), cmocka_unit_test_teardown(test_scans_go_on, reset),
         cmocka_unit_test_teardown(test_takedown, reset),        cmocka_unit_test_teardown(test_killed, reset),
         cmocka_unit_test_teardown(test_beside_a_writer, reset), cmocka_unit_test_teardown(test_dead_bytes, reset),
+        cmocka_unit_test_teardown(test_late_and_dead, reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,9 @@
  * time and without any disk: so that when a whole trace fails, it is not because of these. Also: what
  * was encoded can be decoded, and damaged bytes never cause more than a refusal.
  */
-#include "store/catalog/history.h"
+#include "catalog/history.h"
 #include "os/clock.h"
-#include "store/log/log.h"
+#include "store/repo.h"
 #include "store_support.h"
 #include "twin_state.h"
 
@@ -253,7 +253,7 @@ static enum wb_store_outcome put_history(struct life *l, size_t content, int64_t
     enum wb_store_outcome outcome;
 
     page.time_ms = time_ms;
-    int covered = wb_log_rival(&l->history, &page, read_content, l, &capture.replaces);
+    int covered = wb_repo_rival(&l->history, &page, read_content, l, &capture.replaces);
     must(covered >= 0);
     if (covered)
         return WB_STORE_PUT_KNOWN;

@@ -4,8 +4,9 @@
  * readers have. And the lists that make it fast: ops in the order of ids, and a page found in a list of many.
  */
 #include "store_support.h"
-#include "store/batch/transfer.h"
-#include "store/log/log_sync.h"
+#include "move/move.h"
+#include "move/transfer.h"
+#include "store/repo_ops.h"
 #include "os/fault.h"
 
 #include <errno.h>
@@ -53,11 +54,11 @@ static struct wb_store_stat stat_of(struct wb_store *store)
     return stat;
 }
 
-static struct wb_store_transfer_counts transfer(struct wb_store *store)
+static struct wb_move_transfer_counts transfer(struct wb_store *store)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
-    must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     return counts;
 }
 
@@ -73,7 +74,7 @@ struct meddler {
     bool done;
 };
 
-static void meddle(void *context, const struct wb_store_stage *stage)
+static void meddle(void *context, const struct wb_move_stage *stage)
 {
     struct meddler *m = context;
     struct spec spec = page_spec(3, 2000), fresh = page_spec(PAGES, 2000);
@@ -150,13 +151,13 @@ static void expect_one_of_two(struct wb_store *reader)
 static void run_meddler(const char *design, const char *stage, enum meddling kind)
 {
     struct meddler m = {.stage = stage, .kind = kind};
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
     test_dir(m.dir);
     create_batch(m.dir, design);
     struct wb_store *store = open_store(m.dir, WB_STORE_WRITE);
     put_range(store, 0, PAGES, 1000);
-    must_ok(wb_store_transfer(store, meddle, &m, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, meddle, &m, NULL, NULL, &counts));
     must(m.done);
     struct wb_store *reader = open_store(m.dir, WB_STORE_READ);
     expect_one_of_two(reader);
@@ -319,7 +320,7 @@ static void test_intersection(void **state)
         put_range(store, 0, cases[i].there, 1000);
         transfer(store);
         put_range(store, cases[i].first, cases[i].end, 2000);
-        struct wb_store_transfer_counts counts = transfer(store);
+        struct wb_move_transfer_counts counts = transfer(store);
         uint32_t known = cases[i].there <= cases[i].first ? 0
                          : cases[i].there < cases[i].end  ? cases[i].there - cases[i].first
                                                           : cases[i].end - cases[i].first;
@@ -366,7 +367,7 @@ static void expect_large(struct wb_store *store, int64_t time_ms)
 static bool transfer_with_fault(const char *design, unsigned nodes, unsigned kinds, uint64_t nth, unsigned *saved)
 {
     struct wb_store_options options = {.nodes = {.count = nodes}};
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char dir[DIR_MAX];
 
     test_dir(dir);
@@ -377,13 +378,13 @@ static bool transfer_with_fault(const char *design, unsigned nodes, unsigned kin
     transfer(store);
     put_large(store, 2000);
     wb_fault_arm(kinds, nth, ENOSPC);
-    int err = wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts);
+    int err = wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts);
     wb_fault_disarm();
     bool struck = wb_fault_struck();
     must(err == 0 || struck);
     *saved += err == 0 && struck;
     if (err < 0)
-        (void)wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts); /* a node may rest for a moment */
+        (void)wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts); /* a node may rest for a moment */
     wb_store_close(store);
     store = open_store(dir, WB_STORE_WRITE);
     transfer(store);
@@ -506,12 +507,12 @@ static void test_order(void **state)
     (void)state;
     for (unsigned kind = 0; kind < 4; kind++)
         for (size_t count = 0; count < 3000; count = count * 2 + 1) {
-            struct wb_log_op *ops = calloc(count + 1, sizeof *ops);
+            struct wb_op *ops = calloc(count + 1, sizeof *ops);
             uint32_t *order = calloc(count + 1, sizeof *order);
             must(ops && order);
             for (size_t i = 0; i < count; i++) /* some pages several times */
                 ops[i].id = i && chance_one_in(&chance, 4) ? ops[chance_below(&chance, i)].id : some_id(&chance, kind);
-            must_ok(wb_log_order_ops(ops, count, order));
+            must_ok(wb_repo_order_ops(ops, count, order));
             for (size_t i = 1; i < count; i++) {
                 int way = wb_pageid_compare(ops[order[i - 1]].id, ops[order[i]].id);
                 must(way < 0 || (way == 0 && order[i - 1] < order[i]));

@@ -3,9 +3,10 @@
  * segments; what it leaves out of them: pages that were taken down, and damage; and how it spreads them over nodes.
  */
 #include "store_support.h"
+#include "move/move.h"
 #include "os/path.h"
 #include "store/batch/batched.h"
-#include "store/log/log_block.h"
+#include "store/repo_block.h"
 
 enum { PAGES = 400, BLOCKS_MAX = 1000, SEGMENT = 64 << 10 };
 
@@ -62,11 +63,11 @@ static uint64_t count_waiting(struct wb_store *store)
     return stat.pages_waiting;
 }
 
-static struct wb_store_transfer_counts transfer(struct wb_store *store)
+static struct wb_move_transfer_counts transfer(struct wb_store *store)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
-    must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     return counts;
 }
 
@@ -84,7 +85,7 @@ static void gather_blocks(struct wb_store *store, struct blocks *blocks)
     struct wb_store_parcel parcel;
 
     blocks->count = 0;
-    must_ok(wb_log_scan_blocks(store, &(struct wb_store_scan_options){0}, &scan));
+    must_ok(wb_disk_scan_blocks(store, &(struct wb_store_scan_options){0}, &scan));
     while (wb_store_scan_parcel(scan, &parcel) > 0) {
         must(blocks->count < BLOCKS_MAX);
         blocks->bytes[blocks->count] = WB_BUF_INIT;
@@ -104,14 +105,14 @@ static void find_segment(const char *dir, const struct wb_catalog_segment *row, 
 }
 
 /* How many of the blocks are in a file of the store, except for what their headers say about commits and places. */
-static size_t count_in(const char *dir, struct wb_log *log, struct blocks *blocks)
+static size_t count_in(const char *dir, struct wb_repo *repo, struct blocks *blocks)
 {
-    struct wb_log_overview o = {0};
+    struct wb_overview o = {0};
     struct wb_buf all = WB_BUF_INIT, file;
     char path[DIR_MAX];
     size_t found = 0;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++) {
         find_segment(dir, &o.rows.items[i], path);
         must_ok(wb_path_read(path, 64 << 20, &file));
@@ -124,21 +125,21 @@ static size_t count_in(const char *dir, struct wb_log *log, struct blocks *block
             memmem(all.ptr, all.len, block->ptr + WB_BLOCK_HEADER_BYTES, block->len - WB_BLOCK_HEADER_BYTES) != NULL;
         wb_buf_release(&blocks->bytes[i]);
     }
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     wb_buf_release(&all);
     return found;
 }
 
 /* Bytes of segments that are not of a narrow range. */
-static uint64_t wide_bytes(struct wb_log *log)
+static uint64_t wide_bytes(struct wb_repo *repo)
 {
-    struct wb_log_overview o = {0};
+    struct wb_overview o = {0};
     uint64_t bytes = 0;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     for (size_t i = 0; i < o.rows.count; i++)
         bytes += o.rows.items[i].range.bits == 0 ? o.rows.items[i].bytes : 0;
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
     return bytes;
 }
 
@@ -162,7 +163,7 @@ static void test_copied(void **state)
             put_all(store, 1000 * round);
             gather_blocks(batch->update, &blocks);
             size_t all = blocks.count;
-            struct wb_store_transfer_counts counts = transfer(store);
+            struct wb_move_transfer_counts counts = transfer(store);
             assert_int_equal(counts.added, round == 1 ? PAGES : 0);
             assert_int_equal(counts.replaced, round == 2 ? PAGES : 0);
             assert_int_equal(count_of(store, 1000 * round), PAGES);
@@ -180,7 +181,7 @@ static void test_copied(void **state)
                 (void)count_in(dir, wb_batched_read_log(batch), &blocks);
             }
             if (hashed)
-                assert_true(wide_bytes(wb_batched_read_log(batch)) <= 3 * wb_log_sizes.hashed_bytes);
+                assert_true(wide_bytes(wb_batched_read_log(batch)) <= 3 * wb_pagefile_sizes.hashed_bytes);
         }
         wb_store_close(store);
         verify_clean(dir);
@@ -275,7 +276,7 @@ static void take_down(struct late_takedown *late)
     late->done = true;
 }
 
-static void after_stage(void *context, const struct wb_store_stage *stage)
+static void after_stage(void *context, const struct wb_move_stage *stage)
 {
     struct late_takedown *late = context;
 
@@ -296,8 +297,8 @@ static bool after_some(void *context, uint64_t done, uint64_t total)
 static void test_taken_down_late(void **state)
 {
     static const char *const stages[] = {"id lists", "intersection", NULL, "transfer"};
-    struct wb_store_transfer_counts counts;
-    struct wb_store_compact_counts compacted;
+    struct wb_move_transfer_counts counts;
+    struct wb_move_compact_counts compacted;
     char update[DIR_MAX];
 
     (void)state;
@@ -308,10 +309,10 @@ static void test_taken_down_late(void **state)
             struct wb_store *store = new_batch(pairs[i], 1, late.dir);
             path_in(late.dir, "update/node101", update);
             put_all(store, 1000);
-            must_ok(wb_store_transfer(store, after_stage, &late, after_some, &late, &counts));
+            must_ok(wb_move_transfer(store, after_stage, &late, after_some, &late, &counts));
             must(late.done);
             assert_int_equal(count_of(store, 1000), PAGES - 1);
-            must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted));
+            must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &compacted));
             assert_int_equal(files_with(late.dir, &late.victim), 0);
             assert_int_equal(files_with(update, &late.victim), 0);
             wb_store_close(store);
@@ -321,25 +322,25 @@ static void test_taken_down_late(void **state)
 }
 
 /* The middle of the longest segment. */
-static void damage(const char *dir, struct wb_log *log)
+static void damage(const char *dir, struct wb_repo *repo)
 {
-    struct wb_log_overview o = {0};
+    struct wb_overview o = {0};
     char path[DIR_MAX];
     size_t longest = 0;
 
-    must_ok(wb_log_overview(log, &o));
+    must_ok(wb_pagefile_overview(&repo->files, &o));
     must(o.rows.count > 0);
     for (size_t i = 0; i < o.rows.count; i++)
         longest = o.rows.items[i].bytes > o.rows.items[longest].bytes ? i : longest;
     find_segment(dir, &o.rows.items[longest], path);
     flip_byte(path, o.rows.items[longest].bytes / 2, 1);
-    wb_log_rows_release(&o.rows);
+    wb_catalog_rows_release(&o.rows);
 }
 
 /* Damage does not stop the rest, and does not replace what readers have. */
 static void test_damaged(void **state)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char dir[DIR_MAX], update[DIR_MAX];
 
     (void)state;
@@ -353,7 +354,7 @@ static void test_damaged(void **state)
         damage(update, wb_batched_update_log(wb_batched_of(store)));
         wb_store_close(store);
         store = open_store(dir, WB_STORE_WRITE);
-        assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
+        assert_int_equal(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_CORRUPT);
         uint64_t left = count_waiting(store);
         assert_true(left > 0 && left < PAGES / 10);
         assert_int_equal(counts.replaced, PAGES - left);
@@ -413,7 +414,7 @@ static void test_spread(void **state)
 
 /* What the catalog of the source knows about the pages of a parcel. */
 static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, struct wb_store_unpacker *unpacker,
-                     struct wb_buf *sites, struct wb_log_block_page *pages_out)
+                     struct wb_buf *sites, struct wb_repo_block_page *pages_out)
 {
     must_ok(wb_store_unpacker_open(unpacker, parcel));
     for (size_t i = 0; i < parcel->count; i++) {
@@ -421,12 +422,12 @@ static void describe(struct wb_store *to, const struct wb_store_parcel *parcel, 
         must_ok(wb_store_unpacker_page(unpacker, i, &page));
         struct wb_slice site = wb_key_site(page.key);
         must_ok(wb_buf_append_slice(&sites[i], site));
-        pages_out[i] = (struct wb_log_block_page){
+        pages_out[i] = (struct wb_repo_block_page){
             .id = page.id,
             .slot = parcel->pages[i].slot,
             .site = wb_buf_slice(&sites[i]),
             .entry = {.time_ms = page.time_ms,
-                      .content = wb_history_content(&page, wb_log_of(to)->content_seed),
+                      .content = wb_history_content(&page, wb_repo_of(to)->content_seed),
                       .body_bytes = (uint32_t)page.body.len,
                       .stored_bytes = 1,
                       .status = page.status,
@@ -441,7 +442,7 @@ static void test_pending(void **state)
 {
     enum { FEW = 8 };
     char from_dir[DIR_MAX], to_dir[DIR_MAX];
-    struct wb_log_block_page pages[FEW];
+    struct wb_repo_block_page pages[FEW];
     struct wb_buf sites[FEW] = {0};
     struct wb_store_unpacker *unpacker;
     struct wb_store_parcel parcel;
@@ -455,13 +456,13 @@ static void test_pending(void **state)
     }
     commit_store(from);
     must_ok(wb_store_unpacker_new(&unpacker));
-    must_ok(wb_log_scan_blocks(from, &(struct wb_store_scan_options){0}, &scan));
+    must_ok(wb_disk_scan_blocks(from, &(struct wb_store_scan_options){0}, &scan));
     assert_int_equal(wb_store_scan_parcel(scan, &parcel), 1);
     assert_int_equal(parcel.count, FEW);
     describe(to, &parcel, unpacker, sites, pages);
     struct spec before = page_spec(1, 500), newer = page_spec(2, 2000);
     must_ok(put_spec(to, &before)); /* ops before and after those of the block */
-    assert_int_equal(wb_log_put_block(wb_log_of(to), parcel.bytes, pages, FEW), 1);
+    assert_int_equal(wb_repo_put_block(wb_repo_of(to), parcel.bytes, pages, FEW), 1);
     must_ok(put_spec(to, &newer));
     for (unsigned committed = 0; committed < 2; committed++) {
         for (uint32_t i = 0; i < FEW; i++) {

@@ -3,6 +3,7 @@
  * need it goes on waiting, and arrives when the node is back. test_transfer_twins.c does the same at random.
  */
 #include "transfer_support.h"
+#include "move/move.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -65,23 +66,23 @@ static uint64_t pages_on(struct wb_store *store, uint32_t node)
 static void transfer_all(const char *dir)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
-    must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     must(counts.finished && counts.waiting == 0 && counts.wait_count == 0);
     assert_int_equal(stat_of(store).pages_waiting, 0);
     wb_store_close(store);
 }
 
 /* A transfer after which some pages wait for this node, and for no other. */
-static struct wb_store_transfer_counts transfer_some(const char *dir, uint32_t node)
+static struct wb_move_transfer_counts transfer_some(const char *dir, uint32_t node)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char name[32];
 
     snprintf(name, sizeof name, "for node %u", node);
-    int err = wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts);
+    int err = wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts);
     if (err != WB_E_DOWN || !strstr(wb_error_message(), name))
         fail_msg("the transfer returned %d: %s", err, wb_error_message());
     must(counts.finished);
@@ -98,7 +99,7 @@ static struct wb_store_transfer_counts transfer_some(const char *dir, uint32_t n
 /* Half of the pages are known to readers; a node goes, and newer versions of all wait. */
 static void run_away(const char *design, uint32_t node)
 {
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
     char dir[DIR_MAX];
 
     test_dir(dir);
@@ -106,7 +107,7 @@ static void run_away(const char *design, uint32_t node)
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     for (uint32_t i = 0; i < PAGES / 2; i += PAGES / 4) { /* in two commits, so that both read nodes get some */
         put_range(store, i, i + PAGES / 4, 1000);
-        must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+        must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     }
     put_range(store, 0, PAGES, 2000);
     uint64_t there = pages_on(store, node);
@@ -173,7 +174,7 @@ static void test_all_away(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(some); i++) {
-        struct wb_store_transfer_counts counts;
+        struct wb_move_transfer_counts counts;
         char dir[DIR_MAX];
         test_dir(dir);
         create_rig(dir, some[i], WB_STORE_KEEP_NEWEST, 0);
@@ -181,7 +182,7 @@ static void test_all_away(void **state)
         put_range(store, 0, PAGES, 1000);
         take_away(dir, 1);
         take_away(dir, 2);
-        assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_DOWN);
+        assert_int_equal(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts), WB_E_DOWN);
         must(strstr(wb_error_message(), "is down"));
         assert_int_equal(counts.added + counts.replaced, 0);
         assert_int_equal(stat_of(store).pages_waiting, PAGES);
@@ -202,7 +203,7 @@ struct leaver {
     const char *stage; /* after which it goes */
 };
 
-static void leave(void *context, const struct wb_store_stage *stage)
+static void leave(void *context, const struct wb_move_stage *stage)
 {
     struct leaver *leaver = context;
 
@@ -213,7 +214,7 @@ static void leave(void *context, const struct wb_store_stage *stage)
 static void run_leaver(const char *design, uint32_t node, const char *stage)
 {
     struct leaver leaver = {.node = node, .stage = stage};
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
     test_dir(leaver.dir);
     create_rig(leaver.dir, design, WB_STORE_KEEP_NEWEST, 0);
@@ -221,7 +222,7 @@ static void run_leaver(const char *design, uint32_t node, const char *stage)
     put_range(store, 0, PAGES, 1000);
     wb_store_close(store);
     store = open_store(leaver.dir, WB_STORE_WRITE);
-    int err = wb_store_transfer(store, leave, &leaver, NULL, NULL, &counts);
+    int err = wb_move_transfer(store, leave, &leaver, NULL, NULL, &counts);
     must(err == 0 || err == WB_E_DOWN);
     wb_store_close(store);
     unsigned arrived = count_of_time(leaver.dir, 0, PAGES, 1000);
@@ -343,7 +344,7 @@ static void test_full(void **state)
     must(getrlimit(RLIMIT_FSIZE, &before) == 0);
     must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     for (size_t i = 0; i < COUNT(some); i++) {
-        struct wb_store_transfer_counts counts;
+        struct wb_move_transfer_counts counts;
         uint64_t used[2] = {0};
         char dir[DIR_MAX];
         test_dir(dir);
@@ -362,7 +363,7 @@ static void test_full(void **state)
         commit_store(store);
         limit = (struct rlimit){LARGE * BODY / 2, before.rlim_max};
         must(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-        int err = wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts);
+        int err = wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts);
         must(setrlimit(RLIMIT_FSIZE, &before) == 0);
         if (err != WB_E_DOWN || !counts.finished || counts.wait_count != 1 || counts.waits[0].node != 1)
             fail_msg("%s: %d, %s", some[i], err, wb_error_message());
@@ -382,7 +383,7 @@ static void test_revisits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(designs); i++) {
-        struct wb_store_transfer_counts counts;
+        struct wb_move_transfer_counts counts;
         struct wb_buf room = WB_BUF_INIT;
         char dir[DIR_MAX];
         test_dir(dir);
@@ -411,7 +412,7 @@ static void test_revisits(void **state)
         assert_int_equal(stat_of(store).revisits, PAGES);
         take_away(dir, READ_NODE);
         take_away(dir, UPDATE_NODE);
-        int err = wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts);
+        int err = wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts);
         must(counts.finished && (err == 0 || err == WB_E_DOWN));
         assert_int_equal(stat_of(store).revisits, PAGES);
         bring_back(dir, READ_NODE);

@@ -4,6 +4,7 @@
  * same pages, with the same past.
  */
 #include "transfer_support.h"
+#include "move/move.h"
 
 /* ---- anything, compared with a twin -------------------------------------------------------------------------------
  */
@@ -52,12 +53,12 @@ static void do_something(struct pair *pair, uint64_t *chance)
 
 static void transfer_pair(struct pair *pair)
 {
-    struct wb_store_transfer_counts counts;
-    int err = wb_store_transfer(pair->stores[0], NULL, NULL, NULL, NULL, &counts);
+    struct wb_move_transfer_counts counts;
+    int err = wb_move_transfer(pair->stores[0], NULL, NULL, NULL, NULL, &counts);
 
     if (!counts.finished || (err < 0 && (err != WB_E_DOWN || !pair->away)))
         fail_msg("the transfer returned %d: %s", err, wb_error_message());
-    must_ok(wb_store_transfer(pair->stores[1], NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(pair->stores[1], NULL, NULL, NULL, NULL, &counts));
 }
 
 static bool same_timelines(const struct wb_store_timeline *a, const struct wb_store_timeline *b)

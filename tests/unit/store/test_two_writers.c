@@ -4,6 +4,7 @@
  * bytes are stored after all, and a revisit waits for its original.
  */
 #include "store_support.h"
+#include "move/move.h"
 
 static char dir[DIR_MAX];
 
@@ -151,11 +152,11 @@ static void test_policy_changed(void **state)
 {
     struct spec returned = page(1, 1, 4000);
     struct two t = begin_with_return(WB_STORE_KEEP_ALL, 0, returned);
-    struct wb_store_compact_counts compact;
+    struct wb_move_compact_counts compact;
 
     (void)state;
     must_ok(wb_store_set_history(t.other, &(struct wb_store_history){WB_STORE_KEEP_NEWEST, 0}));
-    must_ok(wb_store_compact(t.other, NULL, NULL, NULL, NULL, &compact));
+    must_ok(wb_move_compact(t.other, NULL, NULL, NULL, NULL, &compact));
     assert_int_equal(compact.versions, 1);
     assert_int_equal(commit_counting(t.one).replaced, 1);
     assert_true(reader_holds(returned));
@@ -170,7 +171,7 @@ static void test_own_view(void **state)
     struct two t = begin_with_replacement(seen_again);
 
     (void)state;
-    for (uint32_t i = 2; i < 6 * WB_LOG_VIEWS; i++) /* so many that the view of page 1 is forgotten */
+    for (uint32_t i = 2; i < 6 * WB_REPO_VIEWS; i++) /* so many that the view of page 1 is forgotten */
         put_expecting(t.one, page(i, 1, 1000), WB_STORE_PUT_NEW);
     assert_true(holds_spec(t.one, &seen_again));
     put_expecting(t.one, page(1, 1, 5000), WB_STORE_PUT_CAPTURE);
@@ -187,7 +188,7 @@ static void test_many(void **state)
     enum { PAGES = 200 };
     use_small_sizes(60000);
     struct two t = begin(WB_STORE_KEEP_NEWEST, 0);
-    const struct wb_log_writer *writer = ((struct wb_log *)t.one)->writer;
+    const struct wb_repo_writer *writer = ((struct wb_repo *)t.one)->writer;
 
     (void)state;
     for (uint32_t i = 0; i < PAGES; i++)
@@ -195,9 +196,9 @@ static void test_many(void **state)
     commit_store(t.other);
     for (uint32_t i = 0; i < PAGES; i++) {
         put_expecting(t.one, page(i, 1 + i, 3000), WB_STORE_PUT_CAPTURE);
-        assert_true(writer->spare_bytes <= wb_log_sizes.spare_bytes);
+        assert_true(writer->spare_bytes <= wb_pagefile_sizes.spare_bytes);
     }
-    assert_true(writer->spare_bytes > wb_log_sizes.spare_bytes / 2);
+    assert_true(writer->spare_bytes > wb_pagefile_sizes.spare_bytes / 2);
     for (uint32_t i = 0; i < PAGES; i += 2)
         put(t.other, page(i, 1000 + i, 2000));
     commit_store(t.other);

@@ -12,6 +12,7 @@
 #include "store_support.h"
 #include "../sourceroot.h"
 #include "base/hash.h"
+#include "move/move.h"
 #include "os/path.h"
 
 #include <dirent.h>
@@ -227,14 +228,14 @@ static void test_upgrade(void **state)
 /* What only the old snapshot had is dead, and compaction rewrites the blocks. */
 static void test_compaction(void **state)
 {
-    struct wb_store_compact_counts counts;
+    struct wb_move_compact_counts counts;
     struct wb_store_stat before, after;
 
     (void)state;
     fresh_copy();
     struct wb_store *store = open_store(work, WB_STORE_WRITE);
     must_ok(wb_store_stat(store, &before));
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     assert_true(counts.files == 3 && counts.pages == PAGES - 2 && counts.damaged == 0);
     must_ok(wb_store_stat(store, &after));
     assert_true(after.bytes_stored < before.bytes_stored && after.bytes_dead == 0);
@@ -322,8 +323,8 @@ static void test_history(void **state)
     must_ok(wb_store_stat(store, &stat));
     assert_true(stat.pages == PAGES && stat.versions == PAGES + 1 && stat.revisits == 1 && stat.snapshots == 1);
     verify_clean(work);
-    struct wb_store_compact_counts counts;
-    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+    struct wb_move_compact_counts counts;
+    must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
     check_times(store, &spec, 2, 2, changed.time_ms);
     struct sights sights = {0};
     scan_all(store, &(struct wb_store_scan_options){.snapshot = 2}, 0, &sights);

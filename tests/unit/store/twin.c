@@ -330,16 +330,13 @@ static int commit_quietly(struct wb_store *store)
     return twin_commit(store, &counts);
 }
 
-static int twin_compact(struct wb_store *store, wb_store_progress progress, void *progress_context,
-                        wb_store_found found, void *found_context, struct wb_store_compact_counts *counts_out)
+void wb_twin_compact(struct wb_store *store)
 {
     struct wb_twin *twin = wb_twin_of(store);
 
-    (void)progress, (void)progress_context, (void)found, (void)found_context, (void)counts_out;
     commit_quietly(store);
     trim(twin, true);
     publish(twin);
-    return 0;
 }
 
 /* ---- bars --------------------------------------------------------------------------------------------- */
@@ -512,7 +509,6 @@ static const struct wb_store_ops twin_ops = {
     .scan_holds = wb_twin_scan_holds,
     .scan_close = wb_twin_scan_close,
     .stat = wb_twin_stat,
-    .compact = twin_compact,
 };
 
 int wb_twin_open(struct wb_store **store_out)

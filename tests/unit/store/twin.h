@@ -16,11 +16,12 @@
 int wb_twin_open(struct wb_store **store_out);
 
 /* Does what closing and reopening does to a store on disk: drops everything that was not committed. */
-/* The repository was copied: which contents were forgotten is not known any more. */
-void wb_twin_converted(struct wb_store *store);
 void wb_twin_reopen(struct wb_store *store);
 
 /* The repository was copied: which contents were forgotten is not known any more. */
 void wb_twin_converted(struct wb_store *store);
+
+/* What wb_move_compact() does to a store on disk, as far as readers see it: commits, and gives up what nobody keeps. */
+void wb_twin_compact(struct wb_store *store);
 
 #endif

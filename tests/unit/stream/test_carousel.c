@@ -6,8 +6,9 @@
  */
 #include "../seeded.h"
 #include "../store/store_support.h"
+#include "move/move.h"
 #include "os/path.h"
-#include "store/files/segment.h"
+#include "pagefile/segment.h"
 #include "stream/carousel.h"
 
 #include <pthread.h>
@@ -178,8 +179,8 @@ static void interleave(uint64_t *chance, struct wb_store *store, const struct wb
             commit_store(store);
         }
         if (chance_one_in(chance, 300)) {
-            struct wb_store_compact_counts counts;
-            must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &counts));
+            struct wb_move_compact_counts counts;
+            must_ok(wb_move_compact(store, NULL, NULL, NULL, NULL, &counts));
         }
     }
     for (size_t i = 0; i < COUNT(readers); i++) {

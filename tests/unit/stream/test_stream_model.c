@@ -21,6 +21,7 @@
 #include "../testroot.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "move/move.h"
 #include "stream/stream.h"
 
 #define START_MS INT64_C(1767225600000) /* 2026-01-01 */
@@ -111,13 +112,13 @@ static void change_nodes(struct model *m, struct wb_store *store)
 
     if (m->nodes < 4 && (m->nodes == 1 || chance_one_in(&m->chance, 2))) {
         snprintf(name, sizeof name, "%s-disk%u", m->dir, m->next_node++);
-        assert_int_equal(wb_store_node_add(store, name, false, NULL, NULL, &number), 0);
+        assert_int_equal(wb_move_node_add(store, name, false, NULL, NULL, &number), 0);
         m->nodes++;
         return;
     }
     do /* numbers of nodes that are gone are not known any more */
         number = 1 + (uint32_t)chance_below(&m->chance, m->next_node + 4);
-    while (wb_store_node_remove(store, number, NULL, NULL) != 0);
+    while (wb_move_node_remove(store, number, NULL, NULL) != 0);
     m->nodes--;
 }
 
@@ -125,8 +126,8 @@ static void change_nodes(struct model *m, struct wb_store *store)
 static void change(struct model *m)
 {
     struct wb_store_commit_counts counts = {0};
-    struct wb_store_compact_counts compacted;
-    struct wb_store_transfer_counts transferred;
+    struct wb_move_compact_counts compacted;
+    struct wb_move_transfer_counts transferred;
     struct wb_store *store = NULL;
 
     assert_int_equal(wb_store_open(m->dir, WB_STORE_WRITE, &store), 0);
@@ -141,11 +142,11 @@ static void change(struct model *m)
         assert_int_equal(wb_store_commit(store, &counts), 0);
     }
     if (chance_one_in(&m->chance, 3))
-        assert_int_equal(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted), 0);
+        assert_int_equal(wb_move_compact(store, NULL, NULL, NULL, NULL, &compacted), 0);
     if (m->nodes && chance_one_in(&m->chance, 6))
         change_nodes(m, store);
     if (m->design.batch)
-        assert_int_equal(wb_store_transfer(store, NULL, NULL, NULL, NULL, &transferred), 0);
+        assert_int_equal(wb_move_transfer(store, NULL, NULL, NULL, NULL, &transferred), 0);
     wb_store_close(store);
 }
 

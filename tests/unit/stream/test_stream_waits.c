@@ -3,6 +3,7 @@
  * one is refused, and one that is open goes on where it was when the transfer is over. Each page comes exactly once.
  */
 #include "../store/store_support.h"
+#include "move/move.h"
 #include "store/batch/batched.h"
 #include "stream/stream.h"
 
@@ -16,7 +17,7 @@ static bool shut;
 static void make_repository(void)
 {
     struct wb_store_options options = {.history = {WB_STORE_KEEP_ALL, 0}};
-    struct wb_store_transfer_counts counts;
+    struct wb_move_transfer_counts counts;
 
     test_dir(dir);
     must_ok(wb_design_parse(WB_SLICE_LIT("Batch[U(hash,log),R(hash,log)]"), &options.design));
@@ -29,7 +30,7 @@ static void make_repository(void)
         if (n % 10 == 9)
             commit_store(store);
     }
-    must_ok(wb_store_transfer(store, NULL, NULL, NULL, NULL, &counts));
+    must_ok(wb_move_transfer(store, NULL, NULL, NULL, NULL, &counts));
     must(counts.added == PAGES);
     wb_store_close(store);
     must_ok(wb_stream_home_open(dir, &home));

@@ -4,6 +4,7 @@
  */
 #include "versions_support.h"
 
+#include "move/move.h"
 #include "stream/supplier.h"
 
 #define PAGES 90
@@ -82,7 +83,7 @@ static uint32_t seal_number(struct wb_store *store)
 static void test_ranges(void **state)
 {
     struct wb_store *store = new_store("ranges", WB_STORE_KEEP_NEWEST);
-    struct wb_store_compact_counts compacted;
+    struct wb_move_compact_counts compacted;
     struct wb_store_commit_counts counts = {0};
     struct supplied whole;
     char name[20];
@@ -107,7 +108,7 @@ static void test_ranges(void **state)
     struct wb_pageid missing = whole.ids[40];
     assert_int_equal(wb_store_remove(store, missing, WB_SLICE_LIT("h.example"), START_MS, true), 0);
     assert_int_equal(wb_store_commit(store, &counts), 0);
-    assert_int_equal(wb_store_compact(store, NULL, NULL, NULL, NULL, &compacted), 0);
+    assert_int_equal(wb_move_compact(store, NULL, NULL, NULL, NULL, &compacted), 0);
     assert_all_ranges(store, snapshot, &whole, &missing);
     wb_store_close(store);
 }

@@ -32,10 +32,10 @@ static void walk_from(struct wb_tree *tree, const struct wb_tree_state *state, c
         walk.at++;
     struct from_walk few = walk;
     size_t rest = table->count - walk.at;
-    must_ok(wb_tree_each_from(tree, state, 0, from, see_row, &walk));
+    must_ok(wb_tree_each_sound(tree, state, 0, from, see_row, NULL, &walk));
     assert_int_equal(walk.seen, rest);
     few.stop_at = 5;
-    assert_int_equal(wb_tree_each_from(tree, state, 0, from, see_row, &few), rest < 5 ? 0 : 42);
+    assert_int_equal(wb_tree_each_sound(tree, state, 0, from, see_row, NULL, &few), rest < 5 ? 0 : 42);
     assert_int_equal(few.seen, rest < 5 ? rest : 5);
 }
 
@@ -108,7 +108,7 @@ static unsigned refused(struct wb_slice from, unsigned *rows_out)
         return 1;
     int err = wb_tree_look(tree, &newest);
     if (err == 0)
-        err = wb_tree_each_from(tree, &newest, 0, from, count_row, rows_out);
+        err = wb_tree_each_sound(tree, &newest, 0, from, count_row, NULL, rows_out);
     must(err == 0 || err == WB_E_CORRUPT);
     wb_tree_close(tree);
     return err == WB_E_CORRUPT;
