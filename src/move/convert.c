@@ -240,16 +240,10 @@ static int check_target(const char *dir, bool *unfinished_out)
 static int lock_target(const char *dir, struct wb_file *lock_out)
 {
     int err = wb_path_mkdirs(dir);
-    char *path = err == 0 ? wb_path_join(dir, WB_SUPERBLOCK_LOCK_NAME) : NULL;
 
     if (err == 0)
-        err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
-    if (err == 0)
-        err = wb_file_lock(lock_out, false);
-    if (err == WB_E_BUSY)
-        err = wb_fail(WB_E_BUSY, "another process is making a repository in %s", dir);
-    wb_free(path);
-    return err;
+        err = wb_mover_lock_file(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
+    return err == WB_E_BUSY ? wb_fail(err, "another process is making a repository in %s", dir) : err;
 }
 
 /* ---- the copy ----------------------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
  * node_identity.h - the file webbase.node, which makes a directory a node and says of which repository.
  *
  * A disk that is not mounted leaves an empty directory behind, and a disk can be mounted in the place of another. So
- * nothing is read from or written to a directory before its identity was checked. For whoever adds, removes or opens
- * nodes on this machine. docs/formats/node.md is the reference of the file.
+ * nothing is read from or written to a directory before its identity was checked. docs/formats/node.md is the reference
+ * of the file.
  */
 #ifndef WB_PLACE_NODE_IDENTITY_H
 #define WB_PLACE_NODE_IDENTITY_H

@@ -1,7 +1,6 @@
 /*
- * superblock.h - the file webbase.repo, which makes a directory a repository and says of
- * which kind. The door (store.c) writes it when a repository is created, as the last step,
- * and reads it whenever one is opened; it never changes afterwards.
+ * superblock.h - the file webbase.repo, which makes a directory a repository and says of which design. It is written as
+ * the last step when a repository is created, read whenever one is opened, and never changed.
  */
 #ifndef WB_PLACE_SUPERBLOCK_H
 #define WB_PLACE_SUPERBLOCK_H
@@ -32,7 +31,7 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out);
 /* Writes the file atomically: afterwards the directory is a repository. */
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock);
 
-/* Whether dir is a copy of a repository that is not complete; and the error of whoever wants to use it. */
+/* Whether dir is a copy of a repository that is not complete; and the error if somebody wants to use it. */
 bool wb_superblock_is_unfinished(const char *dir);
 int wb_superblock_refuse_unfinished(const char *dir);
 
