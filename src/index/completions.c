@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 
 enum { FAN = 64, LEVELS_MAX = 11, RANGES_MAX = 2 * WB_COMPLETION_TRIES_MAX + 2 };
 
@@ -55,8 +56,10 @@ int wb_completions_check(struct wb_completions *c)
     c->texts = wb_get64(foot + 16);
     c->starts = wb_get64(foot + 24);
     bytes -= WB_COMPLETION_FOOT_BYTES;
-    if (memcmp(foot, WB_COMPLETION_MAGIC, 8) != 0 || c->text_bytes > bytes ||
-        c->starts > (bytes - c->text_bytes) / WB_COMPLETION_START_BYTES ||
+    unsigned format = wb_mark_format(foot, WB_COMPLETION_MAGIC);
+    if (format > 1)
+        return wb_fail_format(c->blob.path, format, 1);
+    if (format != 1 || c->text_bytes > bytes || c->starts > (bytes - c->text_bytes) / WB_COMPLETION_START_BYTES ||
         bytes - c->text_bytes != c->starts * WB_COMPLETION_START_BYTES + maxima_bytes(c->starts) ||
         c->texts > c->text_bytes / WB_COMPLETION_HEAD_BYTES)
         return damaged(c);

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "index/index.h"
 #include "os/nameless.h"
@@ -231,9 +232,12 @@ int wb_textfile_check(struct wb_textfile *file)
         return err;
     uint64_t pages = wb_get64(foot + 8), records = wb_get64(foot + 16), bytes = wb_get64(foot + 24),
              samples = wb_get64(foot + 40);
+    unsigned format = wb_mark_format(foot, FOOT_MAGIC);
+    if (format > 1)
+        return wb_fail_format(blob->path, format, 1);
     /* Each is small enough, or known to be inside, so that the sum is not cut. */
-    if (memcmp(foot, FOOT_MAGIC, 8) != 0 || pages >= WB_DOCID_NONE || records > blob->bytes ||
-        bytes > WB_TEXT_DICTIONARY_MAX || samples > WB_TEXT_SAMPLES_MAX ||
+    if (format != 1 || pages >= WB_DOCID_NONE || records > blob->bytes || bytes > WB_TEXT_DICTIONARY_MAX ||
+        samples > WB_TEXT_SAMPLES_MAX ||
         records + directory_bytes(pages) + bytes + samples * WB_PAGEID_BYTES + FOOT_BYTES != blob->bytes)
         return damaged(file);
     file->pages = pages;

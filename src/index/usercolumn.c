@@ -115,7 +115,7 @@ int wb_usercolumns_read(struct wb_build *build)
     int err = build->last && !manifest ? WB_E_NOMEM : 0;
     if (err == 0 && manifest)
         err = wb_generation_read(manifest, &old);
-    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) {
+    if (err == WB_E_CORRUPT || err == WB_E_NEWER || err == WB_E_NOTFOUND) {
         /* If this were an error, no index could be built any more. */
         wb_build_warn(build, "%s; if there were columns of users, give them again", wb_error_message());
         err = 0;

@@ -156,7 +156,7 @@ static int verify_file(struct journal_verifier *v, const char *journal, uint32_t
         if (wb_path_kind(path) == WB_PATH_FILE)
             report(v, false, path, 0, "a log without head and records: it was just created, or a crash left it so");
     } else {
-        report(v, true, path, 0, err == WB_E_NEWER ? "made by a newer version" : "the head is damaged");
+        report(v, true, path, 0, err == WB_E_NEWER ? wb_error_message() : "the head is damaged");
     }
     wb_free(path);
     return 0;

@@ -86,13 +86,13 @@ struct wb_record_digest {
 };
 int wb_page_record_digest(const struct wb_record_digest *records, size_t count);
 
-/* Reads a record; the page borrows from bytes. WB_E_CORRUPT if it is not a valid record. */
+/* Reads a record; the page borrows from bytes. WB_E_CORRUPT if it is not a valid record, WB_E_NEWER. */
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);
 
-/* Reads a record whose digests (WB_RECORD_DIGEST_BYTES) are stored apart from the rest. */
-int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out);
-
-/* The same without the body, whose length must be body_bytes: head is what the record has between digests and body. */
+/*
+ * Reads a record without its body, whose length must be body_bytes. digests: the beginning of the record
+ * (WB_RECORD_DIGEST_BYTES); head: what is between them and the body.
+ */
 int wb_page_decode_head(const char *digests, struct wb_slice head, uint64_t body_bytes, struct wb_page *page_out);
 
 /* ---- HTTP messages, as stored in archives ------------------------------------------ */

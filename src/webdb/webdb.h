@@ -225,9 +225,6 @@ void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_o
 /*
  * Every URL of an edition has a number, from 0 to wb_webdb_count.urls - 1, in the order of SURTs: pages, and URLs that
  * only links lead to. Numbers are valid in one edition. From one edition to the next they move, but keep their order.
- *
- * What needs the kinds of URLs or the ids of pages gives WB_E_INVALID for an edition that a program older than these
- * calls has made; the next update adds what is missing.
  */
 
 /* The number of a URL. WB_E_NOTFOUND, WB_E_INVALID. */
